@@ -8,6 +8,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof import composition as composition
     from dproof import meaning as meaning
     from dproof import testing as testing
+    from dproof.advice.advise import advise as advise
     from dproof.certification.certificate import Certificate as Certificate
     from dproof.certification.certify import certify as certify
     from dproof.certification.composing import compose as compose
@@ -16,8 +17,8 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.certification.worst_case import delta_over as delta_over
     from dproof.certification.worst_case import metric_epsilon as metric_epsilon
     from dproof.certification.worst_case import worst_case as worst_case
-    from dproof.curation.curator import Curator as Curator
-    from dproof.curation.ledger import Ledger as Ledger
+    from dproof.curator.curator import Curator as Curator
+    from dproof.curator.ledger import Ledger as Ledger
     from dproof.curves import projections as projections
     from dproof.curves.expansion import expand as expand
     from dproof.curves.kernels import Kernel as Kernel
@@ -29,6 +30,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.errors import NotPrivate as NotPrivate
     from dproof.errors import OverBudget as OverBudget
     from dproof.errors import VerificationFailed as VerificationFailed
+    from dproof.local.release import Release as Release
     from dproof.meaning import explain as explain
     from dproof.mechanisms import noise as noise
     from dproof.mechanisms.additive import bounded_laplace as bounded_laplace
@@ -65,11 +67,9 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.questions.sensitivity import sensitivity as sensitivity
     from dproof.releases.inspection import check as check
     from dproof.releases.load import load as load
-    from dproof.releases.release import Release as Release
     from dproof.releases.sanitise import sanitise as sanitise
     from dproof.releases.sanitise import sanitize as sanitize
     from dproof.releases.verify import verify as verify
-    from dproof.report.advise import advise as advise
     from dproof.service.client import connect as connect
     from dproof.sklearn import Sanitiser as Sanitiser
     from dproof.spaces.categories import Categories as Categories
@@ -138,13 +138,13 @@ _PUBLIC = {
     "check": "dproof.releases.inspection",
     "sanitise": "dproof.releases.sanitise",
     "sanitize": "dproof.releases.sanitise",
-    "Release": "dproof.releases.release",
+    "Release": "dproof.local.release",
     "load": "dproof.releases.load",
     "Sanitiser": "dproof.sklearn",
     "verify": "dproof.releases.verify",
-    "advise": "dproof.report.advise",
-    "Curator": "dproof.curation.curator",
-    "Ledger": "dproof.curation.ledger",
+    "advise": "dproof.advice.advise",
+    "Curator": "dproof.curator.curator",
+    "Ledger": "dproof.curator.ledger",
     "connect": "dproof.service.client",
     "Select": "dproof.questions.building",
     "sensitivity": "dproof.questions.sensitivity",

@@ -33,9 +33,9 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from dproof.arguments import expect, listed, whole
-from dproof.curation.curator import Curator
-from dproof.curation.ledger import Ledger
-from dproof.curation.limits import Amount
+from dproof.curator.curator import Curator
+from dproof.curator.ledger import Ledger
+from dproof.curator.limits import Amount
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import exact
 from dproof.privacy import Neighbours, Privacy

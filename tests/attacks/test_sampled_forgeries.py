@@ -16,7 +16,7 @@ import dproof as dp
 from dproof.certification import verify_certificate
 from dproof.errors import VerificationFailed
 from dproof.laws.keep_or_other import response_law
-from dproof.releases.release import CERTIFICATE, DATA, PARQUET, PLAN
+from dproof.local.release import CERTIFICATE, DATA, PARQUET, PLAN
 from tests.forging import forge
 
 FEW = {"space": "categories", "values": ["a", "b", "c"]}

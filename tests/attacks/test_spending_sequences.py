@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof.curation.ledger import Ledger
-from dproof.curation.limits import rho_for
+from dproof.curator.ledger import Ledger
+from dproof.curator.limits import rho_for
 from dproof.errors import OverBudget
 from dproof.privacy import Privacy
 

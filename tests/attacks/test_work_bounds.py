@@ -15,12 +15,12 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
+from dproof.central.release import TABLES
 from dproof.central.workload import Domain, Residual, largest_loss
 from dproof.certification import verify_central, verify_certificate
 from dproof.certification.verify_certificate import MOST_VALUES, Refused
 from dproof.errors import InputError, TooLarge, VerificationFailed
-from dproof.releases.central import TABLES
-from dproof.releases.release import CERTIFICATE, DATA, PARQUET, PLAN
+from dproof.local.release import CERTIFICATE, DATA, PARQUET, PLAN
 from tests.forging import forge, resealed
 
 COLUMNS = {name: {"space": "categories", "values": ["a", "b"]} for name in ("x", "y")}

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from dproof.central.lattices import has_k_norm
+from dproof.central.law import TableLaw, certify_tables
+from dproof.central.measure import count_tables
 from dproof.central.workload import Residual, largest_loss
-from dproof.plans.curve_lattices import has_k_norm
 from dproof.plans.plan import Plan
-from dproof.plans.table_law import TableLaw, certify_tables
-from dproof.releases.central_measuring import count_tables
 from dproof.tables import open_source
 
 pytestmark = pytest.mark.usefixtures("gaussian")

@@ -13,21 +13,21 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof.central import law as table_law
+from dproof.central.law import TableLaw, certify_tables
+from dproof.central.measure import count_tables
 from dproof.central.objective import shape
 from dproof.central.workload import largest_loss
 from dproof.certification import verify_central as verifier
 from dproof.certification import verify_certificate
 from dproof.coins import Coins
-from dproof.curation.ledger import Ledger
+from dproof.curator.ledger import Ledger
+from dproof.curator.payment import ReleasePayment
 from dproof.errors import VerificationFailed
 from dproof.exact import least
 from dproof.laws.divergence import normal_delta
-from dproof.plans import table_law
 from dproof.plans.plan import Plan
-from dproof.plans.table_law import TableLaw, certify_tables
 from dproof.privacy import Privacy
-from dproof.releases.central_measuring import count_tables
-from dproof.releases.payment import ReleasePayment
 from dproof.tables.opening import open_source
 from tests.forging import forge
 

@@ -17,7 +17,7 @@ from dproof.certification import verify_central as verifier
 from dproof.certification import verify_certificate
 from dproof.errors import VerificationFailed
 from dproof.exact import float_above
-from dproof.releases.release import PARQUET
+from dproof.local.release import PARQUET
 from tests.forging import forge
 
 pytestmark = pytest.mark.usefixtures("gaussian")

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof.central.law import certify_tables
 from dproof.certification import verify_central as verifier
 from dproof.certification import verify_central_plan, verify_certificate
 from dproof.certification.verify_certificate import Refused
 from dproof.errors import VerificationFailed
 from dproof.plans.plan import Plan
-from dproof.plans.table_law import certify_tables
 from tests.forging import forge
 
 

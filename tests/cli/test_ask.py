@@ -260,7 +260,7 @@ def test_killed_between_debit_and_answer(data: Path, plan: Path, tmp_path: Path,
     ledger = tmp_path / "budget.db"
     program = (
         "import os, signal, sys\n"
-        "import dproof.curation.curator as curator\n"
+        "import dproof.curator.curator as curator\n"
         "curator.tally = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "from dproof.cli.app import main\n"
         "main(sys.argv[1:])\n"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dproof.curation import curator
+from dproof.curator import curator
 
 PLAN = """
 [privacy]

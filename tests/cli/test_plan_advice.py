@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import dproof as dp
-from dproof.plans.expectation import half_widths
+from dproof.advice.plan_advice import Prices
+from dproof.local.expectation import half_widths
+from dproof.local.law import certify_row
 from dproof.plans.reader import to_toml
-from dproof.plans.row_law import certify_row
-from dproof.report.plan_advice import Prices
 
 SIZES = {"name_of_state": 50, "marital_status": 7, "occupation": 14, "workclass": 8, "relationship": 6, "race": 5}
 COLUMNS: dict[str, Any] = {

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import dproof as dp
+from dproof.local.law import certify_row
 from dproof.plans.reader import to_toml
-from dproof.plans.row_law import certify_row
 
 ROWS = 2000
 TOWN = {"space": "categories", "values": [f"v{n}" for n in range(40)], "mechanism": "frequency"}

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof.central.expectation import question_half_widths
+from dproof.central.law import certify_tables
 from dproof.errors import InputError
-from dproof.plans.table_law import certify_tables
-from dproof.report.central_expectation import question_half_widths
 from dproof.service.drafting import expected
 
 ROWS = 20_000

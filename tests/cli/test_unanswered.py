@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dproof import Privacy
-from dproof.curation.ledger import Ledger
+from dproof.curator.ledger import Ledger
 
 
 def test_a_question_without_an_answer_is_shown_as_such(tmp_path: Path, dproof: Callable[..., Any]) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dproof.curation.curator import Curator
+from dproof.curator.curator import Curator
 from dproof.errors import InputError
 from dproof.plans.plan import Plan
 from dproof.releases.sanitise import sanitise

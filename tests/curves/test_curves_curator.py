@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dproof.curation.curator import Curator
-from dproof.curation.measurement import measure
-from dproof.curation.released import draw
-from dproof.curation.tally import tally
+from dproof.curator.curator import Curator
+from dproof.curator.recipe import measure
+from dproof.curator.released import draw
+from dproof.curator.tally import tally
 from dproof.curves.bases import basis
 from dproof.curves.expansion import expand
 from dproof.curves.vector_noise import VectorNoise

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from dproof.local.law import certify_row
 from dproof.plans.plan import Plan
-from dproof.plans.row_law import certify_row
 from dproof.releases.sanitise import sanitise
 
 ROOT = Path(__file__).resolve().parents[2]

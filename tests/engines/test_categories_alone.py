@@ -9,7 +9,7 @@ import numpy as np
 import pandas
 import pytest
 
-from dproof.curation.tally import counted_rows
+from dproof.curator.tally import counted_rows
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
 from dproof.spaces.values import written

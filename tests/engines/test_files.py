@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dproof as dp
-from dproof.curation.measurement import measure
-from dproof.curation.tally import tally
+from dproof.curator.recipe import measure
+from dproof.curator.tally import tally
 from dproof.errors import InputError
 from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy

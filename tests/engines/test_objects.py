@@ -11,7 +11,7 @@ import pandas
 import pyarrow as pa
 import pytest
 
-from dproof.curation.tally import counted_rows
+from dproof.curator.tally import counted_rows
 from dproof.errors import InputError
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader

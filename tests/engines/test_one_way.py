@@ -23,8 +23,8 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from dproof.curation.measurement import measure as measurement_of
-from dproof.curation.tally import read_codes, tally
+from dproof.curator.recipe import measure as measurement_of
+from dproof.curator.tally import read_codes, tally
 from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
@@ -176,7 +176,7 @@ def trace(thing: Any, plan: Plan, sql: str, monkeypatch: pytest.MonkeyPatch) -> 
         ran.append((keys, sums))
         return whole(relation, keys, sums)
 
-    monkeypatch.setattr("dproof.curation.tally.count_alike", noted)
+    monkeypatch.setattr("dproof.curator.tally.count_alike", noted)
     asked = calls(lambda: tally(open_source(thing()), plan, measurement))
     return ran, [
         asked,

@@ -23,7 +23,7 @@ import dproof as dp
 from dproof.certification import verify_certificate
 from dproof.coins import current
 from dproof.errors import DproofWarning, InputError, VerificationFailed
-from dproof.releases.release import CERTIFICATE, DATA, PLAN, REPORT
+from dproof.local.release import CERTIFICATE, DATA, PLAN, REPORT
 from dproof.tables import Source, open_source
 from dproof.tables.arrow import batches
 from dproof.tables.source import Bound
@@ -332,7 +332,7 @@ def test_elsewhere_the_certificate_is_written_last_and_makes_the_release(
         seen.extend(path.name for path in (tmp_path / "half").iterdir())
         raise OSError("the driver stops here")
 
-    monkeypatch.setattr("dproof.releases.writing.finish", failing)
+    monkeypatch.setattr("dproof.local.writing.finish", failing)
     with pytest.raises(OSError, match="stops here"):
         dp.sanitise(table(spark), plan(), (tmp_path / "half").as_uri())
     assert any(name.startswith("part-") for name in seen) and CERTIFICATE not in seen

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof.central.law import certify_tables
+from dproof.central.measure import count_tables
 from dproof.errors import InputError
 from dproof.plans.plan import Plan
-from dproof.plans.table_law import certify_tables
-from dproof.releases.central_measuring import count_tables
 from dproof.tables import open_source
 
 pyspark = pytest.importorskip("pyspark", minversion="4.1")

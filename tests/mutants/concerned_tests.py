@@ -56,31 +56,31 @@ CONCERNED = {
     "verifier_bounds verifier_bits verifier_coefficients verifier_digits verifier_pairs certificate_forgeries "
     "certificate certificate_ranges versions lattice_certificates wide_noise release_folder_forgeries "
     "release_forgeries dates curves_release noise_records optional optional_curves sampled_forgeries",
-    "curation": "unknown_aggregates curator_groups curator_counts curator_price curator_moments",
-    "curation/accuracy.py": "counts_left curator_session curator_odd_questions",
-    "curation/account.py": "analyst_spent ledger ledger_rho release_payment curator_session",
-    "curation/choice.py": "choice_rates curator_selection unknown_aggregates curator_session curator_price",
-    "curation/curator.py": "declared_price before_the_debit curator_rho curator_session ask_once curator_price",
-    "curation/earlier.py": "budget_curves",
-    "curation/curve_sums.py": "curve_sums exact_loss curve_answers curves_curator curves_as_sums functional_mean_curve",
-    "curation/noisy_curves.py": "noisy_curves curves_of_few_rows curve_answers curves_curator curves_as_sums "
+    "curator": "unknown_aggregates curator_groups curator_counts curator_price curator_moments",
+    "curator/accuracy.py": "counts_left curator_session curator_odd_questions",
+    "curator/account.py": "analyst_spent ledger ledger_rho release_payment curator_session",
+    "curator/choice.py": "choice_rates curator_selection unknown_aggregates curator_session curator_price",
+    "curator/curator.py": "declared_price before_the_debit curator_rho curator_session ask_once curator_price",
+    "curator/earlier.py": "budget_curves",
+    "curator/curve_sums.py": "curve_sums exact_loss curve_answers curves_curator curves_as_sums functional_mean_curve",
+    "curator/curves.py": "noisy_curves curves_of_few_rows curve_answers curves_curator curves_as_sums "
     "functional_mean_curve",
-    "curation/noisy_sums.py": "noisy_sums curator_stderr curator_consistency curator_counts curator_price "
+    "curator/noisy_sums.py": "noisy_sums curator_stderr curator_consistency curator_counts curator_price "
     "curator_price curator_calculations curator_moments",
-    "curation/question_key.py": "budget_curves ask",
-    "curation/statement.py": "counts_left ledger budget_rho ask",
-    "curation/ledger_file.py": "ledger ledger_rho release_payment curator_session",
-    "curation/limits.py": "limits ledger_rho curator_rho ledger",
-    "curation/price.py": "price curator_rho ledger_rho curator_distinct curator_price",
-    "curation/measurement.py": "what_leaves demanded_noise curator_stderr unknown_aggregates curator_counts "
+    "curator/question_key.py": "budget_curves ask",
+    "curator/statement.py": "counts_left ledger budget_rho ask",
+    "curator/ledger_file.py": "ledger ledger_rho release_payment curator_session",
+    "curator/limits.py": "limits ledger_rho curator_rho ledger",
+    "curator/price.py": "price curator_rho ledger_rho curator_distinct curator_price",
+    "curator/recipe.py": "what_leaves demanded_noise curator_stderr unknown_aggregates curator_counts "
     "curator_price curator_moments",
-    "curation/preview.py": "preview_lines ask answer_notes curator_session curator_selection curator_price",
-    "curation/released.py": "before_the_debit moved_intervals what_leaves curator_stderr curve_answers "
+    "curator/preview.py": "preview_lines ask answer_notes curator_session curator_selection curator_price",
+    "curator/released.py": "before_the_debit moved_intervals what_leaves curator_stderr curve_answers "
     "curator_consistency curator_missing exact_count_intervals curator_counts curator_moments",
-    "curation/selection.py": "curator_selection curator_price",
-    "curation/simulation.py": "impossible_candidates correlated_candidates unknown_aggregates curator_consistency "
+    "curator/selection.py": "curator_selection curator_price",
+    "curator/simulation.py": "impossible_candidates correlated_candidates unknown_aggregates curator_consistency "
     "curator_price curator_calculations curator_moments",
-    "curation/tally.py": "counting curator_missing curator_distinct curator_consistency curator_session checkboxes "
+    "curator/tally.py": "counting curator_missing curator_distinct curator_consistency curator_session checkboxes "
     "curator_counts curator_moments one_way",
     "curves/bands.py": "path_length drawn_quantile band_coverage curves_of_few_rows curves_estimation curves_curator",
     "curves/bases.py": "curves_bases kernel_norms projection_error curves_left_out curves_noise curves_clipping "
@@ -92,7 +92,7 @@ CONCERNED = {
     "curves/left_out.py": "curves_left_out curves_estimation l2_left_out",
     "curves/noise.py": "curves_noise projection_error curves_choice optional_curves certificate_ranges curves_release "
     "functional_mean_curve curves_estimation",
-    "curves/shrinkage.py": "curve_shrinkage curves_estimation central_curves",
+    "curves/shrinkage.py": "curve_shrinkage curves_estimation query_curves released_curves",
     "curves/vectors.py": "noise_on_vectors",
     "curves/vector_noise.py": "curves_noise gaussian_limits curve_sums noisy_curves optional_curves curves_choice "
     "functional_mean_curve curves_release",

@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.mutants.same_program import program_hash
 
-SCOPE = ("laws", "certification", "curation", "curves")  # the verifier lies in certification/
+SCOPE = ("laws", "certification", "curator", "curves")  # the verifier lies in certification/
 PICTURES = {"curves/charts.py"}  # nothing but the look of a chart
 _RULES = sha256(Path(__file__).read_bytes() + Path(__file__).with_name("same_program.py").read_bytes()).hexdigest()
 
@@ -151,7 +151,7 @@ def _mutate(before: str, module: str, operator: str, occurrence: int) -> str | N
 @lru_cache(maxsize=64)
 def _behaviour(text: str, module: str) -> str:
     """The syntax tree without what only a reader, a type checker or a test looks at."""
-    return ast.dump(_WithoutWords(sql=module == "curation/tally.py").visit(ast.parse(text)))
+    return ast.dump(_WithoutWords(sql=module == "curator/tally.py").visit(ast.parse(text)))
 
 
 class _WithoutWords(ast.NodeTransformer):

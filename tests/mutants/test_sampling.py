@@ -32,8 +32,8 @@ def test_a_changed_comparison_counts() -> None:
 
 def test_in_a_query_an_f_string_counts() -> None:
     before, after = 'sql = f"LIMIT {n + 1}"', 'sql = f"LIMIT {n - 1}"'
-    assert _behaviour(before, "curation/tally.py") != _behaviour(after, "curation/tally.py")
-    assert _behaviour(before, "curation/preview.py") == _behaviour(after, "curation/preview.py")
+    assert _behaviour(before, "curator/tally.py") != _behaviour(after, "curator/tally.py")
+    assert _behaviour(before, "curator/preview.py") == _behaviour(after, "curator/preview.py")
 
 
 def test_concerned_tests_and_their_modules_are_there() -> None:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from dproof.advice.advise import advise
+from dproof.central.law import certify_tables
 from dproof.errors import DproofError, InputError, TooLarge
+from dproof.local.law import certify_row
 from dproof.plans.plan import Plan
-from dproof.plans.row_law import certify_row
-from dproof.plans.table_law import certify_tables
-from dproof.report.advise import advise
 
 pytestmark = pytest.mark.usefixtures("gaussian")
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof.central.expectation import question_half_widths
+from dproof.central.law import TableLaw, certify_tables
 from dproof.central.workload import Residual
 from dproof.errors import InputError
 from dproof.plans.plan import Plan
-from dproof.plans.table_law import TableLaw, certify_tables
-from dproof.report.central_expectation import question_half_widths
 from dproof.testing import seeded_coins
 
 pytestmark = pytest.mark.usefixtures("gaussian")

@@ -10,9 +10,9 @@ import pytest
 
 from dproof.errors import InputError
 from dproof.exact import exact, exp_below
+from dproof.local.law import certify_row, expected_variance
+from dproof.local.spread import DRAWN, needs, sample_variance, things
 from dproof.plans.plan import Plan
-from dproof.plans.row_law import certify_row, expected_variance
-from dproof.plans.spread import DRAWN, needs, sample_variance, things
 
 YES_NO = {"space": "categories", "values": ["yes", "no"]}
 EIGHT = {"space": "categories", "values": list(range(8))}

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof.central.law import certify_tables
 from dproof.errors import DproofError
 from dproof.plans.plan import Plan
-from dproof.plans.table_law import certify_tables
 
 pytestmark = pytest.mark.usefixtures("gaussian")
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import dproof as dp
-from dproof.plans.row_law import certify_row
-from dproof.report.plan_advice import plan_advice
+from dproof.advice.plan_advice import plan_advice
+from dproof.local.law import certify_row
 
 COLUMNS: dict[str, Any] = {
     "age": {"space": "interval", "low": 0, "high": 110, "step": 1},
@@ -69,7 +69,7 @@ def test_a_mechanism_that_is_named_stays() -> None:
 
 def test_the_plan_tells_which_laws_would_help() -> None:
     """With the ± that a plan with the change has."""
-    from dproof.plans.expectation import half_widths, mean_half_widths
+    from dproof.local.expectation import half_widths, mean_half_widths
 
     plan = plan_of()
     hints = {hint.columns[0]: hint for hint in plan_advice(certify_row(plan), 20_000).hints if hint.kind == "mechanism"}

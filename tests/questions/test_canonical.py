@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof.curation.curator import Curator
+from dproof.curator.curator import Curator
 from dproof.questions.canonical import canonical, condition, normalise
 from dproof.questions.predicates import Among, And, Compare, Contains, Missing, Not, Or, Predicate
 from dproof.questions.question import Aggregate, Item, Question

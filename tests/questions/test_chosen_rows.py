@@ -10,9 +10,9 @@ import pytest
 
 import dproof as dp
 from dproof.coins import current
-from dproof.curation.measurement import measure
-from dproof.curation.released import answer_of, draw
-from dproof.curation.tally import tally
+from dproof.curator.recipe import measure
+from dproof.curator.released import answer_of, draw
+from dproof.curator.tally import tally
 from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy

@@ -15,7 +15,7 @@ import pytest
 
 import dproof as dp
 from dproof.errors import InputError, VerificationFailed
-from dproof.releases.release import DATA
+from dproof.local.release import DATA
 from tests.forging import forge
 
 CANARY = "Zanzibar-1723"

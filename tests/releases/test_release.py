@@ -15,9 +15,9 @@ import pytest
 import dproof as dp
 from dproof.certification import verify_certificate
 from dproof.errors import InputError, VerificationFailed
-from dproof.plans.row_law import with_bounds
-from dproof.releases.folder import UNFINISHED, appearing
-from dproof.releases.release import CERTIFICATE, DATA, PLAN, REPORT
+from dproof.local.law import with_bounds
+from dproof.local.release import CERTIFICATE, DATA, PLAN, REPORT
+from dproof.storage.folder import UNFINISHED, appearing
 from dproof.testing import seeded_coins
 from tests import forging
 

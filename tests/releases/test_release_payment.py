@@ -18,15 +18,16 @@ import pytest
 
 import dproof as dp
 from dproof.charts import rendering
-from dproof.curation.ledger import Ledger
+from dproof.curator.ledger import Ledger
+from dproof.curator.payment import ReleasePayment
 from dproof.errors import DproofWarning, InputError, OverBudget, VerificationFailed
+from dproof.local import page, writing
+from dproof.local import sanitise as local
+from dproof.local.law import certify_row
 from dproof.plans.plan import Plan
-from dproof.plans.row_law import certify_row
-from dproof.releases import folder, local, writing
-from dproof.releases.folder import UNFINISHED, appearing
-from dproof.releases.payment import ReleasePayment
-from dproof.report import page
 from dproof.spaces import Categories
+from dproof.storage import folder
+from dproof.storage.folder import UNFINISHED, appearing
 
 PLAN: dict[str, Any] = {
     "privacy": {"epsilon": 1},
@@ -361,7 +362,7 @@ def test_nobody_else_can_read_a_draw_before_it_is_published(
 SIGNALLED = """
 import os, signal, sys
 from dproof.cli.app import main
-from dproof.curation.ledger import Ledger
+from dproof.curator.ledger import Ledger
 
 publish = Ledger.publish
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import dproof as dp
 from dproof.errors import InputError
+from dproof.local.law import certify_row
 from dproof.plans.mechanisms import MECHANISMS
-from dproof.plans.row_law import certify_row
 from dproof.spaces.column import Column
 from dproof.spaces.interval import Interval
 from dproof.testing import seeded_coins

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof.local.page import denial
 from dproof.meaning import Range, in_words, odds_factor, posterior
 from dproof.privacy import Privacy
-from dproof.report.page import denial
 
 
 @pytest.mark.parametrize(

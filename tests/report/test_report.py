@@ -12,11 +12,11 @@ import pytest
 
 import dproof as dp
 from dproof.charts.style import svg
+from dproof.local.page import page
+from dproof.local.release import Release
 from dproof.plans.plan import Plan
-from dproof.releases.release import Release
 from dproof.releases.sanitise import sanitise
 from dproof.report.law_charts import heat_map, law_chart, profile_chart
-from dproof.report.page import page
 
 HOSTILE = "<script>alert('x')</script>"
 PLAN = {
@@ -141,7 +141,7 @@ def test_a_browser_shows_it(html: str, tmp_path: Path) -> None:
 
 def test_a_plan_with_delta_is_told_what_it_means() -> None:
     plan = Plan.from_dict({**PLAN, "privacy": {"epsilon": 1, "delta": "0.01"}})
-    from dproof.plans.row_law import certify_row
+    from dproof.local.law import certify_row
 
     law = certify_row(plan)
     assert "may be published as it is" in page(law, law.certificate({"rows": 5}).to_json())

@@ -10,8 +10,8 @@ import pytest
 
 import dproof as dp
 from dproof.exact import written
-from dproof.plans.expectation import mean_half_widths
-from dproof.report.page import page
+from dproof.local.expectation import mean_half_widths
+from dproof.local.page import page
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof.central.page import page
 from dproof.curves import charts
-from dproof.report.central_page import page
-from dproof.report.page import document
+from dproof.local.page import document
 from dproof.testing import seeded_coins
 
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import uvicorn
 
 from dproof import Privacy
-from dproof.curation import curator
+from dproof.curator import curator
 from dproof.service.checking import check_table
 from dproof.service.connections import PunctualProtocol, listening
 from dproof.service.desk import Desk, give_budgets

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 import dproof as dp
-from dproof.curation.ledger_file import LedgerFile
+from dproof.curator.ledger_file import LedgerFile
 from tests.service.server import make_folder, send, serving
 
 QUESTION = {"sql": "SELECT count(*) AS n FROM data WHERE sex = 'f'", "epsilon": "0.1"}
@@ -123,7 +123,7 @@ def test_a_full_disk_is_told_before_anything_is_read(tmp_path, monkeypatch):
         database.execute(f"PRAGMA max_page_count = {pages}")  # SQLite then says what it says on a full disk
         return database
 
-    monkeypatch.setattr("dproof.curation.curator.tally", lambda *_: read.append(1))
+    monkeypatch.setattr("dproof.curator.curator.tally", lambda *_: read.append(1))
     body = {**QUESTION, "sql": f"{QUESTION['sql']} OR {' OR '.join(f'age = {n}' for n in range(20, 60))}"}
     monkeypatch.setattr(LedgerFile, "_open", full)
     with serving(made):

@@ -5,7 +5,7 @@ import os
 import pytest
 
 import dproof as dp
-from dproof.curation import curator
+from dproof.curator import curator
 from tests.service.server import make_folder, send, serving
 
 QUESTION = {"sql": "SELECT count(*) AS n FROM data WHERE sex = 'f'", "epsilon": "0.1"}

@@ -6,7 +6,7 @@ import time
 from functools import partial
 
 import dproof as dp
-from dproof.curation.curator import Curator
+from dproof.curator.curator import Curator
 from dproof.service.apart import apart
 from dproof.service.checking import check_all, check_table
 from dproof.service.desk import Desk, give_budgets

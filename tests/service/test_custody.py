@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 import pytest
 
 import dproof as dp
-from dproof.plans.row_law import certify_row
-from dproof.releases.payment import ReleasePayment
+from dproof.curator.payment import ReleasePayment
+from dproof.local.law import certify_row
 from tests.service.server import make_folder, send, serving
 
 DRAFT = {
@@ -162,7 +162,7 @@ def test_a_question_that_was_stopped_is_told(made, monkeypatch):
 
     asked = {"sql": "SELECT count(*) AS n FROM data WHERE age > 30", "epsilon": "0.1"}
     with monkeypatch.context() as patched:
-        patched.setattr("dproof.curation.curator.tally", stopped)
+        patched.setattr("dproof.curator.curator.tally", stopped)
         assert send(made, "POST", "/api/tables/people/ask", asked, made.ann).status == 400
     page = send(made, "GET", "/tables/people", token=made.ann).raw
     assert b"paid for, and stopped before it was answered" in page

@@ -142,7 +142,7 @@ def test_what_was_paid_and_not_answered_is_told(made, monkeypatch):
     def broken(*_):
         raise InputError("the table cannot be read")
 
-    monkeypatch.setattr("dproof.curation.curator.tally", broken)
+    monkeypatch.setattr("dproof.curator.curator.tally", broken)
     asked = {"sql": "SELECT count(*) AS n FROM data WHERE sex = 'f'", "epsilon": "0.1"}
     refused = send(made, "POST", "/api/tables/people/ask", asked, made.ann)
     assert refused.status == 400 and "was paid for and not answered" in refused.json["error"]

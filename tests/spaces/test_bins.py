@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dproof.errors import InputError
+from dproof.local.law import certify_row
 from dproof.plans.plan import Plan
-from dproof.plans.row_law import certify_row
 from dproof.spaces import Dates, Interval
 from dproof.spaces.bins import bins_between, default_bins
 

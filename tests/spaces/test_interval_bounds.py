@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dproof.curation.tally import answerable
+from dproof.curator.tally import answerable
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
 from dproof.spaces.interval import Interval

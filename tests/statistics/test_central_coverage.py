@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow.csv
 import pytest
 
+from dproof.central.law import certify_tables
+from dproof.central.made_up import made_up_table
+from dproof.central.measure import count_tables
+from dproof.central.release import about, release_of
 from dproof.central.workload import Residual
 from dproof.laws.simplex import on_simplex
 from dproof.plans.plan import Plan
-from dproof.plans.table_law import certify_tables
-from dproof.releases.central import about, release_of
-from dproof.releases.central_measuring import count_tables
-from dproof.releases.central_rows import made_up_table
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
 

@@ -7,9 +7,9 @@ from math import comb
 import numpy as np
 import pytest
 
-from dproof.estimation.contingency import Contingency, Groups, Sets, Sum
-from dproof.estimation.intervals import half_widths
 from dproof.laws.debias import Kept
+from dproof.local.contingency import Contingency, Groups, Sets, Sum
+from dproof.local.intervals import half_widths
 
 VALUES = 3
 

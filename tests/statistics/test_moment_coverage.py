@@ -1,4 +1,4 @@
-"""The sweep of tests/curation/test_curator_moments.py over every moment, few and many rows, wide and small noise."""
+"""The sweep of tests/curator/test_curator_moments.py over every moment, few and many rows, wide and small noise."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.curation.test_curator_moments import TRUTHS, cells, coverage
+from tests.curator.test_curator_moments import TRUTHS, cells, coverage
 
 pytestmark = pytest.mark.slow
 

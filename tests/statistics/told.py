@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.curation.measurement import measure
-from dproof.curation.released import answer_of
-from dproof.estimation.contingency import Estimates
-from dproof.estimation.estimated import Estimated, Options
+from dproof.curator.recipe import measure
+from dproof.curator.released import answer_of
+from dproof.local.contingency import Estimates
+from dproof.local.estimated import Estimated, Options
 from dproof.privacy import Privacy
 from dproof.questions.possible import possible
 from dproof.questions.question import aggregates

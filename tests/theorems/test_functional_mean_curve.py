@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from dproof.coins import current
-from dproof.curation.measurement import Measurement, measure
-from dproof.curation.noisy_curves import NoisyCurves
-from dproof.curation.released import draw
-from dproof.curation.tally import tally
+from dproof.curator.curves import NoisyCurves
+from dproof.curator.recipe import Measurement, measure
+from dproof.curator.released import draw
+from dproof.curator.tally import tally
 from dproof.curves.vector_noise import vector_noise
 from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of

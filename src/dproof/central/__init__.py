@@ -1,4 +1,1 @@
-"""The mathematics of the central model: tables of counts measured once with noise, and all that follows from them.
-
-HLM15, section 2.3: a sanitisation may depend on the whole table. Residuals of tables: Xiao, He, Zhang, Kifer 2023.
-"""
+"""The central model: tables of the whole are measured once with noise, and every answer follows from them."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dproof.central.residuals import told
 from dproof.central.workload import Domain, Residual, parts
+from dproof.plans.release_table import Objective
 
 Floats = NDArray[np.float64]
 Costs: TypeAlias = Mapping[Residual, float]  # the variance of an answer for each unit of the variance of a residual
-Objective: TypeAlias = Literal["total", "largest"]
 _ROUNDS = 400  # in which the weights of answers are moved towards those with the largest variances
 _NEAR = 1e-3  # of the largest variance to its lower bound, at which that ends
 

@@ -8,11 +8,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from dproof.central.objective import Answers, Floats, Objective, best
+from dproof.central.objective import Answers, Floats, best
 from dproof.central.residuals import told
 from dproof.central.workload import Domain, Residual, largest_loss, maximal, parts
 from dproof.exact import exp_below
 from dproof.laws.laplace import TwoSided, two_sided
+from dproof.plans.release_table import Objective
 from dproof.privacy import Neighbours, Privacy
 
 _DIGITS = 20  # bits of what a step may cost

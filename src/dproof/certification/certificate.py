@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from dproof.arguments import expect, listed
-from dproof.certification.verify_certificate import seal
+from dproof.certification.verify_certificate import LARGEST_FILE, Refused, seal
+from dproof.certification.verify_certificate import read as read_strictly
 from dproof.coins import NOT_PRIVATE
-from dproof.errors import InputError
+from dproof.errors import InputError, VerificationFailed
 from dproof.exact import exact, float_above, written
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
@@ -183,3 +184,18 @@ def _sum_above(values: Iterable[float]) -> float:
 
 def _finite(value: float) -> float | str:
     return "inf" if value == inf else value
+
+
+def read_certificate(file: Path) -> dict[str, Any]:
+    """The JSON object in a certificate's file; nothing about it is checked yet."""
+    try:
+        if file.stat().st_size > LARGEST_FILE:
+            raise VerificationFailed("the certificate is too large to be one")
+        certificate = read_strictly(file.read_text("utf-8"))
+    except Refused as refused:
+        raise VerificationFailed(str(refused)) from None
+    except (OSError, ValueError, RecursionError):
+        raise VerificationFailed("the certificate is damaged: it cannot be read to its end") from None
+    if not isinstance(certificate, dict):
+        raise VerificationFailed("the certificate is damaged: it is no JSON object")
+    return certificate

@@ -11,8 +11,8 @@ from dproof.cli.answer_page import answer_page
 from dproof.cli.init import Data, Table
 from dproof.cli.options import AsJson, Plot, argument, flag, option
 from dproof.cli.output import advise, emit, escape, having_done
-from dproof.curation.curator import Curator
-from dproof.curation.ledger_file import is_begun
+from dproof.curator.curator import Curator
+from dproof.curator.ledger_file import is_begun
 from dproof.errors import InputError
 
 

@@ -12,16 +12,16 @@ from dproof.cli.output import Page, advise, emit, escape, pairs
 from dproof.cli.plan_tables import show_tables
 from dproof.errors import InputError
 from dproof.exact import float_above, written
-from dproof.meaning import advice
-from dproof.plans.expectation import (
+from dproof.local.expectation import (
     epsilon_for,
     half_widths,
     mean_half_widths,
     missing_half_widths,
     shown_chances,
 )
+from dproof.local.law import RowLaw, certify_row, with_bounds
+from dproof.meaning import advice
 from dproof.plans.plan import Plan, not_protected
-from dproof.plans.row_law import RowLaw, certify_row, with_bounds
 from dproof.privacy import Privacy
 from dproof.questions.answer import NOTHING, RARELY, rarely, stated
 
@@ -72,7 +72,7 @@ def plan(
     law = with_bounds(certify_row(chosen)) if chosen.has_row_law else None
     answer = {**_answer(chosen, law, rows, solved), **_advice(chosen, law, rows), **_compared(chosen, rows, question)}
     if law is not None and chosen.spread is not None:
-        from dproof.report.spread_advice import both_spreads  # which needs what estimates do
+        from dproof.advice.spread_advice import both_spreads  # which needs what estimates do
 
         answer["spread"] = both_spreads(law, rows)
     emit(answer, as_json, lambda: _page(answer, path.name))
@@ -140,7 +140,7 @@ def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:
 
 def _advice(plan: Plan, law: RowLaw | None, rows: int | None) -> dict[str, Any]:
     """Whether the answers will be of use, and what would help."""
-    from dproof.report.plan_advice import PlanAdvice, asking_advice, plan_advice
+    from dproof.advice.plan_advice import PlanAdvice, asking_advice, plan_advice
 
     plan_hints = asking_advice(plan) if law is None else PlanAdvice(None) if rows is None else plan_advice(law, rows)
     return {"verdict": plan_hints.verdict, "advice": [hint.to_json() for hint in plan_hints.hints]}
@@ -153,7 +153,7 @@ def _compared(plan: Plan, rows: int | None, questions: list[str] | None) -> dict
         unknown = dict.fromkeys((*keys, "share_of_rows"))
         unanswered = [{"weight": float(one.weight), "question": one.sql, **unknown} for one in plan.questions]
         return {"questions": unanswered, "better": None, "questions_verdict": None}
-    from dproof.report.advise import advise as compare
+    from dproof.advice.advise import advise as compare
 
     compared = compare(plan, rows=rows, questions=questions or None)
     return {

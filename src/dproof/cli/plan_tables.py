@@ -7,18 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dproof.central.workload import Residual
-from dproof.cli.output import Page, emit, escape, pairs
-from dproof.errors import InputError
-from dproof.estimation.estimated import RARE
-from dproof.exact import float_above, several, written
-from dproof.plans import expectation
-from dproof.plans.plan import Plan
-from dproof.plans.row_law import certify_row
-from dproof.plans.table_law import TableLaw, certify_tables
-from dproof.privacy import Privacy
-from dproof.questions.answer import NOTHING, RARELY, rarely, stated
-from dproof.report.central_expectation import (
+from dproof.central.expectation import (
     Expected,
     cost_shares,
     half_widths,
@@ -28,6 +17,17 @@ from dproof.report.central_expectation import (
     unused_delta,
     useless,
 )
+from dproof.central.law import TableLaw, certify_tables
+from dproof.central.workload import Residual
+from dproof.cli.output import Page, emit, escape, pairs
+from dproof.errors import InputError
+from dproof.exact import float_above, several, written
+from dproof.local import expectation
+from dproof.local.estimated import RARE
+from dproof.local.law import certify_row
+from dproof.plans.plan import Plan
+from dproof.privacy import Privacy
+from dproof.questions.answer import NOTHING, RARELY, rarely, stated
 
 _LISTED = 12  # tables that are shown one by one
 _A_TENTH = " (and in a group that has a tenth of that)"

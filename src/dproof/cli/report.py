@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+from dproof.central.page import page as central_page
 from dproof.cli.options import AsJson, argument, option
 from dproof.cli.output import emit, having_done
+from dproof.local.page import page
+from dproof.local.release import REPORT
 from dproof.releases.load import load
-from dproof.releases.release import REPORT
-from dproof.report.central_page import page as central_page
-from dproof.report.page import page
 
 
 def report(

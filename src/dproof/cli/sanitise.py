@@ -10,13 +10,13 @@ from typing import Annotated, Any
 from dproof.cli.init import Data, Table
 from dproof.cli.options import AsJson, option
 from dproof.cli.output import Page, advise, emit, escape, having_done
+from dproof.curator.payment import ReleasePayment
 from dproof.exact import float_above, several
+from dproof.local.release import Release
+from dproof.local.sanitise import Progress
 from dproof.meaning import advice
 from dproof.plans.plan import not_protected
 from dproof.releases import sanitise as sanitisation
-from dproof.releases.local import Progress
-from dproof.releases.payment import ReleasePayment
-from dproof.releases.release import Release
 
 _WIDE = 60  # columns of a terminal from which the bar tells the rate as well
 
@@ -83,7 +83,7 @@ def _answer(release: Release, out: Path) -> dict[str, Any]:
 
 
 def _tables(release: Any, out: Path) -> dict[str, Any]:
-    from dproof.report.central_expectation import told_nothing
+    from dproof.central.expectation import told_nothing
 
     certificate, privacy = release.certificate, release.privacy
     nothing = told_nothing(release.law, release.estimates[None])

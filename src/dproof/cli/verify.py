@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import click
 
+from dproof.certification.certificate import read_certificate
 from dproof.certification.verify_central import FORMAT as CENTRAL
 from dproof.certification.verify_certificate import of_a_row
 from dproof.cli.options import AsJson, argument
@@ -16,7 +17,6 @@ from dproof.cli.output import Page, emit, escape
 from dproof.errors import VerificationFailed
 from dproof.exact import float_above, several
 from dproof.plans.plan import not_protected
-from dproof.releases.load import read_certificate
 from dproof.releases.verify import verify as check
 
 

@@ -11,15 +11,16 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from dproof.arguments import described, expect, mapping
 from dproof.errors import InputError, did_you_mean
-from dproof.plans.central import Asked, read_asked
 from dproof.plans.column import read_column
 from dproof.plans.file_table import read_layout
 from dproof.plans.reader import Misplaced, Reader, read_text, read_toml, to_toml
+from dproof.plans.release_table import Asked, read_asked
 from dproof.privacy import Privacy, Unit
 from dproof.spaces.column import Column
 from dproof.spaces.rows import Rows
@@ -33,6 +34,7 @@ Order = Literal["shuffle", "keep"]
 Spread = Literal["split", "sample", "auto"]
 ASKED = "asked"  # the stored column that says what a row was asked, where each answers for one thing
 VERSION = 1  # of the format: a plan that names none has this one
+_MODEL_TABLES = "dproof.central.question_tables"
 _UNREAD = ("share", "mechanism", "metric", "bins")  # keys of a column that do not change what its values are read as
 
 
@@ -279,9 +281,8 @@ def uses_of(names: Iterable[str], needed: Mapping[str, frozenset[Use]]) -> froze
 
 
 def _with_question_tables(plan: Plan) -> Plan:
-    from dproof.plans.question_tables import with_question_tables  # takes a parser of SQL, too
-
-    return with_question_tables(plan)
+    """The plan with the tables that its questions need: its model stands above plans, so it is looked up by name."""
+    return import_module(_MODEL_TABLES).with_question_tables(plan)  # type: ignore[no-any-return]
 
 
 def _groups(top: Reader, columns: tuple[Column, ...], spread: Spread | None) -> tuple[Wanted, ...]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
 
-from dproof.plans.central import axes_of
 from dproof.plans.plan import Plan
+from dproof.plans.release_table import axes_of
 from dproof.questions.schema import Open, Schema
 from dproof.spaces.column import Column
 

@@ -21,7 +21,10 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from dproof.arguments import as_path
-from dproof.certification.certificate import certified_part
+from dproof.central.made_up import ROWS, check_rows, row_count
+from dproof.central.record import check_noise
+from dproof.central.release import TABLES
+from dproof.certification.certificate import certified_part, read_certificate
 from dproof.certification.verify_central import FORMAT as CENTRAL
 from dproof.certification.verify_central import verify as verify_central
 from dproof.certification.verify_certificate import LARGEST_FILE, LAWS, Laws, Refused
@@ -29,20 +32,17 @@ from dproof.certification.verify_certificate import verify as verify_certificate
 from dproof.errors import InputError, VerificationFailed
 from dproof.laws.law import LAWS as RECORDED
 from dproof.laws.law import law_from_json
+from dproof.local.draw import stored_types
+from dproof.local.law import Group, RowLaw
+from dproof.local.release import CERTIFICATE, PLAN, Release, about
+from dproof.local.sanitise import stored_schema
 from dproof.plans.column import added_sizes
 from dproof.plans.plan import ASKED
 from dproof.plans.reader import Misplaced
-from dproof.plans.row_law import Group, RowLaw
-from dproof.plans.table_record import check_noise
-from dproof.releases.central import TABLES
-from dproof.releases.central_rows import ROWS, check_rows, row_count
-from dproof.releases.drawing import stored_types
-from dproof.releases.folder import is_unfinished
-from dproof.releases.load import load, opened, read_certificate
-from dproof.releases.local import stored_schema
-from dproof.releases.metadata import SEEDED, check_metadata
-from dproof.releases.release import CERTIFICATE, PLAN, Release, about
-from dproof.releases.remote import fetch, is_remote
+from dproof.releases.load import load, opened
+from dproof.storage.folder import is_unfinished
+from dproof.storage.metadata import SEEDED, check_metadata
+from dproof.storage.remote import fetch, is_remote
 
 _NAMES = (b"dproof certificate", CENTRAL.encode())  # one stands in each
 _BATCH = 1 << 17  # rows looked at together: they stay in cache

@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dproof.curation.ledger_file import is_begun
+from dproof.curator.ledger_file import is_begun
+from dproof.curator.payment import ReleasePayment
 from dproof.errors import InputError
 from dproof.plans.plan import Plan
-from dproof.releases.payment import ReleasePayment
 from dproof.releases.sanitise import sanitise
 from dproof.service.apart import apart
 from dproof.service.checking import check_all, check_table

@@ -14,23 +14,23 @@ from functools import partial
 from math import isfinite
 from typing import Any
 
+from dproof.advice.advise import advise, asked_width, question_widths
+from dproof.advice.plan_advice import plan_advice
+from dproof.central import expectation as central_expectation
+from dproof.central.law import TableLaw, certify_tables
 from dproof.central.workload import Residual
 from dproof.errors import InputError
 from dproof.exact import exact, least_whole
+from dproof.local.expectation import half_widths, mean_half_widths
+from dproof.local.law import RowLaw, certify_row
 from dproof.meaning import explain
-from dproof.plans.expectation import half_widths, mean_half_widths
 from dproof.plans.plan import Plan
 from dproof.plans.questions import checked_question
-from dproof.plans.row_law import RowLaw, certify_row
 from dproof.plans.schema import schema_of
-from dproof.plans.table_law import TableLaw, certify_tables
 from dproof.privacy import Privacy
 from dproof.questions.possible import possible_columns
 from dproof.questions.question import columns as columns_of
 from dproof.questions.ranges import Range
-from dproof.report import central_expectation
-from dproof.report.advise import advise, asked_width, question_widths
-from dproof.report.plan_advice import plan_advice
 
 WAYS = ("local", "central", "ask")
 Draft = Mapping[str, Any]

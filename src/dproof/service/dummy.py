@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from dproof.coins import current
 from dproof.laws.guide import uniform_below
+from dproof.local.draw import first_codes
 from dproof.plans.plan import Plan
-from dproof.releases.drawing import first_codes
 
 MOST_DUMMY_ROWS = 10_000
 

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from dproof.errors import InputError, did_you_mean
+from dproof.local.release import CERTIFICATE
 from dproof.plans.plan import Plan
-from dproof.releases.release import CERTIFICATE
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TABLES, _PLANS, _LEDGERS, _CHECKED, _RELEASES = "tables", "plans", "ledgers", "checked", "releases"

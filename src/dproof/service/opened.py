@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from dproof.curation.curator import Curator
-from dproof.curation.ledger import Ledger
-from dproof.curation.ledger_file import is_begun
+from dproof.curator.curator import Curator
+from dproof.curator.ledger import Ledger
+from dproof.curator.ledger_file import is_begun
+from dproof.local.release import CERTIFICATE, Release
 from dproof.plans.plan import Plan
 from dproof.releases.load import load
-from dproof.releases.release import CERTIFICATE, Release
 from dproof.service.folder import Folder, state_of
 
 _Key = TypeVar("_Key", bound=Hashable)

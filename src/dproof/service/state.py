@@ -17,7 +17,7 @@ from fastapi.security import APIKeyCookie, HTTPBearer
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from dproof.curation.curator import Begun
+from dproof.curator.curator import Begun
 from dproof.questions.answer import Answer
 from dproof.service.connections import KNOWN
 from dproof.service.desk import Askable, Desk, need_custodian

@@ -13,8 +13,8 @@ from fastapi.responses import HTMLResponse
 from starlette.concurrency import run_in_threadpool
 
 from dproof.errors import DproofError
+from dproof.local.release import PLAN
 from dproof.plans.plan import Plan
-from dproof.releases.release import PLAN
 from dproof.service import api
 from dproof.service.desk import Desk
 from dproof.service.pages.forms import Fields, checked, refusal

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dproof.local.page import denial
 from dproof.plans.reader import WrongKey
 from dproof.privacy import Privacy
 from dproof.questions.answer import NOTHING, RARELY, rarely
-from dproof.report.page import denial
 from dproof.service.drafting import WAYS
 from dproof.service.pages import texts
 from dproof.service.pages.layout import copied, figure, folded, table, verbatim

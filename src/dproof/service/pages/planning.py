@@ -13,7 +13,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 from starlette.concurrency import run_in_threadpool
 
-from dproof.curation.ledger_file import is_begun
+from dproof.curator.ledger_file import is_begun
 from dproof.errors import InputError
 from dproof.service.desk import Desk
 from dproof.service.pages import plan_fields

@@ -14,7 +14,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from dproof.errors import InputError
-from dproof.releases.release import REPORT
+from dproof.local.release import REPORT
 from dproof.service.pages.forms import Fields
 from dproof.service.pages.layout import copied, link, page
 from dproof.service.pages.markup import joined, tag

@@ -1,0 +1,1 @@
+"""What to expect before there is any data, and what would help."""

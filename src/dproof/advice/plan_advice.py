@@ -1,0 +1,327 @@
+"""Whether the answers of a release will be of use, and what would help: each change is priced as the plan itself is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from dproof.advice.advise import advise, asked_width, count_width
+from dproof.errors import DproofError
+from dproof.exact import written
+from dproof.local.expectation import count_half_width, half_widths, mean_half_widths
+from dproof.local.law import RowLaw, certify_row
+from dproof.plans.mechanisms import MECHANISMS, choose
+from dproof.plans.plan import Plan, Wanted, split
+from dproof.plans.question_bins import question_bins
+from dproof.plans.questions import Planned, checked_question
+from dproof.questions.question import columns
+from dproof.spaces.bins import bins_between
+from dproof.spaces.column import quoted
+from dproof.spaces.subsets import Subsets
+
+_TOO_NOISY = 0.1  # of all rows, or of the range of a number: such a ± tells little
+_SHARP = 0.01  # below this nothing needs to be said
+_MOST = 5  # lines
+_CLEARLY = 0.9  # of the ± of the plan: a change that leaves more is not worth telling
+_MANY_COLUMNS, _KEPT_COLUMNS = 8, 5  # from so many on, what keeping a few would give
+_COUNTING = {  # laws for counts alone, and what they do
+    "frequency": "makes its counts",
+    "one_item": "allows questions about single items only, and makes their counts",
+}
+_MANY_VALUES, _KEPT_VALUES = 12, 6  # the same for the values of a column
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """One thing that would help, with ± as the plan is and as it would be, both in rows or in the units of a mean.
+
+    `kind` is "drop" (leave columns out), "keep" (release only these), "values" (fewer values, or items of a set),
+    "flags" (columns of yes and no as one set), "bins" (of a number that questions have conditions on), "mechanism"
+    (another law for a column), "questions" (that need fewer columns together) or "ask" (no release at all).
+    """
+
+    kind: str
+    columns: tuple[str, ...]
+    before: float
+    after: float
+    text: str
+
+    def to_json(self) -> dict[str, Any]:
+        """One JSON object."""
+        about = {"kind": self.kind, "columns": list(self.columns), "text": self.text}
+        return {**about, "half_width": self.after, "instead_of": self.before}
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAdvice:
+    """A verdict where answers will be of little use, and what would help, the best first."""
+
+    verdict: str | None
+    hints: tuple[Hint, ...] = ()
+
+
+def plan_advice(law: RowLaw, rows: int) -> PlanAdvice:
+    """Advice for a plan and a number of rows.
+
+    >>> from dproof.local.law import certify_row
+    >>> states = {"space": "categories", "values": [f"state {n}" for n in range(50)]}
+    >>> plan = Plan.from_dict({"privacy": {"epsilon": 1}, "columns": {"state": states}})
+    >>> found = plan_advice(certify_row(plan), 2000)
+    >>> print(found.verdict)
+    With 2,000 rows the count of one value of 'state' is known to ± 589 (29% of all rows). That is too noisy for most
+    uses.
+    >>> [hint.kind for hint in found.hints]
+    ['ask', 'mechanism', 'values']
+    """
+    if rows < 1:
+        return PlanAdvice(None)
+    if law.plan.spread is not None:
+        return _of_spread(law, rows)
+    advice = _of_columns(law, rows)
+    return replace(advice, hints=(*_of_bins(law.plan, rows), *advice.hints)[:_MOST])
+
+
+def _of_bins(plan: Plan, rows: int) -> Iterator[Hint]:
+    """Bins for numbers on which the plan's questions have conditions, and what those counts would be."""
+    chosen = question_bins(plan)
+    asked = advise(plan, rows=rows).comparisons if chosen else ()
+    prices = Prices(plan, rows)
+    for name, edges in chosen.items():
+        on_number = [one for one in asked if name in columns(checked_question(one.question, plan.columns))]
+        before = [one.release for one in on_number if one.release is not None]
+        column = plan.column(name)
+        binned = replace(column, bins=bins_between(column.space.present or column.space, edges))
+        groups = [replace(group, columns=(binned,)) if group.columns == (column,) else group for group in plan.groups]
+        after = prices.widths(groups)[name]
+        if before and after <= _CLEARLY * max(before):
+            text = f"bins = [{', '.join(map(_written, edges))}] in {{}} make the counts of your questions"
+            yield prices.hint("bins", (name,), max(before), after, text)
+
+
+def _written(edge: Any) -> str:
+    return str(edge) if isinstance(edge, (int, float)) else f'"{edge}"'
+
+
+def _of_columns(law: RowLaw, rows: int) -> PlanAdvice:
+    plan, prices = law.plan, Prices(law.plan, rows)
+    if not prices.now:
+        return _of_means(law, rows)
+    worst = max(prices.now, key=lambda name: prices.now[name])
+    width = prices.now[worst]
+    if width < _SHARP * rows:
+        return PlanAdvice(None)
+    group = next(group for group in plan.groups if group.name == worst)
+    asking = _asking(plan, rows, group.columns[0].name, width, "a count")
+    hints = sorted([*prices.changes(), *asking, *_unbiased(law, rows)], key=_part_left)
+    what = "one item" if group.space.items is not None else "one value"
+    told = f"With {rows:,} rows the count of {what} of {worst!r} is known to ± {written(width)}"
+    return PlanAdvice(_verdict(told, width / rows, "all rows"), tuple(hints[:_MOST]))
+
+
+def _of_spread(law: RowLaw, rows: int) -> PlanAdvice:
+    """The count that is known worst, where the plan says how ε is spread; what changes would give is not worked out."""
+    known = half_widths(law, rows)
+    counted = {g.name: known[g.name] or 0.0 for g in law.groups if g.mechanism.inputs.is_counted}
+    worst = max(counted, key=counted.__getitem__, default=None)
+    if worst is None:
+        return _of_means(law, rows)
+    told = f"With {rows:,} rows the count of one value of {worst!r} is known to ± {written(counted[worst])}"
+    return PlanAdvice(_verdict(told, counted[worst] / rows, "all rows"), tuple(_of_pairs(law, rows, counted[worst])))
+
+
+def _of_pairs(law: RowLaw, rows: int, width: float) -> Iterator[Hint]:
+    """What questions would give, where without any each row answers for one of all pairs of columns."""
+    plan = law.plan
+    joined = any(len(group.columns) > 1 for group in plan.groups)
+    if law.weights is None or plan.questions or joined or all(len(group.columns) == 1 for group in law.groups):
+        return
+    names = tuple(column.name for column in plan.columns if column.private)
+    single = tuple(
+        Planned(f"SELECT {quoted(n)}, count(*) FROM release GROUP BY {quoted(n)}", Fraction(1)) for n in names
+    )
+    known = half_widths(certify_row(replace(plan, questions=single)), rows)
+    after = max(each or 0.0 for each in known.values())
+    yield Prices(plan, rows).hint(
+        "questions",
+        names,
+        width,
+        after,
+        f"the plan has no [[questions]], so each row answers for one of all {len(law.groups)} pairs of columns; "
+        "[[questions]] say what it is asked instead: about one column at a time, counts are",
+    )
+
+
+def asking_advice(plan: Plan) -> PlanAdvice:
+    """Advice for a plan under which there can be no release."""
+    width = count_width(plan)
+    counts = "" if width is None else f", which gives a count to {_width(width)} where one question gets all of ε"
+    return PlanAdvice(
+        f"The plan has neighbours = '{plan.privacy.neighbours}'. A release keeps the number of rows, so it needs "
+        f"'change-one'; under this plan use `dproof ask`{counts}."
+    )
+
+
+def _of_means(law: RowLaw, rows: int) -> PlanAdvice:
+    """Where nothing is counted, the mean that is known worst beside its range."""
+    ranges = {group.name: float(group.mechanism.inputs.diameter) for group in law.groups}
+    means = {name: width for name, width in mean_half_widths(law, rows).items() if ranges[name]}
+    if not means:
+        return PlanAdvice(None)
+    worst = max(means, key=lambda name: means[name] / ranges[name])
+    width = means[worst]
+    if width < _SHARP * ranges[worst]:
+        return PlanAdvice(None)
+    told = f"With {rows:,} rows the mean of {worst!r} is known to ± {written(width)}"
+    hints = [*_asking(law.plan, rows, worst, width, f"the mean of {worst!r}"), *_unbiased(law, rows)]
+    return PlanAdvice(_verdict(told, width / ranges[worst], "its range"), tuple(sorted(hints, key=_part_left)))
+
+
+def _part_left(hint: Hint) -> float:
+    """What is left of ± with a change."""
+    return hint.after / hint.before
+
+
+def _unbiased(law: RowLaw, rows: int) -> Iterator[Hint]:
+    """The law of least variance for the number whose mean gains most by it, where the plan leaves the choice."""
+    means, hints = mean_half_widths(law, rows), []
+    for group, want in zip(law.groups, law.plan.groups, strict=True):
+        before, name = means.get(group.name), group.name
+        if before is None or want.mechanism != "auto" or before < _SHARP * float(group.mechanism.inputs.diameter):
+            continue
+        with suppress(DproofError):
+            other = replace(
+                law, groups=(replace(group, mechanism=choose(want.space, group.privacy, "unbiased_design")),)
+            )
+            after = mean_half_widths(other, rows).get(name, before)
+            text = (
+                f'mechanism = "unbiased_design" in {name!r} makes its mean ± {written(after)} instead of '
+                f"± {written(before)}, and allows questions about its sums and means only"
+            )
+            hints.append(Hint("mechanism", (name,), before, after, text))
+    yield from sorted((hint for hint in hints if _part_left(hint) <= _CLEARLY), key=_part_left)[:1]
+
+
+def _verdict(told: str, part: float, whole: str) -> str | None:
+    return f"{told} ({_percent(part)} of {whole}). That is too noisy for most uses." if part >= _TOO_NOISY else None
+
+
+def _asking(plan: Plan, rows: int, column: str, width: float, what: str) -> Iterator[Hint]:
+    """What a curator would give instead, where that is better."""
+    asked = asked_width(plan, rows, column)
+    if asked is not None and asked < width:
+        text = f"`dproof ask` at the same ε gives {what} to {_width(asked)}, for one question"
+        yield Hint("ask", (column,), width, asked, text)
+
+
+def _width(width: float) -> str:
+    return f"± {written(width)}" if width else "± 0 (exactly right 95% of the time)"
+
+
+def _percent(part: float) -> str:
+    """A half-width as a part of the whole, which may be more than all of it.
+
+    >>> _percent(0.31), _percent(0.0207)
+    ('31%', '2.1%')
+    """
+    return f"{100 * part:.0f}%" if part >= 0.1 else f"{100 * part:.2g}%"
+
+
+class Prices:
+    """The ± of every group of a plan that is counted, and of the plans that lie near it."""
+
+    def __init__(self, plan: Plan, rows: int) -> None:
+        self.plan, self.rows = plan, rows
+        self._known: dict[tuple[Any, ...], float | None] = {}
+
+    def widths(self, groups: Sequence[Wanted]) -> dict[str, float]:
+        """± of the counts of each group, where ε is split over these groups; those without counts are left out."""
+        widths = {}
+        for group, part in zip(groups, split(self.plan.privacy, groups), strict=True):
+            if group.space.is_counted:
+                key = (group.columns, group.mechanism, part)
+                if key not in self._known:
+                    self._known[key] = count_half_width(group, part, self.rows)
+                if (width := self._known[key]) is not None:
+                    widths[group.name] = width
+        return widths
+
+    @cached_property
+    def now(self) -> dict[str, float]:
+        """± of the plan as it is."""
+        return self.widths(self.plan.groups)
+
+    def changes(self) -> list[Hint]:
+        """The changes that help clearly, the best first; of each kind the best alone."""
+        changes = []
+        for kind in (self._drops, self._keeps, self._fewer_values, self._flags, self._laws):
+            helping = [hint for hint in kind() if hint.after <= _CLEARLY * hint.before]
+            changes += sorted(helping, key=lambda hint: round(hint.after / hint.before, 1))[:1]
+        return sorted(changes, key=lambda hint: hint.after / hint.before)
+
+    def hint(self, kind: str, columns: tuple[str, ...], before: float, after: float, text: str) -> Hint:
+        widths = f"± {_percent(after / self.rows)} instead of ± {_percent(before / self.rows)}"
+        return Hint(kind, columns, before, after, f"{text.format(', '.join(map(repr, columns)))} {widths}")
+
+    def _drops(self) -> Iterator[Hint]:
+        """One group left out; of those that help alike, the one with the widest counts comes first."""
+        for group in sorted(self.plan.groups, key=lambda group: -self.now.get(group.name, 0.0)):
+            others = [other for other in self.plan.groups if other is not group]
+            before = [width for name, width in self.now.items() if name != group.name]
+            if before:
+                after = max(self.widths(others).values())
+                yield self.hint("drop", _names([group]), max(before), after, "dropping {} makes every other count")
+
+    def _keeps(self) -> Iterator[Hint]:
+        """Only the groups with the narrowest counts, of many."""
+        counted = sorted((g for g in self.plan.groups if g.name in self.now), key=lambda group: self.now[group.name])
+        if len(self.plan.groups) >= _MANY_COLUMNS and len(counted) > _KEPT_COLUMNS:
+            kept = counted[:_KEPT_COLUMNS]
+            before, after = max(self.now[group.name] for group in kept), max(self.widths(kept).values())
+            yield self.hint("keep", _names(kept), before, after, "releasing only {} makes every count")
+
+    def _fewer_values(self) -> Iterator[Hint]:
+        for group in self.plan.groups:
+            column, before = group.columns[0], self.now.get(group.name)
+            many, fewer = column.space.declared, column.space.fewer(_KEPT_VALUES)
+            if before is None or len(group.columns) > 1 or fewer is None or many < _MANY_VALUES:
+                continue
+            other = replace(group, columns=(replace(column, space=fewer),))
+            after = self.widths([other if g is group else g for g in self.plan.groups])[group.name]
+            text = f"{_KEPT_VALUES} values instead of {many} in {{}} make its counts"
+            yield self.hint("values", (column.name,), before, after, text)
+
+    def _laws(self) -> Iterator[Hint]:
+        """The law of least variance of counts, where the plan leaves the choice."""
+        for group in self.plan.groups:
+            before, joined = self.now.get(group.name), len(group.columns) > 1
+            in_fields = joined and any(len(column.stored) > 1 for column in group.columns)  # which hold no code
+            if before is None or group.mechanism != "auto" or in_fields:
+                continue
+            where = "in the [[joint]] of {}" if joined else "in {}"
+            for name in _COUNTING.keys() & MECHANISMS[group.space.mechanisms].keys():
+                other = replace(group, mechanism=name)
+                after = self.widths([other if g is group else g for g in self.plan.groups]).get(group.name, before)
+                text = f'mechanism = "{name}" {where} {_COUNTING[name]}'
+                yield self.hint("mechanism", _names([group]), before, after, text)
+
+    def _flags(self) -> Iterator[Hint]:
+        """Columns of yes and no as one set: its items may share ε better than columns do."""
+        alone = [g for g in self.plan.groups if g.name in self.now and len(g.columns) == 1]
+        flags = [g for g in alone if g.columns[0].space.is_flag]
+        if len(flags) < 2:
+            return
+        names = _names(flags)
+        column = replace(flags[0].columns[0], name=" × ".join(names), space=Subsets(names))
+        share = sum((group.share for group in flags), Fraction(0))
+        joined = Wanted((column,), share, "auto")
+        others = [group for group in self.plan.groups if group not in flags]
+        before, after = max(self.now[group.name] for group in flags), self.widths([*others, joined])[joined.name]
+        yield self.hint("flags", names, before, after, "joining the flags {} into one set makes their counts")
+
+
+def _names(groups: Sequence[Wanted]) -> tuple[str, ...]:
+    return tuple(column.name for group in groups for column in group.columns)

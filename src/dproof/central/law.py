@@ -1,0 +1,449 @@
+"""The law of the measured tables of a plan of the central model: calibrated and certified before any data is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import isqrt, log, sqrt
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.central.lattices import added_curve, has_k_norm, lattice_of, pure_law
+from dproof.central.noise import calibrate, delta, noise_law, parts_of
+from dproof.central.objective import Answers, cell_costs, residual_variances, shape
+from dproof.central.plain import laplace_law, measured_tables, split, steps
+from dproof.central.residuals import Estimates, contrast, estimates, measured
+from dproof.central.workload import Domain, Residual, Table, largest_loss, maximal, parts
+from dproof.certification.verify_central import FORMAT, VERSION
+from dproof.certification.verify_certificate import seal
+from dproof.coins import Coins
+from dproof.curves.expansion import CurveLattice
+from dproof.errors import InputError, TooLarge
+from dproof.exact import float_above
+from dproof.plans.plan import Plan
+from dproof.plans.release_table import Axis, plan_axes
+from dproof.privacy import Privacy
+
+_MOST_CELLS = 10_000_000  # of all tables together
+_MOST_COLUMNS = 12  # of a table: every set of them has a residual
+_MOST_PARTS = 1 << 16  # of all tables, each with a residual: so many a certificate may have
+_MOST_ROWS = 1 << 32
+_MOST_MADE_UP = 10**6  # rows that the noise alone may make up: they are made in memory
+_MOST_STEPS = 1 << 31  # that a row may move a sum by: then so many rows add up within 64 bits
+_STEP = 0.25  # the square of half a step: the distance of a value to where its step ends
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class TableLaw:
+    """What is measured of the whole table, with how much noise, and the proof of what a person may lose by it.
+
+    With δ > 0 the residual of each table, in whole numbers, gets independent discrete Gaussian noise with parameter γ²
+    on each of its numbers; with `in_parts` in parts of a whole number, where γ² is small. With δ = 0 the largest tables
+    themselves get integer Laplace noise or, with `contrasts`, the contrasts of columns with two values. Curves are
+    added up by their coefficients, which get the noise alike.
+
+    `person` is what is promised to a person with up to `rows_per_person` rows: what the plan has under [privacy], or
+    the same with δ = 0, which keeps that promise too, where it takes less noise.
+    """
+
+    plan: Plan
+    axes: tuple[Axis, ...]
+    person: Privacy
+    contrasts: bool = False
+    in_parts: bool = True
+    noise: Mapping[Residual, Fraction] = field(default_factory=dict)  # γ² of each residual, or what a step costs
+
+    @property
+    def promised(self) -> Privacy:
+        """What the plan promises a person, which may be more than what is kept."""
+        return self.plan.privacy
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether δ = 0, so that plain tables are measured, with Laplace noise."""
+        return not self.person.delta
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """The columns of made-up rows: all but curves."""
+        curves = {name for axis in self.axes if axis.has_curves for name in axis.column.stored}
+        return tuple(name for name in self.plan.stored if name not in curves)
+
+    @property
+    def lattices(self) -> dict[int, CurveLattice]:
+        """How the curves of each column of curves are written in whole numbers."""
+        promise = self.person
+        return {n: lattice_of(axis.column.space, promise) for n, axis in enumerate(self.axes) if axis.has_curves}
+
+    @property
+    def domain(self) -> Domain:
+        reach = {place: axis.max_abs for place, axis in enumerate(self.axes) if axis.max_abs is not None}
+        curves = {place: added_curve(lattice) for place, lattice in self.lattices.items()}
+        return Domain(tuple(axis.size for axis in self.axes), reach, curves)
+
+    @property
+    def tables(self) -> dict[Table, Fraction]:
+        """The tables that the plan asks for, by the places of their columns, with their weights."""
+        assert self.plan.asked is not None
+        places = {axis.name: n for n, axis in enumerate(self.axes)}
+        return {tuple(places[name] for name in names): weight for names, weight in self.plan.asked.tables}
+
+    @property
+    def sums(self) -> dict[Residual, Fraction]:
+        """The sums of numbers that the plan asks for, by the table of the other columns, with their weights."""
+        assert self.plan.asked is not None
+        places = {axis.name: n for n, axis in enumerate(self.axes)}
+        return {
+            Residual(tuple(places[name] for name in names), places[number]): weight
+            for names, number, weight in self.plan.asked.sums
+        }
+
+    @property
+    def residuals(self) -> list[Residual]:
+        """The residuals that tell the tables and sums, the smallest first, counts before sums.
+
+        A column with one value adds nothing. The residual of the empty table of counts is the number of rows: it is
+        not among them where that is public.
+        """
+        return [
+            Residual(table, number)
+            for number, tables in self._asked.items()
+            for table in parts(tables)
+            if table or number is not None or not self.plan.rows_are_public
+        ]
+
+    @property
+    def wanted(self) -> list[Residual]:
+        """What has to be measured: residuals or, with δ = 0, the largest tables and contrasts."""
+        if not self.is_pure:
+            return self.residuals
+        found: list[Residual] = []
+        for number, tables in self._asked.items():
+            if number is None:
+                known = self.plan.rows_are_public
+                chosen = measured_tables(self.domain, tables, contrasts=self.contrasts)
+                found += [one for one in chosen if one.table or not known]
+            else:
+                found += [Residual(table, number) for table in maximal(tables)]
+        return found
+
+    @property
+    def _asked(self) -> dict[int | None, list[Table]]:
+        """The tables of counts (None) and of the sums of each number, without columns that have one value."""
+        found: dict[int | None, list[Table]] = {None: []}
+        for key in (*map(Residual, self.tables), *self.sums):
+            table = tuple(place for place in key.table if self.axes[place].size > 1)
+            found.setdefault(key.number, []).append(table)
+        return found
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether the tables have too many parts to measure; with δ = 0 those of columns with two values count."""
+        found = set[tuple[int | None, Table]]()
+        for number, tables in self._asked.items():
+            for table in tables:
+                some = [place for place in table if not self.is_pure or self.axes[place].size == 2]
+                found.update((number, part) for part in parts([tuple(some)]))
+                if len(found) > _MOST_PARTS:
+                    return True
+        return False
+
+    def name(self, table: Table) -> str:
+        return " × ".join(self.axes[place].name for place in table)
+
+    def measured_name(self, measurement: Residual) -> str:
+        """What is measured, in words: the columns of a table of counts, or a sum by some columns."""
+        if measurement.number is None:
+            return "contrast of " * (measurement.contrast and bool(measurement.table)) + self.name(measurement.table)
+        by = f" by {self.name(measurement.table)}" if measurement.table else ""
+        return f"sum of {self.axes[measurement.number].name}{by}"
+
+    # What is drawn, and what follows from it --------------------------------------------------------------------------
+
+    def measure(self, tables: Mapping[Residual, Integers], coins: Coins) -> Integers:
+        """All measurements of exact tables, each with its noise, one after another."""
+        found = [np.zeros(0, np.int64)]
+        for measurement in self.noise:
+            exact = np.ravel(self._exact(measurement, tables[measurement])) * self.parts(measurement)
+            found.append(exact + self.law_of(measurement).draw(len(exact), coins))
+        return np.concatenate(found)
+
+    def _exact(self, measurement: Residual, table: Integers) -> Integers:
+        if measurement.contrast:
+            return contrast(table)
+        return table if self.is_pure else measured(table, len(measurement.table))
+
+    def parts(self, measurement: Residual) -> int:
+        """In how many parts of a whole number it is measured."""
+        return parts_of(self.noise[measurement]) if self.in_parts and not self.is_pure else 1
+
+    def law_of(self, measurement: Residual) -> Any:
+        """The law of the noise that is drawn; K-norm noise is drawn for all terms of a curve."""
+        parameter, lattice = self.noise[measurement], self._lattice(measurement.number)
+        if not self.is_pure:
+            return noise_law(parameter * self.parts(measurement) ** 2)
+        return laplace_law(parameter) if lattice is None else pure_law(lattice, parameter)
+
+    def _lattice(self, number: int | None) -> CurveLattice | None:
+        return None if number is None else self.lattices.get(number)
+
+    def wholes(self, place: int, codes: NDArray[Any]) -> Integers:
+        """What each row adds to a sum of the column there: a whole number or, of a curve, its coefficients."""
+        axis, lattice = self.axes[place], self._lattice(place)
+        if lattice is None:
+            return axis.wholes(codes)
+        return np.where(codes[:, :1] < 0, 0, lattice.coefficients(codes))
+
+    def estimates(self, numbers: Integers, rows: int | None) -> dict[int | None, Estimates]:
+        """What follows from measured numbers: of counts (None), and of the sums of each number by its place."""
+        noisy, start, domain = {}, 0, self.domain
+        for measurement in self.noise:
+            stop = start + domain.count(measurement)
+            noisy[measurement] = numbers[start:stop].reshape(domain.shape(measurement)) / self.parts(measurement)
+            start = stop
+        spreads = self.variances
+        found = {}
+        for number in dict.fromkeys([None, *(measurement.number for measurement in self.noise)]):
+            tables = self.tables if number is None else [key.table for key in self.sums if key.number == number]
+            known = rows if number is None else None
+            found[number] = estimates(
+                domain.sizes, noisy, spreads, number=number, known=known, plain=self.is_pure, tables=tables
+            )
+        return found
+
+    @property
+    def variances(self) -> dict[Residual, float]:
+        """The variance of a measured number; of narrow Laplace noise a little more, because it has whole steps."""
+        return {one: variance + _STEP * self.is_pure for one, variance in self._drawn.items()}
+
+    @property
+    def _drawn(self) -> dict[Residual, float]:
+        """The variance of the noise on each number."""
+        if not self.is_pure:
+            return {one: float(parameter) for one, parameter in self.noise.items()}
+        return {one: float(self.law_of(one).variance) for one in self.noise}
+
+    def normal_level(self, level: float) -> float:
+        """The level at which normal intervals cover as often as intervals of this level shall.
+
+        With Laplace noise they are as wide as those of one draw of the same variance. A sum of several draws has
+        lighter tails, so wherever that is the wider one it covers at least as often.
+        """
+        if not self.is_pure:
+            return level
+        return max(level, 2 * NormalDist().cdf(-log(1 - level) / sqrt(2)) - 1)
+
+    @property
+    def precisions(self) -> dict[int | None, Estimates]:
+        """The same for a table of nobody: its variances are those of every table."""
+        zeros = np.zeros(sum(map(self.domain.count, self.noise)), np.int64)
+        return self.estimates(zeros, 0 if self.plan.rows_are_public else None)
+
+    # What it costs ----------------------------------------------------------------------------------------------------
+
+    def delta(self) -> Fraction:
+        """An upper bound of δ at the promised ε."""
+        if self.is_pure:
+            return Fraction(0)
+        epsilon, neighbours, rows = self.person.epsilon, self.person.neighbours, self.plan.rows_per_person
+        return delta(self.domain, self.noise, epsilon, neighbours, rows, in_parts=self.in_parts)
+
+    def rho(self) -> Fraction | None:
+        """The ρ of concentrated privacy of all measurements together, for a person: Σ Δ²/2γ², at its worst."""
+        if self.is_pure:
+            return None
+        loss = largest_loss(self.domain, {r: 1 / s for r, s in self.noise.items()}, self.person.neighbours)
+        return loss * self.plan.rows_per_person**2 / 2
+
+    def certificate(self, release: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
+        """The certificate of the measurements, sealed, with what is recorded about a release."""
+        promise, rho = self.person, self.rho()
+        drawn = {one: self._drawn_by(one) for one in self.noise}
+        noises = {key: one for one, key in reversed(drawn.items())}  # the first measurement with each
+        order = list(dict.fromkeys(drawn.values()))
+        body = {
+            "format": FORMAT,
+            "version": VERSION,
+            "private": private,
+            "neighbours": promise.neighbours,
+            "epsilon": str(promise.epsilon),
+            "delta": str(promise.delta),
+            "rows_per_person": self.plan.rows_per_person,
+            "columns": self.columns,
+            "noises": [self._record(noises[key]) for key in order],
+            "measurements": [
+                {
+                    "columns": list(measurement.table),
+                    "sum_of": measurement.number,
+                    "sensitivity": str(self._sensitivity(measurement)),
+                    "noise": order.index(drawn[measurement]),
+                    **({"contrast": True} if measurement.contrast else {}),
+                    **({"parts": self.parts(measurement)} if self.parts(measurement) > 1 else {}),
+                }
+                for measurement in self.noise
+            ],
+            "rho": None if rho is None else str(rho),
+            "tight": {"delta": float_above(self.delta())},
+            "release": dict(release),
+        }
+        return {**body, "seal": seal(body)}
+
+    @property
+    def columns(self) -> list[dict[str, Any]]:
+        """The columns as a certificate has them: of curves with the region that coefficients are clipped into."""
+        found: list[dict[str, Any]] = [
+            {"name": axis.name, "values": axis.size, "reach": axis.max_abs or 0} for axis in self.axes
+        ]
+        for place, lattice in self.lattices.items():
+            box = None if lattice.box is None else list(lattice.box)
+            found[place]["curves"] = {"terms": lattice.terms, "radius": lattice.radius, "box": box}
+        return found
+
+    def _sensitivity(self, measurement: Residual) -> int:
+        """How far a row moves a measurement at most: in steps, or the square of the Euclidean length."""
+        neighbours = self.person.neighbours
+        if self.is_pure:
+            return steps(self.domain, measurement, neighbours, 1)
+        return self.domain.sensitivity(measurement, neighbours) * self.parts(measurement) ** 2
+
+    def _drawn_by(self, measurement: Residual) -> tuple[Any, ...]:
+        """What tells the laws of noise apart: the parameter, and for K-norm noise its norm and number of terms."""
+        lattice = self._lattice(measurement.number)
+        told = (lattice.ball, lattice.terms) if self.is_pure and lattice is not None and has_k_norm(lattice) else ()
+        return self.noise[measurement] * self.parts(measurement) ** 2, *told
+
+    def _record(self, measurement: Residual) -> dict[str, Any]:
+        """The noise as a certificate has it.
+
+        Gaussian noise is draws H of one table of weights, added up as m^(n−1)·H + … + m·H + H; Laplace noise has its
+        own tables, of which a step costs no more than is said; K-norm noise has its norm and how it falls.
+        """
+        law = self.law_of(measurement)
+        if self.is_pure:
+            return {**law.to_json(), "epsilon": str(self.noise[measurement])}
+        table, step, draws = getattr(law, "table", law), getattr(law, "step", 1), getattr(law, "draws", 1)
+        return {"kind": "gaussian", "square": str(table.square), "step": step, "draws": draws}
+
+
+def certify_tables(plan: Plan) -> TableLaw:
+    """Calibrate the noise of a plan's tables, so that the error of their cells is least; no data is involved.
+
+    What keeps (ε, 0) keeps (ε, δ) too: where plain tables with Laplace noise have the smaller error, δ stays unused.
+
+    >>> columns = {name: {"space": "categories", "values": [0, 1]} for name in ("read", "own")}
+    >>> promise = {"model": "central", "epsilon": 1, "delta": "1e-6"}
+    >>> law = certify_tables(Plan.from_dict({"privacy": promise, "columns": columns}))
+    >>> [law.name(residual.table) for residual in law.noise], law.person.delta
+    (['read × own'], Fraction(0, 1))
+    """
+    if not plan.privacy.epsilon and not plan.privacy.delta:
+        raise InputError("model = 'central' needs epsilon above 0: with none, nothing can be told")
+    laws, refused = list[TableLaw](), list[InputError]()
+    for law in (TableLaw(plan, plan_axes(plan.columns), promise) for promise in _keeping(plan.privacy)):
+        # With δ = 0 contrasts are better where many columns have two values, plain tables where few have.
+        other = replace(law, contrasts=law.is_pure)
+        try:
+            check_size(law)
+            laws += [_checked(with_noise(one)) for one in ([law, other] if other.wanted != law.wanted else [law])]
+        except InputError as error:
+            refused.append(error)
+    if not laws:
+        raise refused[-1]
+    return min(laws, key=_error) if len(laws) > 1 else laws[0]
+
+
+def _keeping(promise: Privacy) -> list[Privacy]:
+    """The promises that keep this one and have noise of their own, the strongest first: of equals it is taken."""
+    pure = Privacy(promise.epsilon, neighbours=promise.neighbours)
+    return [*([pure] if promise.epsilon else []), *([promise] if promise.delta else [])]
+
+
+def with_noise(law: TableLaw) -> TableLaw:
+    """The law with the least noise that keeps the promise: floats choose its shape, whole numbers certify it."""
+    assert law.plan.asked is not None
+    if not law.wanted:
+        return law
+    promise, rows, objective = law.person, law.plan.rows_per_person, law.plan.asked.objective
+    if law.is_pure:
+        noise = split(law.domain, law.wanted, _answers(law), promise, rows, objective)
+    else:
+        shaped = shape(law.domain, _answers(law), objective)
+        noise = calibrate(law.domain, shaped, promise, rows, in_parts=law.in_parts)
+    return replace(law, noise=noise)
+
+
+def _answers(law: TableLaw) -> Answers:
+    """What shall be sharp, with weights: the answers to the plan's questions, or a cell of every table and sum."""
+    if law.plan.asked is not None and law.plan.asked.questions:
+        from dproof.central.question_tables import question_costs  # takes a parser of SQL, which few plans need
+
+        return Answers.of(question_costs(law.plan, law.domain), law.residuals)
+    domain, counts = law.domain, {Residual(table): weight for table, weight in law.tables.items()}
+    asked = [(float(weight), cell_costs(domain, key)) for key, weight in {**counts, **law.sums}.items()]
+    return Answers.of(asked, law.residuals)
+
+
+def _error(law: TableLaw) -> float:
+    """What the plan wants to be least, of the noise that is drawn."""
+    assert law.plan.asked is not None
+    return _answers(law).value(_residual_variances(law, law._drawn), law.plan.asked.objective)
+
+
+def _residual_variances(law: TableLaw, variances: Mapping[Residual, float]) -> NDArray[np.float64]:
+    return residual_variances(law.domain.sizes, variances, law.residuals, plain=law.is_pure)
+
+
+def _checked(law: TableLaw) -> TableLaw:
+    """Refuse noise that hides any table: how many rows there are is not known, but there are no more than can be."""
+    _check_steps(law)
+    domain = law.domain
+    cells = [(1.0, cell_costs(domain, Residual(table))) for table in law.tables]
+    variances = Answers.of(cells, law.residuals).variances(_residual_variances(law, law.variances))
+    hidden = [variance for variance in variances.tolist() if variance > 0]  # a public number of rows has none
+    if hidden and min(hidden) > _MOST_ROWS**2:
+        raise InputError(
+            f"the budget is too small to say anything: the standard deviation of every count is above {_MOST_ROWS:,}, "
+            "more rows than a table may have; allow a larger epsilon or delta, or ask for fewer and smaller tables"
+        )
+    total = law.precisions[None].variances[()]
+    if law.plan.asked is not None and law.plan.asked.rows and total > _MOST_MADE_UP**2:
+        raise InputError(
+            f"made-up rows need to know about how many rows there are, and here that has a standard deviation above "
+            f"{_MOST_MADE_UP:,}: allow a larger epsilon or delta, or leave out `rows`"
+        )
+    return law
+
+
+def check_size(law: TableLaw) -> None:
+    """Refuse more than can be measured, or added up exactly, with the columns to blame."""
+    tables, cells = list(law.tables), law.domain.cells
+    if any(sum(law.axes[place].size > 1 for place in table) > _MOST_COLUMNS for table in tables):
+        raise TooLarge(
+            f"a table has more than {_MOST_COLUMNS} columns: list smaller ones with [[release.tables]], or write a "
+            "smaller number of `tables`"
+        )
+    if sum(map(cells, tables)) > _MOST_CELLS or law.is_divided or sum(map(law.domain.count, law.wanted)) > _MOST_CELLS:
+        widest = (law.axes[place] for place in max(tables, key=cells))
+        raise TooLarge(
+            f"the tables have more than {_MOST_CELLS:,} cells, or {_MOST_PARTS:,} parts, the largest that of "
+            f"{', '.join(f'{axis.name!r} ({axis.size:,} values)' for axis in widest)}: give numbers fewer `bins`, or "
+            "list fewer tables with [[release.tables]]"
+        )
+    _check_steps(law)
+
+
+def _check_steps(law: TableLaw) -> None:
+    """Refuse sums that would not be exact in 64 bits."""
+    for one in law.wanted:
+        if one.number is not None:
+            axis, factor = law.axes[one.number], 1 if law.is_pure else law.domain.cells(one.table)
+            factor *= law.parts(one) if law.noise else 1
+            if isqrt(law.domain.added(one.number).square) * factor > _MOST_STEPS:
+                way = "group curves by fewer values" if axis.has_curves else f"give {axis.name!r} a larger `step`"
+                raise TooLarge(f"the {law.measured_name(one)} has too many steps to be exact: {way}")

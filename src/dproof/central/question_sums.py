@@ -1,0 +1,260 @@
+"""The sums over rows that a question needs, as weights of the cells of measured tables: known from the plan alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.central.workload import Table
+from dproof.errors import InputError, TooLarge
+from dproof.laws.debias import Scale
+from dproof.laws.scores import Array
+from dproof.plans.release_table import Axis
+from dproof.questions.aggregates import Frequent, Rank
+from dproof.questions.cells import Cut, cut, numbered
+from dproof.questions.predicates import Contains, both, leaves
+from dproof.questions.question import Aggregate, Question, aggregates
+from dproof.questions.regions import Grouping, grouping
+from dproof.questions.schema import Schema, is_curve
+from dproof.questions.sums import Term, centred_terms, present, scale_of
+
+_MOST_GROUPS = 10_000
+_MOST_CELLS = 10_000_000  # of a table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weights:
+    """A sum over rows in every group: a weight and a group for each cell of a table of counts, or of sums."""
+
+    number: int | None
+    table: Table
+    weights: Array
+    groups: NDArray[np.int64]
+    sizes: tuple[int, ...]  # of the table's axes
+
+    def margin(self, part: Table, columns: Sequence[int]) -> tuple[NDArray[np.int64], Array]:
+        """The weights added up over all axes but these: the numbers of group and cell, and their weights."""
+        places = np.unravel_index(np.arange(len(self.weights)), self.sizes) if self.sizes else ()
+        chosen = [(places[n], columns[i]) for n, i in enumerate(self.table) if i in part]
+        keys = np.asarray(numbered([(self.groups, 0), *chosen])) + np.zeros_like(self.groups)
+        used, place = np.unique(keys[self.weights != 0], return_inverse=True)
+        return used, np.bincount(place, self.weights[self.weights != 0], len(used))
+
+    def places(self, column: int) -> NDArray[np.int64]:
+        """The place of every cell along the axis of a column."""
+        return np.asarray(np.unravel_index(np.arange(len(self.weights)), self.sizes)[self.table.index(column)])
+
+    def up_to(self, place: int, last: int, share: float) -> Weights:
+        """(rows up to this bin of a column) − share · (all rows), in every group."""
+        return replace(self, weights=self.weights * ((self.places(place) <= last) - share))
+
+    def by(self, place: int, bins: int) -> Weights:
+        """The same with a group of its own for each bin of a column."""
+        return replace(self, groups=self.groups * bins + self.places(place))
+
+
+class Untold(InputError):
+    """A question that tables of these columns do not tell; made-up rows do."""
+
+
+class QuestionSums:
+    """The sums over rows that one question needs of tables with these axes; refused where no table tells them."""
+
+    def __init__(self, question: Question, schema: Schema, axes: Sequence[Axis]) -> None:
+        self.question, self.schema = question, schema
+        self.axes: dict[str, tuple[int, Axis]] = {axis.name: (place, axis) for place, axis in enumerate(axes)}
+        for key in question.group_by:
+            if schema.declared(key.column).items is not None:
+                raise InputError(
+                    f"GROUP BY {key.column} would need all its items at once: ask for each with list_contains"
+                )
+        asked = aggregates(question)
+        for aggregate in asked:
+            if is_curve(aggregate, schema) and aggregate.definition.shape == "curved":
+                raise InputError(
+                    f"measured tables answer AVG and SUM of the curves {aggregate.columns[0]!r}: ask for these"
+                )
+        self.special = [one for one in asked if one.definition.formula is None or self.is_told_by_bins(one)]
+        for aggregate in self.special:
+            self._check(aggregate)
+        formulas = [aggregate for aggregate in asked if aggregate not in self.special] or [Aggregate("count")]
+        self.needed = list(dict.fromkeys(t for a in formulas for t in centred_terms(a, question.where, schema)))
+        numbers = [c for term in self.needed for c in term.columns if not schema.spaces[c].holds_curves]
+        self.scales: dict[str, Scale] = {name: scale_of(schema.spaces[name]) for name in numbers}
+        self.keys: list[Grouping] = [grouping(key, schema) for key in question.group_by]
+        self.groups = prod(len(key.labels) for key in self.keys)
+        if self.groups > _MOST_GROUPS:
+            raise InputError(
+                f"the question has {self.groups:,} groups, and {_MOST_GROUPS:,} are the most: group by fewer columns"
+            )
+
+    def occurring(self) -> list[int]:
+        """The groups that WHERE leaves rows for, whatever the aggregates take of them."""
+        if not self.keys:
+            return [0]
+        rows = self.weights(Term((), self.question.where))
+        return np.flatnonzero(np.bincount(rows.groups, rows.weights != 0, self.groups)).tolist()
+
+    def is_told_by_bins(self, aggregate: Aggregate) -> bool:
+        """Whether it is a moment of a number in bins that is not added up: of dates any, of other numbers a square."""
+        moment = aggregate.definition.moment
+        axis = self.axes[aggregate.columns[0]][1] if moment else None
+        return axis is not None and axis.is_binned and (moment != "mean" or axis.max_abs is None)
+
+    def _check(self, aggregate: Aggregate) -> None:
+        """Refuse what the counts of the values or bins of a column do not tell."""
+        definition, column = aggregate.definition, aggregate.columns[0]
+        is_quantile = definition.chosen == Rank()
+        if definition.counts:
+            if self.schema.declared(column).items is not None and not definition.of_items:
+                raise Untold(f"sets of {column} were not counted, but items: ask COUNT(DISTINCT unnest({column}))")
+            return
+        if not is_quantile and definition.formula is None and not isinstance(definition.chosen, Frequent):
+            name = definition.name_of(aggregate.argument)[0].upper()
+            raise Untold(f"{name} is not answered from measured tables: ask for counts by {column}")
+        if is_quantile and any(key.column == column for key in self.question.group_by):
+            raise Untold(f"within a bin of {column!r} no quantile is known: group by another column")
+        if is_quantile and not 0 < float(aggregate.argument or 0) < 1:
+            raise Untold("MIN and MAX are not answered from measured tables: ask for a quantile between 0 and 1")
+        if not isinstance(definition.chosen, Frequent) and self.axes[column][1].size == 1:
+            raise Untold(f"{column!r} has one bin, so that nothing is known of how it is spread: declare `bins`")
+
+    def counts_by(self, aggregate: Aggregate) -> tuple[Weights, int, Axis]:
+        """The counts of the values or bins of an aggregate's column, its place and its axis."""
+        (column,) = aggregate.columns
+        where = both(self.question.where, present(aggregate, self.schema))
+        return self.weights(Term((), where), [column]), *self.axes[column]
+
+    def counts_of_items(self, aggregate: Aggregate, items: Sequence[Any]) -> list[Weights]:
+        """The count of each of these items of an aggregate's column of sets."""
+        (column,) = aggregate.columns
+        where = both(self.question.where, present(aggregate, self.schema))
+        return [self.weights(Term((), both(where, Contains(column, item)))) for item in items]
+
+    def every(self) -> Iterator[tuple[float, Weights]]:
+        """Every sum that the answer is calculated from, each with its weight.
+
+        Of a quantile these are the rows up to each bin; of a mode or a deviation, the rows of each value, bin or item.
+        """
+        for term in self.needed:
+            yield 1.0, self.weights(term)
+        for aggregate in self.special:
+            items = self.schema.declared(aggregate.columns[0]).items
+            if items is not None:
+                yield from ((1 / len(items), counts) for counts in self.counts_of_items(aggregate, items))
+                continue
+            counts, place, axis = self.counts_by(aggregate)
+            if aggregate.definition.chosen != Rank():
+                yield 1.0, counts.by(place, axis.size)
+                continue
+            bins = [n for n, start in enumerate(axis.bins.starts) if start != axis.column.space.absent]
+            for last in bins[:-1]:
+                yield 1 / len(bins), counts.up_to(place, last, float(aggregate.argument or 0))
+
+    def weights(self, term: Term, also: Sequence[str] = ()) -> Weights:
+        """The weight and the group of every cell of the table that a sum needs."""
+        keys = self.question.group_by
+        named = dict.fromkeys([*(key.column for key in keys), *(leaf.column for leaf in leaves(term.where))])
+        grid = cut(self.schema, [term.where], keys, list(dict.fromkeys([*named, *term.columns, *also])))
+        axes, indices = [], []
+        for part in grid.axes:
+            own, blocks = self._blocks(part)
+            axes += own
+            indices.append(blocks)
+        number = self._summed(term)
+        if prod(axis.size for axis in axes) > _MOST_CELLS:
+            raise TooLarge(
+                f"the table of {' × '.join(axis.name for axis in axes)} has more than {_MOST_CELLS:,} cells: ask about "
+                "fewer columns at once, or give numbers fewer `bins`"
+            )
+        weights = grid.mask(term.where)[_outer(indices)].astype(float)
+        order = sorted(range(len(axes)), key=lambda n: self.axes[axes[n].name][0])
+        axes, weights = [axes[n] for n in order], weights.transpose(order)
+        if number is not None:
+            place, summed = number
+            weights = _same_for_all(weights, axes.index(summed), summed) / (summed.max_abs or 1)  # curves as they are
+            axes.remove(summed)
+        names = [axis.name for axis in axes]
+        for name in (name for name in term.columns if name in names):
+            n = names.index(name)
+            weights = weights * _along(_numbers(axes[n], self.scales[name]), n, len(axes))
+        group = np.zeros(weights.shape, np.int64)
+        for key, groups in zip(keys, self.keys, strict=True):
+            n = names.index(key.column)
+            group = group * len(groups.labels) + _along(groups.of(np.array(axes[n].bins.starts)), n, len(axes))
+        several = [axis for axis in axes if axis.size > 1]
+        table = tuple(self.axes[axis.name][0] for axis in several)
+        sizes = tuple(axis.size for axis in several)
+        return Weights(None if number is None else place, table, np.ravel(weights), np.ravel(group), sizes)
+
+    def _blocks(self, column_cut: Cut) -> tuple[list[Axis], NDArray[np.int64]]:
+        """The axes of a column of a question, and the block of each of their cells."""
+        if column_cut.bits is None:
+            axis = self.axes[column_cut.column][1]
+            _refuse_cut(axis, column_cut)
+            return [axis], column_cut.of(np.array(axis.bins.starts))
+        items = {axis.item: axis for _, axis in self.axes.values() if axis.column.name == column_cut.column}
+        places = np.indices((2,) * len(column_cut.bits))
+        return [items[bit] for bit in column_cut.bits], np.asarray(sum(place << n for n, place in enumerate(places)))
+
+    def _summed(self, term: Term) -> tuple[int, Axis] | None:
+        """The number in bins or the curve that a sum adds up, with its place; None where the values of all numbers are
+        counted."""
+        for name in term.columns:
+            if self.axes[name][1].is_binned and self.axes[name][1].max_abs is None:
+                raise Untold(f"{name!r} was counted in bins, which tell no product: ask for its mean, or for counts")
+        binned = [name for name in term.columns if self.axes[name][1].is_added_up]
+        if not binned:
+            return None
+        if len(binned) > 1:
+            raise Untold(f"squares and products of {binned[0]!r} were not added up: ask for its mean, or for counts")
+        if any(key.column == binned[0] for key in self.question.group_by):
+            raise Untold(f"{binned[0]!r} was not added up within its bins: group by another column")
+        return self.axes[binned[0]]
+
+
+def _outer(indices: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], ...]:
+    """Indices that pick every combination of the cells of several arrays, each along axes of its own."""
+    total, start, found = sum(index.ndim for index in indices), 0, []
+    for index in indices:
+        found.append(index.reshape([1] * start + list(index.shape) + [1] * (total - start - index.ndim)))
+        start += index.ndim
+    return tuple(found)
+
+
+def _along(values: Array, place: int, axes: int) -> Array:
+    """Values along one of several axes."""
+    return values.reshape([-1 if n == place else 1 for n in range(axes)])
+
+
+def _numbers(axis: Axis, scale: Scale) -> Array:
+    """The number of each value of an axis, on its scale; 0 for a missing one."""
+    codes, absent = np.array(axis.bins.starts), axis.column.space.absent
+    numbers = (axis.column.space.values_of(codes) - scale.middle) / scale.unit
+    return np.where(codes == absent, 0.0, numbers) if absent is not None else numbers
+
+
+def _same_for_all(weights: Array, place: int, axis: Axis) -> Array:
+    """Weights that do not depend on an axis, but for its missing value: that adds nothing to a sum."""
+    there = [n for n, start in enumerate(axis.bins.starts) if start != axis.column.space.absent]
+    found = weights.take(there, axis=place)
+    if (found != found.take([0], axis=place)).any():
+        raise Untold(f"{axis.name!r} was added up over all its values: leave the condition on it out")
+    return np.asarray(found.take(0, axis=place))
+
+
+def _refuse_cut(axis: Axis, cut: Cut) -> None:
+    """Refuse a question that tells values apart which were counted together."""
+    bins, changes = axis.bins, np.flatnonzero(np.diff(cut.block)) + 1
+    inside = bins.cut_by(cut.first[changes].tolist())
+    if inside:
+        edges = ", ".join(str(label) for label in bins.labels)
+        raise Untold(
+            f"the question cuts the bin {bins.labels[inside[0]]} of {axis.name!r}, whose values were counted together: "
+            f"ask at the edges of {edges}, or declare other `bins`"
+        )

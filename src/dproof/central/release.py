@@ -1,0 +1,231 @@
+"""A release of the central model: tables measured once with noise, and every answer that follows from them.
+
+HLM15, section 2.3: a sanitisation may depend on the whole table. What is asked of the measured tables afterwards is
+post-processing, and free (Theorem 4).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+from numpy.typing import NDArray
+
+from dproof.arguments import as_path
+from dproof.central.law import TableLaw
+from dproof.central.made_up import ROWS, made_up_table
+from dproof.central.record import recorded_table_law
+from dproof.central.residuals import Estimates
+from dproof.coins import Coins, fresh_key
+from dproof.errors import InputError, VerificationFailed
+from dproof.local.release import CERTIFICATE, PARQUET, PLAN, REPORT, Release, digest
+from dproof.plans.plan import Plan
+from dproof.privacy import Privacy
+from dproof.storage.folder import appearing
+from dproof.storage.metadata import SEEDED, check_metadata
+
+if TYPE_CHECKING:
+    from dproof.local.curves import MeasuredCurves
+    from dproof.local.estimated import Options
+    from dproof.questions.answer import Answer
+    from dproof.questions.building import Select
+    from dproof.questions.question import Question
+    from dproof.questions.schema import Schema
+
+TABLES = "tables.parquet"
+_NO_ROWS = "this release of tables has no made-up rows: ask query(...), or declare rows = true under [release]"
+_MADE_UP = "made-up rows: near the measured tables, and a guess in all else; query(...) has intervals"
+_SCHEMA = pa.schema([("table", pa.string()), ("cell", pa.int64()), ("measured", pa.int64())])
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CentralRelease(Release):
+    """Tables of counts with noise, whose answers are unbiased and agree with each other; asking is free, for ever."""
+
+    law: TableLaw  # type: ignore[assignment]
+    _: KW_ONLY
+    measured: NDArray[np.int64]  # all measurements, one after another
+    estimates: Mapping[int | None, Estimates]  # of counts, and of the sums of each column
+
+    @property
+    def rows(self) -> int | None:  # type: ignore[override]
+        """How many rows its source has, where that is public: under change-one."""
+        rows = self.certificate["release"]["rows"]
+        return None if rows is None else int(rows)
+
+    @property
+    def privacy(self) -> Privacy:
+        return self.law.person
+
+    @property
+    def data(self) -> Any:
+        """The made-up rows: the path of their file, or the table."""
+        if self.certificate["release"]["made_up_rows"] is None:
+            raise InputError(_NO_ROWS)
+        return self.table if self.folder is None else (Path(self.folder) / ROWS,)
+
+    @property
+    def _content(self) -> str:
+        return f"{len(self.law.tables)} tables"
+
+    def _repr_html_(self) -> str:
+        """The release as a notebook shows it."""
+        from dproof.html import paragraph
+
+        return paragraph(repr(self).strip("<>"))
+
+    def to_arrow(self) -> Any:
+        """The made-up rows as an Arrow table."""
+        data = self.data
+        return pa.parquet.read_table(data[0]) if isinstance(data, tuple) else data
+
+    def to_pandas(self) -> Any:
+        """The made-up rows as a pandas frame."""
+        return self.to_arrow().to_pandas()
+
+    def query(self, asked: str | Select, **options: Any) -> Answer:
+        """Unbiased answers with intervals to SQL, where the table is called `release`, or to what `Select` built.
+
+        With `method="projection"` no count is negative; with `method="model"` the made-up rows answer any question,
+        without an interval.
+        """
+        from dproof.central.estimate import query
+
+        if options.get("method") == "model":
+            from dproof.central.model import query_model
+
+            return query_model(self, asked, **options)
+        return query(self, asked, **options)
+
+    def raw(self, sql: str, **options: Any) -> Answer:
+        """SQL on the made-up rows."""
+        from dproof.local.query import raw
+
+        answer = raw(self, sql, **options)
+        return replace(answer, notes=(_MADE_UP, *answer.notes[1:]), method="made-up rows")
+
+    def _measured_curves(self, question: Question, schema: Schema, options: Options) -> MeasuredCurves:
+        from dproof.central.curves import TableCurves
+
+        return TableCurves(self, question, schema, options)
+
+    def on(self, session: Any) -> Release:
+        raise InputError("a release of tables is small and needs no Spark: ask it as it is")
+
+    def save(self, out: str | os.PathLike[str]) -> Release:
+        """Store a release that is held in memory, in a new folder."""
+        with appearing(as_path(out, "out")) as folder:
+            certificate = write(folder, self)
+        return replace(self, certificate=certificate, folder=Path(out), table=None)
+
+
+def release_of(
+    law: TableLaw, certificate: Mapping[str, Any], numbers: NDArray[np.int64], folder: Path | None = None
+) -> CentralRelease:
+    """The release with these measured numbers, and what follows from them."""
+    found = law.estimates(numbers, certificate["release"]["rows"])
+    return CentralRelease(law, certificate, folder, measured=numbers, estimates=found)
+
+
+def about(rows: int | None, made_up: int | None, files: Mapping[str, str]) -> dict[str, Any]:
+    """What a certificate records about a release of tables."""
+    return {"rows": rows, "made_up_rows": made_up, "files": dict(files)}
+
+
+def rehearse(law: TableLaw) -> float:
+    """Make the release of nobody, in memory: what fails without any data fails here. The bytes that it takes."""
+    coins, domain = Coins(fresh_key()), law.domain
+    empty = {one: np.zeros(domain.table_shape(one), np.int64) for one in law.noise}
+    sink = pa.BufferOutputStream()
+    pa.parquet.write_table(_stored(law, law.measure(empty, coins), None, True), sink, **PARQUET)
+    certificate = law.certificate(about(0 if law.plan.rows_are_public else None, None, {}), private=True)
+    _page(law, certificate, law.precisions)
+    if law.plan.asked is not None and law.plan.asked.rows:
+        rows = made_up_table(law, law.precisions[None], coins)
+        pa.parquet.write_table(rows, pa.BufferOutputStream(), **PARQUET)
+    return float(sink.tell())
+
+
+def write(folder: Path, release: CentralRelease) -> dict[str, Any]:
+    """Write the measured tables, the made-up rows, the plan, the certificate and the page; returns the certificate."""
+    law = release.law
+    pa.parquet.write_table(_stored(law, release.measured, release.rows, release.private), folder / TABLES, **PARQUET)
+    (folder / PLAN).write_text(law.plan.text, "utf-8")
+    made_up = release.certificate["release"]["made_up_rows"]
+    if made_up is not None:
+        pa.parquet.write_table(release.to_arrow(), folder / ROWS, **PARQUET)
+    names = (TABLES, PLAN, *([ROWS] if made_up is not None else []))
+    files = {name: digest(folder / name) for name in names}
+    certificate = law.certificate(about(release.rows, made_up, files), private=release.private)
+    (folder / REPORT).write_text(_page(law, certificate, release.estimates), "utf-8")
+    text = json.dumps(certificate, indent=1, ensure_ascii=False) + "\n"
+    (folder / CERTIFICATE).write_text(text, encoding="utf-8")
+    return certificate
+
+
+def _page(law: TableLaw, certificate: Mapping[str, Any], estimates: Mapping[int | None, Estimates]) -> str:
+    from dproof.central.page import page
+
+    return page(law, certificate, estimates)
+
+
+def _stored(law: TableLaw, numbers: NDArray[np.int64], rows: int | None, private: bool) -> Any:
+    """The file of the measured numbers: the columns of each table, the cell, the last column varying fastest.
+
+    Sums of curves have as many numbers in each cell as a curve has coefficients.
+
+    The table of no columns is the number of rows: measured, or as it is where it is public.
+    """
+    sizes, names = list(map(law.domain.count, law.noise)), list(map(law.measured_name, law.noise))
+    if rows is not None:
+        sizes, names, numbers = [1, *sizes], ["", *names], np.append(rows, numbers)
+    names = pa.array(names, pa.string())
+    tables = names.take(pa.array(np.repeat(np.arange(len(sizes)), sizes)))
+    cells = np.concatenate([np.zeros(0, np.int64), *map(np.arange, sizes)])
+    schema = _SCHEMA if private else _SCHEMA.with_metadata(SEEDED)
+    return pa.Table.from_arrays([tables, pa.array(cells), pa.array(numbers)], schema=schema)
+
+
+def opened_tables(folder: Path, plan: Plan, certificate: Mapping[str, Any]) -> CentralRelease:
+    """The release of tables in a folder."""
+    law, made_up = recorded_table_law(plan, certificate), certificate["release"]["made_up_rows"]
+    if (made_up is not None) != (plan.asked is not None and plan.asked.rows):
+        raise VerificationFailed("the certificate and the plan disagree on whether there are made-up rows")
+    rows = certificate["release"]["rows"]
+    return release_of(law, certificate, _read(folder / TABLES, law, rows, bool(certificate["private"])), folder)
+
+
+def _read(file: Path, law: TableLaw, rows: int | None, private: bool) -> NDArray[np.int64]:
+    """The measured numbers of a file that is written as dproof writes it."""
+    try:
+        with pa.parquet.ParquetFile(file, read_dictionary=["table"]) as stored:  # a name is kept once, however long
+            check_metadata(stored, [])
+            if stored.metadata.num_rows != sum(map(law.domain.count, law.noise)) + (rows is not None):
+                raise VerificationFailed("the stored tables have other cells than the certificate")
+            table = stored.read()
+        kept = table.schema.names == _SCHEMA.names and table["table"].type == pa.dictionary(pa.int32(), pa.string())
+        names = {"", *map(law.measured_name, law.noise)}
+        if not kept or any(not names.issuperset(part.dictionary.to_pylist()) for part in table["table"].chunks):
+            raise VerificationFailed("the stored tables are not as the plan determines them")
+        table = table.set_column(0, "table", table["table"].cast(pa.string()))
+    except (pa.ArrowException, OSError, ValueError):
+        raise VerificationFailed("the stored tables cannot be read") from None
+    if private and (table.schema.metadata or {}).keys() & SEEDED.keys():
+        raise VerificationFailed("the stored tables were drawn with seeded coins, and the certificate does not say so")
+    if table.schema.names != _SCHEMA.names or table.schema.types != _SCHEMA.types or table["measured"].null_count:
+        raise VerificationFailed("the stored tables are not as the plan determines them")
+    numbers = table["measured"].to_numpy()
+    if rows is not None:
+        if not len(numbers) or numbers[0] != rows:
+            raise VerificationFailed("the stored tables have another number of rows than the certificate")
+        numbers = numbers[1:]
+    if not _stored(law, numbers, rows, True).equals(table.replace_schema_metadata(None)):
+        raise VerificationFailed("the stored tables are not in the order that the plan determines")
+    return np.asarray(numbers)

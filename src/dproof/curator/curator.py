@@ -1,0 +1,463 @@
+"""The curator: answers questions on the private table, under a budget. Output perturbation, HLM15, section 2.4."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import Any, NamedTuple, overload
+
+from dproof.arguments import as_path, expect, listed
+from dproof.coins import NOT_PRIVATE, Coins, current, fresh_key
+from dproof.curator.accuracy import MOST, accurate
+from dproof.curator.curves import NoisyCurves
+from dproof.curator.ledger import Debit, Ledger
+from dproof.curator.ledger_file import is_begun
+from dproof.curator.limits import Amount, rho_for
+from dproof.curator.preview import Preview, preview
+from dproof.curator.price import Price
+from dproof.curator.question_key import BY_GROUP, ON_THE_GRID, key_of
+from dproof.curator.recipe import Measurement, Released, check_groups, measure
+from dproof.curator.released import answer_of, draw, has_counts_by_value, rehearse
+from dproof.curator.tally import counter_of, made_up, read_rows, tally
+from dproof.errors import InputError
+from dproof.exact import exact, int_or_float, level_of
+from dproof.mechanisms.noise import Noise, integer_laplace
+from dproof.plans.plan import Plan
+from dproof.plans.schema import as_counted, schema_of
+from dproof.privacy import Privacy, Promise
+from dproof.questions.answer import Answer, Cell
+from dproof.questions.building import Asked, Select, as_question
+from dproof.questions.canonical import canonical
+from dproof.questions.curve_estimate import CurveEstimate
+from dproof.questions.declared import Declared, declare
+from dproof.questions.question import Question, columns
+from dproof.questions.schema import asks_for_curves, resolve
+from dproof.tables import open_source, readable_again
+
+Begun = Callable[[], Callable[[], Answer]]
+
+
+class Terms(NamedTuple):
+    """On which terms a question is asked: what it may cost, or how good its answer must be."""
+
+    epsilon: Any
+    delta: Any
+    accuracy: Any
+    level: float
+    all_groups: bool = False
+
+
+class Curator:
+    """A session on a private table: every question is debited before a row is read, and a repeated one is free.
+
+    The plan's `[privacy]` names the neighbours and, unless a budget is given, what may be spent in all.
+
+    >>> import pyarrow, tempfile
+    >>> plan = {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": ["yes", "no"]}}}
+    >>> table = pyarrow.table({"read": ["yes", "no", "yes"] * 500})
+    >>> curator = Curator(table, plan, ledger=f"{tempfile.mkdtemp()}/budget.db")
+    >>> first = curator.ask("SELECT count(*) AS n FROM data WHERE read = 'yes'", epsilon="0.5")
+    >>> again = curator.ask("SELECT count(*) AS n FROM data WHERE NOT read <> 'yes'", epsilon="0.5")
+    >>> abs(first.rows[0]["n"].estimate - 1000) < 100, again.rows == first.rows, curator.remaining().epsilon
+    (True, True, Fraction(1, 2))
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        plan: Plan | str | os.PathLike[str] | Mapping[str, Any],
+        *,
+        budget: Promise | None = None,
+        ledger: str | os.PathLike[str],
+        analysts: Mapping[str, Promise] | None = None,
+        analyst: str | None = None,
+        table: str | None = None,
+        mark: str | None = None,
+    ) -> None:
+        """Open the table and its ledger; the ledger is begun if there is none.
+
+        `analysts` gives people budgets of their own under the whole, and `analyst` says who is asking; `mark` is
+        checked against the ledger; `table` names the table inside a DuckDB file.
+        """
+        self.plan = Plan.of(plan)
+        self.schema = schema_of(self.plan)
+        neighbours = self.plan.privacy.neighbours
+        promised = self.plan.privacy if budget is None else Privacy.of(budget, "budget", neighbours=neighbours)
+        if promised.neighbours != self.plan.privacy.neighbours:
+            raise InputError(
+                f"the budget counts {promised.neighbours} neighbours and the plan {self.plan.privacy.neighbours} ones: "
+                "give both the same"
+            )
+        if analyst is not None:
+            expect(analyst, str, "analyst", "a name")
+        source = readable_again(source)  # there will be other questions
+        self.source = open_source(source, table, self.plan.file)
+        self.plan.check_names(self.source.names)
+        self.source.start()
+        self._budget, self._promised = None if budget is None else promised, promised
+        self._opened = partial(Ledger, unit=self.plan.unit, analysts=analysts, mark=mark)
+        self.keep_account(ledger)
+        self.analyst = analyst
+        self.lock = threading.RLock()
+        self._last: dict[str, Measurement] = {}
+
+    def keep_account(self, ledger: str | os.PathLike[str]) -> None:
+        """Keep the account in this ledger from now on; it is begun if there is none."""
+        budget = self._budget if is_begun(as_path(ledger, "ledger")) else self._promised
+        # An older ledger may allow more than the plan does now.
+        self.ledger = self._opened(ledger, budget=budget, ceiling=self._promised)
+
+    def __repr__(self) -> str:
+        """What is known without reading the ledger; `remaining()` reads it."""
+        columns = ", ".join(self.schema.spaces)
+        return f"<curator: {self.plan.privacy.neighbours}, ledger {str(self.ledger.path)!r}; {columns}>"
+
+    def remaining(self) -> Amount:
+        """What may still be spent: `epsilon` and `delta`, exactly."""
+        return self.ledger.remaining(self.analyst)
+
+    def preview(
+        self,
+        asked: Asked,
+        *,
+        epsilon: Any = None,
+        delta: Any = 0,
+        accuracy: Any = None,
+        level: float = 0.95,
+        all_groups: bool = False,
+    ) -> Preview:
+        """What a question would cost and how good its answer would be; spends nothing and reads no row."""
+        level = level_of(level)
+        measurement = self._measurement(asked, Terms(epsilon, delta, accuracy, level, all_groups))
+        stored = measurement.free or self.ledger.find(self._key(measurement), measurement.privacy) is not None
+        rho, cut = measurement.price.rho, measurement.cut
+        return preview(
+            measurement,
+            level,
+            stored=stored,
+            remaining=self.remaining(),
+            times=self.ledger.times(measurement.privacy, analyst=self.analyst, rho=rho, cut=cut),
+            rows=self.public_rows,
+            notes=as_counted(self.plan, columns(measurement.question)),
+        )
+
+    @overload
+    def ask(  # type: ignore[overload-overlap]  # a text is a sequence of texts, too
+        self,
+        asked: Asked,
+        *,
+        epsilon: Any = None,
+        delta: Any = 0,
+        accuracy: Any = None,
+        level: float = 0.95,
+        all_groups: bool = False,
+    ) -> Answer: ...
+
+    @overload
+    def ask(
+        self,
+        asked: Sequence[Asked],
+        *,
+        epsilon: Any = None,
+        delta: Any = 0,
+        accuracy: Any = None,
+        level: float = 0.95,
+        all_groups: bool = False,
+    ) -> list[Answer]: ...
+
+    def ask(
+        self,
+        asked: Asked | Sequence[Asked],
+        *,
+        epsilon: Any = None,
+        delta: Any = 0,
+        accuracy: Any = None,
+        level: float = 0.95,
+        all_groups: bool = False,
+    ) -> Answer | list[Answer]:
+        """Answer a question at the price ε (and δ), or at the least price whose interval is ± `accuracy` or better.
+
+        The order is: understand the question, draw and tell the answer of a made-up row, debit the ledger, read the
+        table, add noise, store the answer. More than 1,000 groups are refused before the debit, unless `all_groups`
+        asks for them. Of several questions, in a list, each has this price. All are understood and paid for before a
+        row is read, or none is, and each gets its answer.
+        """
+        terms = Terms(epsilon, delta, accuracy, level_of(level), all_groups)
+        if not isinstance(asked, (str, Question, Select)):
+            return self._ask_all(listed(asked, "asked", "one or more questions"), terms)
+        stored = self.stored(asked, terms)
+        if stored is not None:  # waits for no other question: how long that reads the table would show
+            return stored
+        with self.lock:
+            tell = self.begin(asked, terms)()
+        return tell()
+
+    def _ask_all(self, asked: Sequence[Asked], terms: Terms) -> list[Answer]:
+        """The answers to several questions, paid for together."""
+        measured = [self._understood(one, terms) for one in asked]
+        keys, found = [self._key(measurement) for measurement in measured], dict[str, Any]()
+        priced = {key: m for key, m in zip(keys, measured, strict=True) if not m.free}
+        with self.lock:
+            found |= {key: self.ledger.find(key, m.privacy) for key, m in priced.items()}
+            owed = {key: m for key, m in priced.items() if found[key] is None}
+            for m in owed.values():
+                _rehearsed(m, terms.level)
+            debits = [Debit(key, m.privacy, m.price.rho, m.cut) for key, m in owed.items()]
+            numbers = self.ledger.debit_all(debits, analyst=self.analyst)
+            for number, (key, m) in zip(numbers, owed.items(), strict=True):
+                found[key], _ = self._paid(number, m.price, partial(self._drawn, m))()
+        answers = []
+        for key, m in zip(keys, measured, strict=True):
+            released = self._drawn(m) if m.free else found[key]
+            answers.append(self._answer(m, terms.level, released, free=owed.pop(key, None) is None))
+        return answers
+
+    def stored(self, asked: Asked, terms: Terms) -> Answer | None:
+        """The answer that a question got before, which is free; None where the table has to be read for it."""
+        measurement = self._measurement(asked, terms)
+        released = None if measurement.free else self.ledger.find(self._key(measurement), measurement.privacy)
+        return None if released is None else self._answer(measurement, terms.level, released, free=True)
+
+    def begin(self, asked: Asked, terms: Terms) -> Begun:
+        """Pay for a question and read the table; what comes back stores the answer, and gives what tells it.
+
+        Nobody sees that the table was read before the answer is stored: a server chooses when that is.
+        """
+        measurement = self._measurement(asked, terms)
+        fresh, rehearsed = partial(self._drawn, measurement), partial(_rehearsed, measurement, terms.level)
+        if measurement.free:
+            exact_answer = partial(self._answer, measurement, terms.level, fresh(), free=True)
+            return lambda: exact_answer
+        store = self._read(self._key(measurement), measurement.price, rehearsed, fresh, measurement.cut)
+
+        def stored() -> Callable[[], Answer]:
+            released, free = store()
+            return partial(self._answer, measurement, terms.level, released, free=free)
+
+        return stored
+
+    def curves(
+        self, asked: Asked, *, epsilon: Any, delta: Any = 0, level: float = 0.95, all_groups: bool = False
+    ) -> list[tuple[tuple[Any, ...], CurveEstimate]]:
+        """The answer to AVG or SUM of a curve column as functions with simultaneous bands: (group, function) pairs."""
+        level = level_of(level)
+        measurement = self._measurement(asked, Terms(epsilon, delta, None, level, all_groups))
+        if measurement.curves is None or measurement.curves.is_covariance:
+            raise InputError("the question asks for no curve: ask for AVG or SUM of a curve column")
+        fresh, rehearsed = partial(self._drawn, measurement), partial(_rehearsed, measurement, level)
+        released, free = self.buy(self._key(measurement), measurement.price, rehearsed, fresh, cut=measurement.cut)
+        measurement, notes = self._sold(measurement, released, free=free)
+        curves = NoisyCurves(measurement, released, level)
+        functions = [replace(function, notes=notes) for function in curves.functions]
+        return list(zip(curves.labels, functions, strict=True))
+
+    def ask_declared(self, query: Declared, *, epsilon: Any, level: float = 0.95) -> Answer:
+        """Answer a query of the user's own at the price ε, with noise for the sensitivity that its author declares."""
+        expect(query, Declared, "query", "a query that declare(…) made")
+        price, level = Price(self.price(epsilon, 0)), level_of(level)
+        cost = price.privacy
+        replaced = cost.neighbours == "change-one" and not self.plan.rows_are_public
+        if query.neighbours != ("add-remove" if replaced else cost.neighbours):
+            raise InputError(
+                f"the sensitivity of {query.name!r} is declared for {query.neighbours} neighbours: declare it for "
+                f"{cost.neighbours} ones, as the plan has, or for add-remove ones where persons own rows"
+            )
+        # It may have been declared for another table: this one may have other values, and missing ones.
+        declare(
+            query.name, query.function, query.sensitivity, self.schema, neighbours=query.neighbours, step=query.step
+        )
+        # All rows of a person may go, and as many others come.
+        noise = integer_laplace(query.steps * self.plan.rows_per_person * (2 if replaced else 1), cost)
+        spaces = self.schema.spaces
+        known = [name for name in spaces if not self.schema.is_open(name) and not spaces[name].holds_curves]
+
+        def drawn(whole: int, coins: Coins) -> Released:
+            return {"whole": whole + int(noise.law.draw(1, coins)[0]), "private": coins.private}
+
+        def cell_of(kept: Released, noise: Noise) -> Cell:
+            value, half = query.step * kept["whole"], query.step * noise.quantile(repr(level))
+            spread = float(query.step) * noise.variance**0.5
+            return Cell(int_or_float(value), float(value - half), float(value + half), spread, int_or_float(value))
+
+        def fresh() -> Released:
+            return drawn(query.whole(list(read_rows(self.source, self.plan, known, self.schema))), current())
+
+        def rehearsed() -> Cell:
+            return cell_of(drawn(0, Coins(fresh_key())), noise)
+
+        text = f"{query.name}, declared sensitivity {query.sensitivity}, step {query.step}"
+        kept, free = self.buy(self.key(text, known), price, rehearsed, fresh)
+        cell = cell_of(kept, integer_laplace(noise.size, self.paid(kept).privacy))
+        declared = "The sensitivity is declared by the author of the query and was only tested, not proven."
+        notes = (*self.receipt(self.paid(kept), kept, free), declared, *as_counted(self.plan, known))
+        return Answer((query.name,), [{query.name: cell}], level, notes, "Laplace noise, sensitivity declared")
+
+    def _answer(self, measurement: Measurement, level: float, released: Released, *, free: bool) -> Answer:
+        measurement, notes = self._sold(measurement, released, free=free)
+        answer = answer_of(measurement, released, level)
+        return replace(answer, method=_method(measurement), notes=(*notes, *answer.notes))
+
+    def _sold(self, measurement: Measurement, released: Released, *, free: bool) -> tuple[Measurement, tuple[str, ...]]:
+        """At which price something was bought, and the notes on that: a stored answer may have been paid better."""
+        by_value = measurement.curves is None and has_counts_by_value(released)
+        told_otherwise = by_value != any(noisy.values is not None for noisy in measurement.noisy)
+        if not measurement.free and (told_otherwise or self.paid(released) != measurement.price):
+            measurement = self._measure(measurement.question, self.paid(released), by_value=by_value)
+        notes = [
+            *self.receipt(measurement.price, released, free),
+            *as_counted(self.plan, columns(measurement.question)),
+        ]
+        if measurement.curves is not None:
+            notes.append("The guarantee is for the whole curve of a row, not for one point of it.")
+        return measurement, tuple(notes)
+
+    def buy(
+        self,
+        key: str,
+        price: Price,
+        rehearsed: Callable[[], object],
+        fresh: Callable[[], Released],
+        *,
+        cut: Fraction = Fraction(0),
+    ) -> tuple[Released, bool]:
+        """The answer under a key, paid for once, and whether it was free: stored at this price or a higher one.
+
+        `fresh` reads the table and draws; `rehearsed` does the same on nobody's row, so that what must fail whatever
+        the table holds fails while nothing is spent.
+        """
+        stored = self.ledger.find(key, price.privacy)
+        if stored is not None:  # waits for no other question, as in `ask`
+            return stored, True
+        with self.lock:
+            return self._read(key, price, rehearsed, fresh, cut)()
+
+    def _read(
+        self,
+        key: str,
+        price: Price,
+        rehearsed: Callable[[], object],
+        fresh: Callable[[], Released],
+        cut: Fraction,
+    ) -> Callable[[], tuple[Released, bool]]:
+        """Pay and read, unless an answer is stored; what comes back stores it, and gives it as `buy` does."""
+        with self.lock:
+            stored = self.ledger.find(key, price.privacy)
+            if stored is not None:
+                return lambda: (stored, True)
+            rehearsed()
+            number = self.ledger.debit(key, price.privacy, analyst=self.analyst, rho=price.rho, cut=cut)
+            return self._paid(number, price, fresh)
+
+    def _paid(self, number: int, price: Price, fresh: Callable[[], Released]) -> Callable[[], tuple[Released, bool]]:
+        """Read what was paid for; what comes back stores it, and gives it as `buy` does."""
+        paid = {"epsilon": str(price.privacy.epsilon), "delta": str(price.privacy.delta)}
+        paid |= {} if price.rho is None else {"rho": str(price.rho)}
+        with _paid_for():
+            released = {**fresh(), **paid}
+
+        def store() -> tuple[Released, bool]:
+            with _paid_for():
+                return self.ledger.store(number, released), False
+
+        return store
+
+    def paid(self, released: Released) -> Price:
+        """The price of a stored answer: its noise was made for that."""
+        privacy = Privacy(released["epsilon"], released["delta"], neighbours=self.plan.privacy.neighbours)
+        return Price(privacy, Fraction(released["rho"]) if "rho" in released else None)
+
+    def receipt(self, price: Price, released: Released, free: bool) -> list[str]:
+        """What an answer says about its price."""
+        notes = [f"{'It was free' if free else f'It cost {price.amount}'}; {self.plan.unit}."]
+        return notes if released.get("private", True) else [*notes, f"{NOT_PRIVATE}."]
+
+    def key(self, text: str, names: Iterable[str]) -> str:
+        """What a ledger knows a question by: its canonical text, and a digest of how the plan reads its columns."""
+        return key_of(text, self.plan.reading(names))
+
+    def _key(self, measurement: Measurement) -> str:
+        curves = measurement.curves
+        kind = "" if curves is None or curves.is_covariance else BY_GROUP if measurement.keys else ON_THE_GRID
+        return self.key(canonical(measurement.question) + kind, columns(measurement.question))
+
+    def _drawn(self, measurement: Measurement) -> Released:
+        with self.lock:
+            counted = tally(self.source, self.plan, measurement)
+        return draw(measurement, counted, current())
+
+    def _measurement(self, asked: Asked, terms: Terms) -> Measurement:
+        """A question, understood and priced; the last one is kept, for who asks what was previewed."""
+        key, last = repr((asked, terms)), self._last
+        if key not in last:
+            last = self._last = {key: self._understood(asked, terms)}
+        return last[key]
+
+    def _understood(self, asked: Asked, terms: Terms) -> Measurement:
+        question = resolve(as_question(asked), self.schema)
+        if not terms.all_groups:
+            check_groups(question, self.schema)
+        if (terms.epsilon is None) == (terms.accuracy is None):
+            raise InputError("say what the question may cost, with epsilon, or how good it must be, with accuracy")
+        if terms.accuracy is None:
+            return self._measure(question, self._priced(self.price(terms.epsilon, terms.delta)))
+        if asks_for_curves(question, self.schema):
+            raise InputError("say with epsilon what a question about curves may cost")
+        self.price(MOST, terms.delta)
+
+        def measured(epsilon: Fraction) -> Measurement:
+            price = self._priced(self.price(epsilon, terms.delta))
+            return self._measure(question, price, by_value=False)  # so that the width is known
+
+        return accurate(measured, exact(terms.accuracy, "accuracy"), terms.level, self.public_rows)
+
+    def price(self, epsilon: Any, delta: Any) -> Privacy:
+        """ε and δ as exact numbers, under the plan's neighbours; refused where both are 0."""
+        cost = Privacy(epsilon, delta, neighbours=self.plan.privacy.neighbours)
+        if not cost.epsilon and not cost.delta:
+            raise InputError("at epsilon 0 there is no answer: it would have to be the same for every table")
+        return cost
+
+    def _priced(self, cost: Privacy) -> Price:
+        """A price as the ledger counts it: with δ, it buys the ρ that keeps (ε, δ)."""
+        if not cost.delta or not self.ledger.counts_rho:
+            return Price(cost)
+        return Price(cost, rho_for(cost.epsilon, cost.delta))
+
+    def _measure(self, question: Question, price: Price, *, by_value: bool = True) -> Measurement:
+        unit = self.plan.unit
+        measurement = measure(question, self.schema, price.privacy, rho=price.rho, unit=unit, by_value=by_value)
+        counter_of(measurement)  # refuses what is too large to count while nothing is spent
+        return measurement
+
+    @property
+    def public_rows(self) -> int | None:
+        """The number of rows, where that is public and known."""
+        return self.source.rows if self.plan.rows_are_public else None
+
+
+def _rehearsed(measurement: Measurement, level: float) -> None:
+    rehearse(measurement, made_up(measurement), level)
+
+
+@contextmanager
+def _paid_for() -> Iterator[None]:
+    """What fails in here fails after the debit."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note("the question was paid for and not answered: asking it again costs again")
+        raise
+
+
+def _method(measurement: Measurement) -> str:
+    if measurement.curves is not None:
+        return measurement.curves.method
+    names = [noisy.noise.name for noisy in measurement.noisy if noisy.noise is not None]
+    parts = [f"{name} noise on whole numbers" for name in dict.fromkeys(names)]
+    parts += dict.fromkeys(f"{choice.mechanism} choice" for choice in measurement.chosen)
+    return ", ".join(parts) or "exact: no row can change it"

@@ -1,0 +1,406 @@
+"""The ledger: what was spent on a table and for which answers, in a chain of hashes that entries are only added to.
+
+One SQLite file, one table that is only ever added to. Each entry carries the hash of the one before it, so a changed,
+dropped or swapped entry breaks the chain; the head of the chain is kept beside it, so a cut end shows as well. Who can
+rewrite the whole file can still put back an older copy of it: against that, keep the mark outside (`docs/limits.md`).
+
+A question is debited before any row is read, and the debit is on the disk by then.
+
+A budget without δ is kept by the sums of ε, in a file of version 1. One with δ is kept in ρ (`limits`), in a file of
+version 2; files of version 1 with δ were kept by sums, and are. Where the first expense of all is one that only plain
+sums of ε and δ cover, such as a release with the whole δ, then sums are kept from there on: nothing was told before,
+so no answer has had a part in that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from dproof.arguments import as_path, expect, mapping
+from dproof.curator.account import Account, left_under, paid
+from dproof.curator.ledger_file import BASIC, CONCENTRATED, LOCK, LedgerFile, make_tables
+from dproof.curator.limits import Amount, Cost, Limit, Sums, amount
+from dproof.errors import InputError, OverBudget, VerificationFailed
+from dproof.exact import exact
+from dproof.privacy import Neighbours, Privacy, Promise, Unit
+
+# Why a cost is refused that looks smaller than what is left.
+_PURE = ", and with a delta above 0 the same epsilon costs less rho"
+_NO_RHO = ", but the rho of this cost is not known: pay it before anything else, or from a ledger of its own"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What may be spent in all, what was, and what is left."""
+
+    budget: Amount
+    spent: Amount
+    remaining: Amount
+
+
+class Debit(NamedTuple):
+    """What is paid for one question (see `Ledger.debit`)."""
+
+    key: str
+    cost: Promise
+    rho: Fraction | None
+    cut: Fraction
+
+
+class Ledger:
+    """The account of one table.
+
+    >>> import tempfile
+    >>> ledger = Ledger(f"{tempfile.mkdtemp()}/budget.db", budget=Privacy(1))
+    >>> number = ledger.debit("SELECT count(*) FROM data", Privacy("0.1"))
+    >>> ledger.remaining().epsilon
+    Fraction(9, 10)
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        budget: Promise | None = None,
+        unit: Unit | None = None,
+        analysts: Mapping[str, Promise] | None = None,
+        mark: str | None = None,
+        ceiling: Promise | None = None,
+    ) -> None:
+        """Open a ledger and check it from end to end, or with a budget begin one where there is none.
+
+        `unit` says whose loss will be counted here: a ledger that counts another's is refused.
+        `ceiling` holds whoever spends through this object to less than the budget.
+        `mark` is the hash of an entry that was noted down earlier: a file without it is an older copy or another one.
+        """
+        self.path = as_path(path, "path")
+        if unit is not None:
+            expect(unit, Unit, "unit", "the unit of a plan")
+        neighbours = (unit or Unit()).neighbours
+        budget = None if budget is None else Privacy.of(budget, "budget", neighbours=neighbours)
+        limits = {} if analysts is None else _limits(analysts, neighbours)
+        if mark is not None:
+            expect(mark, str, "mark", "a text")
+        self._file = LedgerFile(self.path)
+        self.ceiling = None if ceiling is None else Privacy.of(ceiling, "ceiling", neighbours=neighbours)
+        self._forget()
+        if budget is None and not self.path.exists():
+            raise InputError(f"there is no ledger {str(self.path)!r}: begin one with a plan or a budget")
+        with self._transaction(writing=bool(budget or limits)) as (database, account):
+            if begun := account.budget is None:
+                if budget is None:
+                    raise InputError(f"{self.path.name!r} is not a ledger: it is empty")
+                # In version 1 nothing is said of the accounting: it is basic.
+                version, kept = (CONCENTRATED, {"accounting": "zcdp"}) if budget.delta else (BASIC, {})
+                make_tables(database, version)
+                self._begin(version)
+                counted = {**(unit or Unit()).to_json(), "neighbours": budget.neighbours, **kept}
+                self._append(database, "budget", {**_written(budget), **counted})
+            elif budget is not None and budget != account.budget:
+                raise InputError(f"the ledger was begun with {account.budget}, and that cannot be changed to {budget}")
+            if unit not in (None, account.unit):
+                raise InputError(
+                    f"the ledger counts {account.unit}, and the plan {unit}: costs of different "
+                    "units do not add up, so write into the plan what the ledger counts"
+                )
+            for name, limit in limits.items():
+                known = account.limits.get(name)
+                if known not in (None, amount(limit)):
+                    raise InputError(f"the budget of analyst {name!r} is {known}, and that cannot be changed")
+                if name not in account.limits:
+                    self._append(database, "analyst", {"analyst": name, **_written(limit)})
+            if mark is not None and mark not in self._marks:
+                raise VerificationFailed(
+                    f"the mark is not in {self.path.name!r}: this is an older copy, or the ledger of another table"
+                )
+        if begun:
+            self.close()  # from its first entry on, the file alone is a ledger
+
+    # What it says --------------------------------------------------------------------------------------------------
+
+    @property
+    def budget(self) -> Privacy:
+        assert self._account.budget is not None
+        return self._account.budget
+
+    @property
+    def unit(self) -> Unit:
+        return self._account.unit
+
+    @property
+    def analysts(self) -> dict[str, Amount | None]:
+        """Who has asked or may ask by name, with their budgets."""
+        with self._transaction() as (_, account):
+            return {**dict.fromkeys(account.spent_by), **account.limits}
+
+    @property
+    def counts_rho(self) -> bool:
+        """Whether a question with δ is priced by its ρ."""
+        with self._transaction() as (_, account):
+            return account.in_rho
+
+    def standing(self) -> Standing:
+        """The budget, what is spent of it and what is left, over all analysts."""
+        with self._transaction() as (_, account):
+            limit = account.limit(amount(self.budget))
+            return Standing(limit.whole, limit.spent(account.spent), left_under(account.for_everyone(self.ceiling)))
+
+    def spent(self, analyst: str | None = None) -> Amount:
+        """What all that was asked and released comes to, or what one analyst asked."""
+        with self._transaction() as (_, account):
+            cost = account.spent if analyst is None else account.spent_by.get(analyst, Cost())
+            of_analyst = None if analyst is None else account.limits.get(analyst)
+            return account.limit(of_analyst or amount(self.budget)).spent(cost)
+
+    def remaining(self, analyst: str | None = None) -> Amount:
+        """What may still be spent, by anyone or by one analyst."""
+        with self._transaction() as (_, account):
+            return left_under(account.limits_of(analyst, self.ceiling))
+
+    def times(
+        self, cost: Privacy, *, analyst: str | None = None, rho: Fraction | None = None, cut: Fraction = Fraction(0)
+    ) -> int:
+        """How many times a cost may still be paid, by anyone or by one analyst."""
+        with self._transaction() as (_, account):
+            one = account.cost({**_written(cost), **_noise(rho, cut)})
+            return min(limit.times(spent, one) for limit, spent in account.limits_of(analyst, self.ceiling))
+
+    @property
+    def mark(self) -> str:
+        """The hash of the last entry: kept outside, it shows later whether this ledger was set back."""
+        with self._transaction():
+            return self._hash
+
+    @property
+    def entries(self) -> list[dict[str, Any]]:
+        """Every entry: its number, its kind and what it says."""
+        with self._transaction() as (database, _):
+            rows = database.execute("SELECT number, kind, body FROM entries ORDER BY number").fetchall()
+        return [{"number": number, "kind": kind, **json.loads(body)} for number, kind, body in rows]
+
+    @property
+    def unanswered(self) -> frozenset[int]:
+        """The entries of questions that were paid for and have no answer: stopped half-way, or still being answered."""
+        with self._transaction() as (_, account):
+            return frozenset(account.questions)
+
+    def find(self, key: str, cost: Privacy) -> Any | None:
+        """The stored answer to a question that was paid at least this much; asking it again is free."""
+        with self._transaction() as (database, account):
+            return _find(database, account, key, amount(cost))
+
+    # What is added to it -------------------------------------------------------------------------------------------
+
+    def debit(
+        self,
+        key: str,
+        cost: Promise,
+        *,
+        analyst: str | None = None,
+        rho: Fraction | None = None,
+        cut: Fraction = Fraction(0),
+    ) -> int:
+        """Pay for a question before anything is read; the number of the entry, or OverBudget and no entry.
+
+        `rho` is that of the answer's noise, and `cut` how far its tables may lie from the laws that have this ρ.
+        """
+        (number,) = self.debit_all([Debit(key, cost, rho, cut)], analyst=analyst)
+        return number
+
+    def debit_all(self, debits: Sequence[Debit], *, analyst: str | None = None) -> list[int]:
+        """Pay for several questions, or for none of them where the budget does not allow all (see `debit`)."""
+        who = {} if analyst is None else {"analyst": expect(analyst, str, "analyst", "a name")}
+        numbers = []
+        with self._transaction(writing=True) as (database, account):
+            for key, cost, rho, cut in debits:
+                body = {"key": expect(key, str, "key", "the text of a question"), **who, **_noise(rho, cut)}
+                limits = account.limits_of(analyst, self.ceiling)
+                numbers.append(self._spend(database, "question", body, cost, limits))
+        return numbers
+
+    def store(self, number: int, answer: Any) -> Any:
+        """Keep the answer to a question that was paid for, and give back the one that counts.
+
+        Where another process has answered the same question meanwhile, the earlier answer stays the only one. It
+        reaches the disk with the next debit: an answer lost with the power has to be paid again, and that is all.
+        """
+        with self._transaction(writing=True, lasting=False) as (database, account):
+            question = account.questions[number]
+            earlier = _find(database, account, question["key"], paid(question))
+            if earlier is not None:
+                return earlier
+            self._append(database, "answer", {"question": number, "answer": answer})
+            return answer
+
+    def release(self, cost: Promise, description: str, *, plan: str | None = None) -> int:
+        """Pay for a sanitised release of the table; with a digest of its plan and place, until it is published."""
+        expect(description, str, "description", "a text")
+        under = {} if plan is None else {"plan": plan}
+        with self._transaction(writing=True) as (database, account):
+            body = {"description": description, **under}
+            return self._spend(database, "release", body, cost, account.for_everyone(self.ceiling))
+
+    def unpublished(self, cost: Privacy, description: str, plan: str) -> int | None:
+        """The number of such a release that was paid for and never published, if there is one."""
+        with self._transaction() as (_, account):
+            paid_for = account.unpublished.items()
+            return next((n for n, entry in paid_for if _pays(entry, cost, description, plan)), None)
+
+    def published(self, cost: Privacy, description: str, plan: str) -> set[str]:
+        """The seals of such releases that were published."""
+        with self._transaction() as (_, account):
+            found = (done for done in account.published if _pays(done, cost, description, plan))
+            return {done["seal"] for done in found if done["seal"]}
+
+    def publish(self, number: int, seal: str | None = None) -> None:
+        """Record that a release is published, before anybody can see it; once for each that was paid for."""
+        with self._transaction(writing=True) as (database, account):
+            if number not in account.unpublished:
+                raise InputError("another run has published this release meanwhile: nothing was written")
+            sealed = {} if seal is None else {"seal": seal}
+            self._append(database, "published", {"release": number, **sealed})
+
+    def _spend(
+        self,
+        database: sqlite3.Connection,
+        kind: str,
+        body: dict[str, Any],
+        cost: Promise,
+        limits: Sequence[tuple[Limit, Cost]],
+    ) -> int:
+        cost = Privacy.of(cost, "cost", neighbours=self.budget.neighbours)
+        if cost.neighbours != self.budget.neighbours:
+            raise InputError(
+                f"the ledger counts {self.budget.neighbours} neighbours and this costs {cost.neighbours} ones: "
+                "the two do not add up"
+            )
+        body = {**body, **_written(cost)}
+        more = self._account.cost(body)
+        if all(limit.allows(spent + more) for limit, spent in limits):
+            return self._append(database, kind, body)
+        sums = [Sums(Amount(limit.whole.epsilon, limit.whole.delta)) for limit, _ in limits]
+        if self._account.in_rho and self._account.spent == Cost() and all(limit.allows(more) for limit in sums):
+            return self._append(database, kind, {**body, "accounting": "basic"})
+        price, reason = Amount(cost.epsilon, cost.delta), ""
+        if self._account.in_rho:
+            price, reason = replace(price, rho=more.rho), _NO_RHO if more.rho is None else "" if cost.delta else _PURE
+        raise OverBudget(
+            f"this costs {price}, and what is left is {left_under(limits)}{reason}: nothing was read and nothing was "
+            "spent"
+        )
+
+    def _append(self, database: sqlite3.Connection, kind: str, body: Mapping[str, Any]) -> int:
+        text = json.dumps({**body, "at": datetime.now(UTC).isoformat(timespec="seconds")}, sort_keys=True)
+        number = self._number + 1
+        digest = _link(self._hash, number, kind, text)
+        database.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", (number, kind, text, digest))
+        database.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?)", (number, digest))
+        self._take(number, kind, text, digest)
+        return number
+
+    # The chain -----------------------------------------------------------------------------------------------------
+
+    def _forget(self) -> None:
+        self._number, self._hash, self._account = 0, "", Account()
+        self._marks: set[str] = set()
+
+    def _begin(self, version: int) -> None:
+        self._hash = hashlib.sha256(f"dproof ledger {version}".encode()).hexdigest()
+        self._marks = {self._hash}
+
+    def _take(self, number: int, kind: str, body: str, stored: str) -> None:
+        """Take one more entry into account, if it continues the chain."""
+        if number != self._number + 1 or stored != _link(self._hash, number, kind, body):
+            raise VerificationFailed(_broken(number))
+        self._account.add(number, kind, json.loads(body))
+        self._number, self._hash = number, stored
+        self._marks.add(stored)
+
+    def _catch_up(self, database: sqlite3.Connection, version: int) -> None:
+        """Check all that is new in the file; what was checked before is still there if the head is."""
+        if not version:
+            if self._number:
+                raise VerificationFailed(f"{self.path.name!r} was emptied while it was open")
+            return
+        if not self._number:
+            self._begin(version)
+        new = "SELECT number, kind, body, hash FROM entries WHERE number > ? ORDER BY number"
+        for entry in database.execute(new, (self._number,)):
+            self._take(*entry)
+        head = database.execute("SELECT number, hash FROM head").fetchone()
+        if head != (self._number, self._hash):
+            raise VerificationFailed(_broken(self._number))
+
+    @contextmanager
+    def _transaction(
+        self, *, writing: bool = False, lasting: bool = True
+    ) -> Iterator[tuple[sqlite3.Connection, Account]]:
+        """The file and the account, when all that is new in the file is checked; see `LedgerFile.transaction`."""
+        with LOCK:
+            before = self._number
+            try:
+                with self._file.transaction(writing=writing, lasting=lasting) as (database, version):
+                    self._catch_up(database, version)
+                    yield database, self._account
+            except BaseException:
+                if self._number != before:
+                    self._forget()  # what was taken in may be gone again
+                raise
+
+    def close(self) -> None:
+        """Bring everything into the one file and let go of it; whatever comes next opens it again."""
+        self._file.close()
+
+
+def _limits(analysts: Any, neighbours: Neighbours) -> dict[str, Privacy]:
+    """The budgets of people, by their names."""
+    limits = {}
+    for name, limit in mapping(analysts, "analysts", "a mapping from names to budgets").items():
+        expect(name, str, "each of the analysts", "a name")
+        limits[name] = Privacy.of(limit, f"the budget in analysts of {name!r}", neighbours=neighbours)
+    return limits
+
+
+def _find(database: sqlite3.Connection, account: Account, key: str, cost: Amount) -> Any | None:
+    for price, number in account.answers.get(key, ()):
+        if price.covers(cost):
+            row = database.execute("SELECT body FROM entries WHERE number = ?", (number,)).fetchone()
+            return json.loads(row[0])["answer"]
+    return None
+
+
+def _pays(entry: Mapping[str, Any], cost: Privacy, description: str, plan: str) -> bool:
+    """Whether an entry pays for such a release: as much as it costs, or more, as a release of tables once did."""
+    price, same = paid(entry), entry["description"] == description and entry["plan"] == plan
+    return same and price.epsilon >= cost.epsilon and price.delta >= cost.delta
+
+
+def _written(privacy: Privacy) -> dict[str, str]:
+    return {"epsilon": str(privacy.epsilon), "delta": str(privacy.delta)}
+
+
+def _noise(rho: Any, cut: Any) -> dict[str, str]:
+    """What an entry says of the noise of an answer."""
+    if rho is None:
+        return {}
+    amounts = {"rho": exact(rho, "rho"), "cut": exact(cut, "cut")}
+    if min(amounts.values()) < 0:
+        raise InputError("rho and cut must be 0 or more: they are what the noise of an answer costs")
+    return {name: str(value) for name, value in amounts.items()}
+
+
+def _link(previous: str, number: int, kind: str, body: str) -> str:
+    return hashlib.sha256("\n".join([previous, str(number), kind, body]).encode()).hexdigest()
+
+
+def _broken(number: int) -> str:
+    return f"the ledger was changed: its chain of hashes breaks at entry {number}, so what was spent is not known"

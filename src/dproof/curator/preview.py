@@ -1,0 +1,266 @@
+"""What a question would cost and how good its answer would be: from public knowledge alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from dproof.curator.choice import promise
+from dproof.curator.curve_sums import CurveSums
+from dproof.curator.curves import NoisyCurves
+from dproof.curator.limits import Amount
+from dproof.curator.noisy_sums import Statistics, is_affine, value_of
+from dproof.curator.recipe import WAYS_OUT, Measurement, Noisy
+from dproof.errors import InputError
+from dproof.exact import float_above, int_or_float, several, written
+from dproof.privacy import Privacy
+from dproof.questions.canonical import canonical, condition, expression
+from dproof.questions.functions import changes_widths
+from dproof.questions.measured import level_of_shown, rows_of_group
+from dproof.questions.possible import possible_columns
+from dproof.questions.question import Aggregate, Expression, aggregates_of, measured_parts
+from dproof.questions.ranges import Range
+from dproof.questions.schema import Schema
+from dproof.questions.sensitivity import Sensitivity, sensitivity_of
+from dproof.questions.sums import Term, terms
+
+_DEPENDS = "the interval depends on the data, so it cannot be previewed"
+_ESTIMATED = "; `dproof plan` with --rows and --question estimates it for a common and a rare group"
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The price, the sensitivity with its evidence, the mechanisms, and the half-width of each interval.
+
+    `half_widths` and `errors` (the expected absolute error) are None where they depend on the table. `ranges` has what
+    is possible at all where that is narrower than the half-width: such an answer would tell nothing. What is `chosen`
+    and not measured has no interval.
+    """
+
+    asked: str
+    cost: Privacy
+    free: bool
+    remaining: Amount | None
+    sensitivity: Sensitivity | None
+    mechanisms: tuple[str, ...]
+    half_widths: dict[str, float | None]
+    errors: dict[str, float | None]
+    level: float
+    notes: tuple[str, ...] = ()
+    ranges: dict[str, Range] = field(default_factory=dict)
+    chosen: tuple[str, ...] = ()
+    rho: Fraction | None = None  # that the price buys, where the ledger counts it
+    times: int | None = None  # that it may still be paid
+    has_curves: bool = False  # of which nothing is estimated beforehand
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield self.asked
+        free = "free: it was answered before, or no row can change it"
+        yield free if self.free else f"costs {Amount(self.cost.epsilon, self.cost.delta, self.rho)}"
+        if self.remaining is not None:
+            yield f"left to spend: {self.remaining}"
+        if self.times is not None and not self.free:
+            yield f"  enough for {several(self.times, 'question')} at this price"
+        sensitivity = self.sensitivity
+        if sensitivity is not None and sensitivity.l1 is not None:
+            yield f"sensitivity ({sensitivity.neighbours}, {sensitivity.kind}): {int_or_float(sensitivity.l1)}"
+            if sensitivity.witness is not None and sensitivity.l1:
+                yield f"  attained by {_table(sensitivity.witness.before)} and {_table(sensitivity.witness.after)}"
+        yield from (f"mechanism: {text}" for text in self.mechanisms)
+        for name, width in self.half_widths.items():
+            if name in self.chosen:
+                yield f"{name}: chosen, not measured, so it has no interval; the mechanism above says how good it is"
+                continue
+            if width is None:
+                yield f"{name}: {_DEPENDS}{'' if self.has_curves else _ESTIMATED}"
+                continue
+            off = f"{written(self.errors[name])} off on average"
+            yield f"{name}: ± {written(width)} with probability {self.level:g}, {off}"
+            if name in self.ranges:
+                low, high = (written(end) for end in (self.ranges[name].low, self.ranges[name].high))
+                yield f"  no information at this ε: {name} lies between {low} and {high} anyway. Ways out: {WAYS_OUT}"
+        yield from self.notes
+
+    def to_json(self) -> dict[str, Any]:
+        """One JSON object."""
+        sensitivity = self.sensitivity
+        left = self.remaining
+        rho = {} if self.rho is None else {"rho": float_above(self.rho)}
+        return {
+            "question": self.asked,
+            "cost": {"epsilon": float_above(self.cost.epsilon), "delta": float_above(self.cost.delta), **rho},
+            "free": self.free,
+            "remaining": None if left is None else left.to_json(),
+            "neighbours": self.cost.neighbours,
+            "sensitivity": None
+            if sensitivity is None or sensitivity.l1 is None or sensitivity.l2_squared is None
+            else {
+                "l1": int_or_float(sensitivity.l1),
+                "l2_squared": int_or_float(sensitivity.l2_squared),
+                "kind": sensitivity.kind,
+                "witness": None
+                if sensitivity.witness is None
+                else {"before": _json(sensitivity.witness.before), "after": _json(sensitivity.witness.after)},
+            },
+            "mechanisms": list(self.mechanisms),
+            "half_widths": self.half_widths,
+            "errors": self.errors,
+            "informative": {name: name not in self.ranges for name in self.half_widths},
+            "level": self.level,
+            "notes": list(self.notes),
+        }
+
+
+def preview(
+    measurement: Measurement,
+    level: float,
+    *,
+    stored: bool = False,
+    remaining: Amount | None = None,
+    times: int | None = None,
+    rows: int | None = None,
+    notes: tuple[str, ...] = (),
+) -> Preview:
+    """Say all that is public about an answer; `rows` is their public number, if it is public."""
+    question, schema, privacy = measurement.question, measurement.schema, measurement.privacy
+    sensitivity = None
+    if measurement.unit.row_is_person and measurement.curves is None:  # what a row can do is not all that a person can
+        with suppress(InputError):  # a ratio, or several statistics of which one is no sum: its parts have one each
+            sensitivity = sensitivity_of([question], schema, privacy.neighbours, rows or 1)
+    spread = spreads(measurement, level, rows)
+    widths, errors = ({alias: pair[n] for alias, pair in spread.items()} for n in (0, 1))
+    mechanisms = [*(_noise_text(noisy, schema) for noisy in measurement.noisy)]
+    if measurement.curves is not None:
+        mechanisms += [f"{alias}: {measurement.curves.method}" for alias in spread]
+    mechanisms += [
+        f"{promise(c, level, question)} ({c.mechanism}, rate {int_or_float(c.rate):.6g})" for c in measurement.chosen
+    ]
+    asked = canonical(question)
+    # A band that is too wide at one point may still tell something at another.
+    reached = possible_columns(question, schema, rows) if measurement.curves is None else {}
+    useless = {name: reach for name, reach in reached.items() if not reach.is_narrowed_by(widths[name])}
+    picked = tuple(i.alias for i in question.select if any(c.aggregate == i.expression for c in measurement.chosen))
+    facts = (tuple(mechanisms), widths, errors, level, notes)
+    price = (measurement.price.rho, times)
+    has_curves = measurement.curves is not None
+    return Preview(asked, privacy, stored, remaining, sensitivity, *facts, useless, picked, *price, has_curves)
+
+
+def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[str, tuple[float | None, float | None]]:
+    """The half-width and the expected absolute error of each column of the answer; None where the table decides.
+
+    Where noisy values choose the rows that are shown, the half-width is the largest that it can be.
+    """
+    question = measurement.question
+    level = level_shown(measurement, level)
+    return {
+        item.alias: (None, None)
+        if changes_widths(item.expression)
+        else _spread(measured_parts(item.expression, question.unnest)[0], measurement, level, rows)
+        for item in question.select
+        if aggregates_of(item.expression)
+    }
+
+
+def level_shown(measurement: Measurement, level: float) -> float:
+    """The level of the intervals of an answer, where noisy values leave the fewest rows that they may."""
+    question = measurement.question
+    return level_of_shown(question, level, lambda: len(measurement.declared_groups()[0]) * rows_of_group(question))
+
+
+def _noise_text(noisy: Noisy, schema: Schema) -> str:
+    statistic = noisy.statistic
+    what = expression(statistic) if isinstance(statistic, Aggregate) else _term_text(statistic)
+    if noisy.noise is None:
+        return f"{what}: exact, no row can change it"
+    worth = Fraction(1) if isinstance(statistic, Aggregate) else statistic.unit(schema)
+    unit = "" if worth == 1 else f" of {written(worth)}"
+    numbers = "whole numbers" if noisy.values is None else f"the count of each of {several(noisy.values, 'value')}"
+    return (
+        f"{what}: {noisy.noise.name} noise on {numbers}{unit}, sensitivity {noisy.sensitivity}, "
+        f"standard deviation {written(noisy.noise.variance**0.5)}"
+    )
+
+
+def _term_text(term: Term) -> str:
+    names = " × ".join(f"({column} − middle)" if term.centred else column for column in term.columns)
+    what = f"sum of {names}" if names else "count"
+    return what if term.where is None else f"{what} where {condition(term.where)}"
+
+
+def _spread(
+    calculation: Expression, measurement: Measurement, level: float, rows: int | None
+) -> tuple[float | None, float | None]:
+    """The half-width and the expected absolute error of a multiple of one noisy number; None for anything else."""
+    if measurement.curves is not None:
+        return _curve_spread(measurement, measurement.curves, level, rows)
+    schema = measurement.schema
+    noise = {noisy.statistic: noisy.noise for noisy in measurement.noisy}
+    aggregates = aggregates_of(calculation)
+    if any(a.definition.chosen for a in aggregates):
+        return None, None
+    needed = list(dict.fromkeys(s for a in aggregates for s in (terms(a, schema) or (a,))))
+    if any(noisy.values is not None and noisy.statistic in needed for noisy in measurement.noisy):
+        return None, None
+    random = [s for s in needed if noise[s] is not None]
+    fixed = [s for s in needed if noise[s] is None]
+    if not random and rows is not None:
+        return 0.0, 0.0
+    if len(random) != 1 or (fixed and rows is None) or not is_affine(calculation, schema, lambda s: noise[s] is None):
+        return None, None
+    law = noise[random[0]]
+    assert law is not None
+    # What no row can change is the number of all rows, and the sums that only depend on it do not matter for a slope.
+    stats: Statistics = {s: np.array([float(rows or 0)]) for s in fixed} | {random[0]: np.zeros(1)}
+    start = value_of(calculation, stats, schema, clip=False)
+    slope = float(abs(value_of(calculation, stats | {random[0]: np.ones(1)}, schema, clip=False) - start)[0])
+    return law.quantile(repr(level)) * slope, law.absolute * slope
+
+
+def _curve_spread(
+    measurement: Measurement, sums: CurveSums, level: float, rows: int | None
+) -> tuple[float | None, float | None]:
+    """Those of a curve: of its band where that is widest, and over the grid in the root of the mean square."""
+    if rows is None or sums.weight or sums.is_covariance:
+        return None, None
+    nothing = {"noisy": np.zeros((1, sums.lattice.terms)).tolist(), "rows": rows}
+    (flat,) = NoisyCurves(measurement, nothing, level).functions
+    return float((flat.high - flat.estimate).max()), float(np.sqrt((flat.stderr**2).mean()))
+
+
+def _table(rows: tuple[dict[str, Any], ...]) -> str:
+    """A table in few words: rows that are alike once, with their number."""
+    shown = []
+    for row, times in _alike(rows):
+        values = ", ".join(f"{k} = {_value(v)}" for k, v in row.items())
+        shown.append(f"{times:,} × ({values})" if times > 1 else f"({values})")
+    return f"the table [{', '.join(shown)}]"
+
+
+def _alike(rows: tuple[dict[str, Any], ...]) -> list[tuple[dict[str, Any], int]]:
+    return [(row, len(list(same))) for row, same in groupby(rows)]
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, frozenset):
+        return "{" + ", ".join(sorted(map(str, value))) + "}"
+    return str(int_or_float(value)) if isinstance(value, Fraction) else str(value)
+
+
+def _json(rows: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
+    """Rows that are alike once, with how many times they are there."""
+    return [
+        {"row": {k: sorted(map(str, v)) if isinstance(v, frozenset) else v for k, v in row.items()}, "times": times}
+        for row, times in _alike(rows)
+    ]

@@ -1,1 +1,0 @@
-"""Debiased answers from a release: un-mix the law, and say how sure the answer is."""

@@ -1,0 +1,347 @@
+"""The law of one row, certified before any data is opened: independent mechanisms on its columns, or one of several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.certification.certificate import Certificate, Part
+from dproof.certification.certify import certify
+from dproof.certification.loss import compose, own_worst_pair
+from dproof.errors import InputError, NotPrivate, TooLarge
+from dproof.exact import exact, float_above, log_above
+from dproof.local.spread import best_shares, best_weights, needs, sample_variance, split_variance, things
+from dproof.mechanisms.mechanism import Mechanism
+from dproof.plans.plan import ASKED, Plan, Wanted, split
+from dproof.plans.schema import schema_of
+from dproof.privacy import Privacy
+from dproof.questions.schema import Schema
+from dproof.spaces.codes import Codes
+from dproof.spaces.column import Column
+from dproof.spaces.space import narrowest
+
+_LARGEST_JOINT = 1 << 31  # points of the space that columns are joined into
+_OTHERWISE = "write mechanism = 'randomised_response' for it and for what it is joined with"
+_MOST_COMPOSED = 256  # laws; their exact composition takes seconds then, and much longer beyond
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Columns under one mechanism (one column, or those of a [[joint]]), and its part of the certificate.
+
+    A column is stored in one form. Those that another group releases in another space are `coded`: stored as codes.
+    """
+
+    columns: tuple[Column, ...]
+    mechanism: Mechanism
+    part: Part
+    coded: frozenset[str] = frozenset()
+
+    @property
+    def name(self) -> str:
+        return self.part.name
+
+    @property
+    def privacy(self) -> Privacy:
+        """Its part of the promise."""
+        return self.part.privacy
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The space that each column is released in."""
+        outputs: Any = self.mechanism.outputs
+        return [outputs] if len(self.columns) == 1 else list(outputs.factors.values())
+
+    @property
+    def storage(self) -> list[Any]:
+        """The space that each column is stored in: the one that it is released in, or its codes."""
+        pairs = zip(self.columns, self.outputs, strict=True)
+        return [Codes(space.size) if column.name in self.coded else space for column, space in pairs]
+
+    @property
+    def answers_conditions(self) -> bool | None:
+        """Whether conditions on its numbers are counts that are debiased sharply; None without numbers.
+
+        Noise on a number leaves sums and means of it.
+        """
+        numbers = [column for column in self.columns if column.space.line is not None]
+        if not numbers:
+            return None
+        return self.mechanism.family.is_sharp or all(column.bins is not None for column in numbers)
+
+    def joined(self, codes: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """The codes of the group, from the codes of its columns: mixed radix, the last column the fastest."""
+        if len(codes) == 1:
+            return codes[0]
+        together = np.ravel_multi_index(tuple(codes), [column.sanitised.size for column in self.columns])
+        return together.astype(narrowest(self.mechanism.inputs.size))
+
+    def split(self, codes: NDArray[Any]) -> list[NDArray[Any]]:
+        """The released codes of each column, from those of the group."""
+        if len(self.columns) == 1:
+            return [codes]
+        return list(np.unravel_index(codes, [space.size for space in self.outputs]))
+
+
+@dataclass(frozen=True, slots=True)
+class Tight:
+    """The least ε at the promised δ, and the least δ at the promised ε, both rounded up; bounds where not `exact`."""
+
+    epsilon: float
+    delta: float
+    exact: bool
+
+    def to_json(self) -> dict[str, Any]:
+        return {"epsilon": "inf" if self.epsilon == inf else self.epsilon, "delta": self.delta, "exact": self.exact}
+
+
+@dataclass(frozen=True)
+class RowLaw:
+    """What happens to a row, and the proof of what it may lose.
+
+    Rows are independent, so a table costs what a row costs (HLM15, Theorem 5); the columns of a row are
+    independent too, and their promises add up. With `weights` each row answers for one of the groups, drawn with these
+    weights whatever its data, and the row loses what that group loses: each group has the whole promise then.
+    """
+
+    plan: Plan
+    groups: tuple[Group, ...]
+    weights: tuple[int, ...] | None = None
+
+    @cached_property
+    def schema(self) -> Schema:
+        """What a question may ask of the release."""
+        return schema_of(self.plan, "release")
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """The columns of the stored release: the plan's, and what each row was asked."""
+        return self.plan.stored if self.weights is None else (*self.plan.stored, ASKED)
+
+    @property
+    def chances(self) -> tuple[Fraction, ...]:
+        """How likely a row answers for each group."""
+        weights = self.weights
+        return (
+            (Fraction(1),) * len(self.groups) if weights is None else tuple(Fraction(w, sum(weights)) for w in weights)
+        )
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The certified laws, one for each group."""
+        return tuple(group.part for group in self.groups)
+
+    def promise(self, rows: int = 1) -> Privacy:
+        """What is promised to somebody who owns `rows` rows: rows are independent, so their promises add up."""
+        one = self.plan.privacy
+        return Privacy(rows * one.epsilon, min(Fraction(1), rows * one.delta), neighbours=one.neighbours)
+
+    @property
+    def person(self) -> Privacy:
+        """The promise to a person, who owns up to `rows_per_person` rows."""
+        return self.promise(self.plan.rows_per_person)
+
+    @property
+    def promised(self) -> Privacy:
+        """What the plan promises a person."""
+        return self.person
+
+    def person_to_json(self) -> dict[str, Any]:
+        """What is said about a person wherever a release or its plan is told."""
+        rows, promise = self.plan.rows_per_person, self.person
+        epsilon, delta = float_above(promise.epsilon), float_above(promise.delta)
+        return {"rows": rows, "epsilon": epsilon, "delta": delta, "tight": self.tight(rows).to_json()}
+
+    def tight(self, rows: int = 1) -> Tight:
+        """What `rows` rows of a person lose at most, by the laws themselves.
+
+        At δ = 0 it is exact: independent columns and rows can all be at their worst at once, so the odds multiply.
+        With δ it is the exact composition where the laws have a short one, else the sum of their tight values.
+        """
+        promise, families = self.promise(rows), [group.mechanism.family for group in self.groups]
+        if self.weights is not None:
+            return self._tight_of_one(rows, promise)
+        if not promise.delta:
+            odds = [family.odds(Fraction(0)).value for family in families]
+            # In logarithms: the odds of a million rows have a hundred million digits.
+            logs = [log_above(value) for value in odds if value is not None]
+            whole = inf if None in odds else float_above(rows * sum(logs, Fraction(0)))
+            return Tight(whole, 0.0, exact=True)
+        own = [own_worst_pair(family) for family in families] if len(families) * rows <= _MOST_COMPOSED else [None]
+        with suppress(TooLarge):  # so many different laws that only their sum is told
+            if None not in own:
+                together = compose([loss for loss in own if loss is not None] * rows)
+                return Tight(together.epsilon(promise.delta), together.delta(promise.epsilon), exact=True)
+        epsilon = rows * sum((exact(part.epsilon) for part in self.parts), Fraction(0))
+        spent = rows * sum((exact(part.delta) for part in self.parts), Fraction(0))
+        return Tight(float_above(epsilon), float_above(min(spent, Fraction(1))), exact=False)
+
+    def _tight_of_one(self, rows: int, promise: Privacy) -> Tight:
+        """Tight values of rows that answer for one group each: the largest ε of the groups, and the mean of their δ.
+
+        What was drawn is told, so for two rows P(A) ≤ e^ε P'(A) + Σ w_t δ_t(ε). At δ = 0 the largest ε is attained.
+        """
+        epsilon = max(part.epsilon for part in self.parts)
+        deltas = (chance * exact(part.delta) for chance, part in zip(self.chances, self.parts, strict=True))
+        spent = min(rows * sum(deltas, Fraction(0)), Fraction(1))
+        most = inf if epsilon == inf else float_above(rows * exact(epsilon))
+        return Tight(most, float_above(spent), exact=not promise.delta)
+
+    def group_of(self, column: str) -> Group:
+        """The group that sanitises a column."""
+        for group in self.groups:
+            if any(member.name == column for member in group.columns):
+                return group
+        raise InputError(f"the column {column!r} is not sanitised by this plan")
+
+    def certificate(self, release: dict[str, Any] | None = None, *, private: bool = True) -> Certificate:
+        """The certificate of the row, with what is recorded about a release."""
+        sampled = None
+        if self.weights is not None:
+            columns = (tuple(column.name for column in group.columns) for group in self.groups)
+            sampled = tuple(zip(columns, self.weights, strict=True))
+        return Certificate(self.plan.privacy, self.parts, release, private, sampled)
+
+
+def with_bounds(law: RowLaw) -> RowLaw:
+    """The same law, each part with the error that no mechanism with its promise can beat. HLM15, section 6."""
+    groups = (replace(group, part=replace(group.part, lower_bound=_bound(group))) for group in law.groups)
+    return replace(law, groups=tuple(groups))
+
+
+def _bound(group: Group) -> Fraction:
+    from dproof.optimality.bounds import lower_bound
+
+    mechanism = group.mechanism
+    if mechanism.optimum is not None and mechanism.optimum.loss == "metric":
+        return mechanism.optimum.lower_bound
+    inside = mechanism.outputs == mechanism.inputs
+    return lower_bound(mechanism.inputs, group.privacy, outputs="inside" if inside else "anywhere").value
+
+
+def certify_row(plan: Plan) -> RowLaw:
+    """Split the promise over the columns, calibrate their mechanisms and certify each; no data is involved.
+
+    >>> plan = Plan.from_dict({"privacy": {"epsilon": 2}, "columns": {
+    ...     "read": {"space": "categories", "values": [0, 1]},
+    ...     "hobby": {"space": "categories", "values": ["Cars", "Chess"], "share": 3}}})
+    >>> [str(group.privacy.epsilon) for group in certify_row(plan).groups]
+    ['1/2', '3/2']
+    """
+    if plan.spread is None:
+        return RowLaw(plan, _certified(zip(plan.groups, promises(plan), strict=True)))
+    promises(plan)  # refuses what no release can keep
+    return _spread(plan)
+
+
+def _spread(plan: Plan) -> RowLaw:
+    """The law that `spread` asks for; of both, the one with the smaller total variance."""
+    sampled = None
+    if plan.spread != "split":
+        try:
+            sampled = _sampled(plan)
+        except InputError:
+            if plan.spread == "sample":
+                raise
+    if plan.spread == "sample" and sampled is not None:
+        return sampled
+    shares = best_shares(plan, _calibrated)
+    given = [Privacy(plan.privacy.epsilon * share, plan.privacy.delta * share) for share in shares]
+    law = RowLaw(plan, _certified(zip(plan.groups, given, strict=True)))
+    if sampled is None:
+        return law
+    one, all_of_them = expected_variance(sampled), expected_variance(law)
+    return sampled if one is not None and all_of_them is not None and one < all_of_them else law
+
+
+def _sampled(plan: Plan) -> RowLaw:
+    """A row answers for one thing with all of the promise."""
+    groups = _certified((thing, plan.privacy) for thing in things(plan))
+    weights = best_weights(needs(plan), [(group.columns, group.mechanism) for group in groups])
+    return RowLaw(plan, groups, weights)
+
+
+def expected_variance(law: RowLaw) -> float | None:
+    """The total variance of what the plan needs, for each row and evenly spread values; None where it is not known."""
+    laws = [(group.columns, group.mechanism) for group in law.groups]
+    wanted = needs(law.plan)
+    return split_variance(wanted, laws) if law.weights is None else sample_variance(wanted, laws, law.weights)
+
+
+def _certified(wanted: Iterable[tuple[Wanted, Privacy]]) -> tuple[Group, ...]:
+    """The groups; laws that are left open are the usual ones where a column could not be stored in one form else."""
+    pairs = list(wanted)
+    try:
+        return stored_alike(_each_certified(pairs))
+    except InputError:
+        plain = [(replace(w, uses=frozenset()) if w.space.is_counted else w, privacy) for w, privacy in pairs]
+        if plain == pairs:
+            raise
+        return stored_alike(_each_certified(plain))
+
+
+def stored_alike(groups: Sequence[Group]) -> tuple[Group, ...]:
+    """The groups, with the columns stored as codes that they release in different spaces; refused where that cannot be.
+
+    Numbers on a line are numbers in each of them.
+    """
+    spaces: dict[str, list[Any]] = {}
+    for group in groups:
+        for column, space in zip(group.columns, group.outputs, strict=True):
+            spaces.setdefault(column.name, []).append(space)
+            if group.mechanism.family.is_coded and len(column.stored) > 1:
+                raise InputError(
+                    f"column {column.name!r} is stored in several fields, which hold no code: {_OTHERWISE}"
+                )
+    coded = {name for name, found in spaces.items() if any(space.line is None for space in found)}
+    coded = {name for name in coded if any(space != spaces[name][0] for space in spaces[name])}
+    for group in groups:
+        for column, space in zip(group.columns, group.outputs, strict=True):
+            if column.name in coded and (len(column.stored) > 1 or space.line is not None):
+                raise InputError(f"column {column.name!r} would be stored in two forms: {_OTHERWISE}")
+    return tuple(replace(g, coded=frozenset(coded & {c.name for c in g.columns})) for g in groups)
+
+
+def _each_certified(wanted: Iterable[tuple[Wanted, Privacy]]) -> list[Group]:
+    groups = []
+    for want, privacy in wanted:
+        mechanism = _calibrated(want, privacy)
+        try:
+            (part,) = certify(mechanism, privacy, name=want.name).parts
+        except NotPrivate as refused:  # a mechanism that was added
+            raise NotPrivate(f"column {want.name!r}: {refused}", refused.witness) from None
+        groups.append(Group(want.columns, mechanism, replace(part, lower_bound=None)))
+    return groups
+
+
+def promises(plan: Plan) -> list[Privacy]:
+    """The part of the promise that each group of columns gets by its share; refused where no release can keep it."""
+    if plan.model != "local":
+        raise InputError("the plan has model = 'central', which draws no rows one by one: write model = 'local'")
+    if not plan.has_row_law:
+        raise InputError(
+            "a release keeps the number of rows, so it can only promise neighbours = 'change-one'; "
+            "under 'add-remove' write model = 'central', or ask a curator"
+        )
+    Privacy(plan.rows_per_person * plan.privacy.epsilon)  # refuses what is beyond any use, for a person too
+    return split(plan.privacy, plan.groups)
+
+
+def _calibrated(want: Wanted, privacy: Privacy) -> Mechanism:
+    from dproof.plans.mechanisms import choose  # designs are loaded where a law is chosen, and not to read one
+
+    space = want.space
+    try:
+        if len(want.columns) > 1 and space.size > _LARGEST_JOINT:
+            raise InputError(f"joined columns have {space.size} combinations; {_LARGEST_JOINT} is the most")
+        return choose(space, privacy, want.mechanism, want.uses)
+    except InputError as error:
+        raise InputError(f"column {want.name!r}: {error}") from None

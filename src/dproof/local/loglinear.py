@@ -1,0 +1,181 @@
+"""Counts by three or more columns, shrunk towards what all tables of two columns say (method "loglinear").
+
+The log-linear model without interactions of three columns, log m = Σ u_ij, is fitted to the unbiased tables of every
+two columns, without their negative counts (iterative proportional fitting, Deming and Stephan 1940). With Y the
+unbiased counts the estimate is
+
+    m + w (Y − m),   w = μ / (μ + σ²),
+
+where σ² is the mean variance of Y − m, and μ the mean square of what the model misses: mean (Y − m)² − σ², and one
+standard error more, as of the mean of so many squares as there are effects that the model leaves out. Tables of two
+columns hardly change, for the model keeps them.
+
+Near the truth m = P Y with P = D X (XᵀDX)⁻ Xᵀ, D the diagonal of m and X the indicators of all cells of two columns, so
+the estimate is a linear function of the counts and has its exact variance. Its bias is (1 − w) times what the model
+misses, of which no more is taken for known than its mean square over the cells. The interval is so wide that on average
+over the cells of the table it covers as often as it says, however the bias is spread over them (robust empirical Bayes
+intervals: Armstrong, Kolesár and Plagborg-Møller 2022).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import prod
+
+import numpy as np
+
+from dproof.errors import TooLarge
+from dproof.laws.scores import Array, gather
+from dproof.laws.simplex import on_simplex
+from dproof.local.contingency import Contingency, Groups, Layout, Sum, Target
+from dproof.local.distribution import finite, inverse
+from dproof.local.intervals import normal_quantile, tail
+
+_MOST_CELLS = 2000
+_ROUNDS = 100  # of proportional fitting
+_LEAST = 1e-6  # of a row in a cell: a fitted count of zero would never grow again
+_BIASES = np.concatenate([np.linspace(0.0, 10.0, 201)[1:], np.geomspace(10.5, 1000.0, 60)])  # in standard errors
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shrunk:
+    """The estimates of some sums in every group, their covariances, and the largest score of one row."""
+
+    values: Array  # (groups, sums)
+    covariance: Array  # (groups, sums, sums), with what the bias adds
+    heaviest: Array  # (groups, sums)
+
+
+def shrink(table: Contingency, sums: list[Sum], groups: Groups, level: float, target: Target) -> Shrunk:
+    """The sums of every group, drawn towards the model."""
+    model = _Model(table, target)
+    weights = np.stack([_cell_weights(table, wanted, groups) for wanted in sums], axis=1)
+    drawn = model.drawn(weights)
+    scores = model.scores(drawn)
+    covariance = model.covariance(drawn, scores)
+    variance = np.einsum("gii->gi", covariance)
+    missed = (1 - model.share) ** 2 * model.missed * (model.beyond(weights) ** 2).sum(axis=-1)
+    ratio = np.divide(missed, variance, out=np.zeros_like(missed), where=variance > 0)
+    wider = widening(ratio, level)
+    return Shrunk(
+        weights @ model.estimate, covariance * wider[:, :, None] * wider[:, None, :], np.abs(scores).max(axis=-1)
+    )
+
+
+def widening(ratio: Array, level: float) -> Array:
+    """How many times wider an interval must be for a bias with these mean squares, in units of the variance.
+
+    The chance to miss with a bias of b standard errors is r(b) = Φ(−χ − b) + Φ(b − χ). Where the mean of b² over
+    many intervals is t, the mean of r(b) is at most that of a part t/u of them with b² = u ≥ t and the rest without
+    bias; χ is the least that keeps this below what the level allows.
+
+    >>> widening(np.array([0.0, 1.0, 4.0]), 0.95).round(2).tolist()
+    [1.0, 1.66, 3.68]
+    """
+    z = normal_quantile(level)
+    low, high = np.full(ratio.shape, z), z + np.sqrt(ratio / (1 - level)) + 1
+    squares = _BIASES**2
+    part = np.minimum(ratio[..., None] / squares, 1.0)
+    for _ in range(40):
+        middle = (low + high) / 2
+        chi = middle[..., None]
+        biased = np.where(ratio[..., None] > squares, np.sqrt(ratio)[..., None], _BIASES)
+        miss = part * (tail(chi + biased) + tail(chi - biased)) + (1 - part) * 2 * tail(chi)
+        enough = miss.max(axis=-1) <= 1 - level
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return np.asarray(np.where(ratio > 0, high / z, 1.0))
+
+
+class _Model:
+    """The fit to the tables of two columns, and how far each estimate is drawn towards it."""
+
+    def __init__(self, table: Contingency, target: Target) -> None:
+        self.table, self.target = table, target
+        self.inverses = [inverse(axis) for axis in table.axes]
+        self.unbiased = gather(self.inverses, table.counts)
+        self.shape = self.unbiased.shape
+        if max(prod(self.shape), table.counts.size) > _MOST_CELLS:
+            raise TooLarge(f"loglinear takes at most {_MOST_CELLS} cells: ask for fewer columns at once")
+        wide = [n for n, size in enumerate(self.shape) if size > 1]
+        pairs: list[tuple[int, ...]] = [*combinations(wide, 2)] if len(wide) > 1 else [tuple(wide)]
+        self.fit = fit_pairs(self.unbiased, pairs).reshape(-1)
+        self.cells = np.concatenate([_indicators(self.shape, pair) for pair in pairs], axis=1)
+        self.weighted = self.fit[:, None] * self.cells
+        self.solved = np.linalg.pinv(self.cells.T @ self.weighted, rcond=1e-10, hermitian=True)
+        every = np.eye(self.fit.size)[:, None]
+        beyond = self.beyond(every)
+        self.left_out = float(np.einsum("iai->", beyond))  # the dimension of all interactions of three columns and more
+        self.estimate = self.unbiased.reshape(-1)
+        rest = self.estimate - self.fit
+        self.share, self.gain, self.missed = 1.0, 1.0, 0.0
+        if self.left_out > 0.5:
+            variances = self.covariance(beyond, self.scores(beyond))[:, 0, 0]
+            noise = max(float(variances.mean()), 1e-12)
+            missed = max(float((rest**2).mean()) - noise, 0.0)
+            self.missed = missed + np.sqrt(2 / self.left_out) * (missed + noise)
+            self.share = self.missed / (self.missed + noise)
+            # w grows with |Y − m|, so an error of Y counts for more than w times, most where few effects tell w.
+            self.gain = min(1.0, self.share + 2 * (1 - self.share) / self.left_out)
+        self.estimate = self.fit + self.share * rest
+
+    def beyond(self, weights: Array) -> Array:
+        """(I − P)ᵀ f: what functions of the cells see of a table that its pairs do not say."""
+        return np.asarray(weights - ((weights @ self.weighted) @ self.solved) @ self.cells.T)
+
+    def drawn(self, weights: Array) -> Array:
+        """How much functions of the estimates change with each of the unbiased counts (Stein 1981)."""
+        return np.asarray(weights - (1 - self.gain) * self.beyond(weights))
+
+    def scores(self, weights: Array) -> Array:
+        """The score of every state, for functions of the unbiased counts: (groups, sums, states)."""
+        spread = weights.reshape(-1, *self.shape)
+        for n, scores in enumerate(self.inverses):
+            spread = scores.spread(spread, n + 1)
+        return spread.reshape(*weights.shape[:2], -1)
+
+    def covariance(self, weights: Array, scores: Array) -> Array:
+        """The covariances of functions of the unbiased counts, in every group."""
+        squares = np.einsum("gis,gjs,s->gij", scores, scores, self.table.counts.reshape(-1), optimize=True)
+        if self.target == "table":
+            return np.asarray(squares - np.einsum("gic,gjc,c->gij", weights, weights, self.estimate, optimize=True))
+        means = weights @ self.estimate
+        return np.asarray(squares - means[:, :, None] * means[:, None, :] / max(self.table.rows, 1))
+
+
+def fit_pairs(unbiased: Array, pairs: list[tuple[int, ...]]) -> Array:
+    """The table without interactions of three axes whose tables by these pairs are the nearest possible ones.
+
+    >>> fit_pairs(np.array([[[4.0, 0.0], [0.0, 4.0]], [[0.0, 4.0], [4.0, 0.0]]]), [(0, 1), (0, 2), (1, 2)])[0].tolist()
+    [[2.0, 2.0], [2.0, 2.0]]
+    """
+    total = max(float(unbiased.sum()), _LEAST * unbiased.size)
+    wanted = []
+    for pair in pairs:
+        others = tuple(n for n in range(unbiased.ndim) if n not in pair)
+        counts = unbiased.sum(axis=others, keepdims=True)
+        wanted.append((others, on_simplex(counts.reshape(1, -1), np.array([total])).reshape(counts.shape)))
+    fit = np.full(unbiased.shape, total / unbiased.size)
+    for _ in range(_ROUNDS):
+        for others, counts in wanted:
+            fit = np.maximum(fit * counts / fit.sum(axis=others, keepdims=True), _LEAST)
+    return np.asarray(fit)
+
+
+def _indicators(shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
+    """Which cell of a table by some axes each cell lies in: (cells, cells by these axes)."""
+    codes = np.indices(shape).reshape(len(shape), -1)
+    sizes = tuple(shape[n] for n in axes)
+    return np.eye(prod(sizes))[np.ravel_multi_index(tuple(codes[list(axes)]), sizes)] if axes else np.ones((1, 1))
+
+
+def _cell_weights(table: Contingency, wanted: Sum, groups: Groups) -> Array:
+    """How much every group takes of each true cell, for a sum."""
+    layout = Layout(table, groups)
+    cell, chosen = np.divmod(groups.order, groups.sets.count)
+    taken = np.eye(layout.cells)[cell][:, :, None] * groups.sets.rows(chosen)[:, None, :]
+    taken = taken.reshape(-1, *(layout.shape[n] for n in layout.order))
+    taken = taken.transpose(0, *(np.argsort(layout.order) + 1)) * wanted.weights
+    for n, (axis, powers) in enumerate(zip(table.axes, wanted.powers, strict=True)):
+        taken = finite(axis).wanted(powers).spread(taken, n + 1)
+    return np.asarray(taken.reshape(len(groups.order), -1))

@@ -1,0 +1,306 @@
+"""A question measured on a release: by all of its rows, or by those that answer for what each expression needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from dproof.errors import InputError
+from dproof.laws.debias import is_rough
+from dproof.laws.lattice import NODES
+from dproof.local.counted import Combos, Counting
+from dproof.local.estimated import WAYS_OUT, Estimated, Options, Warnings, estimate, warned
+from dproof.local.law import RowLaw
+from dproof.local.ranks import OrderStatistics
+from dproof.local.stored import count, ends_of
+from dproof.local.subsamples import StoredRows, all_rows, pooled, rows_that_answer
+from dproof.questions.answer import Cell
+from dproof.questions.canonical import condition
+from dproof.questions.measured import Measured, refuse_calculation
+from dproof.questions.predicates import And, Predicate, leaves, normal
+from dproof.questions.question import (
+    Aggregate,
+    Expression,
+    Item,
+    Key,
+    Question,
+    aggregates,
+    aggregates_of,
+    columns,
+    expressions,
+)
+from dproof.questions.regions import grouping
+from dproof.questions.sums import Term, centred_terms
+
+_MOST_GROUPS = 10_000
+_MOST_INTERVALS = 2_500  # of numbers under noise that are worked out one by one, by linear programmes
+
+
+def measured(release: Any, question: Question, options: Options) -> Measured:
+    """One question on a release; for each item of sets by itself, where these are grouped by."""
+    if not release.rows and any(release.law.schema.is_open(key.column) for key in question.group_by):
+        return NoGroups(release)
+    if question.unnest is not None:
+        return MeasuredItems(release, question, options)
+    if release.law.weights is None:
+        return MeasuredRelease([all_rows(release)], question, options)
+    return MeasuredSample(release, question, options)
+
+
+class NoGroups:
+    """A question grouped by a public column, on a release without rows: there are no groups (see `Measured`)."""
+
+    ways_out, labels, shown = WAYS_OUT, (), ()
+
+    def __init__(self, release: Any) -> None:
+        self.rows, self.private = release.rows, release.private
+
+    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
+        return []
+
+    def notes(self, groups: Sequence[int]) -> Iterator[str]:
+        return iter(())
+
+
+class MeasuredRelease:
+    """One question on stored rows: estimated sums, and order statistics (see `Measured`).
+
+    `combos` are the groups of the public keys, where more rows than these have them. Where several parts of a release
+    answer the question, the sums are pooled, and order statistics are those of the sharpest.
+    """
+
+    ways_out = WAYS_OUT
+
+    def __init__(
+        self, parts: Sequence[StoredRows], question: Question, options: Options, combos: Combos | None = None
+    ) -> None:
+        self.question, self.rows, self.private = question, parts[0].release_rows, parts[0].private
+        schema, asked = parts[0].law.schema, aggregates(question)
+        _check_groups(question, parts[0].law)
+        for aggregate in asked:
+            if aggregate.definition.counts == "values" and not aggregate.definition.of_items:
+                keys = (*question.group_by, Key(aggregate.columns[0]))  # each value is counted in each group
+                _check_groups(replace(question, group_by=keys), parts[0].law)
+        formulas = [a for a in asked if a.definition.formula] or [Aggregate("count")]
+        needed = list(dict.fromkeys(term for a in formulas for term in centred_terms(a, question.where, schema)))
+        summed = sorted({c for term in needed for c in term.columns if schema.is_open(c)})
+        chosen = sharpest(parts, needed, question, ends_of(parts[0].data, summed) if summed else {})
+        estimates = []
+        for part in chosen:
+            table, combos_read = part.counting.read(part.stored.data, part.stored.rows, combos)
+            groups = part.counting.groups(combos_read)
+            estimates.append(estimate(part.counting, table, groups, needed, question, options, self.rows))
+        self.labels, self.shown = groups.labels, [0]
+        if question.group_by:
+            occurs = part.counting.occurring(question.where, table, groups, by_rows=combos is None)
+            self.shown = np.flatnonzero(occurs).tolist()
+        self.estimated = pool(estimates, [part.weight for part in chosen])
+        self.statistics = OrderStatistics(chosen[0].stored, question, options, groups.labels, combos)
+        self.special = {a: self.statistics.cells(a) for a in asked if a.definition.formula is None}
+        self.answered: dict[Expression, tuple[Sequence[Cell], Warnings]] = {}
+
+    def _answered(self, expression: Expression) -> tuple[Sequence[Cell], Warnings]:
+        """The cells of all groups, and what to say about them."""
+        if expression not in self.answered:
+            if isinstance(expression, Aggregate) and expression in self.special:
+                self.answered[expression] = self.special[expression], self.estimated.rough_note(self.statistics.rough)
+            else:
+                refuse_calculation(expression, self.special)
+                self.answered[expression] = self.estimated.cells(expression)
+        return self.answered[expression]
+
+    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
+        cells, _ = self._answered(expression)
+        return [cells[n] for n in groups]
+
+    def notes(self, groups: Sequence[int]) -> Iterator[str]:
+        yield from warned(self.question, self.answered, groups, self.private)
+
+
+class Dispatched:
+    """A question whose expressions are measured by parts of their own, all with the same groups (see `Measured`)."""
+
+    ways_out = WAYS_OUT
+
+    def __init__(self, release: Any) -> None:
+        self.rows, self.private = release.rows, release.private
+        self.parts: list[Measured] = []
+        self.by: dict[Expression, Measured] = {}
+
+    def add(self, part: Measured, asked: Sequence[Expression]) -> None:
+        self.parts.append(part)
+        self.by |= dict.fromkeys(asked, part)
+
+    @property
+    def labels(self) -> Sequence[tuple[Any, ...]]:
+        return self.parts[0].labels
+
+    @property
+    def shown(self) -> Iterable[int]:
+        return self.parts[0].shown
+
+    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
+        return self.by.get(expression, self.parts[0]).cells(expression, groups)
+
+    def notes(self, groups: Sequence[int]) -> Iterator[str]:
+        for part in self.parts:
+            yield from part.notes(groups)
+
+
+class MeasuredSample(Dispatched):
+    """A question on a release in which each row answers for one group of columns.
+
+    Every expression is measured by the rows that answer for all columns that it needs.
+    """
+
+    def __init__(self, release: Any, question: Question, options: Options) -> None:
+        super().__init__(release)
+        schema = release.law.schema
+        self.places = [n for n, key in enumerate(question.group_by) if schema.is_open(key.column)]
+        public = [question.group_by[n] for n in self.places]
+        combos, self.occurring = _public_combos(release, public), set(_public_combos(release, public, question.where))
+        together: dict[frozenset[str], list[Expression]] = {}
+        for expression in dict.fromkeys(expressions(question)):
+            if aggregates_of(expression):
+                together.setdefault(_needed(question, [expression]), []).append(expression)
+        if not together:
+            together[_needed(question, [])] = []
+        for needed, asked in together.items():
+            rows = rows_that_answer(release, needed)
+            self.add(MeasuredRelease(rows, _only(question, asked), options, combos), asked)
+
+    @property
+    def shown(self) -> list[int]:
+        """Those among whose public keys some row of the whole release is."""
+        return [n for n in super().shown if tuple(self.labels[n][place] for place in self.places) in self.occurring]
+
+
+class MeasuredItems(Dispatched):
+    """A question that groups by the items of sets, one item after another: a law may tell no two of them together."""
+
+    def __init__(self, release: Any, question: Question, options: Options) -> None:
+        super().__init__(release)
+        assert question.unnest is not None
+        options = options.for_each(len(question.unnest.items))
+        for item in question.unnest.items:
+            one = replace(question, unnest=replace(question.unnest, items=(item,)))
+            asked = list(dict.fromkeys(expressions(one)))
+            self.add(measured(release, _only(question, asked), options), asked)
+
+
+def _only(question: Question, asked: Sequence[Expression]) -> Question:
+    """The question with some of its expressions alone."""
+    alone = tuple(Item("", part) for part in asked)
+    return replace(question, select=alone, having=(), order_by=(), limit=None, unnest=None)
+
+
+def _needed(question: Question, asked: Sequence[Expression]) -> frozenset[str]:
+    return frozenset(columns(_only(question, asked)))
+
+
+def _public_combos(release: Any, keys: Sequence[Key], where: Predicate | None = None) -> Combos:
+    """The groups of public keys that rows of the whole release have, under what a condition says of public columns."""
+    if not keys:
+        return [()]
+    schema = release.law.schema
+    reduced = None if where is None else normal(where)
+    parts = reduced.parts if isinstance(reduced, And) else () if reduced is None else (reduced,)
+    known = [part for part in parts if all(schema.is_open(leaf.column) for leaf in leaves(part))]
+    holds = " AND ".join(f"coalesce({condition(part)}, false)" for part in known) or "true"
+    counting = Counting(release.law, [Term((), None)], keys)
+    (*arrays, chosen), _, _ = count(release.data, [*counting.expressions, holds], [])
+    return counting.cells([array.filter(chosen) for array in arrays], chosen.true_count)[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightedRows:
+    """Stored rows that answer a question, what is counted in them, and their weight beside other parts."""
+
+    stored: StoredRows
+    counting: Counting
+    weight: float
+
+
+def sharpest(
+    parts: Sequence[StoredRows],
+    needed: list[Term],
+    question: Question,
+    ends: Mapping[str, tuple[float, float]] = MappingProxyType({}),
+) -> list[WeightedRows]:
+    """The parts of a release, the sharpest first, with weights that are inverse to their variances.
+
+    These are the variances for evenly spread values, which do not depend on the rows, and so do not bias what is
+    pooled. Under wide noise intervals are worked out from one part alone, the sharpest. `ends` are those of the numbers
+    of public columns, where rows are known.
+    """
+    countings = [Counting(part.law, needed, question.group_by, ends=ends) for part in parts]
+    if len(parts) == 1:
+        return [WeightedRows(parts[0], countings[0], 1.0)]
+    precisions = [part.rows * _precision(counting, needed) for part, counting in zip(parts, countings, strict=True)]
+    order = np.argsort(precisions)[::-1].tolist()
+    if any(is_rough(axis) for counting in countings for axis in counting.axes) or not precisions[order[0]]:
+        order = order[:1]
+    total = sum(precisions[n] for n in order)
+    return [
+        WeightedRows(parts[n], countings[n], precisions[n] / total if total else 1.0)
+        for n in order
+        if precisions[n] or not total
+    ]
+
+
+def _precision(counting: Counting, needed: list[Term]) -> float:
+    """One over the variance of the sums from one row, for evenly spread values; 1 where they have none."""
+    table, combos = counting.expect(1)
+    estimates = table.estimates([counting.sum_of(term) for term in needed], counting.groups(combos))
+    variance = float(np.einsum("gii->", estimates.covariance("population")))
+    return (1 / variance if variance > 0 else 1.0) if np.isfinite(variance) else 0.0
+
+
+def pool(parts: Sequence[Estimated], weights: Sequence[float]) -> Estimated:
+    """The estimates of several parts of a release as one."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    estimates = pooled([part.estimates for part in parts], weights)
+    fits = [part.fitted for part in parts]
+    fitted = None
+    if all(fit is not None for fit in fits):
+        fitted = np.sum([weight * fit for weight, fit in zip(weights, fits, strict=True) if fit is not None], axis=0)
+    covariance = estimates.covariance(first.options.target)
+    return replace(first, estimates=estimates, fitted=fitted, covariance=covariance, distribution_free=None, scale=1.0)
+
+
+def _check_groups(question: Question, law: RowLaw) -> None:
+    """Refuse more groups than can be told apart in good time; those of public columns are as many as there are."""
+    private = [key for key in question.group_by if not law.schema.is_open(key.column)]
+    groups = prod(len(grouping(key, law.schema).labels) for key in private)
+    found, most = f"{groups:,} groups", f"{_MOST_GROUPS:,} are the most"
+    is_slow = _intervals_under_noise(question, law, private) > _MOST_INTERVALS
+    if is_slow:
+        found += " of numbers under noise"
+        most = f"{_MOST_INTERVALS:,} are the most (more where rows are counted by one such number)"
+    if is_slow or groups > _MOST_GROUPS:
+        raise InputError(
+            f"the question has {found}, and {most}: group by fewer columns, by wider bins such as BIN(age, 10), or ask "
+            "with WHERE for those that matter"
+        )
+
+
+def _intervals_under_noise(question: Question, law: RowLaw, private: Sequence[Key]) -> int:
+    """How many groups have intervals of their own, each by linear programmes; 0 where no key is under wide noise.
+
+    Rows counted at the same node of a number, or between the same two, have the same interval.
+    """
+    known = law.schema.open_columns
+    noisy = {c for c in columns(question) if c not in known and law.group_of(c).answers_conditions is False}
+    if noisy.isdisjoint(key.column for key in private):
+        return 0
+    asked = [part for part in expressions(question) if aggregates_of(part)]
+    counts = all(isinstance(part, Aggregate) and part.definition.counts for part in asked)
+    sizes = ((key.column, len(grouping(key, law.schema).labels)) for key in private)
+    return prod(min(size, 2 * NODES) if counts and noisy == {column} else size for column, size in sizes)

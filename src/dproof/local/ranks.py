@@ -1,0 +1,297 @@
+"""Quantiles, extremes, the most frequent values and the number of values of estimated distributions."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dproof.errors import InputError
+from dproof.exact import int_or_float
+from dproof.laws.lattice import NODES
+from dproof.laws.scores import Array
+from dproof.local.contingency import Contingency, Target
+from dproof.local.counted import Combos, Counting
+from dproof.local.distribution_free import DistributionFree
+from dproof.local.estimated import Estimated, Options, estimate, refuse_singular
+from dproof.local.intervals import Ends, half_widths, normal_quantile
+from dproof.local.stored import count, whole
+from dproof.local.subsamples import StoredRows, of_whole, scale_up
+from dproof.questions.aggregates import Frequent, Rank
+from dproof.questions.answer import Cell
+from dproof.questions.canonical import name
+from dproof.questions.distinct import different, level_of_each, values_of
+from dproof.questions.predicates import Compare, Contains, Predicate, both
+from dproof.questions.question import Aggregate, Key, Question
+from dproof.questions.sums import Term, present, undeclared_missing
+
+_MOST_STEPS = 512  # thresholds at which a distribution is estimated
+_LEFT = 0.5  # of the bias at a threshold: where values are smooth, that before it and that behind it cancel in part
+
+
+class Steps(NamedTuple):
+    """The distribution of one group at rising values, T(t) being the rows up to t, and n all of them."""
+
+    values: Array
+    stand_for: Ends  # the values between which those of a step lie
+    total: Array  # T(t) − q·n
+    bounds: Ends  # of the total
+    naive: Array  # T(t) − q·n of the rows as they are
+
+
+class OrderStatistics:
+    """The order statistics of one question on stored rows; what is read for one of them serves the others.
+
+    `combos` are the groups of the public keys, where rows of other parts have these too.
+    """
+
+    def __init__(
+        self,
+        stored: StoredRows,
+        question: Question,
+        options: Options,
+        labels: Sequence[tuple[Any, ...]],
+        combos: Combos | None = None,
+    ) -> None:
+        self.combos = combos
+        self.law, self.data = stored.law, stored.data
+        self.rows, self.release_rows = stored.rows, stored.release_rows
+        self.schema = stored.law.schema
+        self.question, self.options, self.labels = question, options.for_each(len(labels)), labels
+        self.rough = np.zeros(len(labels), bool)  # groups with a distribution that wide noise hides
+        self.tables: dict[Any, tuple[Counting, Contingency, Combos]] = {}  # by column and condition
+
+    def cells(self, aggregate: Aggregate) -> list[Cell]:
+        """One cell for every group of the answer."""
+        definition = aggregate.definition
+        where = both(self.question.where, present(aggregate, undeclared_missing(self.schema)))
+        if definition.counts == "values":
+            return self._different(aggregate, where)
+        if isinstance(definition.chosen, Frequent):
+            return self._most_frequent(aggregate, definition.chosen.several, where)
+        if definition.chosen is None:
+            raise KeyError(f"{aggregate.kind} is no order statistic")
+        public = self.schema.is_open(aggregate.columns[0])
+        groups = self._public(aggregate, where) if public else self._private(aggregate, where)
+        return [_cell(aggregate, self.options.level, group) for group in groups]
+
+    def _private(self, aggregate: Aggregate, where: Predicate | None) -> Iterator[Steps]:
+        """The estimated counts below each value of a sanitised column, in every group."""
+        (column,), options = aggregate.columns, self.options
+        if (column, where) not in self.tables:
+            counting = self._spelled(column, where)
+            self.tables[column, where] = (counting, *counting.read(self.data, self.rows, self.combos))
+        counting, table, combos = self.tables[column, where]
+        ends = _block_ends(counting, column)
+        values = ends[0] if _extreme(aggregate) == "least" else ends[1]
+        if column in self.schema.bins and not _extreme(aggregate):
+            values = (ends[0] + ends[1]) / 2
+        order = np.argsort(values, kind="stable")
+        if _extreme(aggregate) == "greatest":
+            order = order[::-1]
+        marks = np.unique(np.linspace(0, len(order) - 1, min(len(order), _MOST_STEPS)).astype(np.int64))
+        takes = (np.argsort(order)[None, :] <= marks[:, None]) - _share(aggregate)
+        sums, groups = [counting.sum_of(Term((), where))], counting.groups(combos, {column: takes})
+        estimates = table.estimates(sums, groups)
+        refuse_singular(counting, estimates.values)
+        free = DistributionFree(table, sums, groups, estimates)
+        scale, estimates = scale_up(estimates, self.release_rows), of_whole(estimates, self.release_rows)
+        variance = estimates.covariance(options.target)[:, 0, 0]
+        half = half_widths(variance, estimates.heaviest[:, 0], options.level).half
+        half += scale * np.abs(table.likely_bias(sums[0], groups)) + _LEFT * estimates.doubts[:, 0]
+        total, naive = (numbers[:, 0].reshape(-1, len(marks)) for numbers in (estimates.values, estimates.naive))
+        half = half.reshape(total.shape)
+        starts = range(0, total.size, len(marks))
+        biased = np.array([free.some_biased(range(start, start + len(marks))) for start in starts], bool)
+        self.rough |= biased
+        for n in range(len(total)):
+            low, high = total[n] - half[n], total[n] + half[n]
+            if biased[n] and options.assume == "nothing" and self.rows:
+                low, high = self._bounds(free, n * len(marks), len(marks), _mark(aggregate, total[n]))
+            stand_for = ends[0][order[marks]], ends[1][order[marks]]
+            yield Steps(values[order[marks]], stand_for, total[n], (low, high), naive[n])
+
+    def _bounds(self, free: DistributionFree, first: int, steps: int, mark: float) -> tuple[Array, Array]:
+        """Bounds of T(t) − q·n that only say on which side of the mark it is: −∞ before, ∞ behind.
+
+        The lower one is behind the mark from where on every distribution that fits the rows has passed it, the upper
+        one from where on some has.
+        """
+        target: Target = self.options.target if self.release_rows == self.rows else "population"
+        level, mark = self.options.level, mark * self.rows / self.release_rows
+
+        def some(step: int) -> bool:
+            return free.can_reach(first + step, 1, mark, level, target)
+
+        def every(step: int) -> bool:
+            return not free.can_reach(first + step, -1, -mark, level, target)
+
+        places = np.arange(steps)
+        until = [bisect_left(range(steps), True, key=has_passed) for has_passed in (every, some)]
+        return np.where(places < until[0], -np.inf, np.inf), np.where(places < until[1], -np.inf, np.inf)
+
+    def _spelled(self, column: str, where: Predicate | None) -> Counting:
+        """What is counted where a column has a block for every value, or for as many steps as can be told apart."""
+        space: Any = self.schema.spaces[column]
+        most = _MOST_STEPS if self.law.group_of(column).mechanism.family.is_sharp else NODES
+        cuts: list[Predicate] = []
+        if column in self.schema.bins:  # as many steps as were told apart
+            starts = self.schema.bins[column].starts[1:]
+            cuts = [Compare(column, "<", space.label(start)) for start in starts if start != space.absent]
+        elif space.line is not None and space.candidates > most:
+            places = np.unique(np.linspace(0, space.candidates - 1, most + 1).astype(np.int64)[1:-1])
+            cuts = [Compare(column, "<=", space.label(int(place))) for place in places]
+        needed = [Term((), condition) for condition in (where, *cuts)]
+        return Counting(self.law, needed, self.question.group_by, () if cuts else [column])
+
+    def _public(self, aggregate: Aggregate, where: Predicate | None) -> Iterator[Steps]:
+        """The same for a public column, whose values are exact and whose groups need not be."""
+        (column,), options = aggregate.columns, self.options
+        counting = Counting(self.law, [Term((), where)], [*self.question.group_by, Key(column)])
+        table, combos = counting.read(self.data, self.rows)
+        inner = counting.groups(combos)
+        estimates = table.estimates([counting.sum_of(Term((), where))], inner)
+        parts: dict[tuple[Any, ...], list[tuple[float, ...]]] = {labels: [] for labels in self.labels}
+        by_value = (
+            estimates.values[:, 0],
+            estimates.naive[:, 0],
+            estimates.squares[:, 0, 0],
+            estimates.products[:, 0, 0],
+            estimates.heaviest[:, 0],
+        )
+        for (*group, value), row in zip(inner.labels, np.stack(by_value, axis=1).tolist(), strict=True):
+            if isinstance(value, (int, float, Decimal)):
+                parts[tuple(group)].append((float(value), *row))
+            elif value is not None:
+                raise InputError(
+                    f"{aggregate.kind.upper()} needs numbers, and column {column!r} has other values: COUNT it"
+                )
+        for rows in parts.values():
+            steps = np.array(sorted(rows, reverse=_extreme(aggregate) == "greatest")).reshape(-1, 6)
+            values, heaviest, sums = steps[:, 0], steps[:, 5], steps[:, 1:5]
+            q, upto, all_of = _share(aggregate), np.cumsum(sums, axis=0), sums.sum(axis=0)
+            total, naive, *_ = (upto - q * all_of).T
+            # Rows with different public values are different rows, so their squares add up: (1 − q)² before t, q²
+            # behind.
+            *_, square, product = ((1 - 2 * q) * upto + q**2 * all_of).T
+            exact = options.target == "table" and self.release_rows == self.rows
+            less = product if exact else total**2 / max(self.rows, 1)
+            variance = np.where(np.abs(square - less) < 1e-9 * np.abs(square), 0.0, square - less)
+            half = half_widths(variance, max(q, 1 - q) * heaviest.max(initial=0.0), options.level).half
+            yield Steps(values, (values, values), total, (total - half, total + half), naive)
+
+    def _most_frequent(self, aggregate: Aggregate, several: bool, where: Predicate | None) -> list[Cell]:
+        """The values or items of the largest estimated counts."""
+        items, counted = self.schema.spaces[aggregate.columns[0]].items is not None, self._nothing()
+        for places, estimated in self._counts(aggregate, where, items, self.options):
+            rows = zip(places, estimated.best[:, 0].tolist(), estimated.estimates.naive[:, 0].tolist(), strict=True)
+            for (group, value), estimated_rows, naive in rows:
+                if value is not None:
+                    counted[group].append((estimated_rows, naive, value))
+        cells = []
+        for found in counted.values():
+            ranked = [[row[2] for row in sorted(found, key=lambda row, n=n: -row[n])] for n in (0, 1)]  # type: ignore[misc]
+            most = int(aggregate.argument or 1)
+            best, raw = (labels[:most] if several else next(iter(labels), None) for labels in ranked)
+            cells.append(Cell(best, raw=raw))
+        return cells
+
+    def _different(self, aggregate: Aggregate, where: Predicate | None) -> list[Cell]:
+        """How many values or items there are, by the interval of the count of each."""
+        column, counted, unseen = aggregate.columns[0], self._nothing(), 0
+        bins = self.schema.bins.get(column)
+        sizes = {} if bins is None else dict(zip(bins.labels, bins.sizes, strict=True))
+        if self.schema.is_open(column):  # the values that rows have, also those that are not counted here
+            values, seen = (len(count(data, [name(column)], [])[1]) for data in (whole(self.data), self.data))
+            unseen = values - seen
+        else:
+            values = values_of(aggregate, self.schema)
+        options = replace(self.options, level=level_of_each(self.options.level, values), simultaneous=False)
+        for places, estimated in self._counts(aggregate, where, aggregate.definition.of_items, options):
+            cells, _ = estimated.cells(Aggregate("count"))
+            for (group, value), cell in zip(places, cells, strict=True):
+                if value is not None:
+                    # In a population there may be any value, however rare.
+                    high = cell.high if self.options.target == "table" else np.inf
+                    counted[group].append((cell.estimate, cell.low, high, cell.raw, sizes.get(value, 1)))
+        more = [(0.0, 0.0, np.inf, 0.0, 1.0)] * unseen
+        groups = (np.array([*found, *more], float).reshape(-1, 5, 1) for found in counted.values())
+        return [different(*group.transpose(1, 2, 0))[0] for group in groups]
+
+    def _nothing(self) -> dict[tuple[Any, ...], list[Any]]:
+        return {labels: [] for labels in self.labels}
+
+    def _counts(
+        self, aggregate: Aggregate, where: Predicate | None, items: bool, options: Options
+    ) -> Iterator[tuple[list[tuple[tuple[Any, ...], Any]], Estimated]]:
+        """The rows of each group and value or item, several of these at a time: which they are, and their estimates."""
+        (column,) = aggregate.columns
+        chosen: list[tuple[Any, Predicate | None]] = [(None, where)]
+        if items:
+            listed: Any = self.schema.declared(column).items
+            chosen = [(item, both(where, Contains(column, item))) for item in listed]
+        for item, condition in chosen:
+            needed = [Term((), condition)]
+            counting = Counting(self.law, needed, [*self.question.group_by, *(() if items else (Key(column),))])
+            table, combos = counting.read(self.data, self.rows)
+            groups, asked = counting.groups(combos), replace(self.question, where=condition)
+            estimated = estimate(counting, table, groups, needed, asked, options, self.release_rows)
+            places = [(labels, item) if items else (tuple(labels[:-1]), labels[-1]) for labels in groups.labels]
+            yield places, estimated
+
+
+def _mark(aggregate: Aggregate, total: Array) -> float:
+    """What T(t) − q·n passes at the statistic.
+
+    An extreme is where half a row is passed; a quantile may be hit exactly, whatever floats make of it.
+    """
+    return 0.5 if _extreme(aggregate) else -1e-9 * float(np.abs(total).max())
+
+
+def _cell(aggregate: Aggregate, level: float, steps: Steps) -> Cell:
+    """Where an estimated distribution passes its mark, and where it may pass it (Woodruff 1952)."""
+    values, total, (least, greatest) = steps.values, steps.total, steps.bounds
+    if not (total.any() or (least != greatest).any()):  # of no rows, surely
+        return Cell(None)
+    mark = _mark(aggregate, total)
+    last = len(values) - 1
+    rising = (np.maximum.accumulate(total) + np.minimum.accumulate(total[::-1])[::-1]) / 2
+    middle, low, raw = (_first(numbers >= mark, last) for numbers in (rising, greatest, steps.naive))
+    below = np.flatnonzero(least < mark)
+    high = min(int(below[-1]) + 1, last) if len(below) else 0
+    reach = [min(low, middle), max(high, middle)]
+    ends = float(steps.stand_for[0][reach].min()), float(steps.stand_for[1][reach].max())
+    stderr = (ends[1] - ends[0]) / (2 * normal_quantile(level))
+    return Cell(_number(values[middle]), ends[0], ends[1], stderr, _number(values[raw]))
+
+
+def _first(holds: Array, last: int) -> int:
+    return int(np.argmax(holds)) if holds.any() else last
+
+
+def _number(value: float) -> int | float:
+    return int_or_float(Fraction(float(value)))
+
+
+def _share(aggregate: Aggregate) -> float:
+    """q of a quantile: T(t) − q·n passes 0 there."""
+    return 0.0 if _extreme(aggregate) else float(aggregate.argument or 0)
+
+
+def _extreme(aggregate: Aggregate) -> str | None:
+    """Which end of a distribution is asked for, "least" or "greatest"; None for a quantile."""
+    chosen = aggregate.definition.chosen
+    return chosen.end if isinstance(chosen, Rank) else None
+
+
+def _block_ends(counting: Counting, column: str) -> Ends:
+    """The least and the greatest number of each block of a column."""
+    cut, space = counting.cuts[column], counting.schema.declared(column)
+    last = cut.samples
+    last[cut.block] = cut.last  # the last of its runs is assigned last
+    return np.asarray(space.values_of(cut.samples)), np.asarray(space.values_of(last))

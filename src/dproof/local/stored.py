@@ -1,0 +1,291 @@
+"""The stored rows of a release: the one place where they are read, by SQL that is written here and nowhere else.
+
+The columns that a mechanism has sanitised together become axes of a table of counts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from math import gcd, prod
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.ipc
+
+from dproof.errors import InputError
+from dproof.laws.debias import Axis, Bins, Mixed, Scale, Seen, Unmixed
+from dproof.laws.law import Law, listed
+from dproof.laws.scores import Array
+from dproof.local.law import Group
+from dproof.plans.plan import ASKED
+from dproof.questions.cells import Cut
+from dproof.spaces.arrow import as_numpy
+from dproof.spaces.bins import Bins as ColumnBins
+from dproof.spaces.column import Column, quoted, text_literal
+from dproof.tables.counting import Decoder, count_alike, decode_all, expressions, relation_of
+from dproof.tables.source import Parts
+
+_MOST_BINS = 1 << 14
+CLOSED: dict[str, Any] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "python_enable_replacements": False,
+}
+
+
+Counted = tuple[list[Any], Array, list[Array]]  # values of key expressions, how many rows have each, and sums
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answering:
+    """Those of the stored rows that were asked for one group; what is counted once, is counted for all groups."""
+
+    data: Any
+    group: str
+    counted: dict[tuple[tuple[str, ...], tuple[str, ...]], Counted]
+
+    def count(self, keys: Sequence[str], sums: Sequence[str]) -> Counted:
+        wanted = tuple(keys), tuple(sums)
+        if wanted not in self.counted:
+            self.counted[wanted] = count(self.data, [quoted(ASKED), *keys], sums)
+        (asked, *values), numbers, totals = self.counted[wanted]
+        is_asked = pc.equal(asked.cast(pa.string()), self.group)
+        chosen = as_numpy(is_asked).astype(bool)
+        return [array.filter(is_asked) for array in values], numbers[chosen], [total[chosen] for total in totals]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AxisReader:
+    """Axes that are read together: the columns cut along them, and how their states are decoded.
+
+    Without a decoder `number` is SQL for a number whose powers are summed rather than counted.
+    """
+
+    columns: tuple[str, ...]
+    axes: tuple[Axis, ...]
+    decoder: Decoder | None
+    number: str = ""
+
+
+@cache
+def _engine(process: int) -> Any:
+    """One DuckDB for all that a process counts: it takes longer to start one than to count a million rows.
+
+    A forked process starts its own, because the threads of the other one are not there.
+    """
+    return duckdb.connect(config=CLOSED)
+
+
+@contextmanager
+def stored_rows(data: Any) -> Iterator[Any]:
+    """The stored rows as a DuckDB relation, on a connection of their own."""
+    with _engine(os.getpid()).cursor() as database:
+        yield relation(database, data)
+
+
+def relation(database: Any, data: Any) -> Any:
+    """The stored rows, from Parquet files or an Arrow table."""
+    data = data.files() if isinstance(data, Parts) else data
+    try:
+        if isinstance(data, Answering):
+            return relation(database, data.data).filter(f"{quoted(ASKED)} = {text_literal(data.group)}")
+        rows = relation_of(database, data)
+    except duckdb.Error:
+        raise InputError("the stored table of the release cannot be read: dproof verify says what is wrong") from None
+    if rows is not None:
+        return rows
+    import pyarrow.parquet
+
+    return database.from_arrow(pyarrow.concat_tables(pyarrow.parquet.read_table(path) for path in data))
+
+
+def count(data: Any, keys: Sequence[str], sums: Sequence[str]) -> Counted:
+    """The values of the key expressions, how many rows have each, and sums of expressions over these.
+
+    Where the rows lie on many machines the same values may come several times.
+    """
+    if isinstance(data, Answering):
+        return data.count(keys, sums)
+    named = {f"s{n}": f"coalesce(sum({number}), 0)::DOUBLE" for n, number in enumerate(sums)}
+    table = _of_parts(data, keys, named)
+    columns = [table.column(n).combine_chunks() for n in range(len(keys))]
+    return columns, as_numpy(table.column("n")).astype(float), [as_numpy(table.column(name)) for name in named]
+
+
+def whole(data: Any) -> Any:
+    """All stored rows, those of which some answer for a question."""
+    return data.data if isinstance(data, Answering) else data
+
+
+def ends_of(data: Any, columns: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """The least and the greatest finite number of each public column, over all stored rows; 0 where there is none."""
+    if isinstance(data, Answering):
+        return ends_of(data.data, columns)
+    named: dict[str, str] = {}
+    for n, column in enumerate(columns):
+        number = f"{quoted(column)}::DOUBLE"
+        named |= {f"{end}{n}": f"{end}({number}) FILTER (WHERE isfinite({number}))" for end in ("min", "max")}
+    table = _of_parts(data, [], named)
+    found = {name: pc.min_max(table.column(name)).as_py() for name in named}
+    return {c: (found[f"min{n}"]["min"] or 0.0, found[f"max{n}"]["max"] or 0.0) for n, c in enumerate(columns)}
+
+
+def _of_parts(data: Any, keys: Sequence[str], sums: Mapping[str, str]) -> Any:
+    """The rows that are alike, counted together; where they lie on many machines, on each by itself."""
+    if isinstance(data, Parts):
+        counted = data.each(lambda part: _packed(_counted(part, keys, sums)))
+        return pa.concat_tables(pa.ipc.open_stream(part).read_all() for part in counted)
+    return _counted(data, keys, sums)
+
+
+def _counted(data: Any, keys: Sequence[str], sums: Mapping[str, str]) -> Any:
+    with stored_rows(data) as rows:
+        try:
+            return count_alike(rows, keys, sums)
+        except duckdb.Error as error:
+            told = str(error).split("\n")[0].removeprefix("Conversion Error: ").removeprefix("Binder Error: ")
+            raise InputError(f"the question does not fit the stored columns: {told}") from None
+
+
+def _packed(table: Any) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def integers(array: Any) -> Array:
+    """An Arrow array of whole numbers or flags."""
+    return as_numpy(array).astype(np.int64)
+
+
+def readers_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale]) -> Iterator[AxisReader]:
+    """The axes of a mechanism for those of its columns that are cut; `scales` has those whose numbers are summed.
+
+    The first reader has the columns; a number that is counted by one axis and summed along another has two.
+    """
+    law, every = group.mechanism.family, list(zip(group.columns, group.outputs, strict=True))
+    touched = [(column, outputs) for column, outputs in every if column.name in cuts]
+    names = tuple(column.name for column, _ in touched)
+    called = f"column {names[0]!r}" if len(names) == 1 else "columns " + ", ".join(map(repr, names))
+    needed = every if law.is_coded else touched
+    seen = [_seen(c, outputs, cuts.get(c.name), scales.get(c.name)) for c, outputs in needed]
+    bins = [c.sanitised_bins if c.name in cuts else None for c, _ in needed]
+    others = prod(column.sanitised.size for column in group.columns if column.name not in cuts)
+    unmixed = _unmix_bins(law, seen, bins, 1 if law.is_coded else others, called)
+    state = unmixed.state
+    if state is not None and unmixed.bins is not None:
+        ((column, outputs),) = touched
+        binned = _binned(column, unmixed.bins)
+        read = Decoder([binned], lambda arrays: state([as_numpy(arrays[0], missing=outputs.absent)]))
+        yield AxisReader(names, unmixed.axes, read)
+    elif state is not None and unmixed.by_presence:
+        ((column, outputs),) = touched
+        there = f"{quoted(column.stored[0])} {f'<> {outputs.absent}' if column.name in group.coded else 'IS NOT NULL'}"
+        yield AxisReader(names, unmixed.axes, Decoder([there], lambda arrays: state([integers(arrays[0])])))
+    elif state is not None:
+        yield _by_codes(names, group, unmixed, cuts)
+    if unmixed.moments is not None:
+        ((column, _),), scale = touched, seen[0].scale
+        assert scale is not None
+        number = f"(({column.space.number_sql(column)} - {scale.middle!r}) / {scale.unit!r})"
+        yield AxisReader(() if state is not None else names, (unmixed.moments,), None, number)
+
+
+def _seen(column: Column, outputs: Any, cut: Cut | None, scale: Scale | None) -> Seen:
+    """A column as a question sees it; one that it does not ask about is one block."""
+    if cut is not None:
+        return Seen(cut, column.space, outputs, scale)
+    first, size = np.zeros(1, np.int64), int(column.sanitised.size)
+    everything = Cut(column.name, first, first + size - 1, first, np.array([float(size)]))
+    return Seen(everything, column.sanitised, outputs, None, asked=False)
+
+
+def _by_codes(names: tuple[str, ...], group: Group, unmixed: Unmixed, cuts: Mapping[str, Cut]) -> AxisReader:
+    """The axes of columns whose codes are read one by one; one code for all columns is the first one's."""
+    state, stored = unmixed.state, list(zip(group.columns, group.storage, strict=True))
+    assert state is not None
+    read = stored[:1] if group.mechanism.family.is_coded else [(c, space) for c, space in stored if c.name in cuts]
+    decoders = [
+        Decoder(*space.reader(column, cuts[column.name].bits if unmixed.by_block else None)) for column, space in read
+    ]
+    together = Decoder(expressions(decoders), lambda arrays: state(decode_all(decoders, arrays)))
+    return AxisReader(names, unmixed.axes, together)
+
+
+def _binned(column: Column, bins: Bins) -> str:
+    """A code in the state of a number, in SQL: the lower end of a bin, or a cut that it has passed inside of that."""
+    line = column.space.line
+    code = f"round(({column.space.number_sql(column)} - {float(line.origin)!r}) / {float(line.step)!r})"
+    first, last, wide, passed = bins.first, bins.last, gcd(bins.wide, *bins.cuts), ""
+    if last - first > _MOST_BINS * wide:  # too many bins if every edge shall be the end of one
+        wide, passed = bins.wide, f", {_passed(code, bins)}"
+    binned = f"greatest({first}, least({last}, floor({code} / {wide}) * {wide}){passed})::BIGINT"
+    return binned if column.space.absent is None else f"CASE WHEN {column.sql} IS NOT NULL THEN {binned} END"
+
+
+def _passed(code: str, bins: Bins) -> str:
+    """The last cut that a code has passed, or a number between that and the code; below all cuts `first`; in SQL."""
+    cuts, apart = bins.cuts, gcd(*bins.cuts)
+    if len(cuts) > 1 and cuts[-1] - cuts[0] < 2 * apart * len(cuts):  # as between groups, of which there may be many
+        last = f"least({cuts[-1]}, floor({code} / {apart}) * {apart})"
+        return f"CASE WHEN {code} >= {cuts[0]} THEN {last} ELSE {bins.first} END"
+    return f"CASE {' '.join(f'WHEN {code} >= {cut} THEN {cut}' for cut in cuts[::-1])} ELSE {bins.first} END"
+
+
+# Numbers that were sanitised by their bins: what a question sees of these ---------------------------------------------
+
+
+def _unmix_bins(law: Law, seen: list[Seen], bins: list[ColumnBins | None], others: int, name: str) -> Unmixed:
+    """What undoes the law of some columns, of which those with `bins` were sanitised by them.
+
+    A condition at the edges is a count of bins, and as exact as a condition on categories.
+    """
+    at_edges = [
+        column if edges is None else _at_edges(column, edges, name) for column, edges in zip(seen, bins, strict=True)
+    ]
+    counted = [column for column in at_edges if column is not None]
+    if len(counted) == len(seen):
+        return law.unmix(counted, others, name)
+    (column, *more), (edges, *_) = seen, bins
+    if more or others > 1 or edges is None:
+        raise InputError(
+            f"{name}, sanitised in bins together with other columns, can only be counted, at the edges of the bins: "
+            "ask for such counts, not for sums or means"
+        )
+    return _between_edges(law, column, edges, name)
+
+
+def _at_edges(column: Seen, bins: ColumnBins, name: str) -> Seen | None:
+    """The column with bins for values; None where a question tells values of one bin apart, or adds them up."""
+    cut = column.blocks
+    if column.scale is not None or bins.cut_by(cut.first[1:][np.diff(cut.block) != 0].tolist()):
+        return None
+    codes, block = np.arange(bins.size), cut.of(np.array(bins.starts))
+    sizes = np.bincount(block, minlength=cut.blocks).astype(float)
+    return replace(column, blocks=Cut(name, codes, codes, block, sizes), space=bins.space)
+
+
+def _between_edges(law: Law, column: Seen, bins: ColumnBins, name: str) -> Unmixed:
+    """Where in its bin a value lies is not told: a node for both ends of each part of a bin, all with the bin's law."""
+    inputs, outputs, total = listed(law)
+    matrix = np.asarray(np.array([law.weights(n) for n in range(inputs)]) / total, float)
+    cut, scale = column.blocks, column.scale or Scale()
+    starts = np.unique(np.concatenate([bins.starts, cut.first]))
+    codes = np.unique(np.concatenate([starts, np.append(starts[1:], bins.stop) - 1]))
+    bin_of, member = bins.of(codes), np.eye(cut.blocks)[cut.of(codes)]
+    values = np.where(codes == column.space.absent, 0.0, scale.numbers(column.space, codes))
+    share = np.eye(bins.size)[:, bin_of]
+    share /= share.sum(axis=1, keepdims=True)
+    # A released code that is no bin stands for those that may have given it, as likely as it makes them.
+    likely = np.eye(inputs) if inputs == outputs else (matrix / np.maximum(matrix.sum(axis=0), 1e-300)).T
+    shown = likely @ share
+    axis = Mixed(name, matrix[bin_of], member, values, shown @ member, shown @ values, rough=True)
+    return Unmixed((axis,), lambda released: released[0])

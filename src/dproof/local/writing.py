@@ -1,0 +1,168 @@
+"""How the sanitised table of a release is written: once, as one file, or in parts where the rows are."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from dproof.coins import Coins, current, fresh_key
+from dproof.curator.payment import Payment
+from dproof.errors import InputError
+from dproof.local.law import RowLaw
+from dproof.local.release import CERTIFICATE, DATA, PARQUET, PLAN, REPORT, Release, digest, finish, prepare
+from dproof.local.sanitise import made_up_rows, public_type, sanitised_blocks, stored_schema
+from dproof.storage.metadata import SEEDED
+from dproof.tables.source import Source, Spread
+
+_REHEARSED, _MARGIN = 1 << 12, 1.25  # rows; of how much they say about more of them
+Written = tuple[int, dict[str, str]]  # how many rows, and the hash of each file
+
+
+def write_whole(blocks: Iterator[Any], folder: Path) -> Written:
+    """Write aligned blocks as the one file of a release."""
+    rows = _write(blocks, folder / DATA)
+    return rows, {DATA: digest(folder / DATA)}
+
+
+def rehearse(law: RowLaw) -> float:
+    """Draw and write rows of a table that does not exist, in memory; the bytes that a row takes, and some more.
+
+    What fails in drawing and writing without any data fails here. A public column counts as empty.
+    """
+    sink, coins = pa.BufferOutputStream(), Coins(fresh_key())
+    block = made_up_rows(law, _REHEARSED, coins)
+    pa.parquet.write_table(pa.Table.from_batches([block]), sink, **PARQUET)
+    return float(_MARGIN * sink.tell() / _REHEARSED)
+
+
+def write_parts(spread: Spread, law: RowLaw, folder: Path) -> Written:
+    """Draw the rows where they are, and make those attempts the release that the engine's answers name.
+
+    An engine may try a part again, or twice at once, and every attempt draws afresh; all write under names of their
+    own into a folder aside. The engine has one answer for each part, and only the file in that answer moves into the
+    release; the others are deleted before the release appears, and whoever still writes finds the folder gone.
+    """
+    attempts, rest = folder / "attempts", folder / "rest"
+    attempts.mkdir()
+    answers = spread(law.plan.sources, partial(_attempt, law, attempts), deal=law.plan.order == "shuffle")
+    rows, files = 0, dict[str, str]()
+    for answer in map(json.loads, answers):
+        if "refused" in answer:
+            raise InputError(answer["refused"])
+        if answer["rows"]:
+            part = f"part-{len(files):06d}.parquet"
+            _take(attempts / answer["name"], folder / part)
+            rows, files[part] = rows + answer["rows"], answer["hash"]
+    attempts.rename(rest)
+    shutil.rmtree(rest)
+    return (rows, files) if files else write_whole(aligned(iter(()), law, current().private), folder)
+
+
+def write_elsewhere(source: Source, law: RowLaw, uri: str, payment: Payment) -> Release:
+    """Have the engine write the release to a file system of its own: the rows, then the rest, the certificate last."""
+    if source.store is None:
+        raise InputError(f"only Spark writes to {uri.partition(':')[0]}://: give the name of a folder on a disk")
+    draw, types, deal = partial(_draw, law), partial(_types, law), law.plan.order == "shuffle"
+    prepared = prepare(law)
+    rehearse(law)
+    payment.pay(law)
+    payment.settle(None)  # from now on there are rows that others may see
+    try:
+        with source.store(uri, law.plan.sources, draw, types, deal) as (rows, files, put), TemporaryDirectory() as here:
+            certificate = finish(Path(here), prepared, rows, files, current().private)
+            for name in (PLAN, REPORT, CERTIFICATE):
+                put(Path(here) / name)
+    except BaseException as error:
+        error.add_note(f"a part of the release may have been seen in {uri}, so what was paid for it is spent")
+        raise
+    return Release(prepared[0], certificate, uri)
+
+
+def _draw(law: RowLaw, batches: Iterator[Any]) -> Iterator[Any]:
+    return sanitised_blocks(Source(law.plan.sources, lambda columns: batches), law, current())
+
+
+def _types(law: RowLaw, given: Any) -> Any:
+    """The schema of what is drawn from rows of a schema, without dictionaries."""
+    schema = next(aligned(iter(()), law, True))
+    for place, field in enumerate(schema):
+        if field.name in stored_schema(law).names:
+            kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        else:
+            kind = public_type(given.field(field.name).type)
+        schema = schema.set(place, pa.field(field.name, kind))
+    return schema
+
+
+def _take(file: Path, place: Path) -> None:
+    try:
+        file.rename(place)
+    except FileNotFoundError:
+        raise InputError(
+            "a part of the release is not where the driver looks: the workers must see its folder under the same "
+            "name, on a disk they all share"
+        ) from None
+
+
+def _attempt(law: RowLaw, attempts: Path, batches: Iterator[Any]) -> bytes:
+    """Draw one part with the coins of this process; JSON that names the file, or says why there can be no release."""
+    file, refused = attempts / f"{secrets.token_hex(16)}.parquet", attempts / "refused"
+    source, coins = Source(law.plan.sources, lambda columns: _until(refused, batches)), current()
+    try:
+        rows = _write(aligned(sanitised_blocks(source, law, coins), law, coins.private), file)
+    except InputError as error:
+        file.write_text(str(error), "utf-8")
+        file.rename(refused)
+        return json.dumps({"refused": str(error)}).encode()
+    with file.open("rb") as written:
+        os.fsync(written.fileno())
+    return json.dumps({"name": file.name, "rows": rows, "hash": digest(file)}).encode()
+
+
+def _until(refused: Path, batches: Iterator[Any]) -> Iterator[Any]:
+    """The batches, as long as no other part is refused: then there is no release, and no need to go on."""
+    for batch in batches:
+        if refused.exists():
+            raise InputError(refused.read_text("utf-8"))
+        yield batch
+
+
+def _write(blocks: Iterator[Any], file: Path) -> int:
+    """Write one block while the next is drawn; how many rows there were."""
+    rows, before = 0, None
+    settings = {key: value for key, value in PARQUET.items() if key != "row_group_size"}
+    with pa.parquet.ParquetWriter(file, next(blocks), **settings) as writer, ThreadPoolExecutor(1) as beside:
+        for block in blocks:
+            if before is not None:
+                before.result()
+            before = beside.submit(writer.write_batch, block)
+            rows += block.num_rows
+        if before is not None:
+            before.result()
+    return rows
+
+
+def aligned(blocks: Iterator[Any], law: RowLaw, private: bool) -> Iterator[Any]:
+    """The schema first, then the blocks in it; an empty table has public columns of text.
+
+    What seeded coins drew carries it in its schema, wherever the rows go.
+    """
+    first = next(blocks, None)
+    known = {field.name: field for field in (stored_schema(law) if first is None else first.schema)}
+    schema = pa.schema([known.get(name, pa.field(name, pa.string())) for name in law.stored])
+    schema = schema if private else schema.with_metadata(SEEDED)
+    yield schema
+    for block in blocks if first is None else chain([first], blocks):
+        yield block if block.schema == schema else block.cast(schema)

@@ -1,0 +1,92 @@
+"""± of rows that noisy values choose, told before there is any data, is that of the answers."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import dproof as dp
+from dproof.advice.spread_advice import both_spreads
+from dproof.central.expectation import deviations, question_half_widths
+from dproof.central.law import certify_tables
+from dproof.local.law import certify_row
+from dproof.questions.measured import level_of_chosen
+from dproof.testing import seeded_coins
+
+COLUMNS: dict[str, Any] = {
+    "town": {"space": "categories", "values": ["a", "b", "c", "d", "e"]},
+    "age": {"space": "interval", "low": 0, "high": 100, "step": 1},
+}
+LOCAL = {"privacy": {"epsilon": 6}, "columns": COLUMNS}
+ALL = "SELECT town, count(*) AS n FROM release GROUP BY town"
+TOP = f"{ALL} ORDER BY n DESC LIMIT 2"
+LARGE = f"{ALL} HAVING count(*) > 10"
+FIRST = f"{ALL} ORDER BY town LIMIT 2"
+MEANS = "SELECT town, avg(age) AS a FROM release GROUP BY town"
+OLDEST = f"{MEANS} ORDER BY a DESC LIMIT 2"
+ROWS = 100_000
+
+
+def quantile(level: float) -> float:
+    return NormalDist().inv_cdf((1 + level) / 2)
+
+
+TWO, ONE = (quantile(level_of_chosen(0.95, shown, 5)) / quantile(0.95) for shown in (2, 1))
+
+
+def central(*questions: str, delta: str = "1e-6") -> dict[str, Any]:
+    columns = {**COLUMNS, "age": {**COLUMNS["age"], "bins": [0, 30, 60, 100]}}
+    privacy = {"model": "central", "epsilon": 1, "delta": delta, "neighbours": "add-remove"}
+    return {"privacy": privacy, "columns": columns, "questions": [{"sql": sql} for sql in questions]}
+
+
+def table() -> pa.Table:
+    return pa.table({"town": [*"aaaabbbccdde"] * 1000, "age": list(range(100)) * 120})
+
+
+def test_a_release_and_a_curator_are_compared_by_the_rows_that_are_shown() -> None:
+    asked = [ALL, TOP, LARGE, FIRST, MEANS, OLDEST]
+    every, top, large, first, means, oldest = dp.advise(LOCAL, rows=ROWS, questions=asked).comparisons
+    assert every.release is not None and means.ask is not None and means.release is not None
+    assert first.release == every.release  # no noise chooses these
+    assert top.release == pytest.approx(TWO * every.release)
+    assert large.release == pytest.approx(ONE * every.release)
+    assert oldest.release == pytest.approx(TWO * means.release)
+    assert means.estimated and oldest.ask == pytest.approx(TWO * means.ask)
+
+
+def test_both_spreads_are_told_by_the_rows_that_are_shown() -> None:
+    plan = {"privacy": {"epsilon": 2, "spread": "sample"}, "columns": COLUMNS}
+    asked = [{"sql": sql} for sql in (ALL, TOP, LARGE)]
+    plan["questions"] = asked
+    every, top, large = both_spreads(certify_row(dp.Plan.of(plan)), ROWS)["questions"]
+    for spread in ("split", "sample"):
+        assert (top[spread], large[spread]) == pytest.approx((TWO * every[spread], ONE * every[spread]))
+    advised = dp.advise(plan, rows=ROWS).comparisons
+    assert [one.release for one in advised] == pytest.approx([one["sample"] for one in (every, top, large)])
+
+
+def test_a_question_about_no_group_has_a_width_all_the_same() -> None:
+    nobody = ALL.replace("GROUP", "WHERE town = 'a' AND town = 'b' GROUP") + " HAVING count(*) > 10"
+    assert dp.advise(LOCAL, rows=ROWS, questions=nobody).comparisons
+    assert question_half_widths(certify_tables(dp.Plan.of(central(MEANS, nobody))), ROWS)
+
+
+@pytest.mark.parametrize("delta", ["1e-6", "0"])
+def test_a_central_plan_tells_the_half_widths_of_its_answers(delta: str) -> None:
+    plan = central(MEANS, ALL, TOP, LARGE, FIRST, delta=delta)
+    law = certify_tables(dp.Plan.of(plan))
+    _, every, top, large, first = (one.half_widths for one in question_half_widths(law, None))
+    assert every and top and large and first == every
+    for widths, shown in ((top, 2), (large, 1)):
+        wider = deviations(law, level_of_chosen(0.95, shown, 5)) / deviations(law)
+        assert widths == pytest.approx([wider * width for width in every]) and wider > 1
+    with seeded_coins(1):
+        release = dp.sanitise(table(), plan)
+    for cell in (row["n"] for row in release.query(TOP).rows):
+        assert (cell.high - cell.low) / 2 == pytest.approx(top[1])
+    (row,) = release.query(ALL + " HAVING count(*) > 3500").rows
+    assert (row["n"].high - row["n"].low) / 2 == pytest.approx(large[1])

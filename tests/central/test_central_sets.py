@@ -1,0 +1,118 @@
+"""Sets in the central model: counted by their items, one at a time and with other columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import dproof as dp
+from dproof.central.law import certify_tables
+from dproof.central.measure import count_tables
+from dproof.central.release import about, release_of
+from dproof.certification import verify_central, verify_certificate
+from dproof.errors import InputError
+from dproof.plans.plan import Plan
+from dproof.tables import open_source
+from dproof.testing import seeded_coins
+
+ROWS, TIMES = 2000, 120
+ITEMS = ["Corn", "Peas", "Rice"]
+
+
+def table() -> Any:
+    generator = np.random.default_rng(7)
+    sex = generator.choice(["f", "m"], ROWS)
+    chosen = generator.random((ROWS, 3)) < np.where(sex == "f", 0.7, 0.2)[:, None]
+    sides = [";".join(item for item, has in zip(ITEMS, row, strict=True) if has) for row in chosen]
+    return pa.table({"sides": [None if n % 10 == 0 else text or "none" for n, text in enumerate(sides)], "sex": sex})
+
+
+def plan(neighbours: str = "add-remove", **release: Any) -> dict[str, Any]:
+    sides = {"space": "subsets", "values": [*ITEMS, "none"], "separator": ";", "missing": "category"}
+    return {
+        "privacy": {"model": "central", "epsilon": 2, "delta": "1e-6", "neighbours": neighbours},
+        "columns": {"sides": sides, "sex": {"space": "categories", "values": ["f", "m"]}},
+        "release": release,
+    }
+
+
+def sets() -> list[set[str] | None]:
+    return [None if text is None else set(text.split(";")) for text in table()["sides"].to_pylist()]
+
+
+QUESTIONS = {
+    "list_contains(sides, 'Corn')": lambda s, f: s is not None and "Corn" in s,
+    "list_contains(sides, 'Corn') AND sex = 'f'": lambda s, f: s is not None and "Corn" in s and f,
+    "list_contains(sides, 'Corn') AND list_contains(sides, 'Rice')": (
+        lambda s, f: s is not None and {"Corn", "Rice"} <= s
+    ),
+    "list_contains(sides, 'Peas') OR list_contains(sides, 'Rice')": lambda s, f: (
+        s is not None and bool({"Peas", "Rice"} & s)
+    ),
+    "sides IS NULL": lambda s, f: s is None,
+    "sides IS NULL AND sex = 'm'": lambda s, f: s is None and not f,
+}
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
+def test_conditions_on_items_are_answered_without_bias_and_cover(neighbours: str) -> None:
+    law = certify_tables(Plan.from_dict(plan(neighbours)))
+    rows, counts = count_tables(open_source(table()), law)
+    certificate = law.certificate(about(rows if law.plan.rows_are_public else None, None, {}), private=False)
+    women = [sex == "f" for sex in table()["sex"].to_pylist()]
+    truth = {where: sum(map(holds, sets(), women)) for where, holds in QUESTIONS.items()}
+    cells: dict[str, list[Any]] = {where: [] for where in QUESTIONS}
+    for seed in range(TIMES):
+        with seeded_coins(seed) as coins:
+            release = release_of(law, certificate, law.measure(counts, coins))
+        for where, found in cells.items():
+            found.append(release.query(f"SELECT count(*) AS n FROM release WHERE {where}").rows[0]["n"])
+    for where, found in cells.items():
+        estimates = np.array([cell.estimate for cell in found])
+        assert abs(estimates.mean() - truth[where]) < 4 * estimates.std() / TIMES**0.5, where
+        assert found[0].stderr == pytest.approx(estimates.std(), rel=0.3), where
+        assert np.mean([cell.low <= truth[where] <= cell.high for cell in found]) > 0.88, where
+
+
+def test_a_listed_table_with_a_set_is_one_for_each_item() -> None:
+    listed = Plan.from_dict(plan(tables=[{"columns": ["sex", "sides"]}]))
+    assert listed.asked is not None
+    assert [names for names, _ in listed.asked.tables] == [
+        *((f"sides: {item}", "sex") for item in (*ITEMS, "none", "(missing)"))
+    ]
+
+
+@pytest.mark.parametrize("tables", [2, [{"columns": ["sex", "sides"]}]])
+def test_it_is_stored_with_rows_and_verified(tables: Any, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    dp.sanitise(table(), plan("change-one", tables=tables, rows=True), out)
+    release = dp.verify(out)
+    assert release is not None
+    verify_central.verify(verify_certificate.read((out / "certificate.json").read_text()), out)
+    sql = "SELECT proportion(list_contains(sides, 'Corn')) AS p FROM release WHERE sex = 'f'"
+    share = release.query(sql).rows[0]["p"]
+    women = [held for held, sex in zip(sets(), table()["sex"].to_pylist(), strict=True) if sex == "f"]
+    truth = np.mean([held is not None and "Corn" in held for held in women])
+    assert abs(share.estimate - truth) < 5 * share.stderr
+    raw = release.raw("SELECT avg(list_contains(sides, 'Corn')::INT) AS p FROM release WHERE sex = 'f'").rows[0]["p"]
+    assert raw == pytest.approx(0.66, abs=0.12)
+
+
+@pytest.mark.parametrize(
+    ("sql", "why"),
+    [
+        ("SELECT sides, count(*) FROM release GROUP BY sides", "ask for each with list_contains"),
+        (
+            "SELECT count(*) FROM release WHERE list_contains(sides, 'Corn') AND list_contains(sides, 'Peas') "
+            "AND list_contains(sides, 'Rice')",
+            "needs the table of sides: Corn × sides: Peas × sides: Rice, which was not measured",
+        ),
+    ],
+)
+def test_what_was_not_measured_is_refused(sql: str, why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        dp.sanitise(table(), plan()).query(sql)

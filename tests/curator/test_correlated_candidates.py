@@ -1,0 +1,39 @@
+"""Every candidate for the sums of a correlation is one of which there is a correlation, however few its rows are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dproof.coins import current
+from dproof.curator.noisy_sums import value_of
+from dproof.curator.recipe import measure
+from dproof.curator.simulation import candidates_not_ruled_out
+from dproof.plans.plan import Plan
+from dproof.plans.schema import schema_of
+from dproof.privacy import Privacy
+from dproof.questions.question import aggregates
+from dproof.questions.schema import resolve
+from dproof.questions.sql import parse
+from dproof.questions.sums import Term
+from dproof.testing import seeded_coins
+
+NUMBERS = {"space": "interval", "low": 0, "high": 10}
+PLAN = Plan.from_dict({"privacy": {"epsilon": 10}, "columns": {"x": NUMBERS, "y": NUMBERS}})
+
+
+@pytest.mark.parametrize("rows", [1, 6])
+def test_the_correlation_of_every_candidate_is_between_minus_1_and_1(rows: int) -> None:
+    schema = schema_of(PLAN)
+    question = resolve(parse("SELECT corr(x, y) AS c FROM data WHERE x > 2"), schema)
+    (correlation,) = aggregates(question)
+    noises = {part.statistic: part.noise for part in measure(question, schema, Privacy(1)).noisy if part.noise}
+    released = {term: np.array([float(rows if term.columns == () else 0)]) for term in noises}
+    with seeded_coins(4):
+        drawn = {term: noise.law.draw(400, current()).reshape(400, 1).astype(float) for term, noise in noises.items()}
+    with np.errstate(all="ignore"):
+        candidates, _ = candidates_not_ruled_out(correlation, released, drawn, noises, 0.95, schema)
+    (count,) = [values for term, values in candidates.items() if isinstance(term, Term) and term.columns == ()]
+    assert (count < 2).sum() > 50 < (count >= 2).sum()
+    value = value_of(correlation, candidates, schema, clip=False)
+    assert np.all(np.abs(value) <= 1 + 1e-9) and np.unique(value[count < 2]).size > 10

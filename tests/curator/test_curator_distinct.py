@@ -1,0 +1,143 @@
+"""COUNT(DISTINCT ...): what one person can do to it, over every pair of small tables, is what its noise is made for."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dproof.curator.curator import Curator
+from dproof.curator.price import Price
+from dproof.curator.recipe import measure
+from dproof.exact import log_above
+from dproof.mechanisms.noise import integer_laplace
+from dproof.privacy import Privacy, Unit
+from dproof.questions.canonical import canonical
+from dproof.questions.distinct import different, level_of_each
+from dproof.questions.schema import Schema, resolve
+from dproof.questions.sql import parse
+from dproof.spaces import Categories, Subsets
+
+TABLE = Schema("data", {"x": Categories([0, 1, 2]), "g": Categories(["a", "b"])}, frozenset("x"))
+ROWS = list(product([0, 1, 2, None], "ab"))
+
+
+def tables(most: int) -> list[tuple[Any, ...]]:
+    return [rows for size in range(most + 1) for rows in combinations_with_replacement(ROWS, size)]
+
+
+def counted(rows: tuple[Any, ...], grouped: bool, by_value: bool) -> list[int]:
+    """The number of different values, of all rows or in each group; or the number of rows that have each value."""
+    groups = ["a", "b"] if grouped else ["ab"]
+    if by_value:
+        return [sum(x == value and g in group for x, g in rows) for group in groups for value in range(3)]
+    return [len({x for x, g in rows if g in group and x is not None}) for group in groups]
+
+
+@pytest.mark.parametrize("rows_per_person", [1, 2])
+@pytest.mark.parametrize("neighbours", ["change-one", "add-remove"])
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("by_value", [False, True])
+@pytest.mark.parametrize("delta", ["0", "1e-3"])
+def test_the_noise_is_made_for_what_one_person_can_do(
+    grouped: bool, neighbours: Any, rows_per_person: int, delta: str, by_value: bool
+) -> None:
+    privacy = Privacy("0.7", delta, neighbours=neighbours)
+    text = f"SELECT count(DISTINCT x) AS n FROM data {'GROUP BY g' if grouped else ''}"
+    unit = Unit(privacy.neighbours, rows_per_person=rows_per_person)
+    (noisy,) = measure(resolve(parse(text), TABLE), TABLE, privacy, unit=unit, by_value=by_value).noisy
+    noise, person = noisy.noise, tables(rows_per_person)
+    assert noise is not None and noisy.values == (3 if by_value else None)
+    moved, squared, cells = 0, 0, 0
+    for shared in tables(1):
+        found = [counted((*shared, *rows), grouped, by_value) for rows in person]
+        others = found if neighbours == "change-one" else [counted(shared, grouped, by_value)]
+        for a, b in product(found, others):
+            steps = [abs(x - y) for x, y in zip(a, b, strict=True)]
+            moved, squared = max(moved, sum(steps)), max(squared, sum(step**2 for step in steps))
+            cells = max(cells, sum(step > 0 for step in steps))
+    assert noisy.sensitivity == moved
+    assert noise.size == (moved if noise.name == "Laplace" else squared)
+    assert noise.coordinates >= cells and noise.meets(privacy)
+    if delta == "0":
+        loss = moved * log_above(noise.law.ratio)  # type: ignore[union-attr]
+        assert privacy.epsilon * Fraction(99, 100) < loss <= privacy.epsilon
+
+
+@pytest.mark.parametrize("neighbours", ["change-one", "add-remove"])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_set_adds_to_the_count_of_each_item(neighbours: Any, grouped: bool) -> None:
+    schema = Schema("data", {"x": Subsets(["tea", "jam", "rum"]), "g": Categories(["a", "b"])})
+    text = f"SELECT count(DISTINCT unnest(x)) AS n FROM data {'GROUP BY g' if grouped else ''}"
+    (noisy,) = measure(resolve(parse(text), schema), schema, Privacy(1, neighbours=neighbours)).noisy
+    rows = [[(mask >> bit & 1) * (g == group) for group in range(1 + grouped) for bit in range(3)]
+            for mask in range(8) for g in range(1 + grouped)]  # fmt: skip
+    others = rows if neighbours == "change-one" else [[0] * 3 * (1 + grouped)]
+    moved = max(sum(abs(x - y) for x, y in zip(a, b, strict=True)) for a in rows for b in others)
+    assert noisy.values == 3 and noisy.sensitivity == moved and noisy.noise is not None
+    assert moved * log_above(noisy.noise.law.ratio) <= 1  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("held", [(0, 0, 0), (9, 0, 0), (3, 1, 0), (1, 1, 1), (30, 12, 7)])
+@pytest.mark.parametrize("level", ["0.5", "0.95"])
+def test_the_number_lies_in_its_interval_as_often_as_it_says(held: tuple[int, ...], level: str) -> None:
+    """Over every outcome of the noise on three counts."""
+    noise = integer_laplace(2, Privacy(1))
+    reach = np.arange(-30, 31)
+    chances = np.array([float(noise.probability(int(k))) for k in reach])
+    noises = np.stack(np.meshgrid(reach, reach, reach), axis=-1).reshape(-1, 3)
+    counts = np.array(held) + noises
+    half = noise.quantile(repr(level_of_each(float(level), 3)))
+    cells = different(counts, counts - half, counts + half, counts)
+    true = sum(map(bool, held))
+    covered = np.array([cell.low <= true <= cell.high and cell.low <= cell.estimate <= cell.high for cell in cells])
+    assert covered @ np.prod(chances[noises + 30], axis=1) >= float(level)
+
+
+def survey(path: Path, **privacy: Any) -> Curator:
+    values = ["Sports", "Games", "Television", "Reading", "Music"]
+    columns = {"hobby": {"space": "categories", "values": values}, "sex": {"space": "categories", "values": ["f", "m"]}}
+    plan = {"privacy": {"epsilon": 100, **privacy}, "columns": columns}
+    rows = pa.table({"hobby": values[:4] * 750, "sex": ["f", "m", "m"] * 1000})
+    return Curator(rows, plan, ledger=path / "budget.db")
+
+
+@pytest.mark.parametrize("asked", ["count(DISTINCT hobby)", "count(DISTINCT hobby) FILTER (WHERE sex = 'f')"])
+def test_few_values_are_told_by_their_counts(tmp_path: Path, asked: str) -> None:
+    """Noise on a number of at most 5 said nothing, of 3,000 people at ε = 1."""
+    answer = survey(tmp_path).ask(f"SELECT {asked} AS n, 10 * {asked} AS ten FROM data", epsilon=1)
+    cell, ten = answer.rows[0]["n"], answer.rows[0]["ten"]
+    assert cell.informative and 4 in (cell.low, cell.high) and cell.low >= 3
+    assert (ten.low, ten.high) == (10 * cell.low, 10 * cell.high)
+    assert not any("below 0" in note for note in answer.notes)
+
+
+def test_a_number_that_an_earlier_version_told_is_told_again(tmp_path: Path) -> None:
+    curator, text = survey(tmp_path), "SELECT count(DISTINCT hobby) AS n FROM data"
+    key = curator.key(canonical(resolve(parse(text), curator.schema)), ["hobby"])
+    curator.buy(key, Price(curator.price(1, 0)), dict, lambda: {"noisy": [[6]], "chosen": [], "private": True})
+    left = curator.remaining()
+    for answer in (curator.ask(text, epsilon=1), curator.ask(text, epsilon="0.5")):
+        assert answer.rows[0]["n"].raw == 6 and answer.notes[0].startswith("It was free")
+    assert curator.remaining() == left
+
+
+def test_an_accuracy_is_that_of_the_number(tmp_path: Path) -> None:
+    curator, text = survey(tmp_path), "SELECT count(DISTINCT hobby) AS n FROM data"
+    assert curator.preview(text, accuracy=1).half_widths == {"n": 1}
+    assert curator.preview(text, epsilon=1).half_widths == {"n": None}
+    cell = curator.ask(text, accuracy=1).rows[0]["n"]
+    assert cell.high - cell.low <= 2
+
+
+@pytest.mark.parametrize("neighbours", ["change-one", "add-remove"])
+def test_two_of_them_share_the_price(neighbours: Any) -> None:
+    text = "SELECT g, count(DISTINCT x) AS n, count(DISTINCT x) FILTER (WHERE x > 0) AS m FROM data GROUP BY g"
+    found = measure(resolve(parse(text), TABLE), TABLE, Privacy(1, neighbours=neighbours)).noisy
+    loss = sum(part.sensitivity * log_above(part.noise.law.ratio) for part in found)  # type: ignore[union-attr]
+    assert len(found) == 2 and Fraction(99, 100) < loss <= 1

@@ -1,0 +1,61 @@
+"""The band of a mean curve of few rows covers as often as it says: their number has noise that is not small."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import dproof as dp
+from dproof.coins import current
+from dproof.curator.recipe import measure
+from dproof.curator.released import answer_of, draw
+from dproof.curator.tally import tally
+from dproof.plans.plan import Plan
+from dproof.plans.schema import schema_of
+from dproof.privacy import Privacy
+from dproof.questions.schema import resolve
+from dproof.questions.sql import parse
+from dproof.tables import open_source
+from dproof.testing import seeded_coins
+
+RUNS, POINTS, HIGH = 150, 4, 4.0
+PLAN: dict[str, Any] = {
+    "privacy": {"epsilon": 1000, "neighbours": "add-remove"},
+    "columns": {
+        "town": {"space": "categories", "values": ["a", "b"]},
+        "load": {"space": "curves", "points": POINTS, "low": 0, "high": HIGH},
+    },
+}
+
+
+def table(rows: int) -> Any:
+    """All curves of a town at the upper end."""
+    return pa.table({"town": ["b"] * rows + ["a"] * 50, "load": [[HIGH] * POINTS] * rows + [[1.0] * POINTS] * 50})
+
+
+@pytest.mark.parametrize("rows", [10, 20])
+def test_the_band_covers(rows: int) -> None:
+    plan = Plan.from_dict(PLAN)
+    schema = schema_of(plan)
+    question = resolve(parse("SELECT avg(load) AS v FROM data WHERE town = 'b'"), schema)
+    measurement = measure(question, schema, Privacy(1, neighbours="add-remove"))
+    counted = tally(open_source(table(rows)), plan, measurement)
+    held = 0
+    with seeded_coins(5):
+        for _ in range(RUNS):
+            cell = answer_of(measurement, draw(measurement, counted, current()), 0.95).rows[0]["v"]
+            held += all(low <= HIGH <= high for low, high in zip(cell.low, cell.high, strict=True))
+    assert held >= 0.93 * RUNS
+
+
+def test_where_there_may_be_no_rows_nothing_is_known(tmp_path: Any) -> None:
+    with seeded_coins(5):
+        curator = dp.Curator(table(1), PLAN, ledger=tmp_path / "budget.db")
+        asked = "SELECT avg(load) AS v FROM data WHERE town = 'b'"
+        cell = curator.ask(asked, epsilon="0.1").rows[0]["v"]
+        ((_, curve),) = curator.curves(asked, epsilon="0.1")
+    assert not cell.informative and np.isfinite([*cell.low, *cell.high]).all()
+    assert curve.covers([HIGH] * POINTS) and "no information" in str(curve) and curve.chart() is not None

@@ -1,0 +1,33 @@
+"""Sums that would make a variance negative are ruled out as others are: cut to 0 they would pull intervals to 0."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from dproof.coins import current
+from dproof.curator.recipe import measure
+from dproof.curator.released import answer_of, draw
+from dproof.curator.tally import tally
+from dproof.plans.plan import Plan
+from dproof.plans.schema import schema_of
+from dproof.privacy import Privacy
+from dproof.questions.schema import resolve
+from dproof.questions.sql import parse
+from dproof.tables import open_source
+from dproof.testing import seeded_coins
+
+AGES = {"space": "interval", "low": 0, "high": 100}
+PLAN = Plan.from_dict({"privacy": {"epsilon": 10, "neighbours": "add-remove"}, "columns": {"age": AGES}})
+TABLE = pa.table({"age": [40, 60] * 300})  # with a variance of 100
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_interval_of_a_variance_stays_away_from_0(seed: int) -> None:
+    schema = schema_of(PLAN)
+    question = resolve(parse("SELECT var_pop(age) AS v FROM data"), schema)
+    measurement = measure(question, schema, Privacy("0.5", neighbours="add-remove"))
+    counted = tally(open_source(TABLE), PLAN, measurement)
+    with seeded_coins(seed):
+        cell = answer_of(measurement, draw(measurement, counted, current()), 0.95).rows[0]["v"]
+    assert 30 < cell.low < 100 < cell.high < 220

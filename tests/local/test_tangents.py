@@ -1,0 +1,35 @@
+"""Values that are parabolas of the sums, and their tangents."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dproof.local.intervals import Value
+
+AMOUNTS = np.array([[4.0, 6.0, 20.0]])  # n, Σz, Σz²
+N, X, S = (
+    Value(AMOUNTS[:, n], np.eye(3)[n : n + 1], np.eye(3)[None], np.zeros(1, bool), linear=True) for n in range(3)
+)
+
+
+def test_a_tangent_is_the_sum_of_squares_around_a_number() -> None:
+    comoment = S - X * X / N
+    for around in (0.0, 1.5, 4.0):
+        tangent = comoment.tangent(np.array([around]))
+        assert tangent.linear
+        assert np.isclose(tangent.value, 20 - 2 * around * 6 + around**2 * 4)
+        assert np.allclose(tangent.gradient, [[around**2, -2 * around, 1]])
+    assert np.isclose(comoment.tangent(np.array([1.5])).value, comoment.value)
+
+
+def test_only_what_is_one_counts_as_a_parabola() -> None:
+    comoment = S - X * X / N
+    assert comoment.parabola is not None and (comoment * -2.0).parabola.factor == 2.0  # type: ignore[union-attr]
+    others = (S, X * X, comoment / N, (S + X * X) / N, (X * X + 1.0) / N, X * S / N, comoment + comoment)
+    assert all(value.parabola is None for value in others)
+
+
+def test_a_root_keeps_its_square_through_factors_and_shifts() -> None:
+    moved = 1.0 - 2.0 * (S / N).root()
+    assert moved.root_of is not None and (moved.root_of.factor, moved.root_of.shift) == (-2.0, 1.0)
+    assert (moved + X).root_of is None
