@@ -298,7 +298,7 @@ FILES = "plan.toml", "release.parquet"
 def test_files_beside_a_certificate_must_be_the_recorded_ones(tmp_path: Path) -> None:
     sound = CERTIFICATES["randomised response"]
     data = tmp_path / "release.parquet"
-    data.write_bytes(b"rows")
+    data.write_bytes(b"PAR1 rows PAR1")
     (part,) = sound.parts
     values = list(range(part.law["size"]))
     plan = f'[privacy]\nepsilon = "{sound.privacy.epsilon}"\n[columns.{part.name}]\nspace = "categories"\n'
@@ -306,7 +306,7 @@ def test_files_beside_a_certificate_must_be_the_recorded_ones(tmp_path: Path) ->
     release = release_of({name: hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() for name in FILES})
     certificate = Certificate(sound.privacy, sound.parts, release).to_json()
     verify_certificate.verify(certificate, tmp_path)
-    data.write_bytes(b"Rows")
+    data.write_bytes(b"PAR1 Rows PAR1")
     with pytest.raises(verify_certificate.Refused, match=r"release\.parquet has changed"):
         verify_certificate.verify(certificate, tmp_path)
     data.unlink()

@@ -56,8 +56,13 @@ def test_groups_conditions_and_having(release: Any) -> None:
     sql = "SELECT sex, count(DISTINCT hobby) AS n FROM release GROUP BY sex"
     for row in release.query(f"{sql} HAVING count(DISTINCT hobby) >= 0 ORDER BY n DESC").rows:
         assert 2 == row["n"].low <= row["n"].estimate <= row["n"].high
-    with pytest.raises(InputError, match=r"COUNT\(DISTINCT ...\) cannot be calculated with"):
-        release.query("SELECT 2 * count(DISTINCT hobby) AS n FROM release")
+    twice = "SELECT 2 * count(DISTINCT hobby) AS n FROM release"
+    if release.plan.model == "central":
+        (row,) = release.query(twice).rows
+        assert row["n"].low == 8 <= row["n"].high
+    else:
+        with pytest.raises(InputError, match=r"COUNT\(DISTINCT ...\) cannot be calculated with"):
+            release.query(twice)
 
 
 def test_an_item_is_asked_of_sets_alone(release: Any) -> None:

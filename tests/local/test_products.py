@@ -26,6 +26,7 @@ def counted(plan: dict[str, Any], seed: int) -> Any:
     return release.query(f"SELECT {asked} FROM release").rows[0]
 
 
+@pytest.mark.usefixtures("gaussian")
 @pytest.mark.parametrize("plan", [LOCAL, CENTRAL], ids=["local", "central"])
 @pytest.mark.parametrize("seed", range(4))
 def test_all_products_of_both_intervals_are_possible(plan: dict[str, Any], seed: int) -> None:

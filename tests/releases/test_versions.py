@@ -26,9 +26,10 @@ EMPTY = pa.table(
 
 
 def figures(answer: Any) -> list[list[Any]]:
-    """The estimates of an answer with their intervals, and its other values."""
+    """The estimates of an answer with their intervals, none where nothing is told, and its other values."""
     cells = [cell for row in answer["rows"] for cell in row.values()]
-    return [[cell[k] for k in ("estimate", "low", "high")] if isinstance(cell, dict) else [cell] for cell in cells]
+    told = [cell if not isinstance(cell, dict) or cell["informative"] else {**cell, "estimate": None} for cell in cells]
+    return [[cell[k] for k in ("estimate", "low", "high")] if isinstance(cell, dict) else [cell] for cell in told]
 
 
 @pytest.fixture

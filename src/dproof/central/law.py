@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from math import isqrt, log, sqrt
 from statistics import NormalDist
 from typing import Any
@@ -39,7 +40,7 @@ _STEP = 0.25  # the square of half a step: the distance of a value to where its 
 Integers = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: what follows from it is kept once it is worked out
 class TableLaw:
     """What is measured of the whole table, with how much noise, and the proof of what a person may lose by it.
 
@@ -59,42 +60,42 @@ class TableLaw:
     in_parts: bool = True
     noise: Mapping[Residual, Fraction] = field(default_factory=dict)  # γ² of each residual, or what a step costs
 
-    @property
+    @cached_property
     def promised(self) -> Privacy:
         """What the plan promises a person, which may be more than what is kept."""
         return self.plan.privacy
 
-    @property
+    @cached_property
     def is_pure(self) -> bool:
         """Whether δ = 0, so that plain tables are measured, with Laplace noise."""
         return not self.person.delta
 
-    @property
+    @cached_property
     def stored(self) -> tuple[str, ...]:
         """The columns of made-up rows: all but curves."""
         curves = {name for axis in self.axes if axis.has_curves for name in axis.column.stored}
         return tuple(name for name in self.plan.stored if name not in curves)
 
-    @property
+    @cached_property
     def lattices(self) -> dict[int, CurveLattice]:
         """How the curves of each column of curves are written in whole numbers."""
         promise = self.person
         return {n: lattice_of(axis.column.space, promise) for n, axis in enumerate(self.axes) if axis.has_curves}
 
-    @property
+    @cached_property
     def domain(self) -> Domain:
         reach = {place: axis.max_abs for place, axis in enumerate(self.axes) if axis.max_abs is not None}
         curves = {place: added_curve(lattice) for place, lattice in self.lattices.items()}
         return Domain(tuple(axis.size for axis in self.axes), reach, curves)
 
-    @property
+    @cached_property
     def tables(self) -> dict[Table, Fraction]:
         """The tables that the plan asks for, by the places of their columns, with their weights."""
         assert self.plan.asked is not None
         places = {axis.name: n for n, axis in enumerate(self.axes)}
         return {tuple(places[name] for name in names): weight for names, weight in self.plan.asked.tables}
 
-    @property
+    @cached_property
     def sums(self) -> dict[Residual, Fraction]:
         """The sums of numbers that the plan asks for, by the table of the other columns, with their weights."""
         assert self.plan.asked is not None
@@ -104,7 +105,7 @@ class TableLaw:
             for names, number, weight in self.plan.asked.sums
         }
 
-    @property
+    @cached_property
     def residuals(self) -> list[Residual]:
         """The residuals that tell the tables and sums, the smallest first, counts before sums.
 
@@ -118,7 +119,7 @@ class TableLaw:
             if table or number is not None or not self.plan.rows_are_public
         ]
 
-    @property
+    @cached_property
     def wanted(self) -> list[Residual]:
         """What has to be measured: residuals or, with δ = 0, the largest tables and contrasts."""
         if not self.is_pure:
@@ -133,7 +134,7 @@ class TableLaw:
                 found += [Residual(table, number) for table in maximal(tables)]
         return found
 
-    @property
+    @cached_property
     def _asked(self) -> dict[int | None, list[Table]]:
         """The tables of counts (None) and of the sums of each number, without columns that have one value."""
         found: dict[int | None, list[Table]] = {None: []}
@@ -142,7 +143,7 @@ class TableLaw:
             found.setdefault(key.number, []).append(table)
         return found
 
-    @property
+    @cached_property
     def is_divided(self) -> bool:
         """Whether the tables have too many parts to measure; with δ = 0 those of columns with two values count."""
         found = set[tuple[int | None, Table]]()
@@ -217,12 +218,12 @@ class TableLaw:
             )
         return found
 
-    @property
+    @cached_property
     def variances(self) -> dict[Residual, float]:
         """The variance of a measured number; of narrow Laplace noise a little more, because it has whole steps."""
         return {one: variance + _STEP * self.is_pure for one, variance in self._drawn.items()}
 
-    @property
+    @cached_property
     def _drawn(self) -> dict[Residual, float]:
         """The variance of the noise on each number."""
         if not self.is_pure:
@@ -239,7 +240,7 @@ class TableLaw:
             return level
         return max(level, 2 * NormalDist().cdf(-log(1 - level) / sqrt(2)) - 1)
 
-    @property
+    @cached_property
     def precisions(self) -> dict[int | None, Estimates]:
         """The same for a table of nobody: its variances are those of every table."""
         zeros = np.zeros(sum(map(self.domain.count, self.noise)), np.int64)
@@ -294,7 +295,7 @@ class TableLaw:
         }
         return {**body, "seal": seal(body)}
 
-    @property
+    @cached_property
     def columns(self) -> list[dict[str, Any]]:
         """The columns as a certificate has them: of curves with the region that coefficients are clipped into."""
         found: list[dict[str, Any]] = [

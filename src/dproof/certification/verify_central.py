@@ -70,7 +70,7 @@ ROWS: Measured = ((), None, False)  # the number of rows
 NOISE = reading.by_kind(
     {
         "gaussian": {
-            "square": reading.fraction(LEAST, 1 << 30, 20),
+            "square": reading.fraction(LEAST, 1 << 30, 64),
             "step": reading.whole(1, 128),
             "draws": reading.whole(1, 9),
         },

@@ -206,7 +206,7 @@ def _cells(row: dict[str, Any], digits: int) -> tuple[str, ...]:
 
 
 def _answer(row: dict[str, Any], model: str, digits: int) -> str:
-    if row[model]["low"] is None:
+    if not row[model]["informative"]:
         return "no information"
     estimate, low, high = (f"{row[model][key]:,.{digits}f}" for key in ("shown", "low", "high"))
     missed = not row[model]["low"] <= row["truth"] <= row[model]["high"]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any
 
+from dproof import meaning
 from dproof.cli.options import AsJson, Delta, Epsilon, Neighbours, option
 from dproof.cli.output import Page, emit, pairs, table
-from dproof.meaning import explain as explained
-from dproof.meaning import figure
 from dproof.privacy import Privacy
 
 _RELATION = {
@@ -29,12 +28,12 @@ def explain(
     Beliefs, chances and money: how far anything that anyone learns from the output can depend on one row.
     """
     privacy = Privacy(epsilon, delta, neighbours=neighbours)  # type: ignore[arg-type]  # checked by Privacy
-    answer = explained(privacy, stake=stake)
+    answer = meaning.explain(privacy, stake=stake)
     emit(answer, as_json, lambda: _page(answer))
 
 
 def _page(answer: dict[str, Any]) -> Page:
-    epsilon, delta, relation = figure(answer["epsilon"]), figure(answer["delta"]), answer["neighbours"]
+    epsilon, delta, relation = meaning.figure(answer["epsilon"]), meaning.figure(answer["delta"]), answer["neighbours"]
     yield f"\n[bold]ε = {epsilon}, δ = {delta}, {relation}[/bold]: neighbours are {_RELATION[relation]}.\n"
     yield "Whoever sees the output, whatever else they know, now or later:\n"
     said = [(f"[bold]{heading}[/bold]", body) for heading, body in _sections(answer)]
@@ -65,12 +64,13 @@ def _sections(answer: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         f"{_money(utility['change'])}.",
     )
     yield "Attack", f"{said['guess']} {said['both']}".rstrip()
-    groups = ((str(g["size"]), figure(g["epsilon"]), figure(g["delta"])) for g in answer["group"])
+    groups = ((str(g["size"]), meaning.figure(g["epsilon"]), meaning.figure(g["delta"])) for g in answer["group"])
     yield "Groups", Group("A family of g people together has a weaker guarantee.\n", table(("g", "ε", "δ"), groups))
     changed = answer["add_remove_read_as_change_one"]
+    epsilon, delta = meaning.figure(changed["epsilon"]), meaning.figure(changed["delta"])
     yield (
         "Neighbours",
-        f"Stated for add-remove, this guarantee means ({figure(changed['epsilon'])}, {figure(changed['delta'])}) for "
+        f"Stated for add-remove, this guarantee means ({epsilon}, {delta}) for "
         "change-one, which is about two values of your row. Stated for change-one, it says nothing for add-remove: "
         "the number of rows is public.",
     )
@@ -85,4 +85,4 @@ def _range(between: dict[str, float]) -> str:
 
 
 def _money(value: float | None) -> str:
-    return figure(None) if value is None else f"{value:,.2f}"
+    return meaning.figure(None) if value is None else f"{value:,.2f}"

@@ -177,7 +177,8 @@ class Law(Protocol):
         weights, (_, _, total), array = self.weights(source), listed(self), np.asarray(losses)
         if array.dtype.kind in "iu" and weights.dtype != object and total * int(abs(array).max()) < 1 << 63:
             return Fraction(int(weights @ array), total)
-        terms = (exact(loss, "a loss") * int(w) for loss, w in zip(losses, weights, strict=True))
+        exactly = (loss if type(loss) is Fraction else exact(loss, "a loss") for loss in losses)
+        terms = (loss * int(w) for loss, w in zip(exactly, weights, strict=True))
         return sum(terms, Fraction(0)) / total
 
     def error(self, source: int, space: Space) -> Fraction:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations, product
 from math import comb
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -47,7 +48,7 @@ class Asked:
     questions: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: what follows from it is kept once it is worked out
 class Axis:
     """A column as it is counted: its values, its bins, whether a set holds one item, or whether a curve is there.
 
@@ -59,45 +60,46 @@ class Axis:
     bins: Bins
     item: int | None = None
 
-    @property
+    @cached_property
     def is_binned(self) -> bool:
         """Whether several values are counted together."""
         return self.bins.size < self.bins.stop
 
-    @property
+    @cached_property
     def max_abs(self) -> int | None:
         """The largest distance from the middle among the whole numbers that are added up; None where none are."""
-        return int(self._scale().ends[1]) if self.is_binned and self.column.space.has_sums else None
+        return int(self._scale.ends[1]) if self.is_binned and self.column.space.has_sums else None
 
-    @property
+    @cached_property
     def has_curves(self) -> bool:
         return bool(self.column.space.holds_curves)
 
-    @property
+    @cached_property
     def is_added_up(self) -> bool:
         """Whether sums of the column have to be measured: counts of its values or bins do not tell them."""
         return self.has_curves or self.max_abs is not None
 
-    @property
+    @cached_property
     def unit(self) -> Fraction:
         """What one of these whole numbers is worth."""
-        return self._scale().unit
+        return self._scale.unit
 
     def wholes(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         """The whole number of each code about the middle; 0 for a missing value."""
-        absent, found = self.column.space.absent, self._scale().whole(codes)
+        absent, found = self.column.space.absent, self._scale.whole(codes)
         return found if absent is None else np.where(codes == absent, 0, found)
 
+    @cached_property
     def _scale(self) -> WholeScale:
         from dproof.questions.sums import whole_scale  # takes a parser of SQL, which few plans need
 
         return whole_scale(self.column.space, True)
 
-    @property
+    @cached_property
     def name(self) -> str:
         return self.column.name if self.item is None else f"{self.column.name}: {self.column.space.items[self.item]}"
 
-    @property
+    @cached_property
     def size(self) -> int:
         return self.bins.size
 
