@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -219,14 +220,19 @@ def both(make: Any, table: pa.Table, sql: str, odd: dict[str, list[Any]], path: 
                 assert same_way(usual, found), (name, value, person)
 
 
-@pytest.mark.parametrize("sql", QUESTIONS)
-@pytest.mark.parametrize("engine", ENGINES)
+def cases(engines: Iterable[str]) -> list[Any]:
+    """Every engine with every question: in turn, a third of them quickly, and all of them in `make test-slow`."""
+    pairs = enumerate(product(engines, QUESTIONS))
+    slow = pytest.mark.slow
+    return [pytest.param(*pair, marks=[slow] if (n + n // len(QUESTIONS)) % 3 else []) for n, pair in pairs]
+
+
+@pytest.mark.parametrize(("engine", "sql"), cases(ENGINES))
 def test_every_value_goes_the_same_way(engine: str, sql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     both(ENGINES[engine], pa.table(CLEAN), sql, TYPED, tmp_path, monkeypatch)
 
 
-@pytest.mark.parametrize("sql", QUESTIONS)
-@pytest.mark.parametrize("engine", TEXTS)
+@pytest.mark.parametrize(("engine", "sql"), cases(TEXTS))
 def test_every_text_goes_the_same_way(engine: str, sql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({name: array.cast(pa.string()) for name, array in CLEAN.items()})
     both(TEXTS[engine], table, sql, WRITTEN, tmp_path, monkeypatch)
