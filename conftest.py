@@ -27,6 +27,10 @@ def seed_coins(name: str) -> None:
     coins._forget()
 
 
+def pytest_addoption(parser):
+    parser.addoption("--record", action="store_true", help="write what the golden commands print as what is expected")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef, request):
     seed_coins(f"{fixturedef.baseid} {fixturedef.argname} {getattr(request, 'param', '')}")
