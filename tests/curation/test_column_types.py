@@ -1,4 +1,4 @@
-"""Types of Arrow columns: every kind of text is read, and what holds no such values is refused while nothing is spent."""
+"""Types of Arrow columns: every kind of text is read, and what holds no such values is refused before the debit."""
 
 from __future__ import annotations
 
