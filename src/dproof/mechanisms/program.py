@@ -143,8 +143,8 @@ def _form(output: Any) -> Any:
         return type(output), tuple(map(_form, output))
     if isinstance(output, frozenset):
         return type(output), frozenset((part, _form(part)) for part in output)
-    written = type(output).__repr__ is not object.__repr__
-    return type(output), repr(output) if written else None
+    kind: Any = type(output)
+    return kind, None if kind.__repr__ is object.__repr__ else repr(output)
 
 
 def _same(program: Callable[[Any, Draw], Any], value: Any, draws: _Draws, output: Any) -> bool:
