@@ -10,13 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dproof.central.law import TableLaw, with_noise
 from dproof.central.noise import calibrate, delta, noise_law, parts_of
 from dproof.central.objective import Answers, cell_costs, shape
+from dproof.central.record import recorded_table_law
 from dproof.central.residuals import Estimates, measured
 from dproof.central.workload import Domain, Residual, largest_loss, parts
+from dproof.certification.verify_central import verify
+from dproof.certification.verify_certificate import Refused, seal
 from dproof.coins import Coins
-from dproof.errors import InputError
+from dproof.errors import InputError, VerificationFailed
 from dproof.exact import exp_below
+from dproof.plans.plan import Plan
+from dproof.plans.release_table import plan_axes
 from dproof.privacy import Privacy
 
 
@@ -142,3 +148,20 @@ def test_noise_in_parts_costs_what_is_drawn_and_hardly_more(square: Fraction, ep
     assert tight <= bound
     wider = delta(Domain((), {}), {Residual(()): square * Fraction(102, 100)}, epsilon, "add-remove")
     assert wider <= tight or tight < Fraction(1, 10**12)
+
+
+@pytest.mark.parametrize("parts", [0, "16", None, [16], -16, 17])
+def test_a_certificate_with_other_parts_is_refused(parts: Any) -> None:
+    column = {"space": "categories", "values": [0, 1]}
+    plan = Plan.from_dict(
+        {"privacy": {"model": "central", "epsilon": 3, "delta": "1e-3"}, "columns": {"a": column, "b": column}}
+    )
+    law = with_noise(TableLaw(plan, plan_axes(plan.columns), plan.privacy))
+    certificate = law.certificate({"rows": 5, "made_up_rows": None, "files": {}}, private=True)
+    assert recorded_table_law(plan, certificate).noise == law.noise
+    certificate["measurements"][0]["parts"] = parts
+    certificate.pop("seal")
+    with pytest.raises(VerificationFailed):
+        recorded_table_law(plan, certificate)
+    with pytest.raises(Refused):
+        verify({**certificate, "seal": seal(certificate)})

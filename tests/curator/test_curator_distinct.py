@@ -83,6 +83,23 @@ def test_a_set_adds_to_the_count_of_each_item(neighbours: Any, grouped: bool) ->
     assert moved * log_above(noisy.noise.law.ratio) <= 1  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize(
+    "column",
+    [
+        {"space": "interval", "low": 0, "high": 10**9, "step": 1},
+        {"space": "interval", "low": 0, "high": 10**9, "step": 1, "missing": "category"},
+        {"space": "subsets", "values": [*"abcdefghijklmnopqrstuvwxyz0123"]},
+        {"space": "subsets", "values": [*"abcdefghijklmnopqrst"], "missing": "category"},
+    ],
+)
+def test_a_column_may_have_more_values_than_memory_has_room_for(column: dict[str, Any], tmp_path: Path) -> None:
+    rows = [1, 7, 7, None] if column["space"] == "interval" else [["a"], ["b", "c"], [], None]
+    plan = {"privacy": {"epsilon": 100}, "columns": {"x": column}}
+    asked = Curator(pa.table({"x": rows}), plan, ledger=tmp_path / "b.db")
+    true = 2 if column["space"] == "interval" else 3
+    assert asked.ask("SELECT count(DISTINCT x) AS n FROM data", epsilon=99).rows[0]["n"].estimate == true
+
+
 @pytest.mark.parametrize("held", [(0, 0, 0), (9, 0, 0), (3, 1, 0), (1, 1, 1), (30, 12, 7)])
 @pytest.mark.parametrize("level", ["0.5", "0.95"])
 def test_the_number_lies_in_its_interval_as_often_as_it_says(held: tuple[int, ...], level: str) -> None:

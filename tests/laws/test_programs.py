@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -100,6 +101,8 @@ def unsteady_options() -> Callable[[Any, Any], Any]:
         (lambda table, draw: random.random(), "must come from draw"),
         (unsteady_options(), "must come from draw"),
         (lambda table, draw: True if "yes" in table else 1, "in one form"),
+        (lambda table, draw: (True, 1) if "yes" in table else (1, True), "in one form"),
+        (lambda table, draw: Decimal("1.0") if "yes" in table else Decimal("1.00"), "in one form"),
         (lambda table, draw: (0.0,) if "yes" in table else (-0.0,), "in one form"),
     ],
 )

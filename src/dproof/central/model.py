@@ -17,7 +17,7 @@ from dproof.questions.aggregates import Rank
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.building import Asked, as_question
 from dproof.questions.counting import Counter
-from dproof.questions.distinct import rows_by_value
+from dproof.questions.distinct import number_of_values
 from dproof.questions.measured import answer, refuse_calculation
 from dproof.questions.question import Aggregate, Expression, Question, aggregates, columns
 from dproof.questions.regions import grouping
@@ -73,7 +73,7 @@ class ModelRows:
         """A quantile, an extreme, the most frequent values, or how many values there are: None of no rows."""
         definition, space = aggregate.definition, self.schema.declared(aggregate.columns[0])
         if definition.counts == "values":
-            return sum(map(bool, rows_by_value(aggregate, self.schema, histogram)))
+            return number_of_values(aggregate, self.schema, histogram)
         if space.items is not None:
             counts: dict[Any, int] = {
                 item: sum(n for code, n in histogram.items() if code >> place & 1)

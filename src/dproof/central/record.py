@@ -36,17 +36,18 @@ def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
             Residual(tuple(m["columns"]), m["sum_of"], m.get("contrast", False)): noises[m["noise"]]
             for m in certificate["measurements"]
         }
+        parts = dict(zip(noise, (m.get("parts", 1) for m in certificate["measurements"]), strict=True))
+        squares = {one: parameter / parts[one] ** 2 for one, parameter in noise.items()}
+        law = replace(
+            law,
+            contrasts=any(measurement.contrast for measurement in noise),
+            in_parts=any(part > 1 for part in parts.values()),
+            noise=squares,
+        )
     except TooLarge as error:
         raise VerificationFailed(f"the plan is too large: {error}") from None
     except (LookupError, TypeError, ValueError, ArithmeticError) as error:
         raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
-    parts = dict(zip(noise, (m.get("parts", 1) for m in certificate["measurements"]), strict=True))
-    law = replace(
-        law,
-        contrasts=any(measurement.contrast for measurement in noise),
-        in_parts=any(part > 1 for part in parts.values()),
-        noise={one: parameter / parts[one] ** 2 for one, parameter in noise.items()},
-    )
     if list(noise) != law.wanted or any(law.parts(one) != part for one, part in parts.items()):
         raise VerificationFailed("the certificate has other tables than the plan")
     return law

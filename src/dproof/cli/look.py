@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dproof.spaces.arrow import decoded
 from dproof.spaces.values import Numerals
 from dproof.tables import Source
 from dproof.tables.delimited import unpacked
@@ -42,7 +43,7 @@ def sample(source: Source) -> dict[str, list[str]]:
     texts: dict[str, list[str]] = {}
     batch = next(iter(source.read(source.names)), None)
     for name, array in () if batch is None else zip(source.names, batch.slice(0, _SAMPLE).columns, strict=True):
-        array = array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
+        array = decoded(array)
         if pa.types.is_string(array.type) or pa.types.is_large_string(array.type) or pa.types.is_binary(array.type):
             values = array.cast(pa.large_binary()).to_pylist()
             found = (value.decode("utf-8", "replace").strip() for value in values if value is not None)

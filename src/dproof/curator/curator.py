@@ -23,7 +23,7 @@ from dproof.curator.price import Price
 from dproof.curator.question_key import BY_GROUP, ON_THE_GRID, key_of
 from dproof.curator.recipe import Measurement, Released, check_groups, measure
 from dproof.curator.released import answer_of, draw, has_counts_by_value, rehearse
-from dproof.curator.tally import counter_of, made_up, read_rows, tally
+from dproof.curator.tally import check_types, counter_of, made_up, read_rows, tally
 from dproof.errors import InputError
 from dproof.exact import exact, int_or_float, level_of
 from dproof.mechanisms.noise import Noise, integer_laplace
@@ -206,7 +206,7 @@ class Curator:
             found |= {key: self.ledger.find(key, m.privacy) for key, m in priced.items()}
             owed = {key: m for key, m in priced.items() if found[key] is None}
             for m in owed.values():
-                _rehearsed(m, terms.level)
+                self._rehearsed(m, terms.level)
             debits = [Debit(key, m.privacy, m.price.rho, m.cut) for key, m in owed.items()]
             numbers = self.ledger.debit_all(debits, analyst=self.analyst)
             for number, (key, m) in zip(numbers, owed.items(), strict=True):
@@ -229,7 +229,7 @@ class Curator:
         Nobody sees that the table was read before the answer is stored: a server chooses when that is.
         """
         measurement = self._measurement(asked, terms)
-        fresh, rehearsed = partial(self._drawn, measurement), partial(_rehearsed, measurement, terms.level)
+        fresh, rehearsed = partial(self._drawn, measurement), partial(self._rehearsed, measurement, terms.level)
         if measurement.free:
             exact_answer = partial(self._answer, measurement, terms.level, fresh(), free=True)
             return lambda: exact_answer
@@ -249,7 +249,7 @@ class Curator:
         measurement = self._measurement(asked, Terms(epsilon, delta, None, level, all_groups))
         if measurement.curves is None or measurement.curves.is_covariance:
             raise InputError("the question asks for no curve: ask for AVG or SUM of a curve column")
-        fresh, rehearsed = partial(self._drawn, measurement), partial(_rehearsed, measurement, level)
+        fresh, rehearsed = partial(self._drawn, measurement), partial(self._rehearsed, measurement, level)
         released, free = self.buy(self._key(measurement), measurement.price, rehearsed, fresh, cut=measurement.cut)
         measurement, notes = self._sold(measurement, released, free=free)
         curves = NoisyCurves(measurement, released, level)
@@ -288,6 +288,7 @@ class Curator:
             return drawn(query.whole(list(read_rows(self.source, self.plan, known, self.schema))), current())
 
         def rehearsed() -> Cell:
+            check_types(self.source, self.plan, known)
             return cell_of(drawn(0, Coins(fresh_key())), noise)
 
         text = f"{query.name}, declared sensitivity {query.sensitivity}, step {query.step}"
@@ -390,6 +391,10 @@ class Curator:
             counted = tally(self.source, self.plan, measurement)
         return draw(measurement, counted, current())
 
+    def _rehearsed(self, measurement: Measurement, level: float) -> None:
+        check_types(self.source, self.plan, columns(measurement.question))
+        rehearse(measurement, made_up(measurement), level)
+
     def _measurement(self, asked: Asked, terms: Terms) -> Measurement:
         """A question, understood and priced; the last one is kept, for who asks what was previewed."""
         key, last = repr((asked, terms)), self._last
@@ -438,10 +443,6 @@ class Curator:
     def public_rows(self) -> int | None:
         """The number of rows, where that is public and known."""
         return self.source.rows if self.plan.rows_are_public else None
-
-
-def _rehearsed(measurement: Measurement, level: float) -> None:
-    rehearse(measurement, made_up(measurement), level)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import isqrt
+from math import ceil, isqrt
 
 from dproof.composition import pure_epsilon
 from dproof.curator.limits import Amount, covers_cut
@@ -111,5 +111,6 @@ def _table(variance: Fraction) -> Gaussian:
     sigma = isqrt(int(variance))
     if sigma > _MOST:
         raise TooLarge("the noise would be too wide: allow more epsilon, or ask for less at once")
-    unit = 2 * (sigma // WIDEST) + 1
+    # What is charged as one value to a cell has a σ below WIDEST, which may have been rounded up to it.
+    unit = 2 * (isqrt(ceil(variance) - 1) // WIDEST) + 1
     return Gaussian(variance / unit**2, unit)

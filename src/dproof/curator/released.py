@@ -26,7 +26,7 @@ from dproof.curator.simulation import public_seed, simulated_interval
 from dproof.exact import int_or_float
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.counting import Tally
-from dproof.questions.distinct import different, level_of_each, rows_by_value
+from dproof.questions.distinct import different, level_of_each, number_of_values, rows_by_value
 from dproof.questions.measured import answer, level_of_chosen, refuse_calculation
 from dproof.questions.question import Aggregate, Expression, aggregates, aggregates_of
 from dproof.questions.sums import Term, terms
@@ -51,10 +51,11 @@ def draw(measurement: Measurement, counted: Tally, coins: Coins) -> Released:
         if isinstance(statistic, Term):
             exact = counted.sums[statistic]
         else:
-            by_value = [rows_by_value(statistic, measurement.schema, h) for h in counted.histograms[statistic]]
-            exact = [sum(map(bool, counts)) for counts in by_value]
-            if part.values is not None:
-                exact = [count for counts in by_value for count in counts]
+            histograms, schema = counted.histograms[statistic], measurement.schema
+            if part.values is None:
+                exact = [number_of_values(statistic, schema, histogram) for histogram in histograms]
+            else:
+                exact = [count for histogram in histograms for count in rows_by_value(statistic, schema, histogram)]
         if part.noise is not None:
             drawn = part.noise.law.draw(len(exact), coins).tolist()
             exact = [value + more for value, more in zip(exact, drawn, strict=True)]

@@ -28,9 +28,9 @@ from dproof.questions.counting import Codes, Counter, Tally
 from dproof.questions.question import columns
 from dproof.questions.schema import Schema
 from dproof.questions.sums import Term, multiplied_out
-from dproof.spaces.arrow import as_numpy, is_text
+from dproof.spaces.arrow import as_numpy, decoded, is_text
 from dproof.spaces.column import Column, quoted
-from dproof.spaces.objects import texts
+from dproof.spaces.objects import stored, texts
 from dproof.tables import Source
 from dproof.tables.counting import InDuckDB, count_alike
 from dproof.tables.source import Bound
@@ -64,6 +64,20 @@ def made_up(measurement: Measurement) -> Tally:
 def source_columns(plan: Plan, names: Sequence[str]) -> list[str]:
     """The columns of the source that hold some columns of the plan, or any one of them."""
     return list(dict.fromkeys(part for name in names for part in plan.column(name).sources)) or [plan.sources[0]]
+
+
+def check_types(source: Source, plan: Plan, names: Sequence[str]) -> None:
+    """Refuse columns whose types hold nothing that the plan can read, where the types are known without a row."""
+    if source.types is None:
+        return
+
+    def nothing(name: str) -> Any:
+        return pa.nulls(1, source.types.field(name).type)
+
+    for column in (answerable(plan.column(name)) for name in names):
+        column.encoder()([nothing(part) for part in column.sources])
+    if plan.person is not None:
+        counted_rows([nothing(plan.person)], plan.rows_per_person)
 
 
 def read_codes(
@@ -101,16 +115,16 @@ def counted_rows(arrays: Iterable[Any], rows_per_person: int) -> NDArray[np.bool
     >>> counted_rows([pa.array(["ann", "bob", "ann", "ann"])], 2).sum()
     np.int64(3)
     """
-    named = [texts(array) for array in arrays]
-    plain = [array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array for array in named]
-    # As bytes: a text that is no UTF-8 comes as bytes, and would make a batch of them differ from the others in type.
-    chunks = [array.cast(pa.large_binary()) if is_text(array.type) else array for array in plain]
-    if not chunks:
+    named = [stored(texts(array)) for array in arrays]
+    if not named:
         return np.ones(0, bool)
     try:
+        plain = [decoded(array) for array in named]
+        # As bytes: a text that is no UTF-8 comes as bytes, and a batch of them would differ from the others in type.
+        chunks = [array.cast(pa.large_binary()) if is_text(array.type) else array for array in plain]
         coded = pa.chunked_array(chunks).dictionary_encode(null_encoding="encode").combine_chunks()
     except pa.ArrowException:
-        kinds = " and ".join(dict.fromkeys(str(chunk.type) for chunk in plain))
+        kinds = " and ".join(dict.fromkeys(str(array.type) for array in named))
         raise InputError(
             f"the column that names persons has the type {kinds}: give each a text, or each a number"
         ) from None

@@ -14,9 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.errors import DproofError, InputError
-from dproof.local.draw import ASKED_TYPE, answers, first_codes, stored_draws, stored_types
-from dproof.local.law import RowLaw
+from dproof.errors import InputError
 from dproof.plans.plan import ASKED
 from dproof.spaces.arrow import from_numpy
 from dproof.spaces.column import Column, Encode
@@ -75,7 +73,10 @@ def _read(batch: Any, law: RowLaw, readings: Sequence[_Reading]) -> _Rows:
     """A code for each reading, and the public columns as they are."""
     codes = [
         reading.joined(
-            [_encoded(batch, c.sources, encode) for c, encode in zip(reading.columns, reading.encoders, strict=True)]
+            [
+                encode([batch.column(name) for name in c.sources])
+                for c, encode in zip(reading.columns, reading.encoders, strict=True)
+            ]
         )
         for reading in readings
     ]
@@ -115,16 +116,6 @@ def made_up_rows(law: RowLaw, count: int, coins: Coins) -> Any:
     """Sanitised rows of a table that does not exist: every value is the first of its space."""
     codes = [reading.joined([first_codes(c.space, count) for c in reading.columns]) for reading in _readings(law)]
     return _sanitised([*codes, *(pa.nulls(count, pa.string()) for _ in law.plan.named("public"))], law, coins)
-
-
-def _encoded(batch: Any, names: tuple[str, ...], encode: Encode) -> NDArray[Any]:
-    """The codes of one column; an error that nobody foresaw is told without its text, which may quote a value."""
-    try:
-        return encode([batch.column(name) for name in names])
-    except DproofError:
-        raise
-    except Exception:
-        raise InputError(f"column {names[0]!r} cannot be read as the plan says: look at its type") from None
 
 
 def _plain(name: str, array: Any) -> Any:

@@ -138,10 +138,13 @@ def _law(
 
 
 def _form(output: Any) -> Any:
-    """What tells two equal responses apart: their types, and the sign of a zero."""
-    if isinstance(output, (tuple, frozenset)):
+    """What tells two equal responses apart: their types, and how they are written, such as a zero with a sign."""
+    if isinstance(output, tuple):
+        return type(output), tuple(map(_form, output))
+    if isinstance(output, frozenset):
         return type(output), frozenset((part, _form(part)) for part in output)
-    return repr(output) if isinstance(output, float) else type(output)
+    kind: Any = type(output)
+    return kind, None if kind.__repr__ is object.__repr__ else repr(output)
 
 
 def _same(program: Callable[[Any, Draw], Any], value: Any, draws: _Draws, output: Any) -> bool:

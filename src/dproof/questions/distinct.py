@@ -48,6 +48,20 @@ def rows_by_value(aggregate: Aggregate, schema: Schema, histogram: Mapping[int, 
     return list(space.tallies(histogram).values())
 
 
+def number_of_values(aggregate: Aggregate, schema: Schema, histogram: Mapping[int, int]) -> int:
+    """How many of these values or items some row has, in time that the histogram decides: a column may have billions.
+
+    >>> from dproof.spaces import Interval
+    >>> number_of_values(Aggregate("distinct", ("x",)), Schema("data", {"x": Interval(0, 10**9, 1)}), {3: 5, 4: 0})
+    1
+    """
+    space = schema.declared(aggregate.columns[0])
+    if aggregate.definition.of_items:
+        return sum(map(bool, rows_by_value(aggregate, schema, histogram)))
+    values = values_of(aggregate, schema) if space.items is not None else space.size
+    return sum(rows > 0 and code < values and code != space.absent for code, rows in histogram.items())
+
+
 def level_of_each(level: float, values: int) -> float:
     """The level of the interval of each value.
 

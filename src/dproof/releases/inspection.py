@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from dproof.errors import InputError
 from dproof.plans.plan import Plan
+from dproof.spaces.arrow import decoded
 from dproof.spaces.column import Column
-from dproof.spaces.objects import texts
+from dproof.spaces.objects import stored, texts
 from dproof.spaces.set_forms import HOW_FLAGS_ARE_READ
 from dproof.spaces.values import written
 from dproof.tables import Source, open_source
@@ -190,8 +191,7 @@ def _refused(codes: NDArray[Any]) -> NDArray[np.bool_]:
 
 def _flat(array: Any) -> Any:
     """An array without a dictionary; texts as bytes, for in a file they may be none."""
-    array = texts(array)  # objects as their texts
-    array = array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
+    array = decoded(stored(texts(array)))  # objects as their texts
     written_out = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_binary_view)
     return array.cast(pa.large_binary()) if any(check(array.type) for check in written_out) else array
 

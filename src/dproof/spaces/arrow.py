@@ -126,4 +126,12 @@ def decoded(array: Any) -> Any:
     """An array without its dictionary."""
     import pyarrow as pa
 
-    return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
+    return plain_texts(array.dictionary).take(array.indices) if pa.types.is_dictionary(array.type) else array
+
+
+def plain_texts(array: Any) -> Any:
+    """Texts and bytes that are stored as views, which Arrow neither filters nor takes, as bytes; others as they are."""
+    import pyarrow as pa
+
+    is_view = pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type)
+    return array.cast(pa.large_binary()) if is_view else array

@@ -15,8 +15,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.errors import InputError
-from dproof.spaces.arrow import as_numpy
+from dproof.errors import DproofError, InputError
+from dproof.spaces.arrow import as_numpy, plain_texts
 from dproof.spaces.bins import Bins
 from dproof.spaces.space import narrowest
 from dproof.spaces.values import MISSING, OUTSIDE, PLAIN, Numerals
@@ -106,9 +106,21 @@ class Column:
         return lambda arrays: starts.of(encode(arrays)).astype(kind)
 
     def encoder(self) -> Encode:
-        """What turns the source's Arrow arrays of the column into codes of its space, as the plan says."""
+        """What turns the source's Arrow arrays of the column into codes of its space, as the plan says.
+
+        An error that nobody foresaw is told without its text, which may quote a value.
+        """
         encode: Encode = self.space.encoder(self)
-        return encode
+
+        def guarded(arrays: Sequence[Any]) -> NDArray[Any]:
+            try:
+                return encode(arrays)
+            except DproofError:
+                raise
+            except Exception:
+                raise InputError(f"column {self.name!r} cannot be read as the plan says: look at its type") from None
+
+        return guarded
 
 
 def quoted(identifier: str) -> str:
@@ -175,16 +187,17 @@ def looked_up(look_up: Lookups, column: Column, array: Any) -> tuple[NDArray[np.
     import pyarrow as pa
 
     array = as_dictionary(column, array)
-    codes = look_up(array.dictionary)
+    codes = look_up(plain_texts(array.dictionary))
     return np.append(codes, MISSING), as_numpy(array.indices.cast(pa.int64()), missing=len(codes))
 
 
 def as_dictionary(column: Column, array: Any) -> Any:
     import pyarrow as pa
 
-    if pa.types.is_dictionary(array.type):
-        return array
     try:
+        if pa.types.is_dictionary(array.type):
+            array.dictionary.slice(0, 0).dictionary_encode()  # of values that can be told apart
+            return array
         if pa.types.is_temporal(array.type):  # as text: Python has no words for every moment that Arrow has
             array = array.cast(pa.int64() if pa.types.is_duration(array.type) else pa.string())
         return array.dictionary_encode()

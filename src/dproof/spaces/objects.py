@@ -61,17 +61,17 @@ def object_array(values: Iterable[Any]) -> Any:
 
 def single(array: Any) -> Any:
     """The value of each row where objects are meant to be no lists; any other column as it is stored."""
-    return array.storage.field("text") if isinstance(array.type, Objects) else _stored(array)
+    return array.storage.field("text") if isinstance(array.type, Objects) else stored(array)
 
 
 def listed(array: Any) -> list[Any]:
     """Columns of lists, null where a row is no list of theirs, for each row of objects; other columns alone."""
     if not isinstance(array.type, Objects):
-        return [_stored(array)]
+        return [stored(array)]
     return [array.storage.field("items"), array.storage.field("floats")]
 
 
-def _stored(array: Any) -> Any:
+def stored(array: Any) -> Any:
     """A column without what others' extensions of Arrow make of it, which some work does with some values only."""
     return array.storage if isinstance(array.type, pa.BaseExtensionType) else array
 

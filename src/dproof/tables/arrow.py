@@ -25,9 +25,10 @@ def open_(thing: Any, table: str | None = None) -> Source:
         thing = pa.Table.from_batches([thing])
     if isinstance(thing, pa.Table):
         names, relation = tuple(thing.schema.names), cache(lambda: in_duckdb(thing, thing.schema))
-        return Source(names, lambda columns: _slices(thing, columns), thing.num_rows, relation=relation)
+        return Source(names, lambda columns: _slices(thing, columns), thing.num_rows, thing.schema, relation=relation)
     if isinstance(thing, pa.RecordBatchReader):
-        return Source(tuple(thing.schema.names), lambda columns: batches(thing, columns, "the reader"))
+        names = tuple(thing.schema.names)
+        return Source(names, lambda columns: batches(thing, columns, "the reader"), types=thing.schema)
     raise InputError(f"an Arrow source is a Table, a RecordBatch or a RecordBatchReader, not a {type(thing).__name__}")
 
 

@@ -49,7 +49,7 @@ def _open_parquet(path: Path, table: str | None, layout: Layout) -> Source:
     schema, rows = file.schema_arrow, file.metadata.num_rows
     file.close()
     relation = cache(lambda: in_duckdb((path,), schema))
-    return Source(tuple(schema.names), lambda columns: _read_parquet(path, columns), rows, relation=relation)
+    return Source(tuple(schema.names), lambda columns: _read_parquet(path, columns), rows, schema, relation=relation)
 
 
 def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:
@@ -70,8 +70,8 @@ def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:
 
 def _open_ipc(path: Path, table: str | None, layout: Layout) -> Source:
     with _ipc_reader(path) as reader:
-        names = tuple(reader.schema.names)
-    return Source(names, lambda columns: _read_ipc(path, columns))
+        schema = reader.schema
+    return Source(tuple(schema.names), lambda columns: _read_ipc(path, columns), types=schema)
 
 
 def _read_ipc(path: Path, columns: Sequence[str]) -> Iterator[Any]:
@@ -135,6 +135,7 @@ def _open_folder(folder: Path, layout: Layout) -> Source:
         parts[0].names,
         lambda columns: (batch for part in parts for batch in part.read(columns)),
         sum(rows) if len(rows) == len(parts) else None,
+        parts[0].types,
         typed=any(part.typed for part in parts),
         start=start,
         fault=lambda: next(filter(None, (part.fault() for part in parts)), None),

@@ -54,7 +54,7 @@ class Source:
     """A table that can be read by column names, in bounded memory.
 
     `read(columns)` yields record batches of exactly these columns in this order, whatever Arrow types the engine
-    has for them; `rows` is their number where the engine knows it before reading.
+    has for them; `rows` is their number and `types` their Arrow schema where the engine knows these before reading.
 
     Where the rows lie on many machines, `spread(columns, work)` runs `work` on the batches of each part of the
     table, there, and returns its answers: one for each part, from one attempt, however many were made. With `deal`
@@ -69,6 +69,7 @@ class Source:
     names: tuple[str, ...]
     read: Callable[[Sequence[str]], Iterator[Any]]
     rows: int | None = None
+    types: Any = None
     spread: Spread | None = None
     store: Store | None = None
     relation: Callable[[], InDuckDB | None] = lambda: None

@@ -30,7 +30,8 @@ def open_(thing: Any, table: str | None = None) -> Source:
     apart: so the method is called once.
     """
     reader = _reader(thing)
-    return Source(tuple(reader.schema.names), lambda columns: batches(reader, columns, "the Arrow stream"))
+    names, types = tuple(reader.schema.names), reader.schema
+    return Source(names, lambda columns: batches(reader, columns, "the Arrow stream"), types=types)
 
 
 def in_memory(thing: Any) -> Any:
