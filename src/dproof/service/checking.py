@@ -3,8 +3,8 @@
 A line that cannot be read stops every question, and who pays for one would see that it is there. So the table is read
 through first, and the state of its files at that time is kept. In any other state it is closed to analysts.
 
-What they can see is that it opens, and when: that every row can be read, and how long that took. Where a custodian looks
-at the table before giving a token, it is open by then, and they see neither.
+What they can see is that it opens, and when: that every row can be read, and how long that took. Where a custodian
+looks at the table before giving a token, it is open by then, and they see neither.
 """
 
 from __future__ import annotations
