@@ -137,9 +137,16 @@ class _Handshake(_Place, asyncio.Protocol):
         self.transport.abort()
 
     async def _shake(self, loop: asyncio.AbstractEventLoop) -> None:
-        times = {"ssl_handshake_timeout": self._patience, "ssl_shutdown_timeout": self._patience}
+        patience = self._patience
         try:
-            secure: Any = await loop.start_tls(self.transport, self, self._context, server_side=True, **times)
+            secure: Any = await loop.start_tls(
+                self.transport,
+                self,
+                self._context,
+                server_side=True,
+                ssl_handshake_timeout=patience,
+                ssl_shutdown_timeout=patience,
+            )
         except (OSError, RuntimeError):  # it failed or took too long, or the connection was cut meanwhile
             self.transport.abort()
             return
