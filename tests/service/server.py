@@ -89,8 +89,9 @@ def serving(made, **settings):
     bound = socket.create_server(("127.0.0.1", 0))
     made.port = bound.getsockname()[1]
     hosts = hosts_of(["127.0.0.1"], made.port, settings.pop("names", ()))
+    pair = settings.pop("pair", ())  # a certificate and its key
     app = application(Desk(made.folder, made.tokens), hosts, Settings(**{"tick": 0.05, **settings}))
-    server = Server(listening(app, protocol=Protocol))
+    server = Server(listening(app, *pair, protocol=Protocol))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()
     assert ready.wait(60)

@@ -2,9 +2,11 @@
 
 import http.client
 import socket
+import ssl
 
 import pytest
 
+from tests.service.certificates import write_certificate
 from tests.service.server import make_folder, serving
 
 BODY = b'{"sql": "SELECT count(*) AS n FROM data", "epsilon": "0.1"}'
@@ -85,3 +87,61 @@ def test_who_does_not_read_is_cut(made):
         with pytest.raises(OSError):  # in the end the connection is no more
             for _ in range(100_000):
                 connection.sendall(wanted.encode())
+
+
+@pytest.fixture(scope="module")
+def by_tls(tmp_path_factory):
+    """A server by TLS, and how to shake hands with it."""
+    root = tmp_path_factory.mktemp("tls")
+    write_certificate(root, "localhost")
+    context = ssl.create_default_context(cafile=root / "cert.pem")
+    made = make_folder(tmp_path_factory.mktemp("served"))
+    with serving(made, patience=5.0, pair=(root / "cert.pem", root / "key.pem")) as made:
+        yield (
+            made,
+            lambda: context.wrap_socket(
+                socket.create_connection(("127.0.0.1", made.port), 60), server_hostname="localhost"
+            ),
+        )
+
+
+def health(made, connection):
+    connection.sendall(f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{made.port}\r\nConnection: close\r\n\r\n".encode())
+    return connection.recv(12)
+
+
+def test_a_handshake_that_never_ends_is_cut(by_tls):
+    made, _ = by_tls
+    with socket.create_connection(("127.0.0.1", made.port), 30) as connection:
+        assert is_cut(connection)
+
+
+@pytest.mark.parametrize("state", ["in a handshake", "at its end"])
+def test_places_are_taken_by_tls_too(by_tls, state):
+    """A connection counts before its handshake is done, and until who was answered has closed it too."""
+    made, shaken = by_tls
+    held = []
+    try:
+        for _ in range(300):
+            if state == "in a handshake":
+                held.append(socket.create_connection(("127.0.0.1", made.port), 60))
+            else:
+                held.append(shaken())
+                health(made, held[-1])
+        with shaken() as connection:
+            assert health(made, connection) == b"HTTP/1.1 200"
+        first, held = held[0], held[1:]
+        if state == "in a handshake":
+            first.settimeout(3)
+            assert is_cut(first)  # the one that took longest has made room already
+        first.close()
+    finally:
+        for connection in held:
+            connection.close()
+
+
+def test_what_comes_with_the_handshake_is_read(by_tls):
+    made, shaken = by_tls
+    for _ in range(20):
+        with shaken() as connection:
+            assert health(made, connection) == b"HTTP/1.1 200"

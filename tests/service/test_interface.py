@@ -78,8 +78,8 @@ def test_the_interface_says_who_may_come_and_how_it_refuses(made):
     schemes = told["components"]["securitySchemes"]
     assert {one["type"] for one in schemes.values()} == {"http", "apiKey"} and told["info"]["version"] == dp.__version__
     for path, ways in told["paths"].items():
-        for way in ways.values():
-            assert path == "/health" or way["security"], path
+        for way in ways.values() if path != "/health" else ():
+            assert way["security"], path
             refused = [one for status, one in way["responses"].items() if status >= "400"]
             sent = [one["content"]["application/json"]["schema"]["$ref"] for one in refused]
             assert set(sent) <= {"#/components/schemas/Refusal"}, path
@@ -162,3 +162,21 @@ def test_what_custodians_do_is_recorded_with_their_names(tmp_path):
     text = made.folder.record.read_text()
     assert made.folder.record.stat().st_mode & 0o077 == 0
     assert given["token"] not in text and given["token"].removeprefix("dproof_") not in text
+
+
+@pytest.mark.parametrize(
+    "line", [b"{}", b"[]", b'"x"', b'{"at": 5, "who": null, "token": null, "did": null}', b"[" * 100_000, b'{"at": "20']
+)
+def test_a_damaged_line_of_the_record_hides_no_other(tmp_path, line):
+    with serving(make_folder(tmp_path)) as made:
+        made.folder.record.write_bytes(line)  # without an end, as a full disk leaves it
+        given = {"name": "dora", "tables": ["people"], "epsilon": "0.1"}
+        assert send(made, "POST", "/api/tokens", given, made.carla).status == 201
+        told = send(made, "GET", "/api/record", None, made.carla).json
+        assert [(one["number"], one["did"]) for one in told] == [(1, "a damaged line"), (2, "gave a token")]
+        assert b"a damaged line" in send(made, "GET", "/custody", None, made.carla).raw
+
+
+def test_an_unhealthy_server_is_documented_too(made):
+    told = send(made, "GET", "/openapi.json").json["paths"]["/health"]["get"]["responses"]
+    assert told["503"]["content"] == told["200"]["content"]

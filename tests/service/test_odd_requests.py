@@ -25,6 +25,14 @@ def test_an_origin_that_is_no_address_is_another_site(made, capfd):
     assert told.status == 403 and capfd.readouterr().err == ""
 
 
+def test_an_origin_that_comes_twice_is_another_site(made):
+    lines = ["POST /sign-out HTTP/1.1", f"Host: 127.0.0.1:{made.port}", "Content-Length: 0", "Connection: close"]
+    lines += ["Origin: http://evil.example", f"Origin: http://127.0.0.1:{made.port}", "", ""]
+    with socket.create_connection(("127.0.0.1", made.port), 60) as connection:
+        connection.sendall("\r\n".join(lines).encode())
+        assert connection.recv(12) == b"HTTP/1.1 403"
+
+
 def test_a_body_in_chunks_is_refused_whatever_length_it_names(made):
     body = json.dumps(QUESTION)
     lines = [

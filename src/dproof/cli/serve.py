@@ -65,9 +65,8 @@ def serve(
         hosts = hosts_of([*_LOOPBACK, "[::1]", shown], port, name or ())
         desk = Desk(served, tokens)
         app = application(desk, hosts, Settings(tick=tick, secure=secure))
-        config = listening(app, certificate, key)
         try:
-            config.load()
+            config = listening(app, certificate, key)
         except OSError as error:
             raise InputError(f"--certificate and --key cannot be used: {error.strerror}") from None
         with _bound(host, port) as bound:

@@ -37,6 +37,7 @@ _REFUSED = {
     409: "The budget does not allow it.",
     411: "The length of the body is not said.",
     413: "The body is too large.",
+    421: "The server is not asked by that name.",
     422: "The request is not of this form.",
     429: "Too many requests.",
 }
@@ -55,7 +56,7 @@ def _told(model: Any, status: int = 200, *, arrow: bool = False) -> dict[int | s
 health_router = APIRouter()
 
 
-@health_router.get("/health", responses=_told(answers.Health), tags=["health"])
+@health_router.get("/health", responses=_told(answers.Health) | _told(answers.Health, 503), tags=["health"])
 async def health(desk: TheDesk) -> Response:
     """Whether the server works: it can read its tokens. For anybody; nothing of a table is told."""
     try:

@@ -1,8 +1,10 @@
 """Whether a table can be read to its end: found out by its custodian, before an analyst may ask it.
 
-A line that cannot be read stops every question, and who asks would see that it is there. So the custodian reads the
-table through, and the state of its files at that time is kept. In any other state it is closed to analysts, whatever
-it holds: what they are told depends on what the custodian did, and not on a row.
+A line that cannot be read stops every question, and who pays for one would see that it is there. So the table is read
+through first, and the state of its files at that time is kept. In any other state it is closed to analysts.
+
+What they can see is that it opens, and when: that every row can be read, and how long that took. Where a custodian
+looks at the table before giving a token, it is open by then, and they see neither.
 """
 
 from __future__ import annotations

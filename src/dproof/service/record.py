@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from dataclasses import dataclass
@@ -28,14 +29,15 @@ class Record:
         [(1, None, 'gave a token', 'ann')]
         """
         holder = {"who": who and who.name, "token": who and who.number}
-        line = json.dumps({"at": now().isoformat(timespec="seconds"), **holder, "did": did, **about}) + "\n"
+        told = json.dumps({"at": now().isoformat(timespec="seconds"), **holder, "did": did, **about})
+        line = f"{told}\n".encode()
         try:
-            file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            try:
-                os.write(file, line.encode())
+            with open(os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "r+b", buffering=0) as file:
+                if file.seek(0, os.SEEK_END) and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n":
+                    line = b"\n" + line  # the last one was cut off, by a full disk or an end of the power
+                if file.write(line) < len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.fsync(file)
-            finally:
-                os.close(file)
         except OSError as error:
             raise InputError(f"the record {self.path.name!r} cannot be written: {error.strerror}") from None
 
@@ -49,11 +51,14 @@ class Record:
             raise InputError(f"the record {self.path.name!r} cannot be read: {error.strerror}") from None
         end = len(lines) if before is None else max(0, min(before - 1, len(lines)))
         begin = max(0, end - most)
-        return [{"number": n, **_line(text)} for n, text in enumerate(lines[begin:end], begin + 1)]
+        return [{**_line(text), "number": n} for n, text in enumerate(lines[begin:end], begin + 1)]
 
 
 def _line(text: bytes) -> dict[str, Any]:
     try:
-        return dict(json.loads(text))
-    except (ValueError, TypeError):  # a line that somebody has damaged is still a line
-        return {"at": "", "who": None, "token": None, "did": "a damaged line"}
+        match json.loads(text):
+            case {"at": str(), "who": str() | None, "token": int() | None, "did": str()} as told:
+                return dict(told)
+    except (ValueError, RecursionError):
+        pass
+    return {"at": "", "who": None, "token": None, "did": "a damaged line"}  # it is still a line

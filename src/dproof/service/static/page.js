@@ -60,6 +60,7 @@ async function sent(form, name, value) {
   const live = name === "do" && value === "look";
   if (waits.has(form)) return void (live && waits.get(form) ? 0 : waits.set(form, [name, value]));
   waits.set(form, null);
+  if (!live) for (const old of form.querySelectorAll(".error[data-part]")) old.textContent = "";  // it was about something else
   say(live ? "" : document.getElementById("working").textContent);
   busy(true);
   let next;
