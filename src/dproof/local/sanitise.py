@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import InputError
+from dproof.local.draw import ASKED_TYPE, answers, first_codes, stored_draws, stored_types
+from dproof.local.law import RowLaw
 from dproof.plans.plan import ASKED
 from dproof.spaces.arrow import from_numpy
 from dproof.spaces.column import Column, Encode
