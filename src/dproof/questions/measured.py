@@ -15,7 +15,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any, Protocol
+
+import numpy as np
 
 from dproof.errors import InputError
 from dproof.exact import int_or_float
@@ -29,8 +32,10 @@ from dproof.questions.question import (
     Question,
     Unnest,
     aggregates_of,
+    evaluate,
     measured_parts,
 )
+from dproof.questions.ranges import Range, point
 from dproof.questions.schema import Schema, shown_as
 from dproof.spaces.space import COMPARISONS
 
@@ -179,6 +184,18 @@ def refuse_calculation(expression: Expression, chosen: Container[Aggregate]) -> 
         if aggregate in chosen:
             name = "COUNT(DISTINCT ...)" if aggregate.definition.counts else aggregate.kind.upper()
             raise InputError(f"{name} cannot be calculated with: select it by itself")
+
+
+def calculated(expression: Expression, parts: Mapping[Aggregate, Cell]) -> Cell:
+    """A calculation with the estimates and the intervals of its aggregates, which hold all at once."""
+    if not all(part.informative and part.low is not None for part in parts.values()):
+        return Cell(None, informative=False)
+    estimate, raw = (
+        float(evaluate(expression, lambda part, of=of: np.float64(of(parts[part]))))  # type: ignore[misc]
+        for of in (attrgetter("estimate"), attrgetter("raw"))
+    )
+    low, high = evaluate(expression, lambda part: Range(parts[part].low, parts[part].high), point).ends
+    return Cell(estimate, low, high, None, raw)
 
 
 def _label(item: Any) -> Any:
