@@ -13,7 +13,7 @@ from dproof.testing import seeded_coins
 GROUPS = {"space": "categories", "values": ["a", "b", "c"]}
 LOCAL = {"privacy": {"epsilon": 2}, "columns": {"g": GROUPS}}
 CENTRAL = {
-    "privacy": {"model": "central", "epsilon": 1, "delta": "1e-6", "neighbours": "add-remove"},
+    "privacy": {"model": "central", "epsilon": "0.3", "delta": "1e-6", "neighbours": "add-remove"},
     "columns": {"g": GROUPS},
 }
 B, C = (f"count(*) FILTER (WHERE g = '{value}')" for value in "bc")

@@ -39,7 +39,7 @@ from dproof.questions.ranges import Range, point
 from dproof.questions.schema import Schema, shown_as
 from dproof.spaces.space import COMPARISONS
 
-_SELDOM = 0.005  # where fewer of all answers are told, those may miss more often than they say
+_SELDOM = 0.004  # where fewer of all answers are told, those may miss more often than they say
 _CHOSEN = (
     "these rows were chosen by noisy values, so their intervals are wider: on average {:.4g}% of the intervals shown "
     "hold the truth"
@@ -148,7 +148,7 @@ def level_of_seldom(level: float) -> float:
     often as they say among those that are told, wherever one answer in a hundred is.
 
     >>> round(level_of_seldom(0.95), 6)
-    0.9995
+    0.9996
     """
     return 1 - 2 * (1 - level) * _SELDOM
 
