@@ -240,7 +240,7 @@ def _given(questions: Any, plan: Plan) -> tuple[Planned, ...]:
     """Questions that count alike; what the plan knows of the rows of one it knows of it here, too."""
     shares = {one.sql: one.share_of_rows for one in plan.questions}
     texts = [questions] if isinstance(questions, str) else listed(questions, "questions", "one or more texts of SQL")
-    return tuple(Planned(text, Fraction(1), shares.get(text)) for text in texts)
+    return tuple(Planned(text, Fraction(1), shares.get(text) if isinstance(text, str) else None) for text in texts)
 
 
 def _compared(
