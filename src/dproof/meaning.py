@@ -25,7 +25,7 @@ _LARGE_DELTA = Fraction(1, 10**6)
 
 # What the guarantee is about: what an attacker cannot tell apart, what odds are given to, what an observer wonders.
 _GUESSED: dict[Neighbours, str] = {
-    "change-one": "between two equally likely values of a row",
+    "change-one": "between two equally likely values of {}",
     "add-remove": "whether a person is in the table",
 }
 _COMPARED: dict[Neighbours, str] = {
@@ -175,14 +175,15 @@ def explain(privacy: Promise, *, stake: Any = 10_000) -> dict[str, Any]:
     }
 
 
-def in_words(privacy: Privacy) -> dict[str, str]:
-    """The sentences that say what a guarantee means to one person, wherever it is told: about odds, the range of a
-    belief, chances, a guess, and why the last two figures differ where they do.
+def in_words(privacy: Privacy, rows: int = 1) -> dict[str, str]:
+    """The sentences that say what a guarantee means to one person with up to `rows` rows, wherever it is told: about
+    odds, the range of a belief, chances, a guess, and why the last two figures differ where they do.
 
     >>> in_words(Privacy(1, neighbours="add-remove"))["guess"]
     'An attacker guessing whether a person is in the table is right at most 73.1% of the time; a coin is right 50%.'
     """
     moved, relation = odds_factor(privacy), privacy.neighbours
+    guessed = _GUESSED[relation].format("a row" if rows == 1 else f"the {rows:,} rows of a person")
     often = f"right at most {percent(float(attack_accuracy(privacy)))} of the time"
     if moved.failure == 1:
         odds = f"With so large a δ nothing is promised about the odds they give to {_COMPARED[relation]}."
@@ -197,7 +198,7 @@ def in_words(privacy: Privacy) -> dict[str, str]:
         "belief": f"Suppose an observer wonders {_WONDERED[relation]} with some probability before seeing the table. "
         f"Afterwards {after}",
         "chance": f"The probability of anything that may happen to you moves no further than this{chance}",
-        "guess": f"An attacker guessing {_GUESSED[relation]} is {often}; a coin is right 50%.",
+        "guess": f"An attacker guessing {guessed} is {often}; a coin is right 50%.",
         "both": _BOTH if privacy.delta else "",
     }
 
@@ -263,9 +264,9 @@ def advice(privacy: Privacy) -> tuple[str, ...]:
     if privacy.epsilon > _WEAK_EPSILON:
         accuracy = float(attack_accuracy(privacy))
         often = f"up to {accuracy:.2%} of the time" if accuracy < 0.9999 else "practically always"
+        guessed = _GUESSED[privacy.neighbours].format("a row")
         sentences.append(
-            f"ε is above {_WEAK_EPSILON}: an attacker guessing {_GUESSED[privacy.neighbours]} is right {often}. "
-            "Values up to 1 are usual."
+            f"ε is above {_WEAK_EPSILON}: an attacker guessing {guessed} is right {often}. Values up to 1 are usual."
         )
     if privacy.delta == 1:
         sentences.append("δ = 1 promises nothing: publishing the table as it is would satisfy it.")

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests.contract.matrix import ASKERS, CALLS, CASES, KINDS, Case, outcome, wrong
+from tests.contract.matrix import ASKERS, CALLS, CASES, KINDS, Case, calls, outcome, wrong
 
 KINDS_TRIED, CASES_TRIED = 3, 14  # of each asker, and of each of its kinds
 
@@ -49,4 +49,5 @@ def test_a_deviation_of_numbers_in_bins_may_be_part_of_a_calculation(asker: str,
 def test_every_aggregate_is_asked() -> None:
     from dproof.questions.aggregates import AGGREGATES
 
+    assert len(CALLS) == len(list(calls()))  # no two are written alike
     assert {id(definition) for definition in CALLS.values()} == set(map(id, AGGREGATES.values()))

@@ -48,3 +48,15 @@ def test_an_answer_to_round_is_printed_with_one_decimal(tmp_path: Path) -> None:
     (row,) = answer.rows
     assert str(row["mean"]).split()[0] == f"{row['mean'].estimate:.1f}"
     assert all(len(number.strip("[],").partition(".")[2]) == 1 for number in str(row["mean"]).split())
+
+
+@pytest.mark.parametrize(
+    ("function", "numbers"), [("sqrt", ()), ("power", (Fraction(1, 2),)), ("power", (Fraction(3, 2),))]
+)
+def test_a_root_of_what_is_surely_negative_tells_nothing(function: str, numbers: tuple[Fraction, ...]) -> None:
+    rooted: Any = Applied(function, None, numbers)  # type: ignore[arg-type]
+    below, across = apply(rooted, Cell(-3.0, -5.0, -1.0, 1.0, -3.0)), apply(rooted, Cell(-1.0, -5.0, 4.0, 2.0, -1.0))
+    assert (below.estimate, below.low, below.informative) == (None, None, False)
+    assert (across.estimate, across.low) == (0.0, 0.0) and across.high > 0
+    assert not apply(rooted, Cell(-3.0, raw=-3.0)).informative  # nor has what was chosen
+    assert apply(rooted, -3.0) is None  # what is exact has no root either

@@ -59,3 +59,15 @@ def test_the_page_of_measured_tables_compares_what_its_neighbours_are(privacy: A
     plan = {"privacy": {"model": "central", "epsilon": 1, **privacy}, "columns": columns}
     dp.sanitise(pa.table({"a": ["x", "y"]}), plan, tmp_path / "out")
     assert said in (tmp_path / "out" / "report.html").read_text("utf-8").replace("&#x27;", "'")
+
+
+def test_a_person_with_several_rows_can_deny_what_all_of_them_leave_open(tmp_path: Path) -> None:
+    """A row had ε = 1, and what was told of a person with three was that of a row: 73.1 %."""
+    columns = {"a": {"space": "categories", "values": ["x", "y"]}}
+    plan = {"privacy": {"epsilon": 1, "delta": "1e-6", "rows_per_person": 3}, "columns": columns}
+    dp.sanitise(pa.table({"a": ["x", "y"]}), plan, tmp_path / "out")
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "For the 3 rows together that a person may have, ε is 3 and δ is 0.000003." in page
+    assert denial(Privacy(3, "3e-6"), 3) in page and "most 73.1%" not in page
+    assert "guessing between two equally likely values of the 3 rows of a person is right at most 95.3%" in page
+    assert "(ε × r, δ × r)" in page

@@ -31,10 +31,9 @@ from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.building import Asked, as_question
 from dproof.questions.distinct import different, level_of_each
-from dproof.questions.measured import answer, refuse_calculation, rows_of_group
+from dproof.questions.measured import answer, calculated, refuse_calculation, rows_of_group
 from dproof.questions.possible import possible
-from dproof.questions.question import Aggregate, Expression, Item, Question, aggregates_of, columns, evaluate
-from dproof.questions.ranges import Range, point
+from dproof.questions.question import Aggregate, Expression, Item, Question, aggregates_of, columns
 from dproof.questions.schema import Schema, asks_for_curves, resolve
 
 _METHODS = {
@@ -188,7 +187,9 @@ class MeasuredTables:
         found = {part: measured._answered(part) for part in parts}
         reach = {part: possible(part, question, self.asked.schema, self.rows) for part in parts}
         groups = ({part: reach[part].cut(found[part][0][n]) for part in parts} for n in range(len(self.labels)))
-        cells = [_calculated(expression, group, normal_quantile(options.level)) for group in groups]
+        cells, z = [calculated(expression, group) for group in groups], normal_quantile(options.level)
+        widths = [None if cell.low is None else (cell.high - cell.low) / (2 * z) for cell in cells]
+        cells = [replace(cell, stderr=width) for cell, width in zip(cells, widths, strict=True)]
         return cells, tuple(warning for _, warnings in found.values() for warning in warnings)
 
     def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
@@ -204,12 +205,3 @@ def _totals(estimates: Mapping[int | None, Estimates], sums: Sequence[Weights], 
     tables = [estimates[one.number].table(one.table).ravel() for one in sums]
     columns = [np.bincount(s.groups, s.weights * table, groups) for s, table in zip(sums, tables, strict=True)]
     return np.stack(columns, axis=1)
-
-
-def _calculated(expression: Expression, parts: Mapping[Aggregate, Cell], z: float) -> Cell:
-    """A calculation with the estimates and the intervals of its aggregates, in one group."""
-    if any(cell.estimate is None or cell.low is None for cell in parts.values()):
-        return Cell(None, informative=False)
-    estimate = float(evaluate(expression, lambda part: np.float64(parts[part].estimate)))
-    low, high = evaluate(expression, lambda part: Range(parts[part].low, parts[part].high), point).ends
-    return Cell(estimate, low, high, (high - low) / (2 * z), estimate)

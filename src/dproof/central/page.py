@@ -32,7 +32,7 @@ def page(law: TableLaw, certificate: Mapping[str, Any], estimates: Mapping[int |
     sections = [
         _promise(law, certificate),
         _two_promises(law),
-        denial(law.person),
+        denial(law.person, law.plan.rows_per_person),
         _measured(law, certificate, counts),
         _columns(law, counts),
         _pairs(law, counts),
@@ -73,8 +73,8 @@ def _two_promises(law: TableLaw) -> str:
         "<section><h2>Whom to trust: two kinds of promise</h2>"
         "<article><h3>This one: the custodian is trusted, and nobody else</h3><p>One custodian has seen the true rows "
         "and measured them. Each person is protected from everybody else: if "
-        f"{had_been(law.plan.unit)}, everything that left the custodian would have been nearly as likely. A few "
-        "measurements of many people need little noise, so counts are sharp.</p></article>"
+        f"{had_been(law.plan.unit)}, everything that left the custodian would have been as likely, up to what this "
+        "promise allows. A few measurements of many people need little noise, so counts are sharp.</p></article>"
         "<article><h3>The other one: nobody is trusted</h3><p>Every row is changed at random before anyone sees it, as "
         "where people answer a survey and toss a coin first. No custodian is needed, and none can be robbed. The noise "
         "of every row adds up, so counts are much less sharp.</p></article></section>"

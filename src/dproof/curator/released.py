@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from itertools import accumulate, product
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -27,12 +27,11 @@ from dproof.exact import int_or_float
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.counting import Tally
 from dproof.questions.distinct import different, level_of_each, number_of_values, rows_by_value
-from dproof.questions.measured import answer, level_of_chosen, refuse_calculation
+from dproof.questions.measured import answer, calculated, level_of_chosen, refuse_calculation
+from dproof.questions.possible import possible
 from dproof.questions.question import Aggregate, Expression, aggregates, aggregates_of
 from dproof.questions.sums import Term, terms
 
-_MOST_PARTS = 6  # of a calculation with numbers of distinct values
-_FIELDS = ("estimate", "raw", "low", "high")
 _AS_DRAWN = "This costs nothing. The numbers as drawn are in the cell's `raw` (on the command line: with --json)."
 
 
@@ -194,32 +193,20 @@ class MeasuredTable:
     def _by_value(self, expression: Expression, parts: Sequence[Aggregate], groups: Sequence[int]) -> list[Cell]:
         """A number of distinct values that is told by noisy counts, or a calculation with it.
 
-        A calculation is between what it is at the ends of its parts, whose intervals hold all at once (Bonferroni): it
-        rises or falls with each of them where it divides by positive numbers alone.
+        A calculation has the interval that the intervals of its parts make, which hold all at once (Bonferroni).
         """
         if isinstance(expression, Aggregate):
             counts = self.released[expression][self.places[np.array(groups, np.int64)]].astype(float)
             noise = self.noise[expression].noise
             half = 0 if noise is None else noise.quantile(repr(level_of_each(self.level, counts.shape[1])))
             return different(counts, counts - half, counts + half, counts)
-        if len(parts) > _MOST_PARTS or any(part in self.chosen for part in parts):
+        if any(part in self.chosen for part in parts):
             refuse_calculation(expression, self.by_value)
-        level = level_of_chosen(self.level, 1, len(parts))
-        cells = [MeasuredTable(self.measurement, self.numbers, level).cells(part, groups) for part in parts]
-        fields = ([np.array([getattr(cell, name) for cell in part], float) for part in cells] for name in _FIELDS)
-        (estimate, raw), (low, high) = (next(fields), next(fields)), (next(fields), next(fields))
-        with np.errstate(all="ignore"):
-            at = [
-                value_of(expression, dict(zip(parts, values, strict=True)), self.schema, clip=False)
-                for values in (estimate, raw, *product(*zip(low, high, strict=True)))
-            ]
-        ends = np.min(at[2:], axis=0).tolist(), np.max(at[2:], axis=0).tolist()
-        cells_of_groups = []
-        for value, drawn, least, most in zip(at[0].tolist(), at[1].tolist(), *ends, strict=True):
-            known = np.isfinite([least, most]).all()
-            low_end, high_end = (least, most) if known else (None, None)
-            cells_of_groups.append(Cell(value, low_end, high_end, None, drawn, bool(known)))
-        return cells_of_groups
+        parts = tuple(dict.fromkeys(parts))
+        apart = MeasuredTable(self.measurement, self.numbers, level_of_chosen(self.level, 1, len(parts)))
+        reach = {part: possible(part, self.question, self.schema, self.rows) for part in parts}
+        cells = {part: [reach[part].cut(cell) for cell in apart.cells(part, groups)] for part in parts}
+        return [calculated(expression, {part: cells[part][n] for part in parts}) for n in range(len(groups))]
 
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
         """What was done to the numbers that were drawn, and how far a choice may be from the best."""

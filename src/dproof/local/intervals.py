@@ -74,7 +74,7 @@ def caution(level: float, unsteady: Array) -> Caution:
     on an interval of the level itself will do.
 
     >>> caution(0.95, 1 / np.array([3.0, 4.0, 5.0, 6.0])).part.round(2).tolist()
-    [1.0, 1.0, 0.48, 0.0]
+    [1.0, 1.0, 0.54, 0.0]
     """
     strict = level_of_seldom(level)
     z = normal_quantile(strict)

@@ -139,15 +139,10 @@ class RowLaw:
         """The certified laws, one for each group."""
         return tuple(group.part for group in self.groups)
 
-    def promise(self, rows: int = 1) -> Privacy:
-        """What is promised to somebody who owns `rows` rows: rows are independent, so their promises add up."""
-        one = self.plan.privacy
-        return Privacy(rows * one.epsilon, min(Fraction(1), rows * one.delta), neighbours=one.neighbours)
-
     @property
     def person(self) -> Privacy:
         """The promise to a person, who owns up to `rows_per_person` rows."""
-        return self.promise(self.plan.rows_per_person)
+        return self.plan.promise(self.plan.rows_per_person)
 
     @property
     def promised(self) -> Privacy:
@@ -166,7 +161,7 @@ class RowLaw:
         At δ = 0 it is exact: independent columns and rows can all be at their worst at once, so the odds multiply.
         With δ it is the exact composition where the laws have a short one, else the sum of their tight values.
         """
-        promise, families = self.promise(rows), [group.mechanism.family for group in self.groups]
+        promise, families = self.plan.promise(rows), [group.mechanism.family for group in self.groups]
         if self.weights is not None:
             return self._tight_of_one(rows, promise)
         if not promise.delta:

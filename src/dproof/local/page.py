@@ -53,7 +53,7 @@ def page(row: RowLaw, certificate: Mapping[str, Any], pictures: Pictures | None 
     release = certificate.get("release") or {}
     sections = [
         _promise(row.plan.privacy, release, bool(certificate["private"])),
-        denial(row.plan.privacy),
+        denial(row.person, row.plan.rows_per_person),
         _columns(row, release.get("rows") or 0, drawn.laws),
         _profile(drawn.profile),
         _asking(row),
@@ -109,17 +109,20 @@ def _promise(privacy: Privacy, release: Mapping[str, Any], private: bool) -> str
     )
 
 
-def denial(privacy: Privacy) -> str:
-    """What a person can deny, as a section."""
+def denial(privacy: Privacy, rows_per_person: int = 1) -> str:
+    """What a person can deny whose rows, together, have this promise, as a section."""
     rows = ""
     for prior in ("0.01", "0.1", "0.5", "0.9"):
         belief = posterior(privacy, prior)
         low, high = float(belief.low), float(belief.high)
         after = f"{percent(low)} to {percent(high)}"
         rows += f"<tr><td>{float(prior):.0%}</td><td>{after}</td><td>{bar(low, high)}</td></tr>"
-    said = in_words(privacy)
+    said, owned = in_words(privacy, rows_per_person), ""
+    if rows_per_person > 1:
+        costs = f"ε is {written(privacy.epsilon)}" + (f" and δ is {written(privacy.delta)}" if privacy.delta else "")
+        owned = f"For the {rows_per_person:,} rows together that a person may have, {costs}. "
     return (
-        f"<section><h2>What a person in the table can deny</h2><p>{escape(said['belief'])}</p>"
+        f"<section><h2>What a person in the table can deny</h2><p>{owned}{escape(said['belief'])}</p>"
         '<table aria-label="What an observer believes, before and after"><thead><tr><th scope="col">belief before</th>'
         '<th scope="col">belief after</th><td></td></tr></thead>'
         f"<tbody>{rows}</tbody></table><p>{escape(said['guess'])} {said['both']}</p></section>"
@@ -237,10 +240,11 @@ def how_to_ask(why: str, sql: str, column: str = "") -> str:
 
 
 def _limits(row: RowLaw) -> str:
+    weaker = "ε × r, δ × r" if row.plan.privacy.delta else "ε × r"
     points = [
         "The number of rows is public, and so is the plan: the names of the columns, their values and bounds.",
         "What holds for people in general can be learned from the table, also about people who are not in it.",
-        "The promise is for one row. With r rows your protection is r times weaker (ε × r)"
+        f"The promise is for one row. With r rows your protection is r times weaker ({weaker})"
         + (f"; the plan allows {row.plan.rows_per_person} rows a person." if row.plan.rows_per_person > 1 else "."),
         "Sanitising the same table again is a second release: the two promises add up.",
     ]

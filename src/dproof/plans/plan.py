@@ -129,6 +129,14 @@ class Plan:
         """Whether rows can be drawn one by one: a release shows how many they are, so neighbours must have as many."""
         return self.model == "local" and self.privacy.neighbours == "change-one"
 
+    def promise(self, rows: int) -> Privacy:
+        """What is promised to somebody who owns `rows` rows.
+
+        Rows that are drawn one by one are independent: their promises add up. Else [privacy] is for a person.
+        """
+        one, times = self.privacy, rows if self.has_row_law else 1
+        return Privacy(times * one.epsilon, min(Fraction(1), times * one.delta), neighbours=one.neighbours)
+
     @property
     def unit(self) -> Unit:
         """Whose loss is counted."""

@@ -16,20 +16,12 @@ from dproof.questions.question import Applied, Expression, aggregates_of
 _Map = Callable[..., float]
 
 
-def _root(x: float) -> float:
-    return math.sqrt(max(x, 0.0))  # an estimate below 0 stands for 0
-
-
-def _power(x: float, exponent: float) -> float:
-    return float(x**exponent) if exponent == int(exponent) else float(max(x, 0.0) ** exponent)
-
-
 def _round(x: float, places: float = 0.0) -> float:
     return float(round(x, int(places)))
 
 
 _MAPS: dict[str, _Map] = {
-    "round": _round, "floor": math.floor, "ceil": math.ceil, "abs": abs, "sqrt": _root, "power": _power,
+    "round": _round, "floor": math.floor, "ceil": math.ceil, "abs": abs, "sqrt": math.sqrt, "power": math.pow,
     "coalesce": lambda x, _: x,
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
 }  # fmt: skip
@@ -77,13 +69,26 @@ def apply(expression: Expression, value: Any) -> Any:
         return _at(expression, inside)
     if not inside.informative and inside.low is None:
         return inside
+    inside = _with_a_root(expression, inside)
     estimate, decimals = _at(expression, inside.estimate) if inside.informative else None, _decimals(expression)
     if inside.low is None or inside.high is None:
-        return replace(inside, estimate=estimate, stderr=None, decimals=decimals)
+        known = estimate is not None
+        return replace(inside, estimate=estimate, stderr=None, informative=known, decimals=decimals)
     ends = _image(expression, inside.low, inside.high)
     if ends is None:
         return Cell(None, raw=inside.raw, informative=False)
     return Cell(estimate, *ends, None, inside.raw, inside.informative, decimals)
+
+
+def _with_a_root(expression: Applied, inside: Cell) -> Cell:
+    """What a root is taken of: where it may be 0 or more, an estimate and an end below 0 stand for 0."""
+    is_root = expression.function == "sqrt" or (
+        expression.function == "power" and expression.numbers[0].denominator > 1
+    )
+    if not is_root or inside.low is None or inside.high < 0:
+        return inside
+    estimate = None if inside.estimate is None else max(inside.estimate, 0.0)
+    return replace(inside, estimate=estimate, low=max(inside.low, 0.0))
 
 
 def _decimals(expression: Applied) -> int | None:

@@ -15,7 +15,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any, Protocol
+
+import numpy as np
 
 from dproof.errors import InputError
 from dproof.exact import int_or_float
@@ -29,12 +32,14 @@ from dproof.questions.question import (
     Question,
     Unnest,
     aggregates_of,
+    evaluate,
     measured_parts,
 )
+from dproof.questions.ranges import Range, point
 from dproof.questions.schema import Schema, shown_as
 from dproof.spaces.space import COMPARISONS
 
-_SELDOM = 0.005  # where fewer of all answers are told, those may miss more often than they say
+_SELDOM = 0.004  # where fewer of all answers are told, those may miss more often than they say
 _CHOSEN = (
     "these rows were chosen by noisy values, so their intervals are wider: on average {:.4g}% of the intervals shown "
     "hold the truth"
@@ -143,7 +148,7 @@ def level_of_seldom(level: float) -> float:
     often as they say among those that are told, wherever one answer in a hundred is.
 
     >>> round(level_of_seldom(0.95), 6)
-    0.9995
+    0.9996
     """
     return 1 - 2 * (1 - level) * _SELDOM
 
@@ -179,6 +184,18 @@ def refuse_calculation(expression: Expression, chosen: Container[Aggregate]) -> 
         if aggregate in chosen:
             name = "COUNT(DISTINCT ...)" if aggregate.definition.counts else aggregate.kind.upper()
             raise InputError(f"{name} cannot be calculated with: select it by itself")
+
+
+def calculated(expression: Expression, parts: Mapping[Aggregate, Cell]) -> Cell:
+    """A calculation with the estimates and the intervals of its aggregates, which hold all at once."""
+    if not all(part.informative and part.low is not None for part in parts.values()):
+        return Cell(None, informative=False)
+    estimate, raw = (
+        float(evaluate(expression, lambda part, of=of: np.float64(of(parts[part]))))  # type: ignore[misc]
+        for of in (attrgetter("estimate"), attrgetter("raw"))
+    )
+    low, high = evaluate(expression, lambda part: Range(parts[part].low, parts[part].high), point).ends
+    return Cell(estimate, low, high, None, raw)
 
 
 def _label(item: Any) -> Any:

@@ -94,7 +94,7 @@ def expected(draft: Draft, rows: int) -> dict[str, Any]:
         "refused": refused,
         "verdict": costs["verdict"],
         "advice": costs["advice"],
-        "meaning": explain(costs.get("person", plan.privacy)),
+        "meaning": explain(costs.get("person", plan.promise(plan.rows_per_person))),
     }
 
 

@@ -73,11 +73,11 @@ def meaning_of(told: Mapping[str, Any], command: str) -> Markup:
     meaning = told["meaning"]
     privacy = Privacy(str(meaning["epsilon"]), str(meaning["delta"]), neighbours=meaning["neighbours"])
     texts_of_care = list(meaning["advice"])
-    if told["model"] == "local" and told["rows_per_person"] > 1:
-        epsilon = figure(told["rows_per_person"] * meaning["epsilon"])
-        texts_of_care.append(TEXTS["per_row"].format(told["rows_per_person"], epsilon))
+    rows = told["rows_per_person"]
+    if told["model"] == "local" and rows > 1 and meaning["neighbours"] == "change-one":
+        texts_of_care.append(TEXTS["per_row"].format(rows, figure(meaning["epsilon"])))
     return joined(
-        Markup(denial(privacy)),
+        Markup(denial(privacy, rows)),
         (tag("p", f"Take care: {text}", class_="error") for text in texts_of_care),
         folded("The plan as a file", verbatim(told["plan"])),
         copied(command, TEXTS["in_folder"]),
