@@ -81,6 +81,11 @@ def fresh_key() -> bytes:
     return os.urandom(32)
 
 
+def for_rehearsal() -> Coins:
+    """Coins of their own for a draw that is thrown away: what is released afterwards has others."""
+    return Coins(fresh_key())
+
+
 def current() -> Coins:
     """The coins of this thread of this process."""
     coins: Coins | None = getattr(_local, "coins", None)

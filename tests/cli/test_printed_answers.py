@@ -124,7 +124,7 @@ def test_a_report_writes_numbers_as_people_do(home: Path) -> None:
     assert "e+0" not in text and "e-0" not in text and "ε = 1/21" not in text and "ε = 0.0476" in text
     assert "no information at this ε: ± " in text  # of a count of sets among 300 people
     assert "0.00001" in text and "the true curve" in text
-    assert "covered as many times" not in text and "(ε × r)" in text
+    assert "covered as many times" not in text and "(ε × r, δ × r)" in text
 
 
 @pytest.mark.parametrize(("level", "said"), [("0.5", "50%"), ("0.999", "99.9%"), ("0.9999", "99.99%")])

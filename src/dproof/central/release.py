@@ -23,7 +23,7 @@ from dproof.central.law import TableLaw
 from dproof.central.made_up import ROWS, made_up_table
 from dproof.central.record import recorded_table_law
 from dproof.central.residuals import Estimates
-from dproof.coins import Coins, fresh_key
+from dproof.coins import for_rehearsal
 from dproof.errors import InputError, VerificationFailed
 from dproof.local.release import CERTIFICATE, PARQUET, PLAN, REPORT, Release, digest
 from dproof.plans.plan import Plan
@@ -141,7 +141,7 @@ def about(rows: int | None, made_up: int | None, files: Mapping[str, str]) -> di
 
 def rehearse(law: TableLaw) -> float:
     """Make the release of nobody, in memory: what fails without any data fails here. The bytes that it takes."""
-    coins, domain = Coins(fresh_key()), law.domain
+    coins, domain = for_rehearsal(), law.domain
     empty = {one: np.zeros(domain.table_shape(one), np.int64) for one in law.noise}
     sink = pa.BufferOutputStream()
     pa.parquet.write_table(_stored(law, law.measure(empty, coins), None, True), sink, **PARQUET)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple, overload
 
 from dproof.arguments import as_path, expect, listed
-from dproof.coins import NOT_PRIVATE, Coins, current, fresh_key
+from dproof.coins import NOT_PRIVATE, Coins, current, for_rehearsal
 from dproof.curator.accuracy import MOST, accurate
 from dproof.curator.curves import NoisyCurves
 from dproof.curator.ledger import Debit, Ledger
@@ -199,6 +199,8 @@ class Curator:
 
     def _ask_all(self, asked: Sequence[Asked], terms: Terms) -> list[Answer]:
         """The answers to several questions, paid for together."""
+        if not asked:
+            raise InputError("asked must be one or more questions, and there is none")
         measured = [self._understood(one, terms) for one in asked]
         keys, found = [self._key(measurement) for measurement in measured], dict[str, Any]()
         priced = {key: m for key, m in zip(keys, measured, strict=True) if not m.free}
@@ -289,7 +291,7 @@ class Curator:
 
         def rehearsed() -> Cell:
             check_types(self.source, self.plan, known)
-            return cell_of(drawn(0, Coins(fresh_key())), noise)
+            return cell_of(drawn(0, for_rehearsal()), noise)
 
         text = f"{query.name}, declared sensitivity {query.sensitivity}, step {query.step}"
         kept, free = self.buy(self.key(text, known), price, rehearsed, fresh)

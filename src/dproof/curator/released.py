@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.coins import Coins, fresh_key
+from dproof.coins import Coins, for_rehearsal
 from dproof.curator.choice import choose, promise
 from dproof.curator.curve_sums import CurveSums
 from dproof.curator.curves import NoisyCurves, covariances
@@ -116,7 +116,7 @@ def answer_of(measurement: Measurement, released: Released, level: float) -> Ans
 
 def rehearse(measurement: Measurement, made_up: Tally, level: float) -> None:
     """Draw all noise for a made-up tally, and tell its first group: what fails whatever the table holds fails here."""
-    question, released = measurement.question, draw(measurement, made_up, Coins(fresh_key()))
+    question, released = measurement.question, draw(measurement, made_up, for_rehearsal())
     first: Released = {"noisy": [values[:1] for values in released["noisy"]]}
     first["chosen"] = [codes[:1] for codes in released.get("chosen", ())]
     if measurement.curves is not None:

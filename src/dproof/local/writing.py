@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from dproof.coins import Coins, current, fresh_key
+from dproof.coins import current, for_rehearsal
 from dproof.curator.payment import Payment
 from dproof.errors import InputError
 from dproof.local.law import RowLaw
@@ -41,7 +41,7 @@ def rehearse(law: RowLaw) -> float:
 
     What fails in drawing and writing without any data fails here. A public column counts as empty.
     """
-    sink, coins = pa.BufferOutputStream(), Coins(fresh_key())
+    sink, coins = pa.BufferOutputStream(), for_rehearsal()
     block = made_up_rows(law, _REHEARSED, coins)
     pa.parquet.write_table(pa.Table.from_batches([block]), sink, **PARQUET)
     return float(_MARGIN * sink.tell() / _REHEARSED)
