@@ -106,6 +106,7 @@ def test_a_preview_promises_no_less(tmp_path: Path) -> None:
             assert any((cell.high - cell.low) / 2 == half for cell in cells) or "HAVING" in choice
 
 
+@pytest.mark.slow
 def test_the_best_mean_of_many_covers() -> None:
     """The level of one among twenty needs more than 4,000 simulated draws."""
     made = Plan.from_dict(plan({"epsilon": 100}))

@@ -199,8 +199,6 @@ class Curator:
 
     def _ask_all(self, asked: Sequence[Asked], terms: Terms) -> list[Answer]:
         """The answers to several questions, paid for together."""
-        if not asked:
-            raise InputError("asked must be one or more questions, and there is none")
         measured = [self._understood(one, terms) for one in asked]
         keys, found = [self._key(measurement) for measurement in measured], dict[str, Any]()
         priced = {key: m for key, m in zip(keys, measured, strict=True) if not m.free}
