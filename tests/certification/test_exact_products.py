@@ -146,5 +146,7 @@ def test_noise_without_ends_is_composed_by_its_law(noise: dp.Mechanism) -> None:
         assert seen - 1e-9 <= together.delta(epsilon)
         assert noise.outputs.absent is not None or together.delta(epsilon) <= seen * 1.03 + 1e-3
     assert not together.tight
+    loss = dominating(noise.family)
+    assert all(p >= 0 <= q for p, q in loss.atoms) and sum(p for p, _ in loss.atoms) >= loss.total
     if noise.epsilon() < 10:
         assert together.epsilon(0) == pytest.approx(2 * noise.epsilon(), rel=1e-3)

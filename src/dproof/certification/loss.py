@@ -379,10 +379,11 @@ def _noise_loss(family: Law) -> PrivacyLoss:
     atoms = []
     for n, before, after in zip(powers, slopes, slopes[1:], strict=False):
         p, q = (top**n, bottom**n) if n >= 0 else (bottom**-n, top**-n)
-        times = (after - before) * whole // q
+        # Bounds that are rounded up may bend the other way by a hair: no atom, which only adds to the loss.
+        times = max(0, (after - before) * whole // q)
         atoms.append((p * times, q * times))
     # What rounding took from P is put at the largest ratio, or where Q has nothing: that only adds to the loss.
-    rest = whole - sum(p for p, _ in atoms)
+    rest = max(0, whole - sum(p for p, _ in atoms))
     if pure is None:
         return PrivacyLoss.of([(rest, 0), *atoms], whole, tight=False)
     times = -(-rest // top**steps)
