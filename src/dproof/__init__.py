@@ -61,10 +61,10 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.plans.mechanisms import add_mechanism as add_mechanism
     from dproof.plans.plan import Plan as Plan
     from dproof.privacy import Privacy as Privacy
-    from dproof.questions.building import Select as Select
-    from dproof.questions.declared import declare as declare
     from dproof.questions.schema import Open as Open
+    from dproof.questions.sensitivity import declare as declare
     from dproof.questions.sensitivity import sensitivity as sensitivity
+    from dproof.questions.sql import Select as Select
     from dproof.releases.inspection import check as check
     from dproof.releases.load import load as load
     from dproof.releases.sanitise import sanitise as sanitise
@@ -146,9 +146,9 @@ _PUBLIC = {
     "Curator": "dproof.curator.curator",
     "Ledger": "dproof.curator.ledger",
     "connect": "dproof.service.client",
-    "Select": "dproof.questions.building",
+    "Select": "dproof.questions.sql",
     "sensitivity": "dproof.questions.sensitivity",
-    "declare": "dproof.questions.declared",
+    "declare": "dproof.questions.sensitivity",
     "Open": "dproof.questions.schema",
     "DproofError": "dproof.errors",
     "DproofWarning": "dproof.errors",

@@ -14,7 +14,7 @@ from dproof.errors import DproofError, InputError
 from dproof.laws.gaussian import Gaussian, GaussianSum
 from dproof.laws.k_norm import KNorm
 from dproof.laws.laplace import TwoSided
-from dproof.questions.declared import declare
+from dproof.questions.sensitivity import declare
 
 pa = pytest.importorskip("pyarrow")
 

@@ -9,7 +9,7 @@ import numpy as np
 from dproof import Categories
 from dproof.laws.debias import Seen
 from dproof.laws.matrix import Matrix
-from dproof.questions.cells import cut
+from dproof.questions.partition import cut
 from dproof.questions.schema import Schema
 from dproof.questions.sql import parse_predicate
 

@@ -295,7 +295,7 @@ def test_no_row_changes_what_it_is_given() -> None:
 def test_the_scores_of_a_row_are_right_on_average_whatever_it_holds(points: int) -> None:
     """Σ_y P(y) s(y) is x^k where the number x is there and 0 where it is missing, exactly but for floats."""
     from dproof.laws.debias import Scale, Seen, Shown
-    from dproof.questions.cells import Cut
+    from dproof.questions.partition import Cut
     from dproof.spaces.optional import OptionalSpace
 
     space = OptionalSpace(Interval(0, points - 1, 1))

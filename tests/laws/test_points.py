@@ -13,7 +13,7 @@ from dproof.laws.points import Points
 from dproof.mechanisms.additive import bounded_laplace, gaussian, laplace, staircase
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
-from dproof.questions.cells import cut
+from dproof.questions.partition import cut
 from dproof.questions.schema import Schema
 from dproof.questions.sql import parse_predicate
 from dproof.spaces import Interval

@@ -12,7 +12,7 @@ from dproof.laws.laplace import two_sided
 from dproof.laws.lattice import Lattice
 from dproof.laws.moments import Moments
 from dproof.laws.stairs import stairs
-from dproof.questions.cells import cut
+from dproof.questions.partition import cut
 from dproof.questions.schema import Schema
 from dproof.spaces import Interval
 

@@ -7,7 +7,7 @@ import pytest
 
 from dproof.laws.debias import Mixed, Seen
 from dproof.laws.sets import SubsetSelection
-from dproof.questions.cells import cut
+from dproof.questions.partition import cut
 from dproof.questions.schema import Schema
 from dproof.questions.sql import parse_predicate
 from dproof.spaces import Categories

@@ -10,7 +10,7 @@ import pytest
 
 import dproof as dp
 from dproof.laws.debias import Shown
-from dproof.questions.predicates import Missing, Not
+from dproof.questions.question import Missing, Not
 from dproof.questions.sums import Term
 from dproof.testing import seeded_coins
 

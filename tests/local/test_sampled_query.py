@@ -156,8 +156,8 @@ def test_a_margin_of_several_things_is_sharper_than_that_of_one(release: Any) ->
     from dproof.local.measured import MeasuredRelease
     from dproof.local.subsamples import rows_that_answer
     from dproof.plans.schema import schema_of
-    from dproof.questions.building import as_question
     from dproof.questions.schema import resolve
+    from dproof.questions.sql import as_question
 
     question = resolve(
         as_question("SELECT count(*) AS n FROM release WHERE x = 'a'", "release"), schema_of(release.plan, "release")

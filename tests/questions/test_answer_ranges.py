@@ -13,7 +13,7 @@ import pytest
 
 import dproof as dp
 from dproof.questions.answer import Answer, Cell
-from dproof.questions.possible import possible
+from dproof.questions.measured import possible
 from dproof.questions.ranges import Range
 from dproof.questions.schema import Open, Schema, resolve
 from dproof.questions.sql import parse

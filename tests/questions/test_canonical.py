@@ -13,8 +13,19 @@ from hypothesis import strategies as st
 
 from dproof.curator.curator import Curator
 from dproof.questions.canonical import canonical, condition, normalise
-from dproof.questions.predicates import Among, And, Compare, Contains, Missing, Not, Or, Predicate
-from dproof.questions.question import Aggregate, Item, Question
+from dproof.questions.question import (
+    Aggregate,
+    Among,
+    And,
+    Compare,
+    Contains,
+    Item,
+    Missing,
+    Not,
+    Or,
+    Predicate,
+    Question,
+)
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse, parse_predicate
 from dproof.spaces import Categories, Subsets

@@ -11,8 +11,22 @@ from hypothesis import strategies as st
 
 from dproof.errors import InputError
 from dproof.questions.canonical import canonical, condition
-from dproof.questions.predicates import Among, And, Compare, Contains, Missing, Not, Or, Predicate
-from dproof.questions.question import Aggregate, Arithmetic, Key, Number, aggregates, columns
+from dproof.questions.question import (
+    Aggregate,
+    Among,
+    And,
+    Arithmetic,
+    Compare,
+    Contains,
+    Key,
+    Missing,
+    Not,
+    Number,
+    Or,
+    Predicate,
+    aggregates,
+    columns,
+)
 from dproof.questions.schema import Open, Schema, resolve
 from dproof.questions.sql import parse, parse_predicate
 from dproof.spaces import Categories, Subsets

@@ -12,8 +12,20 @@ from hypothesis import strategies as st
 
 from dproof.curves.expansion import expand
 from dproof.errors import InputError
-from dproof.questions.predicates import Among, And, Compare, Contains, Missing, Not, Or, Predicate
-from dproof.questions.question import Aggregate, Item, Key, Question
+from dproof.questions.question import (
+    Aggregate,
+    Among,
+    And,
+    Compare,
+    Contains,
+    Item,
+    Key,
+    Missing,
+    Not,
+    Or,
+    Predicate,
+    Question,
+)
 from dproof.questions.schema import Schema
 from dproof.questions.sensitivity import sensitivity
 from dproof.spaces import Categories, Subsets

@@ -11,8 +11,8 @@ import pytest
 
 import dproof as dp
 from dproof.errors import InputError, NotPrivate
-from dproof.questions.declared import Declared, declare
 from dproof.questions.schema import Open, Schema
+from dproof.questions.sensitivity import Declared, declare
 from dproof.spaces import Categories
 from dproof.testing import seeded_coins
 

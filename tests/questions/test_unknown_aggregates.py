@@ -21,7 +21,7 @@ from dproof.privacy import Privacy
 from dproof.questions.aggregates import AGGREGATES, Definition
 from dproof.questions.canonical import expression
 from dproof.questions.counting import Tally
-from dproof.questions.possible import possible
+from dproof.questions.measured import possible
 from dproof.questions.question import Aggregate, Item, Question
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sensitivity import sensitivity

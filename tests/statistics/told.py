@@ -17,7 +17,7 @@ from dproof.curator.released import answer_of
 from dproof.local.contingency import Estimates
 from dproof.local.estimated import Estimated, Options
 from dproof.privacy import Privacy
-from dproof.questions.possible import possible
+from dproof.questions.measured import possible
 from dproof.questions.question import aggregates
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse

@@ -30,14 +30,22 @@ from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.aggregates import Sums, total
 from dproof.questions.answer import NOTHING, rarely
-from dproof.questions.building import Select
 from dproof.questions.functions import changes_widths
-from dproof.questions.measured import level_of_shown, rows_of_group
-from dproof.questions.possible import possible_columns
-from dproof.questions.predicates import Contains, both
-from dproof.questions.question import Expression, Item, Question, aggregates, aggregates_of, columns, measured_parts
+from dproof.questions.measured import level_of_shown, possible_columns, rows_of_group
+from dproof.questions.question import (
+    Contains,
+    Expression,
+    Item,
+    Question,
+    aggregates,
+    aggregates_of,
+    both,
+    columns,
+    measured_parts,
+)
 from dproof.questions.ranges import Range
 from dproof.questions.schema import Schema, asks_for_curves, resolve
+from dproof.questions.sql import Select
 from dproof.questions.sums import Term, centred_terms, multiplied_out
 
 Spread = tuple[float | None, float | None]  # a half-width and a standard error, over all groups

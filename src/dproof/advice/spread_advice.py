@@ -13,11 +13,10 @@ from dproof.local.law import RowLaw, certify_row
 from dproof.plans.plan import Plan
 from dproof.plans.questions import checked_question
 from dproof.plans.schema import schema_of
-from dproof.questions.building import Select
-from dproof.questions.possible import possible_columns
-from dproof.questions.predicates import Compare, Contains, Predicate
-from dproof.questions.question import Item, Question, aggregates, aggregates_of
+from dproof.questions.measured import possible_columns
+from dproof.questions.question import Compare, Contains, Item, Predicate, Question, aggregates, aggregates_of
 from dproof.questions.schema import asks_for_curves, resolve
+from dproof.questions.sql import Select
 
 
 def both_spreads(law: RowLaw, rows: int | None) -> dict[str, Any]:

@@ -29,12 +29,11 @@ from dproof.local.intervals import half_widths, normal_quantile
 from dproof.plans.schema import as_counted, schema_of
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Answer, Cell
-from dproof.questions.building import Asked, as_question
 from dproof.questions.distinct import different, level_of_each
-from dproof.questions.measured import answer, calculated, refuse_calculation, rows_of_group
-from dproof.questions.possible import possible
+from dproof.questions.measured import answer, calculated, possible, refuse_calculation, rows_of_group
 from dproof.questions.question import Aggregate, Expression, Item, Question, aggregates_of, columns
 from dproof.questions.schema import Schema, asks_for_curves, resolve
+from dproof.questions.sql import Asked, as_question
 
 _METHODS = {
     "inverse": "best linear unbiased estimate",

@@ -20,8 +20,7 @@ from dproof.exact import written
 from dproof.local.estimated import RARE, Options
 from dproof.plans.schema import schema_of
 from dproof.questions.answer import Cell
-from dproof.questions.measured import answer, chosen_by_noise, level_of_shown
-from dproof.questions.possible import possible_columns
+from dproof.questions.measured import answer, chosen_by_noise, level_of_shown, possible_columns
 from dproof.questions.question import Question, columns
 from dproof.questions.ranges import Range
 from dproof.questions.schema import Schema, resolve

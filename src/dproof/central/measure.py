@@ -16,8 +16,8 @@ from dproof.central.workload import Residual, maximal
 from dproof.coins import Coins
 from dproof.curator.tally import counted_in_parts
 from dproof.errors import DproofError, InputError
-from dproof.questions.cells import numbered
 from dproof.questions.counting import Codes
+from dproof.questions.partition import numbered
 from dproof.tables.source import Source
 
 Progress = Callable[[int, int | None], None]

@@ -15,13 +15,13 @@ from dproof.local.estimated import options_of
 from dproof.plans.schema import schema_of
 from dproof.questions.aggregates import Rank
 from dproof.questions.answer import Answer, Cell
-from dproof.questions.building import Asked, as_question
 from dproof.questions.counting import Counter
 from dproof.questions.distinct import number_of_values
 from dproof.questions.measured import answer, refuse_calculation
+from dproof.questions.partition import grouping
 from dproof.questions.question import Aggregate, Expression, Question, aggregates, columns
-from dproof.questions.regions import grouping
 from dproof.questions.schema import Schema, resolve
+from dproof.questions.sql import Asked, as_question
 from dproof.questions.sums import Term, terms
 from dproof.spaces.column import Column
 

@@ -16,10 +16,8 @@ from dproof.laws.debias import Scale
 from dproof.laws.scores import Array
 from dproof.plans.release_table import Axis
 from dproof.questions.aggregates import Frequent, Rank
-from dproof.questions.cells import Cut, cut, numbered
-from dproof.questions.predicates import Contains, both, leaves
-from dproof.questions.question import Aggregate, Question, aggregates
-from dproof.questions.regions import Grouping, grouping
+from dproof.questions.partition import Cut, Grouping, cut, grouping, numbered
+from dproof.questions.question import Aggregate, Contains, Question, aggregates, both, leaves
 from dproof.questions.schema import Schema, is_curve
 from dproof.questions.sums import Term, centred_terms, present, scale_of
 

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from dproof.local.curves import MeasuredCurves
     from dproof.local.estimated import Options
     from dproof.questions.answer import Answer
-    from dproof.questions.building import Select
     from dproof.questions.question import Question
     from dproof.questions.schema import Schema
+    from dproof.questions.sql import Select
 
 TABLES = "tables.parquet"
 _NO_ROWS = "this release of tables has no made-up rows: ask query(...), or declare rows = true under [release]"

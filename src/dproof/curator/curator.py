@@ -31,12 +31,12 @@ from dproof.plans.plan import Plan
 from dproof.plans.schema import as_counted, schema_of
 from dproof.privacy import Privacy, Promise
 from dproof.questions.answer import Answer, Cell
-from dproof.questions.building import Asked, Select, as_question
 from dproof.questions.canonical import canonical
 from dproof.questions.curve_estimate import CurveEstimate
-from dproof.questions.declared import Declared, declare
 from dproof.questions.question import Question, columns
 from dproof.questions.schema import asks_for_curves, resolve
+from dproof.questions.sensitivity import Declared, declare
+from dproof.questions.sql import Asked, Select, as_question
 from dproof.tables import open_source, readable_again
 
 Begun = Callable[[], Callable[[], Answer]]

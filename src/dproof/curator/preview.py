@@ -22,8 +22,7 @@ from dproof.exact import float_above, int_or_float, several, written
 from dproof.privacy import Privacy
 from dproof.questions.canonical import canonical, condition, expression
 from dproof.questions.functions import changes_widths
-from dproof.questions.measured import level_of_shown, rows_of_group
-from dproof.questions.possible import possible_columns
+from dproof.questions.measured import level_of_shown, possible_columns, rows_of_group
 from dproof.questions.question import Aggregate, Expression, aggregates_of, measured_parts
 from dproof.questions.ranges import Range
 from dproof.questions.schema import Schema

@@ -28,9 +28,8 @@ from dproof.privacy import Privacy, Unit
 from dproof.questions.aggregates import Frequent
 from dproof.questions.canonical import expression, normalise
 from dproof.questions.distinct import values_of
-from dproof.questions.effects import Coordinate, Effects, Grouped, effects
 from dproof.questions.measured import rows_of_group
-from dproof.questions.predicates import both
+from dproof.questions.partition import declared_labels, grouping
 from dproof.questions.question import (
     Aggregate,
     Arithmetic,
@@ -38,12 +37,13 @@ from dproof.questions.question import (
     Key,
     Question,
     aggregates,
+    both,
     columns,
     expressions,
     parts_of,
 )
-from dproof.questions.regions import declared_labels, grouping
 from dproof.questions.schema import Schema, asks_for_curves
+from dproof.questions.sensitivity import Coordinate, Effects, Grouped, effects
 from dproof.questions.sums import Term, present, terms
 
 WAYS_OUT = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing

@@ -236,7 +236,7 @@ def is_rough(axis: Axis) -> bool:
 
 
 class Blocks(Protocol):
-    """The codes of a column in blocks that a question does not tell apart (`dproof.questions.cells.Axis`).
+    """The codes of a column in blocks that a question does not tell apart (`dproof.questions.partition.Axis`).
 
     The codes from `first[n]` to `last[n]` lie in `block[n]`; with `bits` those that agree with `first[n]` in these.
     """

@@ -20,10 +20,8 @@ from dproof.local.law import RowLaw
 from dproof.local.stored import AxisReader, count, integers, readers_of
 from dproof.questions.aggregates import Values
 from dproof.questions.canonical import condition, literal, name
-from dproof.questions.cells import MOST_CELLS, cut, numbered
-from dproof.questions.predicates import Predicate, leaves
-from dproof.questions.question import Key
-from dproof.questions.regions import Bit, grouping
+from dproof.questions.partition import MOST_CELLS, Bit, cut, grouping, numbered
+from dproof.questions.question import Key, Predicate, leaves
 from dproof.questions.sums import Term, scale_of
 from dproof.tables.counting import Decoder, decode_all, expressions
 

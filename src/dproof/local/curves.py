@@ -32,8 +32,18 @@ from dproof.plans.schema import schema_of
 from dproof.questions.answer import Cell
 from dproof.questions.canonical import name
 from dproof.questions.curve_estimate import CurveEstimate, basis_notes
-from dproof.questions.predicates import Predicate, both
-from dproof.questions.question import Aggregate, Expression, Item, Key, Question, aggregates, aggregates_of, columns
+from dproof.questions.question import (
+    Aggregate,
+    Expression,
+    Item,
+    Key,
+    Predicate,
+    Question,
+    aggregates,
+    aggregates_of,
+    both,
+    columns,
+)
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse_predicate
 from dproof.questions.sums import Term, present

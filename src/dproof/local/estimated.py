@@ -36,8 +36,7 @@ from dproof.local.measures import Linear
 from dproof.local.subsamples import of_whole, scale_up
 from dproof.questions.aggregates import Sums, Values
 from dproof.questions.answer import Cell
-from dproof.questions.predicates import Predicate
-from dproof.questions.question import Aggregate, Expression, Question, evaluate, expressions
+from dproof.questions.question import Aggregate, Expression, Predicate, Question, evaluate, expressions
 from dproof.questions.schema import Schema
 from dproof.questions.sums import Term, centred_terms, chooses
 

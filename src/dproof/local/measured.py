@@ -22,19 +22,22 @@ from dproof.local.subsamples import StoredRows, all_rows, pooled, rows_that_answ
 from dproof.questions.answer import Cell
 from dproof.questions.canonical import condition
 from dproof.questions.measured import Measured, refuse_calculation
-from dproof.questions.predicates import And, Predicate, leaves, normal
+from dproof.questions.partition import grouping
 from dproof.questions.question import (
     Aggregate,
+    And,
     Expression,
     Item,
     Key,
+    Predicate,
     Question,
     aggregates,
     aggregates_of,
     columns,
     expressions,
+    leaves,
+    normal,
 )
-from dproof.questions.regions import grouping
 from dproof.questions.sums import Term, centred_terms
 
 _MOST_GROUPS = 10_000

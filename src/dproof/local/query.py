@@ -16,11 +16,10 @@ from dproof.local.measured import measured
 from dproof.local.stored import CLOSED, relation
 from dproof.plans.plan import ASKED
 from dproof.questions.answer import Answer
-from dproof.questions.building import Asked, as_question
 from dproof.questions.canonical import literal, name
 from dproof.questions.measured import answer
 from dproof.questions.schema import asks_for_curves, resolve
-from dproof.questions.sql import read_statement
+from dproof.questions.sql import Asked, as_question, read_statement
 from dproof.tables.source import Parts
 
 _METHODS = {

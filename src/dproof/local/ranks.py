@@ -26,8 +26,7 @@ from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Cell
 from dproof.questions.canonical import name
 from dproof.questions.distinct import different, level_of_each, values_of
-from dproof.questions.predicates import Compare, Contains, Predicate, both
-from dproof.questions.question import Aggregate, Key, Question
+from dproof.questions.question import Aggregate, Compare, Contains, Key, Predicate, Question, both
 from dproof.questions.sums import Term, present, undeclared_missing
 
 _MOST_STEPS = 512  # thresholds at which a distribution is estimated

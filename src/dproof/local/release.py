@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from dproof.local.curves import MeasuredCurves
     from dproof.local.estimated import Options
     from dproof.questions.answer import Answer
-    from dproof.questions.building import Select
     from dproof.questions.curve_estimate import CurveEstimate
     from dproof.questions.question import Question
     from dproof.questions.schema import Schema
+    from dproof.questions.sql import Select
 
 DATA, PARTS = "release.parquet", "part-*.parquet"  # one file, or as many as there are
 PLAN, CERTIFICATE, REPORT = "plan.toml", "certificate.json", "report.html"

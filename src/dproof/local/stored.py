@@ -25,7 +25,7 @@ from dproof.laws.law import Law, listed
 from dproof.laws.scores import Array
 from dproof.local.law import Group
 from dproof.plans.plan import ASKED
-from dproof.questions.cells import Cut
+from dproof.questions.partition import Cut
 from dproof.spaces.arrow import as_numpy
 from dproof.spaces.bins import Bins as ColumnBins
 from dproof.spaces.column import Column, quoted, text_literal

@@ -7,7 +7,7 @@ from typing import Any
 from dproof.plans.plan import Plan
 from dproof.plans.questions import checked_question
 from dproof.plans.schema import schema_of
-from dproof.questions.cells import cut
+from dproof.questions.partition import cut
 from dproof.questions.question import Question, aggregates, columns
 from dproof.questions.schema import Schema
 

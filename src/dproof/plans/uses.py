@@ -7,8 +7,7 @@ from typing import Literal
 
 from dproof.plans.questions import Planned, checked_question
 from dproof.questions.aggregates import Frequent
-from dproof.questions.predicates import Contains, atoms, leaves
-from dproof.questions.question import Aggregate, Question, aggregates
+from dproof.questions.question import Aggregate, Contains, Question, aggregates, atoms, leaves
 from dproof.spaces.column import Column
 
 Use = Literal["sums", "values", "items", "more"]

@@ -5,18 +5,27 @@ The text is SQL of the closed grammar itself, so it parses back to the same ques
 
 from __future__ import annotations
 
-from dproof.questions.predicates import Among, And, Compare, Contains, Missing, Not, Or, Predicate, Value, normal
 from dproof.questions.question import (
     Aggregate,
+    Among,
+    And,
     Applied,
     Arithmetic,
     Case,
+    Compare,
+    Contains,
     Expression,
     Key,
+    Missing,
+    Not,
     Number,
+    Or,
+    Predicate,
     Question,
     Unnest,
+    Value,
     aggregates,
+    normal,
 )  # fmt: skip
 from dproof.spaces.column import quoted, text_literal
 

@@ -15,10 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.errors import TooLarge
-from dproof.questions.cells import MOST_CELLS, Places, cut, numbered
-from dproof.questions.predicates import Missing, Predicate, both, leaves
-from dproof.questions.question import Aggregate, Key
-from dproof.questions.regions import grouping
+from dproof.questions.partition import MOST_CELLS, Places, cut, grouping, numbered
+from dproof.questions.question import Aggregate, Key, Missing, Predicate, both, leaves
 from dproof.questions.schema import Schema
 from dproof.questions.sums import Term, present
 

@@ -14,26 +14,24 @@ from dproof.errors import InputError, did_you_mean
 from dproof.exact import exact
 from dproof.questions.canonical import normalise
 from dproof.questions.functions import check as check_functions
-from dproof.questions.predicates import (
+from dproof.questions.question import (
+    Aggregate,
     Among,
     And,
+    Applied,
+    Arithmetic,
     Compare,
     Contains,
+    Expression,
+    Key,
     Missing,
     Not,
     Operator,
     Or,
     Predicate,
-    Value,
-)
-from dproof.questions.question import (
-    Aggregate,
-    Applied,
-    Arithmetic,
-    Expression,
-    Key,
     Question,
     Unnest,
+    Value,
     aggregates,
     expressions,
     parts_of,

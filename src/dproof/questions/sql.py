@@ -1,53 +1,53 @@
-"""SQL into a question: sqlglot reads it, and only what the closed grammar knows gets through.
+"""Questions as users write them: SQL that sqlglot reads, or `Select` step by step in Python.
 
 Every node is matched against a literal list; whatever is not on it is refused by name. The text goes no further than
-this module: what comes out is a value of our own classes, or a refusal before any data is opened.
+this module: what comes out is a value of our own classes, or a refusal before any data is opened. FROM names one table,
+also behind an alias, a subquery or WITH that only rename columns and choose rows.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn, TypeAlias
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from dproof.arguments import expect
+from dproof.arguments import expect, whole
 from dproof.errors import InputError, did_you_mean
-from dproof.exact import several
+from dproof.exact import exact, several
 from dproof.questions.aggregates import AGGREGATES, GIVEN, named
-from dproof.questions.predicates import Compare, Predicate, Value, both, leaves
 from dproof.questions.question import (
     Aggregate,
+    Among,
+    And,
     Applied,
     Arithmetic,
     Case,
+    Compare,
+    Contains,
     Expression,
     Item,
     Key,
+    Missing,
+    Not,
     Number,
+    Operator,
+    Or,
     Order,
+    Predicate,
     Question,
     Test,
     Unnest,
+    Value,
+    both,
+    leaves,
 )
-from dproof.questions.sql_nodes import (
-    COMPARISONS,
-    Node,
-    arguments_of,
-    column_of,
-    constant_of,
-    function_name,
-    is_date,
-    kind,
-    only,
-    predicate_of,
-    refuse,
-    value_of,
-)  # fmt: skip
-from dproof.questions.sql_source import one_table
 
 _ARITHMETIC: dict[type, Any] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/"}
 FUNCTIONS: dict[type, str] = {
@@ -362,3 +362,332 @@ def _count(node: Node, where: Predicate | None) -> Aggregate:
     if constant_of(node.this) is not None:
         return Aggregate("count", where=where)
     return Aggregate("count", (column_of(node.this),), where=where)
+
+
+Node: TypeAlias = Any  # sqlglot's classes carry no useful static types
+COMPARISONS: dict[type, Operator] = {
+    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
+}  # fmt: skip
+_MIRRORED: dict[Operator, Operator] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def refuse(node: Node, advice: str) -> NoReturn:
+    called = "" if node is None else f"the function {function_name(node)[:40]}" if function_name(node) else kind(node)
+    raise InputError(f"{called} is not supported: {advice}" if called else advice)
+
+
+def function_name(node: Node) -> str:
+    """The name of a function, as the user wrote it or as sqlglot calls it; nothing for other nodes."""
+    if isinstance(node, exp.Anonymous):
+        return str(node.this).casefold()
+    return node.sql_name().lower() if isinstance(node, exp.Func) else ""
+
+
+def kind(node: Node) -> str:
+    return type(node).__name__.upper()
+
+
+def only(node: Node, *allowed: str) -> None:
+    """Refuse a node that carries anything but what the grammar reads from it."""
+    for key, value in node.args.items():
+        if value not in (None, False, []) and key not in allowed:
+            clause = key.rstrip("_").replace("_", " ").upper()
+            raise InputError(f"{clause} in {kind(node)} is not supported: leave it out")
+
+
+def constant_of(node: Node) -> Fraction | None:
+    """A number written out: 3, -0.5, 1/3."""
+    if isinstance(node, exp.Literal) and not node.is_string:
+        return exact(node.this, "a number")
+    if isinstance(node, (exp.Neg, exp.Paren)):
+        inside = constant_of(node.this)
+        return inside if inside is None or isinstance(node, exp.Paren) else -inside
+    if isinstance(node, exp.Div):
+        top, bottom = constant_of(node.this), constant_of(node.expression)
+        if top is not None and bottom == 0:
+            raise InputError("a number is divided by zero: correct the question")
+        return top / bottom if top is not None and bottom else None
+    return None
+
+
+def column_of(node: Node) -> str:
+    if not isinstance(node, exp.Column):
+        refuse(node, "the name of a column was expected here, without a calculation")
+    only(node, "this")
+    if not isinstance(node.this, exp.Identifier):
+        refuse(node.this, "name the column")
+    return str(node.this.this)
+
+
+def arguments_of(node: Node) -> list[Node]:
+    if isinstance(node, exp.Anonymous):
+        only(node, "this", "expressions")
+        return list(node.expressions)
+    given = [node.this, node.args.get("expression") or node.args.get("quantile"), *(node.expressions or ())]
+    only(node, "this", "expression", "quantile", "expressions", "big_int")
+    return [argument for argument in given if argument is not None]
+
+
+def is_date(node: Node) -> bool:
+    """DATE '2024-01-31', which says no more than the text alone."""
+    if type(node) is not exp.Cast or not node.to.is_type("date"):
+        return False
+    return isinstance(node.this, exp.Literal) and bool(node.this.is_string)
+
+
+def value_of(node: Node) -> Value:
+    constant = constant_of(node)
+    if constant is not None:
+        return constant
+    if isinstance(node, exp.Literal):
+        return str(node.this)
+    if isinstance(node, exp.Boolean):
+        return bool(node.this)
+    if is_date(node):
+        only(node, "this", "to")
+        return str(node.this.this)
+    if isinstance(node, exp.Column):
+        advice = f"write a text in single quotes, as in '{column_of(node)}'"
+        raise InputError(f"a value was expected and the name {column_of(node)!r} was found: {advice}")
+    refuse(node, "a value is a number, a text or date in single quotes, TRUE or FALSE")
+
+
+def predicate_of(node: Node) -> Predicate:
+    """A condition after WHERE, FILTER or WHEN, which compares a column with values."""
+    if isinstance(node, exp.Paren):
+        return predicate_of(node.this)
+    if isinstance(node, exp.Not):
+        return Not(predicate_of(node.this))
+    if isinstance(node, (exp.And, exp.Or)):
+        parts = (predicate_of(node.this), predicate_of(node.expression))
+        return And(parts) if isinstance(node, exp.And) else Or(parts)
+    if type(node) in COMPARISONS:
+        operator = COMPARISONS[type(node)]
+        value_first = is_date(node.this) or not isinstance(node.this, (exp.Column, exp.Func))
+        if isinstance(node.expression, exp.Column) and value_first:
+            return Compare(column_of(node.expression), _MIRRORED[operator], value_of(node.this))
+        return Compare(column_of(node.this), operator, value_of(node.expression))
+    if isinstance(node, exp.Between):
+        only(node, "this", "low", "high")
+        column, low, high = column_of(node.this), value_of(node.args["low"]), value_of(node.args["high"])
+        return And((Compare(column, ">=", low), Compare(column, "<=", high)))
+    if isinstance(node, exp.In):
+        only(node, "this", "expressions")
+        return Among(column_of(node.this), tuple(value_of(value) for value in node.expressions))
+    if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
+        return Missing(column_of(node.this))
+    if isinstance(node, exp.ArrayContains) or function_name(node) == "list_has":
+        arguments = arguments_of(node)
+        if len(arguments) == 2:
+            return Contains(column_of(arguments[0]), value_of(arguments[1]))
+    if isinstance(node, exp.Column):
+        return Compare(column_of(node), "=", True)
+    refuse(node, "a condition compares a column with values: =, <>, <, BETWEEN, IN, IS NULL, list_contains")
+
+
+_ONE_TABLE = "ask FROM one table by its name, without joins, functions or files"
+_PLAIN = "a subquery may only name columns and choose rows with WHERE"
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of a table: the columns by the names they have here (None: all, by their own), and what holds of them."""
+
+    table: str
+    columns: Mapping[str, str] | None = None
+    conditions: tuple[Node, ...] = ()
+
+
+def one_table(select: Node) -> str:
+    """The table that a SELECT asks; the SELECT itself is rewritten so that it names this table's columns."""
+    rows = _written_out(select, _with(select, {}))
+    return rows.table
+
+
+def _with(select: Node, known: Mapping[str, Rows]) -> dict[str, Rows]:
+    """What WITH names, each from those before it."""
+    sources, clause = dict(known), select.args.get("with_") or select.args.get("with")
+    if clause is not None:
+        only(clause, "expressions")
+        for common in clause.expressions:
+            only(common, "this", "alias")
+            sources[_alias(common).casefold()] = _subquery(common.this, sources)
+        select.set("with_", None)
+        select.set("with", None)
+    return sources
+
+
+def _subquery(select: Node, known: Mapping[str, Rows]) -> Rows:
+    """The rows that an inner SELECT of columns gives."""
+    if not isinstance(select, exp.Select):
+        refuse(select, _PLAIN)
+    for clause, value in select.args.items():
+        if value and clause not in ("expressions", "from_", "from", "where", "with_", "with"):
+            raise InputError(f"{clause.rstrip('_').upper()} in a subquery is not supported: {_PLAIN}")
+    inside = _written_out(select, _with(select, known))
+    where = select.args.get("where")
+    conditions = () if where is None else (where.this,)
+    if len(select.expressions) == 1 and isinstance(select.expressions[0], exp.Star):
+        only(select.expressions[0])
+        return Rows(inside.table, inside.columns, conditions)
+    columns: dict[str, str] = {}
+    for node in select.expressions:
+        column = node.this if isinstance(node, exp.Alias) else node
+        if not isinstance(column, exp.Column):
+            refuse(column, _PLAIN)
+        columns[(node.alias or column_of(column)).casefold()] = column_of(column)
+    if len(columns) < len(select.expressions):
+        raise InputError("two columns of a subquery have the same name: give one another name with AS")
+    return Rows(inside.table, columns, conditions)
+
+
+def _written_out(select: Node, known: Mapping[str, Rows]) -> Rows:
+    """The rows a SELECT asks; its columns become those of the table, and what holds of the rows joins its WHERE."""
+    source = select.args.get("from_") or select.args.get("from")
+    if source is None:
+        raise InputError("the question names no table: add FROM and the table's name")
+    only(source, "this")
+    node = source.this
+    if isinstance(node, exp.Subquery):
+        only(node, "this", "alias")
+        rows, names = _subquery(node.this, known), {_alias(node).casefold()}
+    elif isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+        only(node, "this", "alias")
+        table = str(node.this.this)
+        rows, names = known.get(table.casefold(), Rows(table)), {table.casefold(), _alias(node).casefold()}
+    else:
+        refuse(node.this if isinstance(node, exp.Table) else node, _ONE_TABLE)
+    for column in _columns(select):
+        table_name = column.args.get("table")
+        if table_name is not None:
+            if str(table_name.this).casefold() not in names:
+                raise InputError(f"there is no table {str(table_name.this)!r} after FROM")
+            column.set("table", None)
+    if rows.columns is not None:
+        _rename(select, rows.columns)
+    if rows.conditions:
+        where = select.args.get("where")
+        conditions = [part.copy() for part in rows.conditions] + ([] if where is None else [where.this])
+        select.set("where", exp.Where(this=exp.and_(*conditions)))
+    return rows
+
+
+def _rename(select: Node, columns: Mapping[str, str]) -> None:
+    """Put the table's names for those that a subquery gave; what is selected keeps the name that was written."""
+    aliases = {node.alias.casefold() for node in select.expressions if isinstance(node, exp.Alias)}
+    for place, node in enumerate(select.expressions):
+        if not isinstance(node, (exp.Alias, exp.Star)):
+            written = (
+                column_of(node) if isinstance(node, exp.Column) else node.sql("duckdb", normalize_functions="lower")
+            )
+            select.expressions[place].replace(exp.alias_(node.copy(), written, quoted=True))
+    for column in list(_columns(select)):
+        name = column_of(column)
+        clause = column.find_ancestor(exp.Group, exp.Having, exp.Order)
+        if clause is not None and clause.parent is select and name.casefold() in aliases:
+            continue
+        if name.casefold() not in columns:
+            raise InputError(f"the subquery gives no column {name!r}{did_you_mean(name, columns)}")
+        column.set("this", exp.to_identifier(columns[name.casefold()], quoted=True))
+
+
+def _columns(select: Node) -> Iterator[Node]:
+    """The columns that a SELECT names, but for those inside its source."""
+    for clause, value in select.args.items():
+        if clause not in ("from_", "from", "with_", "with"):
+            for node in value if isinstance(value, list) else [value]:
+                if isinstance(node, exp.Expression):
+                    yield from node.find_all(exp.Column)
+
+
+def _alias(node: Node) -> str:
+    alias = node.args.get("alias")
+    if alias is None:
+        return ""
+    only(alias, "this")
+    return str(alias.this.this) if alias.this is not None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """A question for a release or a curator, built step by step; every step gives a new one.
+
+    >>> Select().mean("age").where(sex="f").question().select[0].alias
+    'mean_age'
+    """
+
+    aggregates: tuple[tuple[str, Aggregate], ...] = ()
+    condition: Predicate | None = None
+    keys: tuple[Key, ...] = ()
+
+    def count(self) -> Select:
+        """Ask for the number of rows."""
+        return self._with("count", Aggregate("count"))
+
+    def total(self, column: str) -> Select:
+        """Ask for the sum of a column."""
+        return self._with(f"total_{_column(column)}", Aggregate("sum", (column,)))
+
+    def mean(self, column: str) -> Select:
+        """Ask for the mean of a column."""
+        return self._with(f"mean_{_column(column)}", Aggregate("avg", (column,)))
+
+    def quantile(self, column: str, probability: Any = Fraction(1, 2)) -> Select:
+        """Ask for a quantile of a column; its median unless told otherwise."""
+        given = exact(probability, "probability")
+        return self._with(f"quantile_{_column(column)}", Aggregate("quantile", (column,), given))
+
+    def top(self, column: str, number: int = 1) -> Select:
+        """Ask for the values, or the items of sets, that occur most often."""
+        given = Fraction(whole(number, "number", 1))
+        return self._with(f"top_{_column(column)}", Aggregate("top", (column,), given))
+
+    def where(self, /, *conditions: str, **values: Any) -> Select:
+        """Only rows that satisfy these conditions, written as after WHERE, and have these values."""
+        condition = self.condition
+        for text in conditions:
+            condition = both(condition, parse_predicate(text))
+        for column, value in values.items():
+            condition = both(condition, Compare(column, "=", _value(value)))
+        return replace(self, condition=condition)
+
+    def group_by(self, *columns: str, **widths: Any) -> Select:
+        """One answer for each value of these columns, or bins of these widths: group_by("sex", age=10)."""
+        bins = tuple(Key(column, exact(width, "a width")) for column, width in widths.items())
+        return replace(self, keys=self.keys + tuple(Key(_column(column)) for column in columns) + bins)
+
+    def question(self, table: str = "data") -> Question:
+        """The finished question."""
+        if not self.aggregates:
+            raise InputError("the question asks for nothing yet: add .count(), .mean(column) or another")
+        keys = [Item(key.column, key) for key in self.keys]
+        return Question(table, (*keys, *(Item(*pair) for pair in self.aggregates)), self.condition, self.keys)
+
+    def _with(self, alias: str, aggregate: Aggregate) -> Select:
+        return replace(self, aggregates=(*self.aggregates, (alias, aggregate)))
+
+
+Asked: TypeAlias = str | Question | Select
+
+
+def as_question(asked: Asked, table: str = "data") -> Question:
+    """SQL, or what was built, as a question.
+
+    >>> as_question(Select().count()) == as_question('SELECT count(*) AS "count" FROM data')
+    True
+    """
+    if isinstance(asked, str):
+        return parse(asked)
+    if isinstance(asked, Select):
+        return asked.question(table)
+    return expect(asked, Question, "a question", "SQL in a text, or built with Select()")
+
+
+def _column(name: Any) -> str:
+    return expect(name, str, "column", "the name of a column")
+
+
+def _value(value: Any) -> Value:
+    if isinstance(value, date):
+        return str(value)
+    return value if isinstance(value, (str, bool)) else exact(value, "a value")

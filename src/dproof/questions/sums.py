@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from dproof.errors import TooLarge
 from dproof.exact import exact
 from dproof.laws.debias import Scale
-from dproof.questions.predicates import Missing, Not, Predicate, atoms, both
-from dproof.questions.question import Aggregate
-from dproof.questions.regions import MISSING
+from dproof.questions.partition import MISSING
+from dproof.questions.question import Aggregate, Missing, Not, Predicate, atoms, both
 from dproof.questions.schema import Schema
 
 _LARGEST = 1 << 62

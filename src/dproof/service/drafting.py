@@ -28,7 +28,7 @@ from dproof.plans.plan import Plan
 from dproof.plans.questions import checked_question
 from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
-from dproof.questions.possible import possible_columns
+from dproof.questions.measured import possible_columns
 from dproof.questions.question import columns as columns_of
 from dproof.questions.ranges import Range
 
