@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import dproof as dp
-from dproof.curator.earlier import pure_cost
+from dproof.curator.account import pure_cost
 from dproof.laws.k_norm import k_norm
 from dproof.privacy import Unit
 

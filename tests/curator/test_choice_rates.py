@@ -9,7 +9,7 @@ from math import exp
 import pytest
 
 from dproof import Categories, Interval, Privacy
-from dproof.curator.choice import Chosen, _runs, choice_of, rungs
+from dproof.curator.select import Chosen, _runs, choice_of, rungs
 from dproof.questions.schema import Schema
 from dproof.questions.sql import parse
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from dproof.coins import current
-from dproof.curator.noisy_sums import value_of
 from dproof.curator.recipe import measure
-from dproof.curator.simulation import candidates_not_ruled_out
+from dproof.curator.simulate import candidates_not_ruled_out, value_of
 from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy

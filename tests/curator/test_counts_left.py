@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from dproof import Curator
+from dproof.curator.ledger import counts_left
 from dproof.curator.limits import Amount, limit_of, rho_for
-from dproof.curator.statement import counts_left
 
 PEOPLE = pa.table({"age": list(range(100)) * 20})
 COUNT = "SELECT count(*) AS n FROM data WHERE age < 30"

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof.curator.choice import _runs, promise
 from dproof.curator.recipe import Chosen, Measurement, measure
+from dproof.curator.select import _runs, promise
 from dproof.exact import log_above
 from dproof.privacy import Privacy, Unit
 from dproof.questions.question import Aggregate

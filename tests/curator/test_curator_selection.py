@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.medians import chances_of_flips
-from dproof.curator.choice import _miss, _runs
 from dproof.curator.recipe import Chosen
-from dproof.curator.selection import _ends, exponential, permute_and_flip, reach, uniform_below
+from dproof.curator.select import _ends, _miss, _runs, exponential, permute_and_flip, reach, uniform_below
 from dproof.exact import exp_above, exp_below
 from dproof.questions.question import Aggregate
 from dproof.testing import seeded_coins

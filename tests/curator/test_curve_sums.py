@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dproof.curator.curve_sums import _cut, _size, curve_sums
+from dproof.curator.curves import _cut, _size, curve_sums
 from dproof.curator.price import Price
 from dproof.curves.expansion import Expansion, Split
 from dproof.curves.vector_noise import vector_noise

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from dproof.coins import current
-from dproof.curator import simulation
+from dproof.curator import simulate
 from dproof.curator.recipe import measure
 from dproof.curator.released import answer_of, draw
 from dproof.curator.tally import tally
@@ -67,8 +67,8 @@ def test_what_no_candidate_explains_is_no_exact_answer(level: float) -> None:
 
 
 def test_so_many_draws_are_made_as_tell_the_level() -> None:
-    assert simulation.enough_draws(0.95, 7) == (4000, True)
-    assert simulation.enough_draws(0.999, 1000) == (20000, True)
-    assert simulation.enough_draws(0.95, 10_000) == (1000, True)
-    assert simulation.enough_draws(0.9999, 1000) == (4000, False)
-    assert simulation.enough_draws(1 - 1e-9, 1) == (4000, False)
+    assert simulate.enough_draws(0.95, 7) == (4000, True)
+    assert simulate.enough_draws(0.999, 1000) == (20000, True)
+    assert simulate.enough_draws(0.95, 10_000) == (1000, True)
+    assert simulate.enough_draws(0.9999, 1000) == (4000, False)
+    assert simulate.enough_draws(1 - 1e-9, 1) == (4000, False)

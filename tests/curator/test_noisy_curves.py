@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from dproof.coins import Coins
-from dproof.curator.curve_sums import CurveSums
-from dproof.curator.curves import _function, covariances
+from dproof.curator.curves import CurveSums, _function, covariances
 from dproof.curves.expansion import Expansion
 from dproof.curves.vector_noise import vector_noise
 from dproof.privacy import Privacy

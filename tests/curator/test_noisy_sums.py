@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dproof import Interval
-from dproof.curator.noisy_sums import is_affine, value_of
+from dproof.curator.simulate import is_affine, value_of
 from dproof.questions.question import aggregates_of
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse

@@ -58,17 +58,12 @@ CONCERNED = {
     "release_forgeries dates curves_release noise_records optional optional_curves sampled_forgeries",
     "curator": "unknown_aggregates curator_groups curator_counts curator_price curator_moments",
     "curator/accuracy.py": "counts_left curator_session curator_odd_questions",
-    "curator/account.py": "analyst_spent ledger ledger_rho release_payment curator_session",
-    "curator/choice.py": "choice_rates curator_selection unknown_aggregates curator_session curator_price",
+    "curator/account.py": "analyst_spent ledger ledger_rho release_payment curator_session budget_curves ask",
+    "curator/select.py": "choice_rates curator_selection unknown_aggregates curator_session curator_price",
     "curator/curator.py": "declared_price before_the_debit curator_rho curator_session ask_once curator_price",
-    "curator/earlier.py": "budget_curves",
-    "curator/curve_sums.py": "curve_sums exact_loss curve_answers curves_curator curves_as_sums functional_mean_curve",
-    "curator/curves.py": "noisy_curves curves_of_few_rows curve_answers curves_curator curves_as_sums "
-    "functional_mean_curve",
-    "curator/noisy_sums.py": "noisy_sums curator_stderr curator_consistency curator_counts curator_price "
-    "curator_price curator_calculations curator_moments",
-    "curator/question_key.py": "budget_curves ask",
-    "curator/statement.py": "counts_left ledger budget_rho ask",
+    "curator/curves.py": "curve_sums exact_loss noisy_curves curves_of_few_rows curve_answers curves_curator "
+    "curves_as_sums functional_mean_curve",
+    "curator/ledger.py": "counts_left ledger budget_rho ask",
     "curator/ledger_file.py": "ledger ledger_rho release_payment curator_session",
     "curator/limits.py": "limits ledger_rho curator_rho ledger",
     "curator/price.py": "price curator_rho ledger_rho curator_distinct curator_price",
@@ -77,9 +72,8 @@ CONCERNED = {
     "curator/preview.py": "preview_lines ask answer_notes curator_session curator_selection curator_price",
     "curator/released.py": "before_the_debit moved_intervals what_leaves curator_stderr curve_answers "
     "curator_consistency curator_missing exact_count_intervals curator_counts curator_moments",
-    "curator/selection.py": "curator_selection curator_price",
-    "curator/simulation.py": "impossible_candidates correlated_candidates unknown_aggregates curator_consistency "
-    "curator_price curator_calculations curator_moments",
+    "curator/simulate.py": "noisy_sums impossible_candidates correlated_candidates unknown_aggregates "
+    "curator_stderr curator_consistency curator_counts curator_price curator_calculations curator_moments",
     "curator/tally.py": "counting curator_missing curator_distinct curator_consistency curator_session checkboxes "
     "curator_counts curator_moments one_way",
     "curves/bands.py": "path_length drawn_quantile band_coverage curves_of_few_rows curves_estimation curves_curator",

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.curator.choice import Chosen, choice_of
 from dproof.curator.curator import Curator
-from dproof.curator.noisy_sums import value_of
 from dproof.curator.recipe import Measurement, measure
 from dproof.curator.released import draw
+from dproof.curator.select import Chosen, choice_of
+from dproof.curator.simulate import value_of
 from dproof.privacy import Privacy
 from dproof.questions.aggregates import AGGREGATES, Definition
 from dproof.questions.canonical import expression

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from dproof.arguments import listed, whole
-from dproof.curator.noisy_sums import value_of
 from dproof.curator.preview import level_shown, spreads
 from dproof.curator.recipe import Measurement, measure
+from dproof.curator.simulate import value_of
 from dproof.errors import InputError
 from dproof.exact import written
 from dproof.laws.scores import Array

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dproof.coins import NOT_PRIVATE
-from dproof.curator.noisy_sums import Statistics, value_of
+from dproof.curator.simulate import Statistics, value_of
 from dproof.errors import InputError
 from dproof.local.estimated import options_of
 from dproof.plans.schema import schema_of

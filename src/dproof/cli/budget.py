@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 from dproof.cli.options import AsJson, argument, option
 from dproof.cli.output import Page, emit, escape, table
-from dproof.curator.ledger import Ledger
+from dproof.curator.ledger import Ledger, counts_left, statement
 from dproof.curator.ledger_file import is_begun
-from dproof.curator.statement import counts_left, statement
 from dproof.errors import InputError
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy, Unit

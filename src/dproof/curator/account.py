@@ -1,20 +1,27 @@
 """The account: what the entries of a ledger add up to, in exact fractions; `limits` says what that allows.
 
-Costs add up only where they count the loss of the same unit.
+Costs add up only where they count the loss of the same unit. A question is known by a key, made when it is paid for.
+
+Some answers of earlier versions cost more than was paid. The mean or the sum of curves by group had K-norm noise,
+P(x) ∝ c^⌈‖x‖/s⌉, drawn for each group, and its cell s was a part of all that a person moves in all groups together. A
+person who moves n groups by a part of a cell each costs n cells, not one: where all moves together are m cells,
+n·⌈m/n⌉ of them instead of m.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any, Literal
 
-from dproof.composition import pure_rho
-from dproof.curator.earlier import pure_cost
+from dproof.composition import pure_epsilon, pure_rho
 from dproof.curator.limits import Amount, Cost, Limit, amount, limit_of
-from dproof.errors import InputError, did_you_mean
+from dproof.errors import InputError, TooLarge, did_you_mean
+from dproof.laws.k_norm import Norm, k_norm
 from dproof.privacy import Privacy, Unit
 
 Accounting = Literal["basic", "zcdp"]  # as a ledger writes it
@@ -104,3 +111,70 @@ def paid(entry: Mapping[str, Any]) -> Amount:
     """The price of an entry."""
     rho = Fraction(entry["rho"]) if "rho" in entry else None
     return Amount(Fraction(entry.get("epsilon", 0)), Fraction(entry.get("delta", 0)), rho)
+
+
+# What one row moved at most: a curve of norm 2^14 and, in the Euclidean norm, a count with half its weight.
+_MOVES: dict[Norm, int] = {"linf": 1 << 14, "l2": 18318}
+
+
+def pure_cost(entry: Mapping[str, Any], unit: Unit) -> Fraction | None:
+    """The ε that such an answer may have cost at δ = 0; None where it cost what was paid.
+
+    Gaussian noise is known by what its tables cut off, where ρ is counted; an answer that may have had K-norm noise
+    counts as one that had.
+    """
+    if not shared_a_cell(entry.get("key", "")) or Fraction(entry.get("cut", 0)):
+        return None
+    epsilon = pure_epsilon(Fraction(entry["rho"])) if "rho" in entry else Fraction(entry["epsilon"])
+    times = _times(epsilon, unit.rows_per_person * (2 if unit.neighbours == "change-one" else 1))
+    return times * epsilon if times > 1 else None
+
+
+@lru_cache(maxsize=256)
+def _times(epsilon: Fraction, moves: int) -> Fraction:
+    """How many times ε, in the worse of the two norms."""
+    most = Fraction(1)
+    for norm, one in _MOVES.items():
+        try:
+            cells = moves * one // k_norm(norm, 1, moves * one, epsilon).cell if epsilon else moves
+        except TooLarge:  # no such noise was drawn
+            continue
+        most = max(most, Fraction(moves * -(-cells // moves), cells))
+    return most
+
+
+# Earlier versions measured coefficients of curves, with other noise: their answers cannot be read as those of values
+# on the grid; and those by group had noise that cost more than was paid (`pure_cost`).
+ON_THE_GRID = " -- on the grid"
+BY_GROUP = f"{ON_THE_GRID} by group"
+_QUOTED = re.compile("'[^']*'|\"[^\"]*\"")
+
+
+def key_of(text: str, reading: str) -> str:
+    """The key of a canonical text, with a digest of how the plan reads its columns.
+
+    >>> key_of("SELECT count(*) FROM data", "")
+    'SELECT count(*) FROM data -- plan e3b0c44298fc1c14'
+    """
+    return f"{text} -- plan {hashlib.sha256(reading.encode()).hexdigest()[:16]}"
+
+
+def question_of(key: str) -> str:
+    """The question in a key, without what only a ledger needs.
+
+    >>> question_of(key_of("SELECT avg(load) FROM data" + ON_THE_GRID, ""))
+    'SELECT avg(load) FROM data'
+    """
+    text = key.rpartition(" -- ")[0] or key  # whoever keeps a ledger by hand may give any text
+    return text.removesuffix(BY_GROUP).removesuffix(ON_THE_GRID)
+
+
+def shared_a_cell(key: str) -> bool:
+    """Whether a key is that of curves by group in an earlier version.
+
+    >>> asked = "SELECT kind, avg(load) FROM data GROUP BY kind"
+    >>> [shared_a_cell(key_of(asked + kind, "")) for kind in (ON_THE_GRID, BY_GROUP)]
+    [True, False]
+    """
+    text = key.rpartition(" -- ")[0]
+    return text.endswith(ON_THE_GRID) and " GROUP BY " in _QUOTED.sub("", text)

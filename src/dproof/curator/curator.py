@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, overload
 
 from dproof.arguments import as_path, expect, listed
 from dproof.coins import NOT_PRIVATE, Coins, current, for_rehearsal
+from dproof.curator.account import BY_GROUP, ON_THE_GRID, key_of
 from dproof.curator.accuracy import MOST, accurate
 from dproof.curator.curves import NoisyCurves
 from dproof.curator.ledger import Debit, Ledger
@@ -20,9 +21,9 @@ from dproof.curator.ledger_file import is_begun
 from dproof.curator.limits import Amount, rho_for
 from dproof.curator.preview import Preview, preview
 from dproof.curator.price import Price
-from dproof.curator.question_key import BY_GROUP, ON_THE_GRID, key_of
-from dproof.curator.recipe import Measurement, Released, check_groups, measure
+from dproof.curator.recipe import Measurement, check_groups, measure
 from dproof.curator.released import answer_of, draw, has_counts_by_value, rehearse
+from dproof.curator.simulate import Released
 from dproof.curator.tally import check_types, counter_of, made_up, read_rows, tally
 from dproof.errors import InputError
 from dproof.exact import exact, int_or_float, level_of

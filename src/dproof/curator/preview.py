@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from dproof.curator.choice import promise
-from dproof.curator.curve_sums import CurveSums
-from dproof.curator.curves import NoisyCurves
+from dproof.curator.curves import CurveSums, NoisyCurves
 from dproof.curator.limits import Amount
-from dproof.curator.noisy_sums import Statistics, is_affine, value_of
-from dproof.curator.recipe import WAYS_OUT, Measurement, Noisy
+from dproof.curator.recipe import Measurement, Noisy
+from dproof.curator.select import promise
+from dproof.curator.simulate import WAYS_OUT, Statistics, is_affine, value_of
 from dproof.errors import InputError
 from dproof.exact import float_above, int_or_float, several, written
 from dproof.privacy import Privacy

@@ -17,9 +17,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.curator.choice import Chosen, choice_of
-from dproof.curator.curve_sums import CurveSums, curve_sums
+from dproof.curator.curves import CurveSums, curve_sums
 from dproof.curator.price import Noises, Price
+from dproof.curator.select import Chosen, choice_of
 from dproof.curves.expansion import Expansion
 from dproof.errors import InputError, TooLarge
 from dproof.exact import root_above
@@ -46,8 +46,6 @@ from dproof.questions.schema import Schema, asks_for_curves
 from dproof.questions.sensitivity import Coordinate, Effects, Grouped, effects
 from dproof.questions.sums import Term, present, terms
 
-WAYS_OUT = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing
-Released = dict[str, Any]  # plain JSON: the numbers that leave the table, as a ledger keeps them
 _MOST_CHOICES = 1 << 14  # groups, each with a choice of its own
 _MOST_COUNTS = 1 << 16  # of values in groups, for numbers of distinct values
 _USUAL = Fraction(19, 20)  # the level at which two kinds of noise are compared

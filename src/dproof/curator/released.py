@@ -17,12 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins, for_rehearsal
-from dproof.curator.choice import choose, promise
-from dproof.curator.curve_sums import CurveSums
-from dproof.curator.curves import NoisyCurves, covariances
-from dproof.curator.noisy_sums import Floats, Statistics, is_affine, value_of
-from dproof.curator.recipe import WAYS_OUT, Measurement, Noisy, Released
-from dproof.curator.simulation import public_seed, simulated_interval
+from dproof.curator.curves import CurveSums, NoisyCurves, covariances
+from dproof.curator.recipe import Measurement, Noisy
+from dproof.curator.select import choose, promise
+from dproof.curator.simulate import (
+    WAYS_OUT,
+    Floats,
+    Released,
+    Statistics,
+    is_affine,
+    public_seed,
+    simulated_interval,
+    value_of,
+)
 from dproof.exact import int_or_float
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.counting import Tally

@@ -11,10 +11,9 @@ from functools import partial
 from typing import Any
 
 from dproof.curator.curator import Begun, Terms
-from dproof.curator.ledger import Ledger, Standing
+from dproof.curator.ledger import Ledger, Standing, counts_left, entry_to_json, statement
 from dproof.curator.ledger_file import is_begun
 from dproof.curator.limits import Amount, amount, rho_for
-from dproof.curator.statement import counts_left, entry_to_json, statement
 from dproof.errors import DproofError, InputError
 from dproof.meaning import explain
 from dproof.plans.plan import Plan

@@ -18,20 +18,23 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.curator.noisy_sums import Floats, Statistics, divisors, is_affine, is_curved, is_doubtful, value_of
 from dproof.exact import exact
 from dproof.mechanisms.noise import Noise
+from dproof.questions.aggregates import Sums, Values
 from dproof.questions.measured import level_of_seldom
-from dproof.questions.question import Aggregate, Expression, aggregates_of
+from dproof.questions.question import Aggregate, Arithmetic, Expression, Number, aggregates_of, evaluate
 from dproof.questions.schema import Schema
-from dproof.questions.sums import Term, terms
+from dproof.questions.sums import Term, WholeScale, terms
 
+WAYS_OUT = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing
+Released = dict[str, Any]  # plain JSON: the numbers that leave the table, as a ledger keeps them
 _DRAWS, _MOST_DRAWS, _MOST_IN_ALL = 4000, 1 << 22, 1 << 25  # for each group, at a time, and for all groups
 _BEYOND = 20  # draws beyond the ends at least: of few shown among many groups the level is high
 _SHARE = 10  # one tenth of what may be missed goes to the test of each noise by itself
@@ -39,7 +42,7 @@ _STEP = 1e-5  # of a standard deviation, for slopes
 _DIRECTIONS = 16  # in which the quantile of |∇f·e| is taken; the greatest of them counts
 
 
-def public_seed(released: dict[str, Any]) -> bytes:
+def public_seed(released: Released) -> bytes:
     """The seed of coins that simulate public noise: from what was released alone, and the same each time."""
     return hashlib.sha256(json.dumps(released, sort_keys=True).encode()).digest()
 
@@ -241,3 +244,107 @@ def _correlated(correlation: Aggregate, sums: Statistics, noises: dict[Any, Nois
         most = np.sqrt((moments[x, x] - moments[x,] ** 2 / n) * (moments[y, y] - moments[y,] ** 2 / n))
         moments[x, y] = np.clip(moments[x, y], middle - most, middle + most)
     return {term: moments[term.columns] for term in needed if term in noises}
+
+
+Floats = NDArray[np.float64]
+Statistics = dict[Any, Floats]  # the value of each sum, number of distinct values or chosen value, per group
+
+
+def value_of(expression: Expression, stats: Statistics, schema: Schema, *, clip: bool = True, doubt: int = 0) -> Floats:
+    """The value of an expression; `clip` and `doubt` as in `Sums`.
+
+    >>> from dproof.spaces import Categories
+    >>> table = Schema("data", {"age": Categories([0, 10])})
+    >>> mean = Aggregate("avg", ("age",))
+    >>> n, total = terms(mean, table)
+    >>> value_of(mean, {n: np.array([4.0]), total: np.array([2.0])}, table)
+    array([7.5])
+    """
+
+    def value(aggregate: Aggregate) -> Floats:
+        definition = aggregate.definition
+        if aggregate in stats:
+            counted = clip and definition.counts == "values"
+            return np.maximum(stats[aggregate], 0) if counted else stats[aggregate]
+        if definition.formula is None:
+            raise KeyError(aggregate)
+        needed = terms(aggregate, schema)
+        values = {column: _values(term.scale(column, schema)) for term in needed for column in term.columns}
+        fewest = 2 if doubt and definition.shape == "curved" else 1
+        sums = Sums({term.columns: stats[term] for term in needed}, values, fewest, clip, doubt)
+        return np.asarray(definition.formula(sums, aggregate.columns, aggregate.argument))
+
+    return np.asarray(evaluate(expression, value))
+
+
+def _values(scale: WholeScale) -> Values:
+    low, high = (float(scale.value(end)) for end in scale.ends)
+    return Values(float(scale.origin), float(scale.unit), float(scale.ends[1]), low, high)
+
+
+def is_doubtful(expression: Expression) -> bool:
+    """Whether there are moments in an expression that may say nothing."""
+    return any(part.definition.shape == "curved" for part in aggregates_of(expression) if part.definition.sums)
+
+
+def is_curved(expression: Expression) -> bool:
+    """Whether fresh noise tells too little of an expression that is not affine (see above).
+
+    It tells all of a mean, and of a count or a sum over a count of rows. Moments, products, calculations with several
+    measured parts, and a divisor that may be of either sign are curved.
+    """
+    match expression:
+        case Arithmetic(_, Number(), part) | Arithmetic(_, part, Number()):
+            return is_curved(part)
+        case Arithmetic("/", Aggregate() as top, Aggregate() as bottom):
+            return top.definition.shape != "linear" or bottom.definition.counts != "rows"
+        case Arithmetic():
+            return True
+        case _:
+            return is_doubtful(expression)
+
+
+def divisors(expression: Expression, schema: Schema) -> Iterator[Any]:
+    """What an expression divides by: calculations without a product or a ratio in them, and counts of rows.
+
+    >>> n, table = Aggregate("count"), Schema("data", {})
+    >>> list(divisors(Arithmetic("/", n, Arithmetic("*", n, n)), table)) == 2 * [*terms(n, table)]
+    True
+    """
+    match expression:
+        case Arithmetic(operator, left, right):
+            yield from divisors(left, schema)
+            yield from divisors(right, schema)
+            if operator == "/":
+                yield from _factors(right, schema)
+        case Aggregate() if expression.definition.sums and expression.definition.shape != "linear":
+            yield terms(expression, schema)[0]
+
+
+def _factors(expression: Expression, schema: Schema) -> Iterator[Any]:
+    match expression:
+        case Arithmetic("*" | "/", left, right):
+            yield from _factors(left, schema)
+            yield from _factors(right, schema)
+        case Aggregate() if expression.definition.counts == "rows":
+            yield from terms(expression, schema)
+        case _:
+            yield expression
+
+
+def is_affine(expression: Expression, schema: Schema, exact: Callable[[Any], bool]) -> bool:
+    """Whether an expression is a constant plus a multiple of each noisy number in it."""
+    match expression:
+        case Number():
+            return True
+        case Aggregate():
+            shape = expression.definition.shape
+            return shape == "linear" or (shape == "mean" and exact(terms(expression, schema)[0]))
+        case Arithmetic(operator, left, right):
+            if operator in ("+", "-"):
+                return is_affine(left, schema, exact) and is_affine(right, schema, exact)
+            if isinstance(right, Number):
+                return is_affine(left, schema, exact)
+            return operator == "*" and isinstance(left, Number) and is_affine(right, schema, exact)
+        case _:
+            return False
