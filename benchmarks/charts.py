@@ -8,9 +8,9 @@ from math import ceil, floor, log10
 import altair as alt
 
 from benchmarks.measure import Chart
-from dproof.charts import style
+from dproof import plotting
 
-COLOURS = [style.ACCENT, "#b4552d", style.INK, "#7a8a99", "#bf812d", "#5b4a8a"]
+COLOURS = [plotting.ACCENT, "#b4552d", plotting.INK, "#7a8a99", "#bf812d", "#5b4a8a"]
 
 
 def svg(chart: Chart) -> str:
@@ -31,7 +31,7 @@ def svg(chart: Chart) -> str:
     for dy, named in ((0, [end for end in ends if end not in alone]), (-4, alone[::2]), (5, alone[1::2])):
         names = base.mark_text(align="left", dx=8, dy=dy, fontSize=11, aria=False).encode(text="series:N")
         drawn += names.properties(data={"values": named})
-    return style.svg(drawn.properties(width=480, height=220))
+    return plotting.svg(drawn.properties(width=480, height=220))
 
 
 def _scale() -> alt.Scale:

@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow.csv
 
 import dproof as dp
-from dproof.charts.style import svg
-from dproof.curves.charts import projection_chart
+from dproof.plotting import projection_chart, svg
 
 PLANS = Path(__file__).parent
 EXAMPLES = {

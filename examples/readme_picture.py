@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 import dproof as dp
-from dproof.charts.style import ACCENT, INK, svg
+from dproof.plotting import ACCENT, INK, svg
 from dproof.testing import seeded_coins
 
 HOBBIES = ["Sports", "Cars", "Television", "Computer games", "Reading"]

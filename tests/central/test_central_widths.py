@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof.central.expectation import half_widths
 from dproof.central.law import certify_tables
-from dproof.central.page import half_widths
 from dproof.plans.plan import Plan
 
 

@@ -7,8 +7,8 @@ from math import exp
 import pytest
 
 from dproof import Interval, Privacy, design, laplace, lower_bounds, randomised_response
-from dproof.charts.style import svg
 from dproof.optimality.design import Problem
+from dproof.plotting import svg
 from dproof.report.law_charts import heat_map
 
 pytestmark = pytest.mark.filterwarnings("ignore:this design cannot be inverted")

@@ -17,14 +17,15 @@ import pyarrow.csv
 import pytest
 
 import dproof as dp
-from dproof.charts import rendering
+from dproof import plotting
 from dproof.curator.ledger import Ledger
 from dproof.curator.payment import ReleasePayment
 from dproof.errors import DproofWarning, InputError, OverBudget, VerificationFailed
-from dproof.local import page, writing
 from dproof.local import sanitise as local
+from dproof.local import writing
 from dproof.local.law import certify_row
 from dproof.plans.plan import Plan
+from dproof.report import page
 from dproof.spaces import Categories
 from dproof.storage import folder
 from dproof.storage.folder import UNFINISHED, appearing
@@ -63,8 +64,8 @@ def spent(tmp_path: Path) -> Any:
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        (rendering, "svg"),
-        (page, "page"),
+        (plotting, "render_svg"),
+        (page, "local_page"),
         (Categories, "store"),
         (writing, "made_up_rows"),
         (folder, "check_absent"),

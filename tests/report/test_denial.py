@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.local.page import denial
 from dproof.meaning import Range, in_words, posterior
 from dproof.privacy import Privacy
+from dproof.report.page import deniability_section
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from dproof.privacy import Privacy
     ],
 )
 def test_the_page_speaks_of_what_is_protected(neighbours: str, told: list[str]) -> None:
-    page = denial(Privacy(1, neighbours=neighbours))  # type: ignore[arg-type]
+    page = deniability_section(Privacy(1, neighbours=neighbours))  # type: ignore[arg-type]
     assert all(text in page for text in told) and "73.1%" in page and "except" not in page and "Both" not in page
 
 
@@ -33,7 +33,7 @@ def test_with_delta_a_belief_has_exceptions_and_the_page_says_why_both_figures_a
 ) -> None:
     promise = Privacy(1, delta)
     said = f"within this range, except with probability {failure} at most."  # (2 + 1/e)δ, rounded up
-    assert said in denial(promise) and "Both figures are true" in denial(promise)
+    assert said in deniability_section(promise) and "Both figures are true" in deniability_section(promise)
     assert in_words(promise)["belief"].endswith(said) and "except with probability" in in_words(promise)["odds"]
 
 
@@ -41,7 +41,7 @@ def test_with_delta_a_belief_has_exceptions_and_the_page_says_why_both_figures_a
 def test_a_delta_that_promises_nothing_about_a_belief_has_no_range(delta: str) -> None:
     promise = Privacy(1, delta)
     assert posterior(promise, "0.5") == Range(Fraction(0), Fraction(1))
-    page = denial(promise)
+    page = deniability_section(promise)
     assert "the belief may be anything" in page and "84.5%" not in page and "0% to 100%" in page
     assert not any("factor of at most" in said for said in in_words(promise).values())
 
@@ -68,6 +68,6 @@ def test_a_person_with_several_rows_can_deny_what_all_of_them_leave_open(tmp_pat
     dp.sanitise(pa.table({"a": ["x", "y"]}), plan, tmp_path / "out")
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert "For the 3 rows together that a person may have, ε is 3 and δ is 0.000003." in page
-    assert denial(Privacy(3, "3e-6"), 3) in page and "most 73.1%" not in page
+    assert deniability_section(Privacy(3, "3e-6"), 3) in page and "most 73.1%" not in page
     assert "guessing between two equally likely values of the 3 rows of a person is right at most 95.3%" in page
     assert "(ε × r, δ × r)" in page

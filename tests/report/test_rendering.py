@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dproof.charts import rendering
+from dproof import plotting
 from dproof.errors import DproofError
 
 
@@ -18,25 +18,25 @@ def chart(title: str) -> dict[str, Any]:
 
 
 def test_a_chart_is_svg_or_png() -> None:
-    assert rendering.svg(chart("one")).startswith("<svg") and "one" in rendering.svg(chart("one"))
-    assert rendering.png(chart("one")).startswith(b"\x89PNG")
+    assert plotting.render_svg(chart("one")).startswith("<svg") and "one" in plotting.render_svg(chart("one"))
+    assert plotting.render_png(chart("one")).startswith(b"\x89PNG")
 
 
 def test_what_cannot_be_drawn_is_told_and_the_next_chart_is_drawn() -> None:
     with pytest.raises(DproofError, match="a chart cannot be drawn"):
-        rendering.svg({"mark": "no such mark", "data": 3})
-    assert "two" in rendering.svg(chart("two"))
+        plotting.render_svg({"mark": "no such mark", "data": 3})
+    assert "two" in plotting.render_svg(chart("two"))
 
 
 def test_a_renderer_that_ended_is_told_and_the_next_chart_has_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    rendering.start()
-    assert rendering._renderer is not None
-    rendering._renderer.kill()
+    plotting.start_renderer()
+    assert plotting._renderer is not None
+    plotting._renderer.kill()
     with monkeypatch.context() as unnoticed, pytest.raises(DproofError, match="it ended"):
-        unnoticed.setattr(rendering._renderer, "poll", lambda: None)  # it ends after it was looked at
-        rendering.svg(chart("three"))
-    rendering._renderer.wait()
-    assert "three" in rendering.svg(chart("three"))
+        unnoticed.setattr(plotting._renderer, "poll", lambda: None)  # it ends after it was looked at
+        plotting.render_svg(chart("three"))
+    plotting._renderer.wait()
+    assert "three" in plotting.render_svg(chart("three"))
 
 
 def test_an_interrupted_chart_is_not_taken_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,9 +44,9 @@ def test_an_interrupted_chart_is_not_taken_for_the_next(monkeypatch: pytest.Monk
         raise KeyboardInterrupt
 
     with monkeypatch.context() as stopped, pytest.raises(KeyboardInterrupt):
-        stopped.setattr(rendering.json, "loads", interrupted)
-        rendering.svg(chart("four"))
-    assert "five" in rendering.svg(chart("five"))
+        stopped.setattr(plotting.json, "loads", interrupted)
+        plotting.render_svg(chart("four"))
+    assert "five" in plotting.render_svg(chart("five"))
 
 
 FORKED = """

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.charts.style import svg
-from dproof.local.page import page
 from dproof.local.release import Release
 from dproof.plans.plan import Plan
+from dproof.plotting import svg
 from dproof.releases.sanitise import sanitise
 from dproof.report.law_charts import heat_map, law_chart, profile_chart
+from dproof.report.page import local_page
 
 HOSTILE = "<script>alert('x')</script>"
 PLAN = {
@@ -45,7 +45,7 @@ def release() -> Release:
 
 @pytest.fixture(scope="module")
 def html(release: Release) -> str:
-    return page(release.law, release.certificate)
+    return local_page(release.law, release.certificate)
 
 
 def test_it_is_one_small_file_that_asks_for_nothing(html: str) -> None:
@@ -83,7 +83,7 @@ def test_seeded_coins_are_told_in_the_page() -> None:
             pa.table({"read": [0, 1]}),
             {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": [0, 1]}}},
         )
-    assert "not private" in page(seeded.law, seeded.certificate)
+    assert "not private" in local_page(seeded.law, seeded.certificate)
 
 
 def test_the_report_command_writes_it_again(release: Release, tmp_path: Path) -> None:
@@ -144,4 +144,4 @@ def test_a_plan_with_delta_is_told_what_it_means() -> None:
     from dproof.local.law import certify_row
 
     law = certify_row(plan)
-    assert "may be published as it is" in page(law, law.certificate({"rows": 5}).to_json())
+    assert "may be published as it is" in local_page(law, law.certificate({"rows": 5}).to_json())

@@ -9,14 +9,13 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.central.page import page
-from dproof.curves import charts
-from dproof.local.page import document
+from dproof import plotting
+from dproof.report.page import central_page, document
 from dproof.testing import seeded_coins
 
 
 def test_the_report_has_the_colours_of_the_service_in_light_and_dark() -> None:
-    colours = (files("dproof.charts") / "palette.css").read_text(encoding="utf-8")
+    colours = (files("dproof.report") / "palette.css").read_text(encoding="utf-8")
     made = document("title", ["<p>text</p>"])
     assert "prefers-color-scheme: dark" in colours and colours in made
     declared = {
@@ -29,14 +28,14 @@ def test_the_report_has_the_colours_of_the_service_in_light_and_dark() -> None:
 
 def test_a_mean_curve_is_drawn_within_the_declared_range(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[Any] = []
-    original = charts.mean_chart
-    monkeypatch.setattr(charts, "mean_chart", lambda *args, **more: drawn.append(args) or original(*args, **more))
+    original = plotting.mean_chart
+    monkeypatch.setattr(plotting, "mean_chart", lambda *args, **more: drawn.append(args) or original(*args, **more))
     plan = {
         "privacy": {"model": "central", "epsilon": 1, "delta": "1e-6"},
         "columns": {"load": {"space": "curves", "start": 0, "stop": 3, "points": 4, "low": 0, "high": 4}},
     }
     with seeded_coins(1):
         made = dp.sanitise(pa.table({"load": [[0.0, 0.1, 3.9, 4.0]] * 300}), plan)
-    assert "Mean curves" in page(made.law, made.certificate, made.estimates)
+    assert "Mean curves" in central_page(made.law, made.certificate, made.estimates)
     _, estimate, low, high = drawn[-1]
     assert min(low) == 0 and max(high) == 4 and 0 <= min(estimate) <= max(estimate) <= 4

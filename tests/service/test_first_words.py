@@ -6,9 +6,9 @@ from urllib.parse import urlencode
 import pytest
 
 from dproof.errors import InputError
-from dproof.local.page import denial
 from dproof.plans.reader import Misplaced, WrongKey
 from dproof.privacy import Privacy
+from dproof.report.page import deniability_section
 from dproof.service.drafting import WAYS, expected
 from dproof.service.folder import Folder
 from dproof.service.pages.expectation import expectation, meaning_of
@@ -85,7 +85,7 @@ def test_a_local_release_of_people_with_several_rows_says_what_they_have():
     named["columns"]["name"] = {"drop": True}
     page = meaning_of(expected(named, 100), "")
     assert "a person with 6 rows has ε = 3." in page
-    assert denial(Privacy(3, "6e-6"), 6) in page  # what can be denied is what all rows leave open
+    assert deniability_section(Privacy(3, "6e-6"), 6) in page  # what can be denied is what all rows leave open
     named["privacy"]["neighbours"] = "add-remove"  # which only a curator promises, and to a person
     assert "for each row" not in meaning_of(expected(named, 100), "")
 

@@ -171,9 +171,9 @@ def write(folder: Path, release: CentralRelease) -> dict[str, Any]:
 
 
 def _page(law: TableLaw, certificate: Mapping[str, Any], estimates: Mapping[int | None, Estimates]) -> str:
-    from dproof.central.page import page
+    from dproof.report.page import central_page
 
-    return page(law, certificate, estimates)
+    return central_page(law, certificate, estimates)
 
 
 def _stored(law: TableLaw, numbers: NDArray[np.int64], rows: int | None, private: bool) -> Any:

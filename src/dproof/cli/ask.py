@@ -6,14 +6,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
-from dproof.charts.picture_file import picture_file
-from dproof.cli.answer_page import answer_page
 from dproof.cli.init import Data, Table
 from dproof.cli.options import AsJson, Plot, argument, flag, option
-from dproof.cli.output import advise, emit, escape, having_done
+from dproof.cli.output import advise, answer_page, emit, escape, having_done
 from dproof.curator.curator import Curator
 from dproof.curator.ledger_file import is_begun
 from dproof.errors import InputError
+from dproof.plotting import picture_file
 
 
 def ask(

@@ -61,7 +61,7 @@ def design(
     )
     answer = _answer(mechanism, privacy)
     if picture is not None:
-        from dproof.charts.style import svg
+        from dproof.plotting import svg
         from dproof.report.law_charts import law_chart
 
         picture.write_text(svg(law_chart(mechanism)), encoding="utf-8")

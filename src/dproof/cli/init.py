@@ -1,19 +1,29 @@
-"""`dproof init`: a draft plan for a table."""
+"""`dproof init`: a draft plan for a table.
+
+With --look the first rows are read too. Nothing of a value is kept: only which kind most of a column's values are, and
+with which signs they are written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import codecs
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import click
+import pyarrow as pa
 
 from dproof.cli.options import AsJson, argument, flag, option
 from dproof.cli.output import advise, emit
 from dproof.plans.column import SPACES
 from dproof.plans.reader import to_toml
+from dproof.spaces.arrow import decoded
+from dproof.spaces.values import Numerals
 from dproof.tables import Source, open_source
+from dproof.tables.delimited import unpacked
 from dproof.tables.header import doubtful_names
 from dproof.tables.layout import USUAL, Layout, ending
 
@@ -84,8 +94,6 @@ def init(
     source = open_source(data, table, layout)
     types = _types(source)
     if look:
-        from dproof.cli.look import sample, seen_numerals, seen_type
-
         texts = sample(source)
         layout = replace(layout, numerals=seen_numerals(texts, layout.separator or ","))
         types |= {name: seen_type(found, layout.numerals) or types[name] for name, found in texts.items()}
@@ -132,8 +140,6 @@ def _seen_layout(data: Path, table: str | None, look: bool) -> Layout:
         return USUAL
     encoding = header_encoding(path)
     if look:
-        from dproof.cli.look import seen_encoding
-
         encoding = seen_encoding(path, encoding)
     separator = separator_of(header_line(path, encoding).decode("utf-8", "replace"), path)
     return Layout(separator=None if separator == usual_separator(path) else separator, encoding=encoding)
@@ -156,3 +162,61 @@ def _drafted(name: str, kind: Any) -> tuple[str, str]:
     drafts = ((space, SPACES[space].draft(kind)) for space in reversed(SPACES))
     space, draft = next((space, draft) for space, draft in drafts if draft is not None)
     return draft.kind, to_toml({"columns": {name: {"space": space, **draft.keys}}}) + draft.below
+
+
+_SAMPLE = 10_000  # rows
+_SAMPLE_BYTES = 1 << 20
+_MOST = 0.5  # of the values that are there: people write "n/a" and "none" among numbers
+_DATE = re.compile(r"\d{4}-\d\d?-\d\d?([T ]\d\d?:\d\d.*)?|\d\d?([./-])\d\d?\2\d{2,4}( \d\d?:\d\d.*)?|\d{4}/\d\d?/\d\d?")
+_TRUTH = {"true", "false"}
+
+Sample = Mapping[str, Sequence[str]]
+
+
+def seen_encoding(path: Path, encoding: str) -> str:
+    """The encoding of the header, or the usual one of Windows where bytes in the first rows are not in it."""
+    with unpacked(path) as file:
+        start = file.read(_SAMPLE_BYTES)
+    try:
+        codecs.getincrementaldecoder(encoding)().decode(start)
+    except UnicodeDecodeError:
+        return "cp1252"
+    return encoding
+
+
+def sample(source: Source) -> dict[str, list[str]]:
+    """The texts in the first rows of each column of text; none that are blank."""
+    texts: dict[str, list[str]] = {}
+    batch = next(iter(source.read(source.names)), None)
+    for name, array in () if batch is None else zip(source.names, batch.slice(0, _SAMPLE).columns, strict=True):
+        array = decoded(array)
+        if pa.types.is_string(array.type) or pa.types.is_large_string(array.type) or pa.types.is_binary(array.type):
+            values = array.cast(pa.large_binary()).to_pylist()
+            found = (value.decode("utf-8", "replace").strip() for value in values if value is not None)
+            texts[name] = [text for text in found if text]
+    return texts
+
+
+def seen_numerals(texts: Sample, separator: str) -> Numerals:
+    """The signs with which most values are numbers; the plain ones where others read no more."""
+    point, comma = Numerals(".", ","), Numerals(",")
+    # 65,000 in quotes among commas has thousands; 1,234 among semicolons has a decimal comma.
+    doubtful = [point, comma] if separator == "," else [comma, point]
+    signs = [Numerals(), *doubtful, Numerals(",", "."), Numerals(",", " "), Numerals(".", " "), Numerals(".", "'")]
+    values = [text for column in texts.values() for text in column]
+    return max(signs, key=lambda sign: sum(_is_number(text, sign) for text in values))
+
+
+def seen_type(texts: Sequence[str], numerals: Numerals) -> Any:
+    """The Arrow type of what most of a column's texts are; None where they are just texts."""
+    if not texts:
+        return None
+    if all(text.lower() in _TRUTH for text in texts):
+        return pa.bool_()
+    if sum(_is_number(text, numerals) for text in texts) >= _MOST * len(texts):
+        return pa.float64()
+    return pa.date32() if sum(_DATE.fullmatch(text) is not None for text in texts) >= _MOST * len(texts) else None
+
+
+def _is_number(text: str, numerals: Numerals) -> bool:
+    return numerals.plain(text) is not None

@@ -9,7 +9,10 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from shutil import get_terminal_size
 from textwrap import fill
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dproof.questions.answer import Answer
 
 Page = Iterable[Any]  # what a person is shown: markup and renderables of rich
 
@@ -67,6 +70,25 @@ def pairs(rows: Iterable[tuple[Any, ...]]) -> Any:
     for row in rows:
         made.add_row(*row)
     return made
+
+
+def answer_page(answer: Answer, every: bool = False) -> Page:
+    """The table of an answer, all of it or its first rows, and how and with what care it was made."""
+    from dproof.exact import percent
+    from dproof.questions.answer import SHOWN_ROWS, Cell
+
+    names = [n for n, key in enumerate(answer.columns) if not any(isinstance(row[key], Cell) for row in answer.rows)]
+    most = None if every else SHOWN_ROWS
+    yield ""
+    yield table(map(escape, answer.columns), (map(escape, line) for line in answer.texts(most)), left=names)
+    if most is not None and len(answer.rows) > most:
+        yield f"… {len(answer.rows) - most:,} more (--all)"
+    yield ""
+    if answer.method != "raw":
+        said = [f"{percent(answer.level)} intervals"] * answer.has_intervals + [escape(answer.method)]
+        text = "; ".join(said)
+        yield f"[dim]{text[:1].upper()}{text[1:]}.[/dim]"
+    yield from (f"[yellow]{escape(note)}[/yellow]" for note in answer.notes)
 
 
 def _page(parts: Page) -> str:

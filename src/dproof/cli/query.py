@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from dproof.charts.picture_file import picture_file
-from dproof.cli.answer_page import answer_page
 from dproof.cli.options import AsJson, EveryRow, Plot, argument, flag, option
-from dproof.cli.output import advise, emit
+from dproof.cli.output import advise, answer_page, emit
+from dproof.plotting import picture_file
 from dproof.questions.answer import Answer
 from dproof.releases.load import load
 

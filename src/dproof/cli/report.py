@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from dproof.central.page import page as central_page
 from dproof.cli.options import AsJson, argument, option
 from dproof.cli.output import emit, having_done
-from dproof.local.page import page
 from dproof.local.release import REPORT
 from dproof.releases.load import load
+from dproof.report.page import central_page, local_page
 
 
 def report(
@@ -29,7 +28,7 @@ def report(
         tables: Any = opened
         text = central_page(tables.law, tables.certificate, tables.estimates)
     else:
-        text = page(opened.law, opened.certificate)
+        text = local_page(opened.law, opened.certificate)
     target.write_text(text, encoding="utf-8")
     answer = {"report": str(target), "bytes": len(text.encode())}
     with having_done(f"the page is in {target}"):

@@ -203,7 +203,7 @@ Prepared = tuple[RowLaw, Any]  # the law of a row with its bounds, and the pictu
 
 def prepare(law: RowLaw) -> Prepared:
     """What can be said about a release before it is drawn, and said once for a table of no rows: so it can be said."""
-    from dproof.local.page import draw_pictures
+    from dproof.report.page import draw_pictures
 
     prepared = with_bounds(law), draw_pictures(law)
     _described(prepared, 0, {}, True)
@@ -212,11 +212,11 @@ def prepare(law: RowLaw) -> Prepared:
 
 def _described(prepared: Prepared, rows: int, files: Mapping[str, str], private: bool) -> tuple[Certificate, str]:
     """The certificate of a release, and the page about it."""
-    from dproof.local.page import page
+    from dproof.report.page import local_page
 
     law, pictures = prepared
     certificate = law.certificate(about(law, rows, files), private=private)
-    return certificate, page(law, certificate.to_json(), pictures)
+    return certificate, local_page(law, certificate.to_json(), pictures)
 
 
 def finish(folder: Path, prepared: Prepared, rows: int, files: Mapping[str, str], private: bool) -> dict[str, Any]:

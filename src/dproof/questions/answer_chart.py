@@ -9,12 +9,10 @@ from typing import Any
 
 import altair as alt
 
-from dproof.charts import rendering
-from dproof.charts.picture_file import picture_file
-from dproof.charts.style import ACCENT, INK, label_text, styled
-from dproof.curves.charts import mean_chart
+from dproof import plotting
 from dproof.errors import InputError
 from dproof.exact import percent
+from dproof.plotting import ACCENT, INK, label_text, mean_chart, picture_file, styled
 from dproof.questions.answer import Answer, Cell
 
 _MOST_ROWS, _MOST_CURVES = 200, 24
@@ -126,9 +124,9 @@ def _write(chart: Any, answer: Answer, path: Path) -> None:
     """SVG, PNG, or a page without any script that has the picture and the table."""
     kind = path.suffix.lower()
     if kind == ".png":
-        path.write_bytes(rendering.png(chart.to_dict()))
+        path.write_bytes(plotting.render_png(chart.to_dict()))
         return
-    svg = rendering.svg(chart.to_dict())
+    svg = plotting.render_svg(chart.to_dict())
     if kind == ".html":
         style = "body{font-family:Helvetica,Arial,sans-serif;margin:2em}td,th{padding:.3em 1em;text-align:left}"
         title = html.escape(", ".join(answer.columns))

@@ -127,7 +127,7 @@ class CurveEstimate:
     def chart(self, **options: Any) -> Any:
         """A picture: the estimate in its band; `original=` puts a curve of your own beside it."""
         estimate, low, high, _ = self.evaluate(self.times)
-        from dproof.curves.charts import mean_chart
+        from dproof.plotting import mean_chart
 
         return mean_chart(self.times, estimate, low, high, **options)
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from dproof import plotting
 from dproof.arguments import as_path, described
 from dproof.central.law import TableLaw, certify_tables
 from dproof.central.measure import measure
 from dproof.central.release import rehearse as rehearse_tables
 from dproof.central.release import write as write_tables
 from dproof.certification.certificate import read_certificate
-from dproof.charts import rendering
 from dproof.coins import current
 from dproof.curator.payment import NoAccount, Payment
 from dproof.errors import DproofWarning, InputError, VerificationFailed
@@ -70,7 +70,7 @@ def sanitise(
     if chosen.model == "central":
         return _sanitise_tables(source, chosen, out, table, progress, payment or NoAccount())
     if out is not None:
-        rendering.start()  # they are drawn beside this process, which has other work first
+        plotting.start_renderer()  # they are drawn beside this process, which has other work first
     law = certify_row(chosen)
     opened = _opened(source, table, law.plan, out)
     coins, payer = current(), payment or NoAccount()

@@ -11,11 +11,11 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from dproof.charts.style import ACCENT, INK, label_text
-from dproof.curves.charts import noise_chart
+from dproof.curves.expansion import centre_of
 from dproof.exact import written
 from dproof.laws.law import listed
 from dproof.mechanisms.mechanism import Mechanism
+from dproof.plotting import ACCENT, INK, band_chart, label_text
 
 _MOST_LABELS = 24  # rows and columns of a picture that can still be read
 _MOST_CELLS = 48  # rows and columns that can be seen apart
@@ -33,6 +33,16 @@ def law_chart(mechanism: Mechanism) -> Any:
         return heat_map(mechanism)
     chances = family.chances()
     return one_law(mechanism) if chances is None else _chances(*chances)
+
+
+def noise_chart(mechanism: Any, title: str = "what becomes of the curve in the middle") -> Any:
+    """The centre of the region, and where its released version lies 19 times in 20 at each point."""
+    space = mechanism.lattice.expansion.space
+    times = np.linspace(float(space.start), float(space.stop), 121)
+    centre = np.interp(times, space.times, centre_of(mechanism.lattice.expansion))
+    spread = 1.96 * mechanism.standard_error(times)
+    names = ("the true curve", "19 in 20 released values at each point")
+    return band_chart(times, centre, centre - spread, centre + spread, title, "value", names=names)
 
 
 def _chances(title: str, chances: Mapping[str, float]) -> Any:

@@ -12,8 +12,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
-from dproof import __version__
-from dproof.charts import rendering
+from dproof import __version__, plotting
 from dproof.errors import DproofError, InputError
 from dproof.privacy import Privacy
 from dproof.questions.answer import Answer
@@ -266,7 +265,7 @@ def _answered(answer: Answer, accept: str, chart: bool, more: dict[str, Any]) ->
     picture = None
     if chart:
         with suppress(InputError):  # some answers have nothing to draw
-            picture = rendering.svg(answer.plot().to_dict())
+            picture = plotting.render_svg(answer.plot().to_dict())
     return JSONResponse({**answer.to_json(), "texts": answer.texts(), "chart": picture, **more})
 
 

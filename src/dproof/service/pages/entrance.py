@@ -22,7 +22,7 @@ from dproof.service.tokens import Holder
 router = APIRouter(include_in_schema=False)
 _OWN = files("dproof.service") / "static"
 _STATIC = {  # a kind, and the files that make it: the colours are those of reports too
-    "style.css": ("text/css", (files("dproof.charts") / "palette.css", _OWN / "style.css")),
+    "style.css": ("text/css", (files("dproof.report") / "palette.css", _OWN / "style.css")),
     "page.js": ("text/javascript", (_OWN / "page.js",)),
 }
 

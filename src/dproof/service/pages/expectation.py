@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dproof.local.page import denial
 from dproof.plans.reader import WrongKey
 from dproof.privacy import Privacy
 from dproof.questions.answer import NOTHING, RARELY, rarely
+from dproof.report.page import deniability_section
 from dproof.service.drafting import WAYS
 from dproof.service.pages import texts
 from dproof.service.pages.layout import copied, figure, folded, table, verbatim
@@ -77,7 +77,7 @@ def meaning_of(told: Mapping[str, Any], command: str) -> Markup:
     if told["model"] == "local" and rows > 1 and meaning["neighbours"] == "change-one":
         texts_of_care.append(TEXTS["per_row"].format(rows, figure(meaning["epsilon"])))
     return joined(
-        Markup(denial(privacy, rows)),
+        Markup(deniability_section(privacy, rows)),
         (tag("p", f"Take care: {text}", class_="error") for text in texts_of_care),
         folded("The plan as a file", verbatim(told["plan"])),
         copied(command, TEXTS["in_folder"]),

@@ -1,1 +1,0 @@
-"""How charts look, and how they become SVG and PNG: nothing here knows what is drawn."""
