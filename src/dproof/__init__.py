@@ -70,7 +70,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.releases.sanitise import sanitise as sanitise
     from dproof.releases.sanitise import sanitize as sanitize
     from dproof.releases.verify import verify as verify
-    from dproof.service.client import connect as connect
+    from dproof.serve.client import connect as connect
     from dproof.sklearn import Sanitiser as Sanitiser
     from dproof.spaces.categories import Categories as Categories
     from dproof.spaces.curves import Curves as Curves
@@ -145,7 +145,7 @@ _PUBLIC = {
     "advise": "dproof.advice.advise",
     "Curator": "dproof.curator.curator",
     "Ledger": "dproof.curator.ledger",
-    "connect": "dproof.service.client",
+    "connect": "dproof.serve.client",
     "Select": "dproof.questions.sql",
     "sensitivity": "dproof.questions.sensitivity",
     "declare": "dproof.questions.sensitivity",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import dproof as dp
-from dproof.service.drafting import expected
+from dproof.serve.drafting import expected
 
 Dproof = Callable[..., Any]
 DEVIATION = "SELECT stddev(age) AS s FROM data"

@@ -14,7 +14,7 @@ import dproof as dp
 from dproof.central.expectation import question_half_widths
 from dproof.central.law import certify_tables
 from dproof.errors import InputError
-from dproof.service.drafting import expected
+from dproof.serve.drafting import expected
 
 ROWS = 20_000
 MEAN = "SELECT avg(pay) AS m FROM {} WHERE list_contains(roles, 'manager')"

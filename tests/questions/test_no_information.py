@@ -16,7 +16,7 @@ from dproof.questions.answer import Answer, Cell
 from dproof.questions.measured import answer
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse
-from dproof.service.client import _answer
+from dproof.serve.client import _answer
 from dproof.spaces import Categories, Interval
 from dproof.testing import seeded_coins
 

@@ -20,8 +20,8 @@ def mcp(url: Annotated[str, argument("URL", "The address of a running `dproof se
     token = os.environ.get(TOKEN)
     if not token:
         raise InputError(f"put the token into the environment variable {TOKEN}")
-    from dproof.service.assistant import protocol_server, sdk_is_there
-    from dproof.service.client import connect
+    from dproof.serve.client import connect
+    from dproof.serve.mcp import protocol_server, sdk_is_there
 
     if not sdk_is_there():
         raise InputError("this needs mcp: pip install 'dproof[mcp]'")

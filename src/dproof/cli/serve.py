@@ -42,13 +42,12 @@ def serve(
     try:
         import uvicorn
 
-        from dproof.service.connections import listening
-        from dproof.service.desk import Desk
-        from dproof.service.folder import Folder
-        from dproof.service.guard import hosts_of
-        from dproof.service.state import Settings
-        from dproof.service.tokens import Tokens
-        from dproof.service.web import application
+        from dproof.serve.app import application, hosts_of
+        from dproof.serve.connections import listening
+        from dproof.serve.desk import Desk
+        from dproof.serve.folder import Folder
+        from dproof.serve.service import Settings
+        from dproof.serve.tokens import Tokens
     except ModuleNotFoundError as error:
         raise InputError(f"the server needs {error.name}: pip install 'dproof[serve]'") from None
 

@@ -10,11 +10,10 @@ from dproof.cli.options import AsJson, argument, option
 from dproof.cli.output import Page, advise, emit, escape
 from dproof.errors import InputError
 from dproof.privacy import Privacy
-from dproof.service.checking import check_all, is_checked
-from dproof.service.desk import give_budgets
-from dproof.service.folder import Folder
-from dproof.service.record import Record
-from dproof.service.tokens import Tokens
+from dproof.serve.custody import Record, check_all, is_checked
+from dproof.serve.desk import give_budgets
+from dproof.serve.folder import Folder
+from dproof.serve.tokens import Tokens
 
 
 def token(

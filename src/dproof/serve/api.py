@@ -1,0 +1,329 @@
+"""The HTTP interface for programs: JSON or Arrow, documented by /openapi.json. Everything it does is in `desk`."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+import threading
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import pyarrow as pa
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.responses import JSONResponse
+from starlette.concurrency import run_in_threadpool
+
+from dproof import __version__, plotting
+from dproof.errors import DproofError, InputError
+from dproof.privacy import Privacy
+from dproof.questions.answer import Answer
+from dproof.serve import bodies
+from dproof.serve.bodies import AskRequest, DraftRequest, HalfWidthRequest, QueryRequest, ReleaseRequest, TokenRequest
+from dproof.serve.desk import Desk
+from dproof.serve.folder import UNFINISHED, Folder, checked_name
+from dproof.serve.service import Custodian, Known, TheDesk, TheService
+from dproof.serve.tokens import Holder
+
+INTERFACE = 1  # its version: another one may refuse or answer otherwise what this one took
+ARROW = "application/vnd.apache.arrow.stream"
+_ANY_BYTES = {
+    "requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+}
+Most = Annotated[int, Query(ge=1, le=1000, description="At most so many.")]
+_REFUSED = {
+    400: "It cannot be done as it was asked.",
+    401: "The token is unknown, revoked or over.",
+    403: "The token is not for this.",
+    409: "The budget does not allow it.",
+    411: "The length of the body is not said.",
+    413: "The body is too large.",
+    421: "The server is not asked by that name.",
+    422: "The request is not of this form.",
+    429: "Too many requests.",
+}
+router = APIRouter(
+    prefix="/api",
+    responses={status: {"model": bodies.Refusal, "description": why} for status, why in _REFUSED.items()},
+)
+
+
+def _told(model: Any, status: int = 200, *, arrow: bool = False) -> dict[int | str, dict[str, Any]]:
+    """What /openapi.json says of an answer. Nothing is made anew by it: a test holds the answers to their models."""
+    content = {"content": {ARROW: {"schema": {"type": "string", "format": "binary"}}}} if arrow else {}
+    return {status: {"model": model, "description": "Done.", **content}}
+
+
+health_router = APIRouter()
+
+
+@health_router.get("/health", responses=_told(bodies.Health) | _told(bodies.Health, 503), tags=["health"])
+async def health(desk: TheDesk) -> Response:
+    """Whether the server works: it can read its tokens. For anybody; nothing of a table is told."""
+    try:
+        await run_in_threadpool(lambda: desk.tokens.holders)
+        status = "ok"
+    except DproofError:
+        status = "failing"
+    told = {"status": status, "version": __version__, "interface": INTERFACE}
+    return JSONResponse(told, 200 if status == "ok" else 503)
+
+
+@router.get("/tables", responses=_told(list[bodies.ListedTable]))
+async def tables(desk: TheDesk, who: Known) -> list[dict[str, Any]]:
+    """The tables that you may ask, with your budget on each."""
+    return await run_in_threadpool(desk.tables, who)
+
+
+@router.get("/tables/{name}", responses=_told(bodies.Table))
+async def table(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
+    """All that is public about a table: its plan, and what its promise means to a person."""
+    return await run_in_threadpool(desk.table, who, name)
+
+
+@router.post("/tables/{name}/preview", responses=_told(bodies.Preview))
+async def preview(name: str, asked: AskRequest, service: TheService, who: Known) -> Response:
+    """What a question would cost and how good its answer would be: free, and no row is read."""
+    with service.under_way.counted(who):
+        table = await service.opened(who, name)
+        told = await service.working(who, partial(service.desk.preview, table, asked.sql, **asked.price()))
+    return JSONResponse(told)
+
+
+@router.post("/tables/{name}/ask", responses=_told(bodies.PaidAnswer, arrow=True))
+async def ask(
+    name: str, asked: AskRequest, service: TheService, who: Known, accept: Annotated[str, Header()] = ""
+) -> Response:
+    """Answer a question: it is paid for first. Asked again it is free, and the answer is the same."""
+    desk = service.desk
+    with service.under_way.counted(who):
+        table = await service.opened(who, name)
+        answer = await service.working(who, partial(desk.stored, table, asked.sql, **asked.price()))
+        if answer is None:
+            answer = await service.reading(who, name, partial(desk.ask, table, asked.sql, **asked.price()))
+        left = await run_in_threadpool(desk.budget, who, name)
+        more = {"budget": left, "command": _ask_command(name, asked, who)}
+        return await service.working(who, partial(_answered, answer, accept, asked.chart, more))
+
+
+@router.get("/tables/{name}/budget", responses=_told(bodies.Budget))
+async def budget(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
+    """What you may still spend, as numbers and in words."""
+    return await run_in_threadpool(desk.budget, who, name)
+
+
+@router.get("/tables/{name}/history", responses=_told(list[bodies.Question]))
+async def history(
+    name: str, desk: TheDesk, who: Known, before: int | None = None, most: Most = 100
+) -> list[dict[str, Any]]:
+    """What you have asked, with its cost, oldest first: the latest, or those before the entry of a number."""
+    return await run_in_threadpool(partial(desk.history, who, name, before=before, most=most))
+
+
+@router.get("/tables/{name}/dummy", responses=_told(bodies.Rows, arrow=True))
+async def dummy(
+    name: str, service: TheService, who: Known, rows: int = 100, accept: Annotated[str, Header()] = ""
+) -> Response:
+    """Made-up rows of the declared spaces, to try things on."""
+    with service.under_way.counted(who):
+        return await service.working(who, partial(_dummy, service.desk, who, name, rows, accept))
+
+
+@router.get("/releases", responses=_told(list[bodies.ListedRelease]))
+async def releases(desk: TheDesk, who: Known) -> list[dict[str, Any]]:
+    """All releases: ask them without limit."""
+    return await run_in_threadpool(desk.releases)
+
+
+@router.get("/releases/{name}", responses=_told(bodies.ListedRelease))
+async def release(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
+    """What a release says of itself."""
+    return await run_in_threadpool(desk.release, name)
+
+
+@router.post("/releases/{name}/query", responses=_told(bodies.QueryAnswer, arrow=True))
+async def query(
+    name: str, asked: QueryRequest, service: TheService, who: Known, accept: Annotated[str, Header()] = ""
+) -> Response:
+    """Ask a release, at no cost."""
+    options = asked.model_dump(exclude={"sql", "chart"})
+    more = {"command": f"dproof query releases/{name} {shlex.quote(asked.sql)}"}
+    with service.under_way.counted(who):
+        answer = await service.working(who, partial(service.desk.query, name, asked.sql, **options))
+        return await service.working(who, partial(_answered, answer, accept, asked.chart, more))
+
+
+# For custodians ------------------------------------------------------------------------------------------------------
+
+
+@router.get("/files", responses=_told(list[bodies.File]))
+async def files(desk: TheDesk, who: Custodian) -> list[dict[str, Any]]:
+    """For custodians: every table in the folder, and whether it has a plan."""
+    return await run_in_threadpool(desk.custody.files)
+
+
+@router.get("/files/{name}/columns", responses=_told(bodies.Columns))
+async def columns(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+    """For custodians: the names of a table's columns, and its plan."""
+    return await run_in_threadpool(desk.custody.columns, name)
+
+
+@router.put("/files/{file}", status_code=201, openapi_extra=_ANY_BYTES, responses=_told(bodies.SentTable, 201))
+async def upload(file: str, request: Request, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+    """For custodians: send a table, as the bytes of a file, under its name with its ending, such as people.csv."""
+    saved = await save_upload(desk.folder, file, request.stream())
+    await run_in_threadpool(partial(desk.record.add, who, "sent a table", file=f"tables/{saved.name}"))
+    return {"name": saved.name.partition(".")[0], "file": f"tables/{saved.name}"}
+
+
+@router.post("/drafts/expected", responses=_told(bodies.Expectation))
+async def expected(draft: DraftRequest, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+    """For custodians: what a draft of a plan would give; no data is opened."""
+    return await run_in_threadpool(desk.custody.expected, draft.plan, draft.rows)
+
+
+@router.post("/drafts/epsilon", responses=_told(bodies.Epsilons))
+async def epsilon(wanted: HalfWidthRequest, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+    """For custodians: the least ε that gives a wanted ±, from a local release, a central one and asking."""
+    options = wanted.model_dump(include={"rows", "question", "column", "half_width"})
+    return await run_in_threadpool(desk.custody.epsilon, wanted.plan, **options)
+
+
+@router.put("/plans/{name}", responses=_told(bodies.SavedPlan))
+async def save(name: str, draft: DraftRequest, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+    """For custodians: save a draft as the plan of a table."""
+    saved = partial(desk.custody.save, who, name, draft.plan, names_are_public=draft.names_are_public)
+    return await run_in_threadpool(saved)
+
+
+@router.get("/tables/{name}/check", responses=_told(bodies.Inspection))
+async def check(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+    """For custodians, and CONFIDENTIAL: how many values the plan does not cover."""
+    return await run_in_threadpool(desk.custody.check, who, name)
+
+
+@router.post("/releases", status_code=202, responses=_told(bodies.StartedJob, 202))
+async def sanitise(wanted: ReleaseRequest, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+    """For custodians: sanitise a table, paid from its ledger; the name of the job that does it."""
+    return {"job": await run_in_threadpool(desk.custody.sanitise, who, wanted.table, wanted.name)}
+
+
+@router.get("/jobs/{name}", responses=_told(bodies.Job))
+async def job(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+    """For custodians: how far a job is."""
+    return desk.custody.job(name)
+
+
+@router.get("/tables/{name}/account", responses=_told(bodies.Account))
+async def account(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+    """For custodians: the whole account of a table."""
+    return await run_in_threadpool(desk.account, who, name)
+
+
+@router.get("/tokens", responses=_told(list[bodies.Holder]))
+async def tokens(desk: TheDesk, who: Custodian) -> list[dict[str, Any]]:
+    """For custodians: everybody who was given a token."""
+    return [one.to_json() for one in await run_in_threadpool(desk.holders, who)]
+
+
+@router.post("/tokens", status_code=201, responses=_told(bodies.Token, 201))
+async def give(given: TokenRequest, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+    """For custodians: a token for an analyst, shown this once, and a budget on each of the tables."""
+    budget = Privacy(str(given.epsilon), str(given.delta))
+    budgets = dict.fromkeys(given.tables, budget)
+    text, holder = await run_in_threadpool(desk.give, who, given.name, budgets, given.days)
+    tables = " ".join(f"--table {name}" for name in given.tables)
+    price = f"--epsilon {given.epsilon} --delta {given.delta} --days {given.days}"
+    command = f"dproof token . --analyst {shlex.quote(given.name)} {tables} {price}"
+    return {"token": text, "command": command, **holder.to_json()}
+
+
+@router.get("/record", responses=_told(list[bodies.Deed]))
+async def record(desk: TheDesk, who: Custodian, before: int | None = None, most: Most = 100) -> list[dict[str, Any]]:
+    """For custodians: what custodians did, oldest first: the latest, or what was before the line of a number."""
+    return await run_in_threadpool(desk.record.latest, most, before)
+
+
+@router.delete("/tokens/{number}", status_code=204)
+async def revoke(number: int, desk: TheDesk, who: Custodian) -> None:
+    """For custodians: end a token now."""
+    await run_in_threadpool(desk.revoke, who, number)
+
+
+def _ask_command(name: str, asked: AskRequest, who: Holder) -> str:
+    """The command that asks the same, in the folder that is served."""
+    told = asked.price()
+    price = f"--epsilon {told['epsilon']}" if told["accuracy"] is None else f"--accuracy {told['accuracy']}"
+    delta = "" if told["delta"] == "0" else f" --delta {told['delta']}"
+    analyst = "" if who.is_custodian else f" --analyst {shlex.quote(who.name)}"
+    paths = f"--plan plans/{name}.toml --ledger ledgers/{name}.db"
+    return f"dproof ask tables/{name}.* {shlex.quote(asked.sql)} {paths} {price}{delta}{analyst}"
+
+
+def _answered(answer: Answer, accept: str, chart: bool, more: dict[str, Any]) -> Response:
+    """An answer as JSON, with its table in texts and maybe a picture; or its table as an Arrow stream."""
+    if ARROW in accept:
+        return _arrow(answer.to_arrow())
+    picture = None
+    if chart:
+        with suppress(InputError):  # some answers have nothing to draw
+            picture = plotting.render_svg(answer.plot().to_dict())
+    return JSONResponse({**answer.to_json(), "texts": answer.texts(), "chart": picture, **more})
+
+
+def _dummy(desk: Desk, who: Holder, name: str, rows: int, accept: str) -> Response:
+    table = desk.dummy(who, name, rows)
+    return _arrow(table) if ARROW in accept else JSONResponse(_plain(table))
+
+
+def _arrow(table: Any) -> Response:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return Response(sink.getvalue().to_pybytes(), media_type=ARROW)
+
+
+def _plain(table: Any) -> dict[str, Any]:
+    rows = table.to_pylist()
+    return {"columns": table.column_names, "rows": [{k: _json(v) for k, v in row.items()} for row in rows]}
+
+
+def _json(value: Any) -> Any:
+    return value if isinstance(value, (str, int, float, list, dict, bool, type(None))) else str(value)
+
+
+LARGEST_UPLOAD = 1 << 30
+ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".xlsx", ".parquet", ".arrow", ".feather", ".ipc")
+_NAMING = threading.Lock()
+
+
+async def save_upload(folder: Folder, file: str, chunks: AsyncIterator[bytes]) -> Path:
+    """Save a new table, whole or not at all; one that is there is never replaced: its ledger counts for its rows."""
+    name, dot, ending = file.partition(".")
+    if dot + ending not in ENDINGS:
+        raise InputError(f"a table is sent under a name that ends in {', '.join(ENDINGS)}")
+    place = folder.new_table(checked_name(name, "table"), dot + ending)
+    part = place.with_name(f"{UNFINISHED}{secrets.token_hex(8)}")
+    try:
+        with await run_in_threadpool(_created, part) as sink:
+            async for chunk in chunks:
+                await run_in_threadpool(sink.write, chunk)
+        await run_in_threadpool(_named, folder, name, part, place)
+    except OSError as error:
+        raise InputError(f"the table cannot be saved: {error.strerror}") from None
+    finally:
+        part.unlink(missing_ok=True)
+    return place
+
+
+def _created(part: Path) -> BinaryIO:
+    return os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+
+
+def _named(folder: Folder, name: str, part: Path, place: Path) -> None:
+    with _NAMING:  # another may have come meanwhile
+        folder.new_table(name, "")
+        os.replace(part, place)

@@ -1,0 +1,319 @@
+"""What a person with a token can do: everything that the page and the programs ask for, as plain objects.
+
+An analyst's questions are paid from a share under the one promise to the people in the table: the ledger keeps both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dproof.coins import current
+from dproof.curator.curator import Begun, Terms
+from dproof.curator.ledger import Ledger, Standing, counts_left, entry_to_json, statement
+from dproof.curator.ledger_file import is_begun
+from dproof.curator.limits import Amount, amount, rho_for
+from dproof.errors import DproofError, InputError
+from dproof.laws.guide import uniform_below
+from dproof.local.draw import first_codes
+from dproof.meaning import explain
+from dproof.plans.plan import Plan
+from dproof.privacy import Privacy
+from dproof.questions.answer import Answer
+from dproof.serve.custody import Custody, is_checked
+from dproof.serve.folder import Folder, Kept, Opened, Table
+from dproof.serve.tokens import Holder, Tokens, check_request
+
+_MOST_PREVIEWS = 512
+
+
+class NotAllowed(InputError):
+    """The token is not for this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Askable:
+    """A table that somebody may ask now, and whose share pays for it."""
+
+    table: Table
+    spender: str | None
+
+
+class Desk:
+    """The tables and releases of a folder, kept open from one question to the next."""
+
+    def __init__(self, folder: Folder, tokens: Tokens) -> None:
+        self.folder, self.tokens, self.custody = folder, tokens, Custody(folder)
+        self.record, self._opened = self.custody.record, Opened(folder)
+        self._previews = Kept[tuple[Any, ...], dict[str, Any]](_MOST_PREVIEWS)
+
+    # Tables --------------------------------------------------------------------------------------------------------
+
+    def tables(self, holder: Holder) -> list[dict[str, Any]]:
+        """The tables that somebody may ask, with what is public about each."""
+        names = [name for name in self.folder.tables if holder.may_ask(name)]
+        return [self._or_why_not(name, partial(self._told, holder, name)) for name in names]
+
+    def table(self, holder: Holder, name: str) -> dict[str, Any]:
+        """All that is public about a table: its plan, as text and as an object, and what the promise means."""
+        plan = self._table(holder, name).plan
+        return {**self._told(holder, name), "plan": plan.text, "meaning": explain(plan.privacy)}
+
+    def _or_why_not(self, name: str, told: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """What is told of a table or a release, or why it cannot be used: the others still can."""
+        try:
+            return told()
+        except DproofError as error:
+            return {"name": name, "error": self.folder.hide(str(error))}
+
+    def _told(self, holder: Holder, name: str) -> dict[str, Any]:
+        table = self._table(holder, name)
+        unit, budget = table.plan.unit.to_json(), self._budget(holder, table)
+        return {"name": name, "columns": _columns(table.plan), **unit, "budget": budget}
+
+    def _table(self, holder: Holder, name: str) -> Table:
+        if not holder.may_ask(name):
+            raise NotAllowed("this token is not for that table")  # whether there is such a table or not
+        return self._opened.table(name)
+
+    def dummy(self, holder: Holder, name: str, rows: int) -> Any:
+        """Dummy rows of a table, as an Arrow table."""
+        if not 1 <= rows <= MOST_DUMMY_ROWS:
+            raise InputError(f"ask for 1 to {MOST_DUMMY_ROWS:,} dummy rows")
+        return dummy_rows(self._table(holder, name).plan, rows)
+
+    # Questions under the budget ------------------------------------------------------------------------------------
+
+    def askable(self, holder: Holder, name: str) -> Askable:
+        """A table for somebody to ask now, or why not: that depends on what custodians did, and on no row."""
+        table = self._table(holder, name)
+        spender = self._spender(holder, table)
+        if spender is None:
+            if table.has_ledger and any(self._opened.ledger(table).analysts.values()):
+                raise NotAllowed(
+                    "analysts have budgets on this table, so they ask it: give yourself a budget as an analyst"
+                )
+        elif not is_checked(self.folder, name, table.state):
+            raise NotAllowed(f"the table {name!r} is new or was changed: its custodian has to check it first")
+        return Askable(table, spender)
+
+    def is_open(self, asked: Askable) -> bool:
+        """Whether a table is open for who asks it."""
+        return self._opened.has_curator(asked.table, asked.spender)
+
+    def open(self, asked: Askable) -> None:
+        """Open a table for who asks it: how long that takes may depend on its rows."""
+        self._opened.curator(asked.table, asked.spender)
+
+    def preview(self, asked: Askable, sql: str, **price: Any) -> dict[str, Any]:
+        """What a question would cost and how good its answer would be: free, and no row is read.
+
+        It depends on the plan, the question and the ledger alone, so it is kept until one of them changes.
+        """
+        curator = self._opened.curator(asked.table, asked.spender)
+        state = asked.table.state, curator.ledger.mark  # the mark is as old as what is told, or older
+
+        def told() -> dict[str, Any]:
+            found = curator.preview(sql, **price)
+            return {**found.to_json(), "text": str(found)}
+
+        return self._previews.get((asked.table.name, asked.spender, sql, *price.items()), state, told)
+
+    def stored(self, asked: Askable, sql: str, **price: Any) -> Answer | None:
+        """The answer that a question got before; None where the table has to be read for it."""
+        return self._opened.curator(asked.table, asked.spender).stored(sql, Terms(**price))
+
+    def ask(self, asked: Askable, sql: str, **price: Any) -> Begun:
+        """Pay for a question and read the table; what comes back stores the answer, and gives what tells it.
+
+        If the table was changed meanwhile, that is all an analyst is told: nobody has checked what was read.
+        """
+        curator, name = self._opened.curator(asked.table, asked.spender), asked.table.name
+        try:
+            return curator.begin(sql, Terms(**price))
+        finally:
+            if asked.spender is not None and self.folder.state(name) != asked.table.state:
+                raise NotAllowed(
+                    f"the table {name!r} was changed while it was asked: its custodian has to check it first; "
+                    "the question may have been paid for"
+                )
+
+    def budget(self, holder: Holder, name: str) -> dict[str, Any]:
+        """What somebody may still spend on a table, as numbers and in words."""
+        return self._budget(holder, self._table(holder, name))
+
+    def _budget(self, holder: Holder, table: Table) -> dict[str, Any]:
+        plan, spender = table.plan, self._spender(holder, table)
+        standing = self._standing(table) if spender is None else self._share(spender, table)
+        words = counts_left(standing.remaining, plan.rows_per_person)
+        amounts = {name: getattr(standing, name).to_json() for name in ("budget", "spent", "remaining")}
+        return {**amounts, "in_words": words, "neighbours": plan.privacy.neighbours}
+
+    def history(self, holder: Holder, name: str, *, before: int | None = None, most: int) -> list[dict[str, Any]]:
+        """The latest questions of somebody to a table, or those before the entry of a number, oldest first.
+
+        A custodian sees those of everybody.
+        """
+        table = self._table(holder, name)
+        if not table.has_ledger:
+            return []
+        ledger = self._opened.ledger(table)
+        seen = [
+            one
+            for one in ledger.entries
+            if one["kind"] == "question"
+            and (holder.is_custodian or one.get("analyst") == holder.name)
+            and (before is None or one["number"] < before)
+        ]
+        unanswered = ledger.unanswered
+        return [
+            {**entry_to_json(one, ledger.unit), "answered": one["number"] not in unanswered} for one in seen[-most:]
+        ]
+
+    def _standing(self, table: Table) -> Standing:
+        """The account of a table. Who looks at it begins no ledger: until there is one, the plan can be changed."""
+        if table.has_ledger:
+            return self._opened.ledger(table).standing()
+        promised = table.plan.privacy
+        rho = rho_for(promised.epsilon, promised.delta) if promised.delta else None
+        whole = Amount(promised.epsilon, promised.delta, rho)
+        return Standing(whole, Amount(), whole)
+
+    def _share(self, analyst: str, table: Table) -> Standing:
+        ledger = self._opened.ledger(table)
+        given = ledger.analysts[analyst]
+        assert given is not None
+        return Standing(given, ledger.spent(analyst), ledger.remaining(analyst))
+
+    def _spender(self, holder: Holder, table: Table) -> str | None:
+        """Whose share of the budget somebody spends; None is the whole of it, for a custodian."""
+        if holder.is_custodian:
+            return None
+        if not table.has_ledger or self._opened.ledger(table).analysts.get(holder.name) is None:
+            raise NotAllowed("no budget on this table was given to you: ask its custodian")
+        return holder.name
+
+    # Releases ------------------------------------------------------------------------------------------------------
+
+    def releases(self) -> list[dict[str, Any]]:
+        """All releases: whoever has a token may query them without limit."""
+        return [self._or_why_not(name, partial(self.release, name)) for name in self.folder.releases]
+
+    def release(self, name: str) -> dict[str, Any]:
+        """What a release says of itself."""
+        found = self._opened.release(name)
+        plan, about = found.plan, found.certificate["release"]
+        return {
+            "name": name,
+            "model": plan.model,
+            "rows": about["rows"],
+            "columns": _columns(plan),
+            "epsilon": str(found.privacy.epsilon),
+            "delta": str(found.privacy.delta),
+            "neighbours": plan.privacy.neighbours,
+            "private": found.private,
+            "seal": found.certificate["seal"],
+        }
+
+    def query(self, name: str, sql: str, **options: Any) -> Answer:
+        """Ask a release, at no cost."""
+        return self._opened.release(name).query(sql, **options)
+
+    def unfinished(self, name: str) -> list[str]:
+        """The releases of a table that were paid for and are neither made nor being made."""
+        if not is_begun(self.folder.ledger(name)):
+            return []
+        ledger = self._opened.ledger(self._opened.table(name))
+        paid = [one for one in statement(ledger)["entries"] if one.get("published") is False]
+        names = [str(one["description"]).removeprefix("release ") for one in paid]
+        return [one for one in dict.fromkeys(names) if not self.custody.is_making(name, one)]
+
+    # For custodians ------------------------------------------------------------------------------------------------
+
+    def account(self, holder: Holder, name: str) -> dict[str, Any]:
+        """The whole account of a table: the budgets and questions of everybody."""
+        need_custodian(holder)
+        return statement(self._opened.ledger(self._table(holder, name)))
+
+    def give(self, holder: Holder, name: str, budgets: Mapping[str, Privacy], days: int) -> tuple[str, Holder]:
+        """A token for an analyst with a share of the budget of each of these tables; the text is shown this once."""
+        need_custodian(holder)
+        given = give_budgets(self.folder, self.tokens, name, budgets, days)
+        self.record.add(holder, "gave a token", of=given[1].number, to=name, tables=", ".join(budgets))
+        self.custody.check_later(tuple(budgets))  # nobody waits for it, and until then the table is closed to analysts
+        return given
+
+    def holders(self, holder: Holder) -> list[Holder]:
+        """Everybody who was given a token."""
+        need_custodian(holder)
+        return self.tokens.holders
+
+    def revoke(self, holder: Holder, number: int) -> None:
+        """End a token now."""
+        need_custodian(holder)
+        self.tokens.revoke(number)
+        self.record.add(holder, "revoked a token", of=number)
+
+
+def give_budgets(
+    folder: Folder, tokens: Tokens, name: str, budgets: Mapping[str, Privacy], days: int
+) -> tuple[str, Holder]:
+    """Write an analyst's budgets into the ledgers, and issue the token; where one is refused, nothing is written."""
+    check_request(name, "analyst", tuple(budgets), days)
+    openings = []
+    for table, budget in budgets.items():
+        plan, file = folder.plan(table), folder.ledger(table)
+        limit = Privacy(budget.epsilon, budget.delta, neighbours=plan.privacy.neighbours)
+        promised = plan.privacy
+        if limit.epsilon > promised.epsilon or limit.delta > promised.delta:
+            raise InputError(
+                f"the budget of {name!r} on {table!r} would be {amount(limit)}, and all may spend {amount(promised)} "
+                "together: give at most that"
+            )
+        if is_begun(file):
+            ledger = Ledger(file, unit=plan.unit)
+            known = ledger.analysts.get(name)
+            ledger.close()
+            if known not in (None, amount(limit)):
+                raise InputError(f"the budget of {name!r} on {table!r} is {known}, and that cannot be changed")
+        begun = None if is_begun(file) else promised
+        openings.append(partial(Ledger, file, budget=begun, unit=plan.unit, analysts={name: limit}))
+    for opening in openings:
+        opening().close()
+    return tokens.issue(name, "analyst", tuple(budgets), days=days)
+
+
+def need_custodian(holder: Holder) -> None:
+    if not holder.is_custodian:
+        raise NotAllowed("this is for custodians")
+
+
+def _columns(plan: Plan) -> list[dict[str, str]]:
+    return [{"name": column.name, "kind": column.kind} for column in plan.kept]
+
+
+MOST_DUMMY_ROWS = 10_000
+
+
+def dummy_rows(plan: Plan, rows: int) -> Any:
+    """So many rows as an Arrow table; curves are flat, and public columns are empty.
+
+    >>> plan = Plan.of({"privacy": {"epsilon": 1}, "columns": {"age": {"space": "interval", "low": 0, "high": 9}}})
+    >>> dummy_rows(plan, 3).num_rows
+    3
+    """
+    arrays: dict[str, Any] = {}
+    for column in plan.columns:
+        if column.kind == "public":
+            arrays[column.name] = pa.nulls(rows, pa.string())
+        elif column.private:
+            space, codes = column.space, first_codes(column.space, rows)
+            if not space.holds_curves:
+                codes = uniform_below(np.full(rows, space.size, np.uint64), current()).astype(np.int64)
+            arrays |= zip(column.stored, space.store(column, codes), strict=True)
+    return pa.table(arrays)

@@ -1,0 +1,106 @@
+"""A release: made with progress, its report read, and downloaded as one file."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
+from starlette.concurrency import run_in_threadpool
+
+from dproof.errors import InputError
+from dproof.local.release import REPORT
+from dproof.serve.pages.forms import Fields
+from dproof.serve.pages.layout import copied, link, page
+from dproof.serve.pages.markup import joined, tag
+from dproof.serve.pages.texts import TEXTS
+from dproof.serve.service import Custodian, Known, TheDesk
+
+router = APIRouter(include_in_schema=False)
+_PART = 1 << 20  # bytes that are read at a time
+# The report has its style and pictures in itself, and runs nothing.
+_REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'none'"
+
+
+@router.post("/plans/{name}/sanitise")
+async def sanitise(name: str, request: Request, desk: TheDesk, who: Custodian) -> Response:
+    release = (await Fields.of(request)).text("release")
+    job = await run_in_threadpool(desk.custody.sanitise, who, name, release)
+    return RedirectResponse(f"/jobs/{job}?release={quote(release)}", 303)
+
+
+@router.get("/jobs/{job}")
+async def progress(job: str, desk: TheDesk, who: Custodian, release: str = "") -> HTMLResponse:
+    """How far the work is; a script looks again by itself."""
+    told = desk.custody.job(job)
+    running, of = not told["done"], told["total"]
+    rows = f"{told['rows']:,} rows" + (f" of {of:,}" if of else "")
+    if told["error"]:
+        body = joined(tag("p", told["error"], class_="error"), tag("p", link("/custody", "Plans and tokens")))
+    elif running:
+        bar = tag("progress", rows, max=of, value=told["rows"] if of else None, aria_label="Progress")
+        body = joined(tag("p", bar, " ", rows), tag("p", TEXTS["sanitising"], class_="hint"))
+    else:
+        path = f"/releases/{quote(release)}"
+        ways = {"": "Query the release", "/report": "Read the report", "/download": "Download the release"}
+        body = joined(
+            tag("p", TEXTS["sanitised"], " ", rows, class_="budget"),
+            tag("ul", (tag("li", link(f"{path}{way}", text)) for way, text in ways.items())),
+            copied(f"dproof verify releases/{release}", TEXTS["verify"]),
+            tag("p", link("/custody", TEXTS["to_tokens"])),
+        )
+    shown = tag("section", body, id="progress", data_part=True, data_again=running or None)
+    return page(f"Sanitising {told['what']}", shown, who, refresh=2 if running else None)
+
+
+@router.get("/releases/{name}/report")
+async def report(name: str, desk: TheDesk, who: Known) -> Response:
+    file = desk.folder.release(name) / REPORT
+    if not file.is_file():
+        raise InputError(f"the release {name!r} has no report: `dproof report releases/{name}` writes one")
+    return HTMLResponse(file.read_text("utf-8"), headers={"content-security-policy": _REPORT_POLICY})
+
+
+@router.get("/releases/{name}/download")
+async def download(name: str, desk: TheDesk, who: Known) -> Response:
+    folder = (await run_in_threadpool(desk.folder.release, name)).resolve()
+    headers = {"content-disposition": f'attachment; filename="{name}.zip"'}
+    return StreamingResponse(_packed(folder, name), media_type="application/zip", headers=headers)
+
+
+class _Passed(io.RawIOBase):
+    """What is written is kept until it is taken."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, part: Any) -> int:
+        self._parts.append(bytes(part))
+        return len(self._parts[-1])
+
+    def taken(self) -> bytes:
+        taken, self._parts = b"".join(self._parts), []
+        return taken
+
+
+def _packed(folder: Path, name: str) -> Iterator[bytes]:
+    """A release as one file, part by part: it may be larger than the memory. What is large in it is packed already."""
+    sink = _Passed()
+    with zipfile.ZipFile(sink, "w") as packed:
+        for path in sorted(folder.rglob("*")):
+            if not path.is_file() or not path.resolve().is_relative_to(folder):  # a link could lead to a private table
+                continue
+            entry = zipfile.ZipInfo.from_file(path, f"{name}/{path.relative_to(folder)}", strict_timestamps=False)
+            with path.open("rb") as source, packed.open(entry, "w") as target:
+                while part := source.read(_PART):
+                    target.write(part)
+                    yield sink.taken()
+    yield sink.taken()

@@ -1,0 +1,21 @@
+"""What the page completes in a question is written as SQL writes it, quotes included."""
+
+import html
+import json
+import re
+
+from dproof.plans.plan import Plan
+from dproof.questions.sql import parse
+from dproof.serve.pages.asking import _question
+from dproof.serve.pages.markup import Markup
+from dproof.serve.pages.questions import columns_of
+
+
+def test_names_and_values_are_completed_as_a_question_writes_them():
+    town = {"space": "categories", "values": ["Köln", "L'Aquila", "a, b"]}
+    plan = Plan.of({"privacy": {"epsilon": 1}, "columns": {"home town": town}})
+    shown = _question("/", columns_of(plan), "data", {"sql": ""}, Markup(""), None)
+    words = json.loads(html.unescape(re.search(r'data-words="(.*?)"', shown)[1]))
+    assert {'"home town"', "'Köln'", "'L''Aquila'", "'a, b'"} <= set(words)
+    for value in ("'Köln'", "'L''Aquila'", "'a, b'"):
+        assert parse(f'SELECT count(*) AS n FROM data WHERE "home town" = {value}').where is not None

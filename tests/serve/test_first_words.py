@@ -1,0 +1,147 @@
+"""What the pages say where nothing is there yet, where nothing is left to spend, and where a ± tells nothing."""
+
+from types import SimpleNamespace
+from urllib.parse import urlencode
+
+import pytest
+
+from dproof.errors import InputError
+from dproof.plans.reader import Misplaced, WrongKey
+from dproof.privacy import Privacy
+from dproof.report.page import deniability_section
+from dproof.serve.drafting import WAYS, expected
+from dproof.serve.folder import Folder
+from dproof.serve.pages.expectation import expectation, meaning_of
+from dproof.serve.pages.plan_fields import error_places
+from dproof.serve.pages.questions import Asked, built
+from dproof.serve.plan_form import drafted, filled
+from dproof.serve.tokens import Tokens
+from tests.serve.server import make_folder, send, serving
+
+AGE = {"space": "interval", "low": 18, "high": 90, "step": 1, "missing": 40}
+SEX = {"space": "categories", "values": ["f", "m"], "missing": "category"}
+DAY = {"space": "date", "low": "2022-01-01", "high": "2024-12-31", "missing": "2023-01-01"}
+MEAN = "SELECT sex, avg(age) AS a FROM data GROUP BY sex"
+SHARE = "SELECT 100 * proportion(sex = 'f') AS p FROM data"
+
+
+def draft(model, epsilon, delta="1e-6", **more):
+    columns = {"age": AGE, "sex": SEX, "day": DAY}
+    return {"privacy": {"model": model, "epsilon": epsilon, "delta": delta}, "columns": columns, **more}
+
+
+@pytest.mark.parametrize("model", ["local", "central"])
+def test_a_width_that_holds_all_that_is_possible_is_no_information(model):
+    more = {"release": {"tables": 1, "sums": True}} if model == "central" else {}
+    halves = {"age": 36, "sex": 50, "day": 1095 / 2}  # of the declared range; of the rows
+    told = {}
+    for epsilon in ("0.05", "8"):
+        told = expected(draft(model, epsilon, **more), 100)
+        for one in told["columns"]:
+            for way in WAYS:
+                assert one["informative"][way] == (one[way] is None or one[way] < halves[one["name"]]), (one, way)
+    assert any(one["informative"][way] for one in told["columns"] for way in WAYS)
+    few = expected(draft(model, "0.05", **more), 100)
+    assert not any(few["columns"][1]["informative"][way] for way in ("local", "central"))
+    assert "<td>no information</td>" in expectation(few, None) and " days</td>" in expectation(told, None)
+
+
+def test_an_answer_to_a_question_is_no_information_where_its_width_holds_all_that_is_possible():
+    asked = draft("local", "0.5", questions=[{"sql": MEAN}, {"sql": SHARE}])
+    few, many = (expected(asked, rows)["questions"] for rows in (100, 10**7))
+    assert [one["informative"]["local"] for one in few] == [False, False]
+    assert few[0]["local"] > 36 and few[1]["local"] > 50
+    assert [one["informative"]["local"] for one in many] == [True, True]
+
+
+def test_a_new_plan_measures_means_unless_questions_choose_what_is_measured():
+    form = filled({}, ["age"])
+    assert form.fields["sums"] == "true"
+    typed = SimpleNamespace(fields=dict(form.fields), columns={}, kept=())
+    assert drafted(typed, {})["release"] == {"sums": True}
+    typed.fields["questions"] = "SELECT avg(age) AS a FROM data"
+    assert "release" not in drafted(typed, {})
+    typed.fields["tables"] = "2"
+    assert drafted(typed, {})["release"] == {"tables": 2, "sums": True}
+
+
+def test_a_question_that_is_not_chosen_to_its_end_is_no_other_question():
+    age = Asked("age", "interval", (), "0 to 9", False, True, False)
+    for chosen in ({"what": "avg"}, {"what": "avg", "number": "sex"}, {"what": "median", "by": "age"}):
+        with pytest.raises(InputError, match="choose the number"):
+            built([age], "data", chosen)
+    for chosen in ({"where": "age"}, {"value": "5"}, {"where": "age", "value": " "}):
+        with pytest.raises(InputError, match="needs both"):
+            built([age], "data", {"what": "count", **chosen})
+    assert built([age], "data", {"what": "avg", "number": "age"}) == "SELECT avg(age) AS avg_age FROM data"
+
+
+def test_a_local_release_of_people_with_several_rows_says_what_they_have():
+    told = expected(draft("local", "0.5"), 100)
+    assert "for each row" not in meaning_of(told, "")
+    several = {"person": "name", "rows_per_person": 6}
+    named = draft("local", "0.5")
+    named["privacy"] |= several
+    named["columns"]["name"] = {"drop": True}
+    page = meaning_of(expected(named, 100), "")
+    assert "a person with 6 rows has ε = 3." in page
+    assert deniability_section(Privacy(3, "6e-6"), 6) in page  # what can be denied is what all rows leave open
+    named["privacy"]["neighbours"] = "add-remove"  # which only a curator promises, and to a person
+    assert "for each row" not in meaning_of(expected(named, 100), "")
+
+
+def test_an_error_of_a_whole_column_is_told_of_its_kind():
+    form = filled({}, ["age", "sex"])
+    wrong = WrongKey("plan", Misplaced(("columns", "sex"), "is needed by no question"))
+    assert error_places(wrong, form) == {"column-1": ("sex is needed by no question", "kind")}
+    wrong = WrongKey("plan", Misplaced(("columns", "age", "low"), "is missing"))
+    assert error_places(wrong, form) == {"column-0": ("low is missing", "low")}
+
+
+def test_an_empty_folder_says_what_comes_first(tmp_path):
+    folder = Folder.open(tmp_path)
+    tokens = Tokens(folder.tokens)
+    carla, _ = tokens.issue("carla", "custodian")
+    with serving(SimpleNamespace(folder=folder, tokens=tokens, root=tmp_path)) as made:
+        shown = send(made, "GET", "/custody", token=carla).raw.decode()
+        assert "There is no table yet" in shown and "Give a token</button>" not in shown
+        assert "dproof token . --custodian NAME" in shown
+        for name in ("people.csv", "my people.csv", ".hidden"):
+            (tmp_path / "tables" / name).write_text("sex\nf\n")
+        shown = send(made, "GET", "/custody", token=carla).raw.decode()
+        assert (
+            "has no plan yet" in shown and "The file my people.csv cannot be used" in shown and ".hidden" not in shown
+        )
+        home = send(made, "GET", "/", token=carla).raw.decode()
+        assert "No table has a plan yet" in home and 'href="/custody"' in home
+        assert "dproof token FOLDER --custodian NAME" in send(made, "GET", "/sign-in").raw.decode()
+        missing = send(made, "GET", "/nowhere", token=carla)
+        assert missing.status == 404 and b"There is no such page" in missing.raw
+
+
+def test_a_spent_budget_is_told_before_a_question_is_refused(tmp_path):
+    with serving(make_folder(tmp_path)) as made:
+        sql = "SELECT count(*) AS n FROM data WHERE sex = 'f'"
+
+        def at_page(do, epsilon):
+            body = urlencode({"sql": sql, "epsilon": epsilon, "delta": "0", "accuracy": "", "do": do}).encode()
+            return send(made, "POST", "/tables/people", body, made.ann).raw.decode()
+
+        assert "more than is left" in at_page("preview", "1.5") and "more than is left" not in at_page("preview", "1")
+        assert "<h2>Answer</h2>" in at_page("ask", "1")
+        again = at_page("preview", "1")
+        assert "Free" in again and "How good the answer would be" not in again
+        assert "Nothing is left to spend on this table" in send(made, "GET", "/", token=made.ann).raw.decode()
+        assert (
+            "Nothing is left" not in send(made, "GET", "/custody", token=made.carla).raw.decode()
+        )  # bob has his share
+
+
+def test_behind_a_proxy_the_address_that_is_handed_out_has_tls(tmp_path):
+    body = urlencode({"name": "dan", "tables": "people", "epsilon": "0.1", "delta": "0", "days": "9"}).encode()
+    for is_secure, scheme in ((False, "http"), (True, "https")):
+        (tmp_path / scheme).mkdir()
+        made = make_folder(tmp_path / scheme)
+        with serving(made, secure=is_secure, names=["data.example.org"]):
+            told = send(made, "POST", "/custody", body, made.carla, Host="data.example.org").raw.decode()
+        assert f"The address to go with it: {scheme}://data.example.org<" in told

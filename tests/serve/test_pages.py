@@ -1,0 +1,195 @@
+"""The pages as a browser without a script uses them: forms are sent as they are, and everything can be done."""
+
+import shutil
+import tomllib
+from html.parser import HTMLParser
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.serve.server import make_folder, send, serving
+
+PLAN = """
+# what the form does not know is kept
+[privacy]
+epsilon = "2"
+delta = "0"
+[file]
+separator = ","
+[columns.sex]
+space = "categories"
+values = ["f", "m"]
+outside = "category"
+missing = "category"
+share = 2
+[columns.age]
+space = "interval"
+low = 18
+high = 90
+bins = [18, 40, 90]
+missing = 40
+[[questions]]
+sql = "SELECT sex, count(*) AS n FROM data GROUP BY sex"
+weight = 2
+"""
+
+
+class Form(HTMLParser):
+    """The fields of the form on a page that is sent to a path, as a browser would send them."""
+
+    def __init__(self, action):
+        super().__init__()
+        self.action, self.inside, self.fields, self.box, self.select = action, False, [], None, None
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        if tag == "form":
+            self.inside = given.get("action") == self.action
+        if not self.inside:
+            return
+        if tag == "input" and (given.get("type") != "checkbox" or "checked" in given):
+            self.fields.append((given["name"], given.get("value", "")))
+        if tag == "textarea":
+            self.box = [given["name"], ""]
+        if tag == "select":
+            self.select = [given["name"], None]
+        if tag == "option" and self.select and (self.select[1] is None or "selected" in given):
+            self.select[1] = given["value"]
+
+    def handle_data(self, data):
+        if self.box:
+            self.box[1] += data
+
+    def handle_endtag(self, tag):
+        if tag == "textarea" and self.box:
+            self.fields.append((self.box[0], self.box[1].removeprefix("\n")))
+            self.box = None
+        if tag == "select" and self.select:
+            self.fields.append((self.select[0], self.select[1] or ""))
+            self.select = None
+        if tag == "form":
+            self.inside = False
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    made = make_folder(tmp_path_factory.mktemp("served"))
+    for name in ("survey", "fresh"):
+        shutil.copy(made.root / "tables" / "people.csv", made.root / "tables" / f"{name}.csv")
+    (made.root / "plans" / "survey.toml").write_text(PLAN)
+    with serving(made) as made:
+        yield made
+
+
+def fields_of(made, path, token):
+    page = send(made, "GET", path, token=token)
+    form = Form(path)
+    form.feed(page.raw.decode())
+    return form.fields
+
+
+def post(made, path, fields, token, do=None, **more):
+    changed = [(key, more.pop(key, value)) for key, value in fields]
+    body = urlencode([*changed, *more.items(), *([("do", do)] if do else [])]).replace("%0A", "%0D%0A")
+    return send(made, "POST", path, body.encode(), token)
+
+
+def column(fields, name, **changes):
+    """The fields with those of one column changed."""
+    seen, found = None, []
+    for key, value in fields:
+        seen = value if key == "column" else seen
+        found.append((key, changes.get(key, value) if seen == name else value))
+    return found
+
+
+def test_a_saved_plan_fills_the_form_and_is_saved_again_as_it_is(made):
+    fields = fields_of(made, "/plans/survey", made.carla)
+    assert ("values", "f\nm") in fields and ("stand_in", "40") in fields and ("epsilon", "2") in fields
+    page = send(made, "GET", "/plans/survey", token=made.carla).raw.decode()
+    assert "columns.sex.share" in page and "[file]" in page and "Comments in the file are lost" in page
+    assert post(made, "/plans/survey", fields, made.carla, "save").status == 200
+    assert tomllib.loads((made.root / "plans" / "survey.toml").read_text()) == tomllib.loads(PLAN)
+
+
+def test_the_page_tells_what_a_plan_would_give_each_way_and_the_epsilon_of_a_half_width(made):
+    fields = fields_of(made, "/plans/survey", made.carla)
+    page = post(made, "/plans/survey", fields, made.carla, "look", row_count="5000").raw.decode()
+    for words in ("about 5,000 rows", "local release", "n: SELECT sex", "costs most", "can deny", "<rect"):
+        assert words in page
+    assert "style=" not in page  # which the policy forbids
+    wanted = {"half_width": "100", "target": '["", "sex"]'}
+    page = post(made, "/plans/survey", fields, made.carla, "epsilon", **wanted).raw.decode()
+    assert "The least ε that gives it" in page and 'name="take"' in page
+    page = post(made, "/plans/survey", fields, made.carla, "epsilon", **{**wanted, "half_width": "x"}).raw.decode()
+    assert "the half-width" in page
+
+
+def test_a_new_plan_is_made_and_its_mistakes_are_told_beside_their_fields(made):
+    path = "/plans/fresh"
+    fields = fields_of(made, path, made.carla)
+    assert ("kind", "drop") in fields and "Choose the kind" in send(made, "GET", path, token=made.carla).raw.decode()
+    fields = column(fields, "sex", kind="categories", values="1 = f\n2 = m")
+    assert "look like a code book" in post(made, path, fields, made.carla, "look").raw.decode()
+    fields = column(column(fields, "sex", taken="label"), "age", kind="interval", low="18", high="ninety")
+    refused = post(made, path, fields, made.carla, "save")
+    assert refused.status == 400 and not (made.root / "plans" / "fresh.toml").exists()
+    assert 'id="error-column-1" class="error" data-part data-key="high">high is wrong' in refused.raw.decode()
+    saved = post(made, path, column(fields, "age", high="90"), made.carla, "save")
+    assert saved.status == 200 and "Saved as plans/fresh.toml" in saved.raw.decode()
+    text = (made.root / "plans" / "fresh.toml").read_text()
+    assert '"f",' in text and "high = 90" in text and 'model = "central"' in text
+    looked = send(made, "POST", f"{path}/check", b"", made.carla).raw.decode()
+    assert "CONFIDENTIAL" in looked and "dproof check tables/fresh.csv" in looked
+
+
+def test_a_question_is_chosen_previewed_asked_and_remembered(made):
+    path = "/tables/people"
+    fields = fields_of(made, path, made.ann)
+    chosen = {"by": "sex", "where": "age", "comparison": "<", "value": "50"}
+    page = post(made, path, fields, made.ann, "build", **chosen).raw.decode()
+    sql = "SELECT sex, count(*) AS n FROM data WHERE age < 50 GROUP BY sex"
+    assert sql.replace("<", "&lt;") in page
+    asked = {"sql": sql, "epsilon": "0.1"}
+    preview = post(made, path, fields, made.ann, "preview", **asked).raw.decode()
+    assert "It costs ε = 0.1" in preview and "± at 95%" in preview and ".preview(" in preview
+    assert "nothing yet" in preview
+    answer = post(made, path, fields, made.ann, "ask", **asked).raw.decode()
+    assert "<h2>Answer</h2>" in answer and "data:image/svg+xml" in answer and "dp.connect(" in answer
+    assert "dproof ask" not in answer and "ask again" in answer and "ε = 0.9" in answer
+    assert "Free: " in post(made, path, fields, made.ann, "preview", **asked).raw.decode()
+    refused = post(made, path, fields, made.ann, "ask", sql="SELECT nothing FROM data")
+    assert refused.status == 400 and 'id="question-error"' in refused.raw.decode() and "nothing" in refused.raw.decode()
+    over = post(made, path, fields, made.ann, "ask", sql=sql, epsilon="5")
+    assert over.status == 400 and "budget" in over.raw.decode()
+
+
+def test_dummy_rows_are_a_file(made):
+    told = send(made, "GET", "/tables/people/dummy.csv?rows=7", token=made.ann)
+    assert told.headers["content-disposition"] == 'attachment; filename="people-dummy.csv"'
+    lines = told.raw.decode().splitlines()
+    assert lines[0] == '"sex","age"' and len(lines) == 8
+    assert send(made, "GET", "/tables/people/dummy.csv?rows=0", token=made.ann).status == 400
+    assert send(made, "GET", "/tables/survey/dummy.csv", token=made.ann).status == 403
+
+
+def test_a_token_is_given_and_revoked(made):
+    path, fields = "/custody", [("tables", "people"), ("name", "dan"), ("epsilon", "0.1"), ("days", "30")]
+    page = send(made, "POST", path, urlencode(fields).encode(), made.carla).raw.decode()
+    assert "dproof_" in page and "--days 30" in page and "shown this once" in page
+    token = page.partition('class="token">')[2].partition("<")[0]
+    assert send(made, "GET", "/api/tables", token=token).status == 200
+    number = next(one.number for one in made.tokens.holders if one.name == "dan")
+    page = send(made, "POST", path, f"revoke={number}".encode(), made.carla).raw.decode()
+    assert f"--revoke {number}" in page and send(made, "GET", "/api/tables", token=token).status == 401
+    for wrong in ({"days": "x"}, {"epsilon": "-1"}, {"tables": "nothing"}):
+        refused = send(made, "POST", path, urlencode({**dict(fields), "name": "eve", **wrong}).encode(), made.carla)
+        assert refused.status == 400 and 'id="given-error"' in refused.raw.decode()
+    assert all(one.name != "eve" for one in made.tokens.holders)
+
+
+def test_pages_of_custodians_are_for_them_alone(made):
+    for method, path in (("GET", "/plans/survey"), ("POST", "/plans/survey"), ("POST", "/plans/survey/check")):
+        assert send(made, method, path, b"do=save" if method == "POST" else None, made.ann).status == 403
+    assert send(made, "POST", "/plans/survey/sanitise", b"release=x", made.ann).status == 403
+    assert send(made, "POST", "/plans/survey", b"do=save", made.carla).status == 400  # half a form
