@@ -17,9 +17,7 @@ import polars
 import pyarrow as pa
 import pytest
 
-import dproof.tables.numpy
-import dproof.tables.pandas
-import dproof.tables.polars
+import dproof.tables.frames
 
 
 class Sex(str, enum.Enum):  # noqa: UP042 - as people wrote it before StrEnum, with another str()
@@ -142,6 +140,5 @@ FRAMES: dict[str, Callable[[Mapping[str, Sequence[Any]]], Any]] = {
 def batches_of(rows: int) -> Iterator[None]:
     """Have every engine cut its rows into batches of so many."""
     with pytest.MonkeyPatch.context() as patch:
-        for engine in (dproof.tables.pandas, dproof.tables.numpy, dproof.tables.polars):
-            patch.setattr(engine, "BATCH_ROWS", rows)
+        patch.setattr(dproof.tables.frames, "BATCH_ROWS", rows)
         yield

@@ -18,7 +18,7 @@ from dproof.local.law import certify_row
 from dproof.plans.plan import Plan
 from dproof.releases.sanitise import sanitise
 from dproof.tables import open_source
-from dproof.tables.numpy import array_of
+from dproof.tables.frames import numpy_column
 
 
 class Sanitiser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -54,7 +54,7 @@ class Sanitiser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         array of objects for an array."""
         check_is_fitted(self, "law_")
         names = self._names(X)
-        given = X if hasattr(X, "columns") else pa.table([array_of(column) for column in np.asarray(X).T], names)
+        given = X if hasattr(X, "columns") else pa.table([numpy_column(column) for column in np.asarray(X).T], names)
         release = sanitise(given, self.law_.plan)
         if type(X).__module__.startswith("polars"):
             return release.to_polars()

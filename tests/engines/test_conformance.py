@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ import pytest
 import dproof as dp
 from dproof.errors import InputError
 from dproof.tables import open_source
-from dproof.tables.opening import ENGINES
+from dproof.tables.frames import ENGINES
 from dproof.tables.source import BATCH_ROWS
 
 ROWS = 7
@@ -76,15 +75,49 @@ def _write_duckdb(table: pa.Table, path: Path) -> None:
         database.execute("CREATE TABLE people AS SELECT * FROM given")
 
 
-def _from_module(make: Callable[[pa.Table], Any]) -> Make:
+def _structured(table: pa.Table) -> Any:
+    columns = {name: table[name].to_numpy() for name in table.column_names}
+    array = np.empty(table.num_rows, [(name, column.dtype) for name, column in columns.items()])
+    for name, column in columns.items():
+        array[name] = column
+    return array
+
+
+class _Stream:
+    """A table of a class that dproof does not know."""
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+# In memory, by the package that they come from. Spark needs Java: test_spark.py runs this suite on it.
+FRAMES: dict[str, tuple[Callable[[pa.Table], Any], ...]] = {
+    "pyarrow": (
+        lambda table: table,
+        lambda table: pa.record_batch([column.combine_chunks() for column in table.columns], table.column_names),
+        lambda table: table.to_reader(max_chunksize=3),
+    ),
+    "pandas": (lambda table: table.to_pandas(),),
+    "polars": (polars.from_arrow, lambda table: polars.DataFrame(table).lazy()),
+    "duckdb": (lambda table: duckdb.connect().from_arrow(table),),
+    "numpy": (_structured,),
+    "another": (_Stream,),
+}
+
+
+def test_no_engine_is_left_out() -> None:
+    assert {*FRAMES, "pyspark"} == {name for name in ENGINES if name[0] != "_"} | {"another"}
+
+
+def _in_memory(make: Callable[[pa.Table], Any]) -> Make:
     return lambda table, folder: make(table)
 
 
 SOURCES: dict[str, Make] = {
-    f"{module.rpartition('.')[2]}-{n}": _from_module(make)
-    for module in dict.fromkeys((*ENGINES.values(), "dproof.tables.stream"))
-    if module != "dproof.tables.spark"  # which needs Java: test_spark.py runs this suite on it
-    for n, make in enumerate(import_module(module).EXAMPLES)
+    f"{package}-{n}": _in_memory(make) for package, makes in FRAMES.items() for n, make in enumerate(makes)
 } | {
     "csv file": _written(pa.csv.write_csv, "people.csv"),
     "parquet file": _written(pa.parquet.write_table, "people.parquet"),

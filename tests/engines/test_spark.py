@@ -25,7 +25,7 @@ from dproof.coins import current
 from dproof.errors import DproofWarning, InputError, VerificationFailed
 from dproof.local.release import CERTIFICATE, DATA, PLAN, REPORT
 from dproof.tables import Source, open_source
-from dproof.tables.arrow import batches
+from dproof.tables.frames import batches
 from dproof.tables.source import Bound
 from dproof.testing import seeded_coins
 from tests.engines import test_conformance as suite
@@ -96,7 +96,7 @@ def spark(log: Path) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def make() -> suite.Make:
-    return lambda table, folder: suite.import_module("dproof.tables.spark").EXAMPLES[0](table)
+    return lambda table, folder: SparkSession.builder.getOrCreate().createDataFrame(table)
 
 
 def plan(**more: Any) -> dict[str, Any]:

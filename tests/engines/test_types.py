@@ -12,8 +12,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-import dproof.tables.arrow
-import dproof.tables.polars
+import dproof.tables.frames
 from dproof.errors import InputError
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
@@ -120,8 +119,7 @@ def test_where_a_batch_ends_changes_nothing(make: Any) -> None:
         ):
             continue  # a type that the engine has not got
         with pytest.MonkeyPatch.context() as patch:
-            for engine in (dproof.tables.arrow, dproof.tables.polars):
-                patch.setattr(engine, "BATCH_ROWS", 1)
+            patch.setattr(dproof.tables.frames, "BATCH_ROWS", 1)
             parts = list(open_source(whole).read(["x"]))
         assert [part.num_rows for part in parts] == [1] * batch.num_rows
         for name, given in COLUMNS.items():

@@ -17,7 +17,7 @@ import pyarrow.csv
 
 from dproof.errors import InputError
 from dproof.exact import several
-from dproof.tables.arrow import batches
+from dproof.tables.frames import batches
 from dproof.tables.layout import Layout, ending
 from dproof.tables.source import Source, refusing
 

@@ -12,15 +12,9 @@ import pyarrow as pa
 
 from dproof.errors import InputError, did_you_mean
 from dproof.spaces.column import quoted
-from dproof.tables.arrow import batches
+from dproof.tables.frames import batches
 from dproof.tables.source import Source, refusing
 
-
-def _example(table: Any) -> Any:
-    return duckdb.connect().from_arrow(table)
-
-
-EXAMPLES = (_example,)
 # Whoever made the file may have put a view into it that reads another one, over the network too.
 _ALONE: dict[str, Any] = {
     "enable_external_access": "false",
@@ -30,7 +24,7 @@ _ALONE: dict[str, Any] = {
 }
 
 
-def open_(thing: Any, table: str | None = None) -> Source:
+def open_relation(thing: Any) -> Source:
     """Open a relation."""
     if not isinstance(thing, duckdb.DuckDBPyRelation):
         raise InputError(f"a DuckDB source is a relation or a file, not a {type(thing).__name__}")

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from dproof.errors import InputError
-from dproof.tables.arrow import batches
 from dproof.tables.counting import in_duckdb
 from dproof.tables.delimited import open_delimited
+from dproof.tables.frames import batches
 from dproof.tables.layout import Layout, ending
 from dproof.tables.source import BATCH_ROWS, Source, refusing
 from dproof.tables.workbook import open_workbook

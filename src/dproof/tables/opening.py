@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from typing import Any
 
 from dproof.arguments import as_path, described, expect
 from dproof.errors import InputError
 from dproof.tables.layout import USUAL, Layout
 from dproof.tables.source import Source
-
-# The package that an object comes from, and the module here that reads it. Each has `open_(thing, table)`. These know
-# more than Arrow tells, such as the objects of a frame one by one; what is of another package is read by `_OTHERS`.
-ENGINES = {
-    "pyarrow": "dproof.tables.arrow",
-    "pandas": "dproof.tables.pandas",
-    "polars": "dproof.tables.polars",
-    "duckdb": "dproof.tables.duckdb",
-    "_duckdb": "dproof.tables.duckdb",
-    "numpy": "dproof.tables.numpy",
-    "pyspark": "dproof.tables.spark",
-}
-_OTHERS = "dproof.tables.stream"
 
 
 def open_source(thing: Any, table: str | None = None, layout: Layout = USUAL) -> Source:
@@ -37,7 +23,8 @@ def open_source(thing: Any, table: str | None = None, layout: Layout = USUAL) ->
     """
     if isinstance(thing, Source):
         return thing
-    from dproof.tables.files import NO_TABLES, open_file  # Parquet, which frames do not need
+    from dproof.tables.files import NO_TABLES, open_file
+    from dproof.tables.frames import ENGINES, engine_of
 
     if table is not None:
         expect(table, str, "table", "the name of a table inside a DuckDB file, or of a sheet")
@@ -46,7 +33,7 @@ def open_source(thing: Any, table: str | None = None, layout: Layout = USUAL) ->
         if not path.exists():
             raise InputError(f"there is no file or folder {str(path)!r}")
         return open_file(path, table, layout)
-    engine = _engine(thing)
+    engine = engine_of(thing)
     if engine is None:
         raise InputError(
             f"source must be a path, or a table of {', '.join(k for k in ENGINES if k[0] != '_')} or of any class "
@@ -62,21 +49,11 @@ def open_source(thing: Any, table: str | None = None, layout: Layout = USUAL) ->
             f"{layout.numerals.thousands!r}, which is for files: give the file's path, or turn texts of the frame into "
             "numbers and leave both out"
         )
-    source: Source = import_module(engine).open_(thing, table)
-    return source
-
-
-def _engine(thing: Any) -> str | None:
-    """The module that reads an object; a subclass is read as what it is a subclass of."""
-    for kind in type(thing).__mro__:
-        engine = ENGINES.get(kind.__module__.split(".")[0])
-        if engine is not None:
-            return engine
-    return _OTHERS if hasattr(thing, "__arrow_c_stream__") and not isinstance(thing, type) else None
+    return engine(thing)
 
 
 def readable_again(thing: Any) -> Any:
-    """The same source where it can be read as often as one likes; a stream is read into memory."""
-    if hasattr(thing, "read_all") or _engine(thing) == _OTHERS:
-        return import_module(_OTHERS).in_memory(thing)
-    return thing
+    """The source in a form that can be read as often as one likes: a stream is read into memory."""
+    from dproof.tables.frames import engine_of, in_memory, open_stream
+
+    return in_memory(thing) if hasattr(thing, "read_all") or engine_of(thing) is open_stream else thing

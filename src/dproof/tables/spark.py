@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.ipc
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import DataFrame, Observation, SparkSession, Window, functions
+from pyspark.sql import DataFrame, Observation, Window, functions
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from dproof.errors import InputError
-from dproof.tables.arrow import batches
+from dproof.tables.frames import batches
 from dproof.tables.source import Bound, Draw, Parts, Put, Source, Work
 
 # Spark compares what a stage that it runs again gives, and stops the job where that is something else.
@@ -28,10 +28,8 @@ _UNMARKED = "mapreduce.fileoutputcommitter.marksuccessfuljobs"  # the certificat
 _DATA = "pathGlobFilter", "*.parquet"
 _REFUSED = "dproof refuses: "
 
-EXAMPLES = (lambda table: SparkSession.builder.getOrCreate().createDataFrame(table),)
 
-
-def open_(thing: Any, table: str | None = None) -> Source:
+def open_spark(thing: Any) -> Source:
     """Open a DataFrame, classic or of Spark Connect; nothing is computed yet."""
     if not isinstance(thing, DataFrame):
         raise InputError(f"a Spark source is a DataFrame, not a {type(thing).__name__}")

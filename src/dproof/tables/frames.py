@@ -1,0 +1,219 @@
+"""Tables in memory: Arrow, pandas, Polars, NumPy, and whatever hands out an Arrow stream.
+
+A column of Python objects has no type of its own: each object is read by itself (`dproof.columns.objects`), so that no
+row decides how another is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dproof.errors import InputError
+from dproof.spaces.objects import object_array
+from dproof.tables.counting import in_duckdb
+from dproof.tables.source import BATCH_ROWS, Source, refusing
+
+# Categories of these types in pandas are read as objects of their kind are, each by itself.
+_TELLING_NOTHING = (
+    *(pa.types.is_integer, pa.types.is_float64, pa.types.is_boolean),
+    *(pa.types.is_string, pa.types.is_large_string, pa.types.is_binary),
+)
+_NO_TYPE = (pa.ArrowException, TypeError, ValueError, OverflowError)  # what Arrow raises where it has no type
+
+
+def batches(reader: Any, columns: Sequence[str], what: str) -> Iterator[Any]:
+    """The batches of anything that yields them, cut to the columns asked for and to a bounded size."""
+    with refusing(f"{what} cannot be read"):
+        for batch in reader:
+            part = batch.select(list(columns))
+            for start in range(0, part.num_rows, BATCH_ROWS):
+                yield part.slice(start, BATCH_ROWS)
+
+
+def open_arrow(thing: Any) -> Source:
+    """Open a table, a record batch, or a reader, which can be read once."""
+    if isinstance(thing, pa.RecordBatch):
+        thing = pa.Table.from_batches([thing])
+    if isinstance(thing, pa.Table):
+
+        def read(columns: Sequence[str]) -> Iterator[Any]:
+            yield from thing.select(list(columns)).to_batches(max_chunksize=BATCH_ROWS)
+
+        relation = cache(lambda: in_duckdb(thing, thing.schema))
+        return Source(tuple(thing.schema.names), read, thing.num_rows, thing.schema, relation=relation)
+    if isinstance(thing, pa.RecordBatchReader):
+        return _open_reader(thing, "the reader")
+    raise InputError(f"an Arrow source is a Table, a RecordBatch or a RecordBatchReader, not a {type(thing).__name__}")
+
+
+def open_stream(thing: Any) -> Source:
+    """Open a table with the method `__arrow_c_stream__`, which is then read once, in bounded memory.
+
+    A frame would give its rows again when it is asked again, but a stream would give none, and nothing tells them
+    apart: so the method is called once.
+    """
+    return _open_reader(_reader(thing), "the Arrow stream")
+
+
+def _open_reader(reader: Any, what: str) -> Source:
+    return Source(tuple(reader.schema.names), lambda columns: batches(reader, columns, what), types=reader.schema)
+
+
+def in_memory(thing: Any) -> Any:
+    """A stream as an Arrow table, which can be read again."""
+    reader = thing if hasattr(thing, "read_all") else _reader(thing)
+    with refusing("the Arrow stream cannot be read"):
+        return reader.read_all()
+
+
+def _reader(thing: Any) -> Any:
+    why = "its __arrow_c_stream__ gives no stream of columns"
+    with refusing(f"the source of the class {type(thing).__name__} cannot be read", why):
+        return pa.RecordBatchReader.from_stream(thing)
+
+
+def open_numpy(thing: Any) -> Source:
+    """Open a one-dimensional array with named fields."""
+    names = getattr(getattr(thing, "dtype", None), "names", None)
+    if not isinstance(thing, np.ndarray) or thing.ndim != 1 or not names:
+        raise InputError("a NumPy source is a one-dimensional structured array, whose fields have names")
+    return _open_sliced(thing, names, lambda start, stop: thing[start:stop], numpy_column)
+
+
+def open_pandas(thing: Any) -> Source:
+    """Open a DataFrame; its index is never read."""
+    import pandas
+
+    if not isinstance(thing, pandas.DataFrame):
+        raise InputError(f"a pandas source is a DataFrame, not a {type(thing).__name__}")
+    if not all(isinstance(name, str) for name in thing.columns):
+        raise InputError("every column of the frame needs a name that is text: rename the columns")
+    return _open_sliced(thing, thing.columns, lambda start, stop: thing.iloc[start:stop], pandas_column)
+
+
+def _open_sliced(
+    thing: Any, names: Sequence[str], rows: Callable[[int, int], Any], as_arrow: Callable[[Any], Any]
+) -> Source:
+    def read(columns: Sequence[str]) -> Iterator[Any]:
+        for start in range(0, len(thing) if columns else 0, BATCH_ROWS):
+            part = rows(start, start + BATCH_ROWS)
+            yield pa.RecordBatch.from_arrays([as_arrow(part[name]) for name in columns], names=list(columns))
+
+    return Source(tuple(names), read, len(thing))
+
+
+def numpy_column(column: Any) -> Any:
+    """One column as Arrow; objects, and what Arrow has no type for, one by one."""
+    hidden = None
+    if isinstance(column, np.ma.MaskedArray):  # what lies under a mask is missing
+        hidden, column = np.ma.getmaskarray(column), column.data
+    if column.dtype != object and column.ndim == 1:
+        try:
+            return pa.array(np.ascontiguousarray(column), mask=hidden)
+        except UnicodeError:  # texts with half a surrogate pair: still a column of texts
+            texts = [text.encode("utf-8", "surrogatepass") for text in column.tolist()]
+            return pa.array(texts, pa.binary(), mask=hidden)
+        except _NO_TYPE:
+            pass
+    return object_array(column if hidden is None else _shown(column, hidden))
+
+
+def _shown(column: Any, hidden: Any) -> list[Any]:
+    """The objects that no mask hides; of an array within a row every element is hidden by itself."""
+    return [np.ma.array(x, mask=m) if np.ndim(m) else None if m else x for x, m in zip(column, hidden, strict=True)]
+
+
+def pandas_column(series: Any) -> Any:
+    """One column as Arrow; objects, and what Arrow has no type for, one by one."""
+    import pandas
+
+    if isinstance(series.dtype, pandas.CategoricalDtype):
+        # Which type the categories share follows from the rows, so only where it tells nothing is it kept.
+        known = pandas_column(pandas.Series(series.cat.categories, dtype=series.cat.categories.dtype))
+        if not any(check(known.type) for check in _TELLING_NOTHING):
+            return object_array(series.astype(object))
+        return pa.DictionaryArray.from_arrays(pa.array(series.cat.codes, mask=series.isna()), known)
+    if pandas.api.types.is_object_dtype(series.dtype):
+        return object_array(series)
+    try:
+        array = pa.array(series, from_pandas=True)
+    except UnicodeError:  # texts with half a surrogate pair: still a column of texts
+        return pa.array([None if x is pandas.NA or x != x else x.encode("utf-8", "surrogatepass") for x in series])
+    except _NO_TYPE:
+        return object_array(series)
+    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    return object_array(series) if isinstance(array.type, pa.BaseExtensionType) else array
+
+
+def open_polars(thing: Any) -> Source:
+    """Open a DataFrame, or a LazyFrame, which is streamed in batches."""
+    import polars
+
+    if isinstance(thing, polars.DataFrame):
+
+        def read(columns: Sequence[str]) -> Iterator[Any]:
+            for part in thing.select(columns).iter_slices(BATCH_ROWS):
+                yield from batches(polars_table(part).to_batches(), columns, "the frame")
+
+        return Source(tuple(thing.columns), read, thing.height)
+    if isinstance(thing, polars.LazyFrame):
+        with refusing("the lazy frame cannot be read"):
+            return Source(tuple(thing.collect_schema().names()), lambda columns: _read_lazy(thing, columns))
+    raise InputError(f"a Polars source is a DataFrame or a LazyFrame, not a {type(thing).__name__}")
+
+
+def _read_lazy(frame: Any, columns: Sequence[str]) -> Iterator[Any]:
+    with refusing("the lazy frame cannot be read"):
+        # Order is kept so that `order = "keep"` means what it says.
+        for part in frame.select(columns).collect_batches(chunk_size=BATCH_ROWS, maintain_order=True):
+            yield from batches(polars_table(part).to_batches(), columns, "the lazy frame")
+
+
+def polars_table(frame: Any) -> Any:
+    """A frame as Arrow; of objects Polars would hand over where they lie in memory, so they are read one by one."""
+    import polars
+
+    typed = {name for name, kind in frame.schema.items() if kind != polars.Object}
+    known = frame.select(column for column in frame.columns if column in typed).to_arrow()
+    return pa.table(
+        [known[name] if name in typed else object_array(frame[name]) for name in frame.columns], frame.columns
+    )
+
+
+def _open_duckdb(thing: Any) -> Source:
+    from dproof.tables.duckdb import open_relation
+
+    return open_relation(thing)
+
+
+def _open_spark(thing: Any) -> Source:
+    from dproof.tables.spark import open_spark
+
+    return open_spark(thing)
+
+
+# By the package that an object comes from. These know more than Arrow tells, such as the objects of a frame one by one;
+# a table of any other package is read as a stream.
+ENGINES: dict[str, Callable[[Any], Source]] = {
+    "pyarrow": open_arrow,
+    "pandas": open_pandas,
+    "polars": open_polars,
+    "duckdb": _open_duckdb,
+    "_duckdb": _open_duckdb,
+    "numpy": open_numpy,
+    "pyspark": _open_spark,
+}
+
+
+def engine_of(thing: Any) -> Callable[[Any], Source] | None:
+    """What opens an object; a subclass is opened as what it is a subclass of."""
+    for kind in type(thing).__mro__:
+        engine = ENGINES.get(kind.__module__.split(".")[0])
+        if engine is not None:
+            return engine
+    return open_stream if hasattr(thing, "__arrow_c_stream__") and not isinstance(thing, type) else None
