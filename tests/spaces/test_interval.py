@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dproof import Interval
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact
-from dproof.spaces.interval import EXAMPLES, Interval
 from dproof.spaces.line import Line
 from dproof.testing import check_metric
+from tests.laws.test_examples import SPACES
 
 
-@pytest.mark.parametrize("space", EXAMPLES, ids=str)
+@pytest.mark.parametrize("space", SPACES[Interval], ids=str)
 def test_it_is_a_metric_space(space: Interval) -> None:
     check_metric(space)
 

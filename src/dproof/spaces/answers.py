@@ -101,6 +101,3 @@ class Answers(Space):
         from dproof.spaces.column import quoted
 
         return [quoted(name) for name in column.stored], lambda arrays: self.restore(column, arrays)
-
-
-EXAMPLES = (Answers(("only",)), Answers(("Music", "Football", "Chess")))

@@ -296,12 +296,3 @@ def _check_triangles(whole: NDArray[Any], unit: int, labels: Sequence[Any]) -> N
                 f"the distance from {labels[a]!r} to {labels[b]!r} is longer than the way through "
                 f"{labels[middle]!r}; shorten it to at most {Fraction(int(detour[a, b]), unit)}"
             )
-
-
-EXAMPLES = (
-    Categories(["Sports", "Cars", "Television", "Computer games", "Reading"]),
-    Categories(["low", "middle", "high"], metric="ordinal"),
-    Categories([1, 2, 3, None], metric=[[0, 1, 2, 2], [1, 0, 1, 2], [2, 1, 0, 2], [2, 2, 2, 0]]),
-    Categories([True, False]),
-    Categories(["only"]),
-)

@@ -68,6 +68,3 @@ class Codes(Space):
 
     def restore(self, column: Column, arrays: Sequence[Any]) -> NDArray[np.int64]:
         return as_numpy(arrays[0], missing=-1).astype(np.int64)
-
-
-EXAMPLES = (Codes(1), Codes(2), Codes(21))

@@ -262,9 +262,3 @@ def _floats(array: Any, numerals: Numerals) -> NDArray[np.float64]:
         return np.array(as_numpy(array.cast(pa.float64(), safe=False), missing=np.nan))
     except pa.ArrowException:
         raise InputError(f"a column of type {array.type} holds no numbers: cast it first") from None
-
-
-EXAMPLES = (
-    Curves(0, 1, 5, 0, 1),
-    Curves(1, 18, [1, "1.25", 2, 3, 18], 60, 220, norm="l2"),
-)

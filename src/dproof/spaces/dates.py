@@ -254,6 +254,3 @@ def _bound(value: Any, name: str) -> int:
 
 def _no_date() -> InputError:
     return InputError("a value is missing or no date; say what stands for it")
-
-
-EXAMPLES = (Dates("2024-02-01", "2024-03-10"), Dates("1999-12-27", "2000-03-06", 7), Dates("2024-01-01", "2024-01-01"))

@@ -414,13 +414,3 @@ def _fine_step(length: Fraction) -> Fraction:
             return step
         step /= 10
     return length / 10_000
-
-
-EXAMPLES = (
-    Interval(0, 110, 1),
-    Interval("-1.5", "2.5", "0.25"),
-    Interval(0, "1e-9", "1e-10"),
-    Interval("-1e12", "1e12", "1e11"),
-    Interval(0, 1, "1/3"),
-    Interval(5, 5),
-)

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from dproof.arguments import COLUMN, listed
 from dproof.spaces.arrow import as_numpy, is_arrow, with_nulls
-from dproof.spaces.dates import Dates
-from dproof.spaces.interval import Interval
 from dproof.spaces.line import ABSENT, Line
 from dproof.spaces.space import Space, narrowest
 
@@ -275,11 +273,3 @@ def _restore(
 
 def _valid(arrays: Sequence[Any]) -> list[Any]:
     return [array.filter(array.is_valid()) for array in arrays]
-
-
-EXAMPLES = (
-    OptionalSpace(Interval(0, 10, 1)),
-    OptionalSpace(Interval("-1.5", "2.5", "0.25")),
-    OptionalSpace(Interval(5, 5)),
-    OptionalSpace(Dates("2024-02-01", "2024-03-10")),
-)

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dproof.errors import InputError
-from dproof.spaces.categories import Categories
 from dproof.spaces.product import Metric, ProductSpace
 from dproof.spaces.space import Space, as_space
-from dproof.spaces.subsets import Subsets
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -52,6 +50,3 @@ class Rows(ProductSpace):
 
     def joined(self, cells: Sequence[Any]) -> dict[str, Any]:
         return dict(zip(self.columns, cells, strict=True))
-
-
-EXAMPLES = (Rows({"hobby": Categories(["Cars", "Reading"]), "likes": Subsets(["a", "b"])}),)

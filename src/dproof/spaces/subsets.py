@@ -245,6 +245,3 @@ class Subsets(Space):
 
 def _undeclared(items: int) -> InputError:
     return InputError(f"a set holds an item that is not one of the {items} declared; declare it")
-
-
-EXAMPLES = (Subsets(["Music", "Football", "Chess"]), Subsets(["a", "b"], metric="discrete"))

@@ -11,12 +11,8 @@ from numpy.typing import NDArray
 
 from dproof.arguments import whole
 from dproof.errors import InputError, TooLarge
-from dproof.spaces.categories import Categories
-from dproof.spaces.interval import Interval
 from dproof.spaces.product import Metric, Tuples, as_cells, as_metric
-from dproof.spaces.rows import Rows
 from dproof.spaces.space import Space, as_space
-from dproof.spaces.subsets import Subsets
 
 _LARGEST = 1 << 12  # tables whose neighbours are written out
 
@@ -159,11 +155,3 @@ def one_row_apart(size: int, n: int, within: NDArray[np.bool_] | None = None) ->
         apart = np.kron(same, pairs) | np.kron(apart, np.eye(size, dtype=bool))
         same = np.kron(same, np.eye(size, dtype=bool))
     return apart
-
-
-EXAMPLES = (
-    Table(Categories([0, 1, 2]), 2),
-    Table(Interval(0, 1, "1/2"), 3, metric="sup"),
-    Table(Categories(["a", "b", "c"], "ordinal"), 2, metric="l2"),
-    Table(Rows({"smoker": Categories(["no", "yes"]), "likes": Subsets(["a"])}), 2),
-)

@@ -51,10 +51,3 @@ class Vectors(Tuples):
     @property
     def around(self) -> Any:
         return Lines(tuple(axis.line for axis in self.axes))
-
-
-EXAMPLES = (
-    Vectors([Interval(0, 2, 1), Interval(-1, 1, "0.5")]),
-    Vectors([Interval(0, 3, 1)] * 2, metric="l1"),
-    Vectors([Interval(0, 1, "1/3"), Interval(0, 1, "1/2"), Interval(5, 5, 1)], metric="sup"),
-)
