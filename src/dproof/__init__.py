@@ -76,11 +76,11 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.spaces.curves import Curves as Curves
     from dproof.spaces.dates import Dates as Dates
     from dproof.spaces.interval import Interval as Interval
-    from dproof.spaces.rows import Rows as Rows
+    from dproof.spaces.products import Rows as Rows
+    from dproof.spaces.products import Table as Table
+    from dproof.spaces.products import Vectors as Vectors
     from dproof.spaces.space import Space as Space
     from dproof.spaces.subsets import Subsets as Subsets
-    from dproof.spaces.table import Table as Table
-    from dproof.spaces.vectors import Vectors as Vectors
 
 __version__ = "0.1.0"
 
@@ -91,10 +91,10 @@ _PUBLIC = {
     "Subsets": "dproof.spaces.subsets",
     "Interval": "dproof.spaces.interval",
     "Dates": "dproof.spaces.dates",
-    "Vectors": "dproof.spaces.vectors",
+    "Vectors": "dproof.spaces.products",
     "Curves": "dproof.spaces.curves",
-    "Rows": "dproof.spaces.rows",
-    "Table": "dproof.spaces.table",
+    "Rows": "dproof.spaces.products",
+    "Table": "dproof.spaces.products",
     "add_space": "dproof.plans.column",
     "Mechanism": "dproof.mechanisms.mechanism",
     "Distribution": "dproof.mechanisms.mechanism",

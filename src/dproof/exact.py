@@ -305,3 +305,20 @@ def written(number: Any, digits: int = 3) -> str:
 
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def plain_number(number: Fraction) -> Any:
+    """An int, else a float whose shortest decimal is the number, else a Decimal, else the fraction."""
+    if number.denominator == 1:
+        return number.numerator
+    value = float(number)
+    if Fraction(repr(value)) == number:
+        return value
+    twos_and_fives = number.denominator
+    for prime in (2, 5):
+        while twos_and_fives % prime == 0:
+            twos_and_fives //= prime
+    if twos_and_fives > 1:
+        return number
+    digits = number.denominator.bit_length()  # enough places for any denominator of twos and fives
+    return Decimal(number.numerator * 10**digits // number.denominator).scaleb(-digits).normalize()

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof import coins
+from dproof.columns.column import Column
 from dproof.exact import whole_numbers
 from dproof.laws.divergence import hockey_stick
 from dproof.laws.law import listed
 from dproof.mechanisms.mechanism import Mechanism
-from dproof.spaces.column import Column
 from dproof.spaces.space import Space
 
 __all__ = ["ScriptedCoins", "check_column", "check_mechanism", "check_metric", "seeded_coins"]

@@ -166,8 +166,8 @@ def test_what_a_dictionary_lists_counts_whether_a_row_has_it_or_not(folder: Path
 
 def test_an_output_that_no_input_can_give_is_refused(tmp_path: Path) -> None:
     """A designed law may leave outputs out: their columns are zero."""
+    from dproof.columns.column import Column
     from dproof.spaces.categories import Categories
-    from dproof.spaces.column import Column
 
     family = dp.solution_matrix(Categories(list("abc")), [["1/2", "1/2", 0]] * 3).family
     given = family.possible()

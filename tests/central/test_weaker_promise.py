@@ -28,7 +28,7 @@ from dproof.exact import least
 from dproof.laws.divergence import normal_delta
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
-from dproof.tables.opening import open_source
+from dproof.tables.source import open_source
 from tests.forging import forge
 
 EARLIER = Path(__file__).parents[1] / "fixtures" / "version-1-central" / "release"

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dproof.columns.column import Column
 from dproof.curator.curator import Curator
 from dproof.curator.recipe import measure
 from dproof.curator.released import draw
@@ -20,7 +21,6 @@ from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
-from dproof.spaces.column import Column
 from dproof.spaces.curves import Curves
 from dproof.tables import open_source
 from dproof.testing import seeded_coins

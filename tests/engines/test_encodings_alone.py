@@ -13,7 +13,7 @@ import dproof as dp
 from dproof.errors import InputError
 from dproof.plans.file_table import _EAST_ASIAN, _NEVER_SECOND, ENCODINGS
 from dproof.tables import open_source
-from dproof.tables.layout import Layout
+from dproof.tables.source import Layout
 
 COLUMN = {"space": "categories", "values": ["a", "b"], "outside": "category", "missing": "category"}
 

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dproof as dp
+from dproof.columns.values import Numerals
 from dproof.curator.recipe import measure
 from dproof.curator.tally import tally
 from dproof.errors import InputError
@@ -23,10 +24,9 @@ from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
-from dproof.spaces.values import Numerals
 from dproof.tables import open_source
 from dproof.tables.delimited import _CHUNK
-from dproof.tables.layout import Layout
+from dproof.tables.source import Layout
 from tests.workbooks import Fault, Formula, write_workbook
 
 SIGHTED = {"epsilon": 600}  # so large that nothing is changed: what comes out is what was read

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from dproof.columns.objects import _bytes, object_array, single, texts
 from dproof.curator.tally import answerable, counted_rows
 from dproof.local.sanitise import _plain
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
-from dproof.spaces.objects import _bytes, object_array, single, texts
 from dproof.tables import open_source
 from tests.odd_objects import COLUMNS, FRAMES, ODD, Sex, batches_of
 

@@ -36,9 +36,9 @@ from tests.workbooks import write_workbook
 
 _FEW = 60  # calls that one value may cost by itself
 _ALONE = {  # what reads a single value, or writes a single object
-    *("spaces/values.py", "spaces/objects.py", "exact.py", "spaces/dates.py:day_of", "spaces/dates.py:_seconds"),
+    *("columns/values.py", "columns/objects.py", "exact.py", "spaces/dates.py:day_of", "spaces/dates.py:_seconds"),
     *("spaces/interval.py:_nearest", "spaces/interval.py:_meant", "arguments.py", "tables/workbook.py"),
-    *("spaces/interval.py:read_number", "spaces/dates.py:read_number", "errors.py", "spaces/set_forms.py:_plain"),
+    *("spaces/interval.py:read_number", "spaces/dates.py:read_number", "errors.py", "columns/set_forms.py:_plain"),
 }
 NUMBER = {"space": "interval", "low": 0, "high": 100, "step": 1, "outside": "clamp", "missing": 50}
 COLUMNS: dict[str, Any] = {

@@ -13,10 +13,10 @@ import pytest
 
 import dproof as dp
 import dproof.tables.frames
+from dproof.columns.column import Column
 from dproof.errors import InputError
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
-from dproof.spaces.column import Column
 from dproof.tables import open_source
 
 _ENDS, _FLOATS = [2**63 - 1, -(2**63), 0, None], [0.15, -0.0, float("nan"), float("inf"), float("-inf"), None]

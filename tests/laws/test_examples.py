@@ -7,14 +7,13 @@ import pytest
 
 import dproof as dp
 from dproof import Privacy, certify
+from dproof.columns.null import OptionalSpace, OptionalSubsets
 from dproof.errors import InputError
 from dproof.exact import exact
 from dproof.mechanisms.mechanism import Mechanism
-from dproof.spaces.answers import Answers
-from dproof.spaces.codes import Codes
-from dproof.spaces.optional import OptionalSpace
-from dproof.spaces.optional_subsets import OptionalSubsets
+from dproof.spaces.categories import Codes
 from dproof.spaces.space import Space
+from dproof.spaces.subsets import Answers
 from dproof.testing import check_mechanism, check_metric, seeded_coins
 
 # Small instances of every finite space, edge cases first.

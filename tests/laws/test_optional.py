@@ -31,7 +31,7 @@ from dproof.laws.gaussian import Gaussian
 from dproof.laws.laplace import TwoSided, two_sided
 from dproof.laws.law import law_from_json
 from dproof.optimality.design import design
-from dproof.spaces.line import ABSENT
+from dproof.spaces.interval import ABSENT
 from dproof.testing import ScriptedCoins, check_mechanism, seeded_coins
 from tests.brute_force import divergence, noise_chances
 
@@ -294,9 +294,9 @@ def test_no_row_changes_what_it_is_given() -> None:
 @pytest.mark.parametrize("points", [5, 6])
 def test_the_scores_of_a_row_are_right_on_average_whatever_it_holds(points: int) -> None:
     """Σ_y P(y) s(y) is x^k where the number x is there and 0 where it is missing, exactly but for floats."""
+    from dproof.columns.null import OptionalSpace
     from dproof.laws.debias import Scale, Seen, Shown
     from dproof.questions.partition import Cut
-    from dproof.spaces.optional import OptionalSpace
 
     space = OptionalSpace(Interval(0, points - 1, 1))
     law = laplace(space.inside, Privacy(1)).family.with_missing(Fraction(1), Fraction(0))

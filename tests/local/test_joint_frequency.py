@@ -28,7 +28,7 @@ from dproof.mechanisms.frequency import even_variance
 from dproof.plans.plan import Plan
 from dproof.plans.questions import checked_question
 from dproof.questions.sums import Term
-from dproof.spaces.codes import Codes
+from dproof.spaces.categories import Codes
 from dproof.testing import seeded_coins
 from tests.forging import forge
 

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dproof as dp
+from dproof.columns.column import Column
 from dproof.curator.tally import answerable
 from dproof.errors import InputError
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
-from dproof.spaces.column import Column
 
 SIDES = ["Side dishes? - Corn", "Side dishes? - Yams/sweet potatoes"]
 PLAN: dict[str, Any] = {"space": "subsets", "columns": SIDES, "missing": []}

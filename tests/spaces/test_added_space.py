@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 import dproof as dp
-from dproof.spaces.column_space import Draft
+from dproof.columns.column import Draft
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof.columns.arrow import as_numpy
+from dproof.columns.column import Column
+from dproof.columns.objects import object_array
 from dproof.errors import InputError
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
-from dproof.spaces.arrow import as_numpy
-from dproof.spaces.column import Column
-from dproof.spaces.objects import object_array
 from dproof.testing import check_column, seeded_coins
 
 LEAP = dp.Dates("2024-02-01", "2024-03-10")

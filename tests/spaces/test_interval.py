@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dproof import Interval
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact
-from dproof.spaces.line import Line
+from dproof.spaces.interval import Line
 from dproof.testing import check_metric
 from tests.laws.test_examples import SPACES
 

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dproof.columns.column import Column
+from dproof.columns.values import DECIMALS, FAR, LARGEST_FACTOR, THOUSANDS, Numerals, read_decimals
 from dproof.spaces import Dates, Interval
-from dproof.spaces.column import Column
-from dproof.spaces.numerals import FAR, LARGEST_FACTOR, read_decimals
-from dproof.spaces.values import DECIMALS, THOUSANDS, Numerals
 
 SIGNS = [Numerals(decimal, mark) for decimal in DECIMALS for mark in THOUSANDS if decimal != mark]
 LATTICES = [
@@ -126,7 +125,7 @@ def test_what_is_left_to_be_read_alone_is_little(monkeypatch: pytest.MonkeyPatch
 
 def test_one_value_more_costs_one_look_more() -> None:
     """What is remembered makes room for nothing else: one more value than that makes no other be read again."""
-    from dproof.spaces.column import _REMEMBERED, one_by_one
+    from dproof.columns.column import _REMEMBERED, one_by_one
 
     def looks(count: int) -> int:
         seen: list[Any] = []

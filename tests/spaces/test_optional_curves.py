@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from dproof import Curves
+from dproof.columns.column import Column
 from dproof.curves.expansion import expand
 from dproof.plans.plan import Plan
-from dproof.spaces.column import Column
-from dproof.spaces.line import ABSENT
+from dproof.spaces.interval import ABSENT
 
 POINTS = 5
 EXPANSION = expand(Curves(0, 4, POINTS, low=0, high=8, norm="l2"), terms=3)

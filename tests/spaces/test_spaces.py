@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dproof import Categories, InputError, Interval, Privacy, Rows, Subsets, itemwise_response, randomised_response
+from dproof.columns.arrow import narrowest
 from dproof.errors import TooLarge
-from dproof.spaces.space import Space, narrowest
+from dproof.spaces.space import Space
 from dproof.testing import check_metric
 from tests.strategies import metrics
 

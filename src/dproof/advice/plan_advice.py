@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from dproof.advice.advise import advise, asked_width, count_width
+from dproof.columns.column import quoted
 from dproof.errors import DproofError
 from dproof.exact import written
 from dproof.local.expectation import count_half_width, half_widths, mean_half_widths
@@ -20,7 +21,6 @@ from dproof.plans.question_bins import question_bins
 from dproof.plans.questions import Planned, checked_question
 from dproof.questions.question import columns
 from dproof.spaces.bins import bins_between
-from dproof.spaces.column import quoted
 from dproof.spaces.subsets import Subsets
 
 _TOO_NOISY = 0.1  # of all rows, or of the range of a number: such a ± tells little

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dproof.coins import NOT_PRIVATE
+from dproof.columns.column import Column
 from dproof.curator.simulate import Statistics, value_of
 from dproof.errors import InputError
 from dproof.local.estimated import options_of
@@ -23,7 +24,6 @@ from dproof.questions.question import Aggregate, Expression, Question, aggregate
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import Asked, as_question
 from dproof.questions.sums import Term, terms
-from dproof.spaces.column import Column
 
 _METHOD = "model-based: counted in the made-up rows"
 _NOTE = (

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from dproof.cli.matrix_file import read_matrix
 from dproof.cli.options import AsJson, Delta, Epsilon, flag, option
 from dproof.cli.output import Page, advise, emit, escape, pairs, table
+from dproof.columns.column import Column
 from dproof.errors import InputError
 from dproof.exact import float_above, float_below
 from dproof.laws.law import listed
@@ -17,7 +18,6 @@ from dproof.optimality import design as optimality
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader, read_text, read_toml
 from dproof.privacy import Privacy
-from dproof.spaces.column import Column
 from dproof.spaces.space import Space
 
 _SHOWN = 11  # inputs and outputs of a matrix that a person is shown

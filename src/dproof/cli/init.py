@@ -18,14 +18,13 @@ import pyarrow as pa
 
 from dproof.cli.options import AsJson, argument, flag, option
 from dproof.cli.output import advise, emit
+from dproof.columns.arrow import decoded
+from dproof.columns.values import Numerals
 from dproof.plans.column import SPACES
 from dproof.plans.reader import to_toml
-from dproof.spaces.arrow import decoded
-from dproof.spaces.values import Numerals
 from dproof.tables import Source, open_source
-from dproof.tables.delimited import unpacked
-from dproof.tables.header import doubtful_names
-from dproof.tables.layout import USUAL, Layout, ending
+from dproof.tables.delimited import doubtful_names, unpacked
+from dproof.tables.source import USUAL, Layout, ending
 
 Data = Annotated[Path, argument("DATA", "A .csv, .tsv, .xlsx, .parquet, .arrow or .duckdb file, or a folder.")]
 Table = Annotated[str | None, option("NAME", "The table inside a DuckDB file, or the sheet of an .xlsx.")]

@@ -20,6 +20,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dproof.columns.arrow import as_numpy, decoded, is_text
+from dproof.columns.column import Column, quoted
+from dproof.columns.objects import stored, texts
 from dproof.curator.recipe import Measurement
 from dproof.errors import InputError
 from dproof.plans.plan import Plan
@@ -28,9 +31,6 @@ from dproof.questions.counting import Codes, Counter, Tally
 from dproof.questions.question import columns
 from dproof.questions.schema import Schema
 from dproof.questions.sums import Term, multiplied_out
-from dproof.spaces.arrow import as_numpy, decoded, is_text
-from dproof.spaces.column import Column, quoted
-from dproof.spaces.objects import stored, texts
 from dproof.tables import Source
 from dproof.tables.counting import InDuckDB, count_alike
 from dproof.tables.source import Bound

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dproof.columns.arrow import as_numpy, from_numpy
+from dproof.columns.column import Column
 from dproof.curves.expansion import CurveLattice, Expansion, centre_of, expand, measured_expansion
 from dproof.errors import InputError
-from dproof.spaces.arrow import as_numpy, from_numpy
-from dproof.spaces.column import Column
 from dproof.spaces.curves import Curves, arrow_rows
 
 if TYPE_CHECKING:

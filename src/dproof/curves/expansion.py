@@ -19,13 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import expect, listed, whole
+from dproof.columns.column import Column, ColumnSpace, Encode, quoted
 from dproof.curves.bases import HAT, MOST_HATS, Basis, Floats, basis, hat_functions, whitened_hats
 from dproof.curves.kernels import Kernel, eigenbasis
 from dproof.errors import InputError
 from dproof.exact import exact
 from dproof.privacy import Neighbours
-from dproof.spaces.column import Column, Encode, quoted
-from dproof.spaces.column_space import ColumnSpace
 from dproof.spaces.curves import PLACES, Curves, moderate
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from dproof.laws.optional import Centred, OptionalLaw
 from dproof.mechanisms.mechanism import Distribution, Mechanism
 from dproof.privacy import Neighbours, Privacy, Promise
 from dproof.spaces.curves import Curves
-from dproof.spaces.line import ABSENT
+from dproof.spaces.interval import ABSENT
 
 _SPLITS: tuple[Split, ...] = ("laplace", "gaussian", "k_norm")
 _KINDS: dict[str, Split] = {TwoSided.kind: "laplace", GaussianSum.kind: "gaussian", KNorm.kind: "k_norm"}

@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dproof.columns.arrow import as_numpy, with_nulls
+from dproof.columns.column import Column, quoted
 from dproof.curves.bases import Floats
 from dproof.curves.expansion import CurveLattice, Expansion, Integers
-from dproof.spaces.arrow import as_numpy, with_nulls
-from dproof.spaces.column import Column, quoted
-from dproof.spaces.line import ABSENT
+from dproof.spaces.interval import ABSENT
 
 
 @dataclass(frozen=True, slots=True)

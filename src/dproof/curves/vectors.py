@@ -21,7 +21,7 @@ from dproof.laws.divergence import Odds, Worst
 from dproof.laws.law import Law
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy, Promise
-from dproof.spaces.vectors import Vectors
+from dproof.spaces.products import Vectors
 
 _SPLITS: dict[Split, tuple[Norm, str]] = {
     "laplace": ("l1", "HLM15, Example 5, by the l1 norm"),

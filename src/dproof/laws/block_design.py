@@ -21,8 +21,8 @@ from dproof.laws.divergence import Pair, any_pair
 from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.laws.law import LAWS, WEIGHT, Law, Range
 from dproof.laws.scores import hit_and_miss_variance
-from dproof.spaces.codes import Codes
-from dproof.spaces.rows import Rows
+from dproof.spaces.categories import Codes
+from dproof.spaces.products import Rows
 from dproof.spaces.space import Space
 
 _COUNT: Range = (1, 1 << 24)

@@ -35,7 +35,7 @@ from dproof.laws.scores import (
     smoothed,
     solve,
 )
-from dproof.spaces.line import Line
+from dproof.spaces.interval import Line
 from dproof.spaces.space import Space
 
 

@@ -21,7 +21,7 @@ from dproof.laws.noise import NOISES, NoiseLaw
 from dproof.laws.optional import Centred
 from dproof.laws.points import Points
 from dproof.laws.scores import Array
-from dproof.spaces.line import ABSENT
+from dproof.spaces.interval import ABSENT
 from dproof.spaces.space import Space
 
 _FAR = 4.0  # standard deviations of noise that one row may add to a sum

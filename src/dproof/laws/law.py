@@ -15,7 +15,7 @@ from dproof.errors import InputError, TooLarge, VerificationFailed
 from dproof.exact import exact
 from dproof.laws.debias import Mixed, Scale, Seen, Unmixed, presence
 from dproof.laws.divergence import Odds, Pair, Worst
-from dproof.spaces.line import Line
+from dproof.spaces.interval import Line
 from dproof.spaces.space import Space
 
 _LARGEST_UNDONE = 1 << 24  # entries of a matrix that is inverted

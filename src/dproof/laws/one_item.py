@@ -16,8 +16,8 @@ from dproof.laws.divergence import Pair
 from dproof.laws.guide import coin, uniform
 from dproof.laws.law import ITEMS, LAWS, WEIGHT, Law, Range
 from dproof.laws.scores import Array, Dense, Powers
-from dproof.spaces.answers import Answers
 from dproof.spaces.space import Space
+from dproof.spaces.subsets import Answers
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from dproof.laws.law import LAWS, SIZE, Law, nearest_codes, presence_alone, read
 from dproof.laws.matrix import Matrix
 from dproof.laws.points import Points
 from dproof.laws.scores import Dense, Powers, Shared
-from dproof.spaces.line import Line
+from dproof.spaces.interval import Line
 from dproof.spaces.space import Space
 
 _LARGEST = 1 << 48  # points of an interval

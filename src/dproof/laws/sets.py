@@ -23,7 +23,7 @@ from dproof.laws.divergence import Pair, any_pair
 from dproof.laws.guide import Guide, coin, guide, uniform_below
 from dproof.laws.law import ITEMS, LAWS, SET_SIZE, TOTAL, WEIGHT, Law, Range, read_number
 from dproof.laws.scores import hit_and_miss_variance, two_chances_variance
-from dproof.spaces.codes import Codes
+from dproof.spaces.categories import Codes
 from dproof.spaces.space import Space
 
 _MOST_TABLED, _MANY = 14, 1 << 12  # values whose sets have a table, and rows that it is made for

@@ -16,6 +16,7 @@ import numpy as np
 
 from dproof.arguments import expect, flag
 from dproof.coins import NOT_PRIVATE
+from dproof.columns.column import Column
 from dproof.curves.bands import points_quantile, tube_quantile
 from dproof.curves.expansion import CurveLattice
 from dproof.curves.noise import CurveMechanism
@@ -47,7 +48,6 @@ from dproof.questions.question import (
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse_predicate
 from dproof.questions.sums import Term, present
-from dproof.spaces.column import Column
 
 _BATCH = 1 << 16
 _FEW = 30  # rows below which a mean of noise is not yet normal

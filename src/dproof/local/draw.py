@@ -15,10 +15,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
+from dproof.columns.arrow import from_numpy
 from dproof.laws.guide import Guide, guide
 from dproof.local.law import Group, RowLaw
 from dproof.plans.plan import ASKED
-from dproof.spaces.arrow import from_numpy
 
 ASKED_TYPE = pa.dictionary(pa.int32(), pa.string())
 

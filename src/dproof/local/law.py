@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from dproof.certification.certificate import Certificate, Part
 from dproof.certification.certify import certify
 from dproof.certification.loss import compose, own_worst_pair
+from dproof.columns.arrow import narrowest
+from dproof.columns.column import Column
 from dproof.errors import InputError, NotPrivate, TooLarge
 from dproof.exact import exact, float_above, log_above
 from dproof.local.spread import best_shares, best_weights, needs, sample_variance, split_variance, things
@@ -24,9 +26,7 @@ from dproof.plans.plan import ASKED, Plan, Wanted, split
 from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.schema import Schema
-from dproof.spaces.codes import Codes
-from dproof.spaces.column import Column
-from dproof.spaces.space import narrowest
+from dproof.spaces.categories import Codes
 
 _LARGEST_JOINT = 1 << 31  # points of the space that columns are joined into
 _OTHERWISE = "write mechanism = 'randomised_response' for it and for what it is joined with"

@@ -14,13 +14,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
+from dproof.columns.arrow import from_numpy
+from dproof.columns.column import Column, Encode
+from dproof.columns.objects import texts
 from dproof.errors import InputError
 from dproof.local.draw import ASKED_TYPE, answers, first_codes, stored_draws, stored_types
 from dproof.local.law import RowLaw
 from dproof.plans.plan import ASKED
-from dproof.spaces.arrow import from_numpy
-from dproof.spaces.column import Column, Encode
-from dproof.spaces.objects import texts
 from dproof.tables.source import Source
 
 REACH = 1 << 20  # rows that are shuffled together; a table up to this size is shuffled as a whole

@@ -21,11 +21,11 @@ from itertools import combinations
 from math import isqrt, prod
 from typing import Any
 
+from dproof.columns.column import Column
 from dproof.errors import InputError
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.plans.plan import Plan, Wanted, uses_of
 from dproof.privacy import Privacy
-from dproof.spaces.column import Column
 
 DRAWN = 1 << 16  # what the weights of all things sum to: a word of 16 bits draws one
 _MOST_PAIRS, _LARGEST_PAIR = 256, 4096  # columns are asked in pairs where there are no more, each with so many values

@@ -19,6 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.ipc
 
+from dproof.columns.arrow import as_numpy
+from dproof.columns.column import Column, quoted, text_literal
 from dproof.errors import InputError
 from dproof.laws.debias import Axis, Bins, Mixed, Scale, Seen, Unmixed
 from dproof.laws.law import Law, listed
@@ -26,9 +28,7 @@ from dproof.laws.scores import Array
 from dproof.local.law import Group
 from dproof.plans.plan import ASKED
 from dproof.questions.partition import Cut
-from dproof.spaces.arrow import as_numpy
 from dproof.spaces.bins import Bins as ColumnBins
-from dproof.spaces.column import Column, quoted, text_literal
 from dproof.tables.counting import Decoder, count_alike, decode_all, expressions, relation_of
 from dproof.tables.source import Parts
 

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from dproof.columns.column import quoted
 from dproof.errors import InputError
 from dproof.local.contingency import Estimates
 from dproof.local.law import RowLaw
 from dproof.local.stored import Answering, count
 from dproof.plans.plan import ASKED, Plan
-from dproof.spaces.column import quoted
 
 _SAME = 1e-9  # two floats are the same number
 

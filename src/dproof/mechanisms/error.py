@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from dproof.errors import InputError, TooLarge, did_you_mean
 from dproof.exact import has_shape, whole_numbers
 from dproof.laws.law import Law, counted, listed
-from dproof.spaces.line import Line
+from dproof.spaces.interval import Line
+from dproof.spaces.products import Lines
 from dproof.spaces.space import Space
-from dproof.spaces.table import Lines
 
 _LARGEST = 1 << 24  # losses that are written out
 

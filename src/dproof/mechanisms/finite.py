@@ -20,10 +20,9 @@ from dproof.laws.sets import Bits
 from dproof.mechanisms.mechanism import Mechanism, Optimum, as_mechanism
 from dproof.mechanisms.neighbours import as_neighbours
 from dproof.privacy import Privacy, Promise
-from dproof.spaces.product import Metric
+from dproof.spaces.products import Lines, Metric, Table
 from dproof.spaces.space import Space, as_space
 from dproof.spaces.subsets import Subsets
-from dproof.spaces.table import Lines, Table
 
 _LARGEST_SIZE = 1 << 48  # values; beyond this whole numbers of 62 bits grow coarse
 _FLIP = 1 << 36  # the weight of a flipped item

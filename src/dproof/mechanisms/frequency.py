@@ -22,7 +22,7 @@ from dproof.mechanisms.finite import randomised_response
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy, Promise
 from dproof.spaces.categories import Categories
-from dproof.spaces.rows import Rows
+from dproof.spaces.products import Rows
 from dproof.spaces.subsets import Subsets
 
 Form = Literal["optimised", "symmetric"]

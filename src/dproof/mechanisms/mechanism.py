@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dproof import coins
 from dproof.arguments import choice, expect
 from dproof.arguments import listed as listed_argument
+from dproof.columns.arrow import narrowest
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exp_below, float_above, log_above, written
 from dproof.laws.law import Law, counted, listed
@@ -22,9 +23,9 @@ from dproof.mechanisms.error import expected_errors, maximal_error
 from dproof.mechanisms.estimate import Estimate, estimate
 from dproof.privacy import Privacy, Promise
 from dproof.spaces.categories import Categories
-from dproof.spaces.line import Line
-from dproof.spaces.space import Space, as_space, narrowest
-from dproof.spaces.table import Lines
+from dproof.spaces.interval import Line
+from dproof.spaces.products import Lines
+from dproof.spaces.space import Space, as_space
 
 Inclusive = Literal["both", "neither", "left", "right"]
 _LARGEST_MATRIX = 1 << 26  # entries; beyond this ask for one law at a time

@@ -14,7 +14,7 @@ from dproof.exact import exact, written
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.optimality.design import Problem
 from dproof.privacy import Privacy, Promise
-from dproof.spaces.rows import Rows
+from dproof.spaces.products import Rows
 
 Aim = Literal["largest", "sum"]
 _PARTS_PER_COLUMN = 12

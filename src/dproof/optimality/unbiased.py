@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dproof import coins
 from dproof.certification.certify import decide
+from dproof.columns.arrow import narrowest
 from dproof.errors import InputError
 from dproof.exact import exact, exp_above
 from dproof.laws.matrix import Matrix
@@ -20,7 +21,6 @@ from dproof.optimality.interior import solve_pure
 from dproof.optimality.pure import least_favourable, pure_bound, spread
 from dproof.optimality.rounding import TOTAL
 from dproof.spaces.interval import Interval
-from dproof.spaces.space import narrowest
 
 _MOST_OUTPUTS = 1000  # finer outputs lower the variance by less than one part in 10^5
 _REACH = 1.5  # times (e^ε + 1)/(e^ε − 1), the outputs of the two-point law; farther ones are never used

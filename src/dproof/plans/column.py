@@ -8,12 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 from dproof.arguments import described, expect
+from dproof.columns.column import Column, ColumnSpace
 from dproof.curves.expansion import Expansion
 from dproof.errors import InputError
 from dproof.plans.reader import Reader
 from dproof.spaces.categories import Categories
-from dproof.spaces.column import Column
-from dproof.spaces.column_space import ColumnSpace
 from dproof.spaces.dates import Dates
 from dproof.spaces.interval import Interval
 from dproof.spaces.subsets import Subsets

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import codecs
 
+from dproof.columns.values import DECIMALS, THOUSANDS, Numerals
 from dproof.plans.reader import Reader
-from dproof.spaces.values import DECIMALS, THOUSANDS, Numerals
-from dproof.tables.layout import Layout
+from dproof.tables.source import Layout
 
 # Encodings without memory, by the names that Python gives them: what some bytes mean depends on no bytes before. In
 # others, such as ISO-2022-JP, UTF-7 or HZ, a few bytes of one cell change how the rest of the file is read.

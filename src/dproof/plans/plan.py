@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from dproof.arguments import described, expect, mapping
+from dproof.columns.column import Column
 from dproof.errors import InputError, did_you_mean
 from dproof.plans.column import read_column
 from dproof.plans.file_table import read_layout
 from dproof.plans.reader import Misplaced, Reader, read_text, read_toml, to_toml
 from dproof.plans.release_table import Asked, read_asked
 from dproof.privacy import Privacy, Unit
-from dproof.spaces.column import Column
-from dproof.spaces.rows import Rows
-from dproof.tables.layout import USUAL, Layout
+from dproof.spaces.products import Rows
+from dproof.tables.source import USUAL, Layout
 
 if TYPE_CHECKING:
     from dproof.plans.questions import Planned

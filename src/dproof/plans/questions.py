@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dproof.columns.column import Column
 from dproof.errors import InputError
 from dproof.plans.reader import Reader
 from dproof.questions.question import Question
 from dproof.questions.schema import Open, Schema, resolve
 from dproof.questions.sql import parse
-from dproof.spaces.column import Column
 
 _TABLES = ("data", "release")  # what the table is called: by a curator, and in a release
 

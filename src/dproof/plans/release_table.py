@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dproof.columns.column import Column
 from dproof.errors import did_you_mean
 from dproof.plans.reader import Misplaced, Reader
 from dproof.spaces.bins import Bins, default_bins, each_value
-from dproof.spaces.column import Column
 
 if TYPE_CHECKING:
     from dproof.questions.sums import WholeScale

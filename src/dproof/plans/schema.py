@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
 
+from dproof.columns.column import Column
 from dproof.plans.plan import Plan
 from dproof.plans.release_table import axes_of
 from dproof.questions.schema import Open, Schema
-from dproof.spaces.column import Column
 
 
 def schema_of(plan: Plan, table: Literal["data", "release"] = "data") -> Schema:

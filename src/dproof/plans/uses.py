@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from dproof.columns.column import Column
 from dproof.plans.questions import Planned, checked_question
 from dproof.questions.aggregates import Frequent
 from dproof.questions.question import Aggregate, Contains, Question, aggregates, atoms, leaves
-from dproof.spaces.column import Column
 
 Use = Literal["sums", "values", "items", "more"]
 

@@ -5,6 +5,7 @@ The text is SQL of the closed grammar itself, so it parses back to the same ques
 
 from __future__ import annotations
 
+from dproof.columns.column import quoted, text_literal
 from dproof.questions.question import (
     Aggregate,
     Among,
@@ -27,7 +28,6 @@ from dproof.questions.question import (
     aggregates,
     normal,
 )  # fmt: skip
-from dproof.spaces.column import quoted, text_literal
 
 name = quoted  # an identifier
 

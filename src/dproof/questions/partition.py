@@ -36,7 +36,7 @@ from dproof.questions.question import (
 )
 from dproof.questions.schema import Schema
 from dproof.spaces import Space
-from dproof.spaces.line import Line
+from dproof.spaces.interval import Line
 
 MISSING = -1  # the code of a value that is not there
 _MOST_GROUPS = 1 << 17

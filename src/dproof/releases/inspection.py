@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from dproof.columns.arrow import decoded
+from dproof.columns.column import Column
+from dproof.columns.objects import stored, texts
+from dproof.columns.set_forms import HOW_FLAGS_ARE_READ
+from dproof.columns.values import written
 from dproof.errors import InputError
 from dproof.plans.plan import Plan
-from dproof.spaces.arrow import decoded
-from dproof.spaces.column import Column
-from dproof.spaces.objects import stored, texts
-from dproof.spaces.set_forms import HOW_FLAGS_ARE_READ
-from dproof.spaces.values import written
 from dproof.tables import Source, open_source
 
 CONFIDENTIAL = (

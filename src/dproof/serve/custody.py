@@ -22,8 +22,8 @@ from dproof.serve.folder import Folder, Kept, state_of, write_whole
 from dproof.serve.tokens import Holder, now
 from dproof.serve.work import Job, Jobs, apart
 from dproof.tables import open_source
-from dproof.tables.header import doubtful_names
-from dproof.tables.layout import USUAL, Layout
+from dproof.tables.delimited import doubtful_names
+from dproof.tables.source import USUAL, Layout
 
 _MOST_ROWS = 10**12
 _MOST_HEADERS = 64  # of tables, that are kept

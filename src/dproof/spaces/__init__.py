@@ -3,9 +3,8 @@
 from dproof.spaces.categories import Categories
 from dproof.spaces.dates import Dates
 from dproof.spaces.interval import Interval
-from dproof.spaces.rows import Rows
+from dproof.spaces.products import Rows, Table
 from dproof.spaces.space import Space
 from dproof.spaces.subsets import Subsets
-from dproof.spaces.table import Table
 
 __all__ = ["Categories", "Dates", "Interval", "Rows", "Space", "Subsets", "Table"]

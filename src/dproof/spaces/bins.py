@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.errors import InputError
-from dproof.spaces.line import plain_number
+from dproof.exact import plain_number
 
 if TYPE_CHECKING:
     from dproof.spaces.categories import Categories

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import choice, listed, whole
+from dproof.columns.arrow import as_numpy, is_arrow
+from dproof.columns.values import PLAIN, Numerals
 from dproof.errors import InputError
 from dproof.exact import exact, root_above
-from dproof.spaces.arrow import as_numpy, is_arrow
-from dproof.spaces.values import PLAIN, Numerals
 
 Norm = Literal["sup", "l2"]
 _MOST_POINTS = 1 << 13
@@ -214,7 +214,7 @@ def arrow_rows(arrays: Sequence[Any], points: int, numerals: Numerals = PLAIN) -
     """
     import pyarrow as pa
 
-    from dproof.spaces.objects import listed
+    from dproof.columns.objects import listed
 
     if len(arrays) > 1:
         return np.column_stack([_floats(array, numerals) for array in arrays])
@@ -238,7 +238,7 @@ def _floats(array: Any, numerals: Numerals) -> NDArray[np.float64]:
     """Numbers, or texts that are numbers; NaN for what is missing or none. No value stops the work, only a type."""
     import pyarrow as pa
 
-    from dproof.spaces.objects import single
+    from dproof.columns.objects import single
 
     array = single(array)
     if pa.types.is_dictionary(array.type):

@@ -14,14 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import COLUMN, described, listed, whole
+from dproof.columns.arrow import as_numpy, buffers, from_numpy, is_arrow, is_text, narrowest
+from dproof.columns.column import Column, Draft, Encode, Lookups, one_by_one
+from dproof.columns.values import OUTSIDE, Numerals, text_of
 from dproof.errors import InputError
-from dproof.spaces.arrow import as_numpy, buffers, from_numpy, is_arrow, is_text
-from dproof.spaces.column import Column, Encode, Lookups, one_by_one
-from dproof.spaces.column_space import Draft
-from dproof.spaces.interval import Interval
-from dproof.spaces.line import Line
-from dproof.spaces.space import narrowest
-from dproof.spaces.values import OUTSIDE, Numerals, text_of
+from dproof.spaces.interval import Interval, Line
 
 if TYPE_CHECKING:
     from dproof.plans.reader import Reader
@@ -206,7 +203,7 @@ class Dates(Interval):
         """Arrow's dates and timestamps all rows at once, others by each distinct value."""
         import pyarrow as pa
 
-        from dproof.spaces.objects import single
+        from dproof.columns.objects import single
 
         distinct = super(Interval, self).encoder(column)
 

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import described
+from dproof.columns.column import ColumnSpace
+from dproof.columns.values import plain
 from dproof.errors import InputError
 from dproof.exact import exact
-from dproof.spaces.column_space import ColumnSpace
-from dproof.spaces.values import plain
 
 if TYPE_CHECKING:
-    from dproof.spaces.line import Line
+    from dproof.spaces.interval import Line
 
 
 COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -242,8 +242,3 @@ def as_space(value: Any, name: str = "space") -> Space:
         f"{name} must be a space of finitely many values, such as Categories, Interval or Subsets, "
         f"not {described(value)}"
     )
-
-
-def narrowest(size: int) -> np.dtype[Any]:
-    """The narrowest unsigned dtype for the codes of a space."""
-    return np.min_scalar_type(max(size - 1, 0))

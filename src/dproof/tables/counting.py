@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.spaces.column import quoted
+from dproof.columns.column import quoted
 
 _PATTERNS = frozenset("*?[]{}")
 

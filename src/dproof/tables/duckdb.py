@@ -10,8 +10,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from dproof.columns.column import quoted
 from dproof.errors import InputError, did_you_mean
-from dproof.spaces.column import quoted
 from dproof.tables.frames import batches
 from dproof.tables.source import Source, refusing
 

@@ -14,8 +14,7 @@ from dproof.errors import InputError
 from dproof.tables.counting import in_duckdb
 from dproof.tables.delimited import open_delimited
 from dproof.tables.frames import batches
-from dproof.tables.layout import Layout, ending
-from dproof.tables.source import BATCH_ROWS, Source, refusing
+from dproof.tables.source import BATCH_ROWS, Layout, Source, ending, refusing
 from dproof.tables.workbook import open_workbook
 
 _LARGEST_CHUNK = 1 << 32  # bytes that one column of one row group may unpack to

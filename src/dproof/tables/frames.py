@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dproof.columns.objects import object_array
 from dproof.errors import InputError
-from dproof.spaces.objects import object_array
 from dproof.tables.counting import in_duckdb
 from dproof.tables.source import BATCH_ROWS, Source, refusing
 

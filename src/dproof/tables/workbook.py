@@ -18,9 +18,9 @@ from zipfile import ZipFile
 
 import pyarrow as pa
 
+from dproof.columns.objects import NO_TEXT
+from dproof.columns.values import Numerals, written
 from dproof.errors import InputError, did_you_mean
-from dproof.spaces.objects import NO_TEXT
-from dproof.spaces.values import Numerals, written
 from dproof.tables.source import BATCH_ROWS, Source, refusing
 
 _LARGEST = 1 << 30  # bytes that a workbook may unpack to

@@ -12,6 +12,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 from starlette.concurrency import run_in_threadpool
 
+from dproof.columns.column import text_literal
 from dproof.errors import DproofError
 from dproof.local.release import PLAN
 from dproof.plans.plan import Plan
@@ -41,7 +42,6 @@ from dproof.serve.pages.questions import Asked, built, columns_of
 from dproof.serve.pages.texts import AGGREGATES, COLUMN_KINDS, COMPARISONS, TEXTS, budget_left, price, promise_of
 from dproof.serve.service import Known, TheDesk, TheService
 from dproof.serve.tokens import Holder
-from dproof.spaces.column import text_literal
 
 router = APIRouter(include_in_schema=False)
 _KEYWORDS = ("SELECT", "count(*)", "avg(", "sum(", "median(", "FROM", "WHERE", "GROUP BY", "ORDER BY", "AND", "BETWEEN")

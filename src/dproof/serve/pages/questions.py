@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dproof.columns.column import Column, quoted, text_literal
 from dproof.errors import InputError
 from dproof.plans.plan import Plan
-from dproof.spaces.column import Column, quoted, text_literal
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_VALUES = 200  # of a column, that are listed

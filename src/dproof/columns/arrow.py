@@ -135,3 +135,8 @@ def plain_texts(array: Any) -> Any:
 
     is_view = pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type)
     return array.cast(pa.large_binary()) if is_view else array
+
+
+def narrowest(size: int) -> np.dtype[Any]:
+    """The narrowest unsigned dtype for the codes of a space."""
+    return np.min_scalar_type(max(size - 1, 0))

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dproof.spaces.arrow import from_numpy
-from dproof.spaces.values import written
+from dproof.columns.arrow import from_numpy
+from dproof.columns.values import written
 
 NO_TEXT = b"\xff"  # no UTF-8, so no text of a plan: a value that is there, and is none of those declared
 _ABSENT = ("NAType", "NaTType")  # how pandas says missing, told without loading it

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.errors import InputError
-from dproof.spaces.arrow import as_numpy, from_numpy, from_texts
-from dproof.spaces.column import (
+from dproof.columns.arrow import as_numpy, from_numpy, from_texts
+from dproof.columns.column import (
     Column,
     Encode,
     Lookup,
@@ -24,7 +23,8 @@ from dproof.spaces.column import (
     settled,
     text_literal,
 )
-from dproof.spaces.values import MISSING, NO, OUTSIDE, YES, is_missing, text_of
+from dproof.columns.values import MISSING, NO, OUTSIDE, YES, is_missing, text_of
+from dproof.errors import InputError
 
 _TABLED_SETS = 1 << 12  # sets whose joined texts are written out once, and are told apart by their texts
 HOW_FLAGS_ARE_READ = (
@@ -62,7 +62,7 @@ def list_encoder(items: Items, column: Column) -> Encode:
     """Masks of a list column: one bit per item, gathered over each list."""
     import pyarrow as pa
 
-    from dproof.spaces.objects import listed, single
+    from dproof.columns.objects import listed, single
 
     item_codes = {item: n for n, item in enumerate(items)}
 
@@ -102,7 +102,7 @@ def list_encoder(items: Items, column: Column) -> Encode:
 
 def flag_encoder(items: Items, column: Column) -> Encode:
     """Masks of one column per item, ticked or not; a row is missing where all of them are blank."""
-    from dproof.spaces.objects import single
+    from dproof.columns.objects import single
 
     look_ups = [one_by_one(_flag_lookup(*names)) for names in zip(items, column.sources, strict=True)]
 
