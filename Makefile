@@ -5,7 +5,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 SEED ?= 1
-COUNT ?= 300
+COUNT ?= 100
+MUTANTS := $(CURDIR)/$(BIN)
 
 .PHONY: setup demo test test-slow test-spark test-mutants bench bench-central docs clean
 
@@ -55,7 +56,13 @@ test-spark: .venv/.dev
 test-mutants: .venv/.dev
 	@test -e .venv/.mutants || { $(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[mutants]' \
 	  && touch .venv/.mutants; }
-	$(BIN)/python -m tests.mutants --seed $(SEED) --count $(COUNT) --jobs $(JOBS)
+	@# In a clone of the last commit; a second run goes on with the first one's sample.
+	@test -e build/mutants/session.sqlite || { rm -rf build/mutants && git clone -q . build/mutants && cd build/mutants \
+	  && $(MUTANTS)/cosmic-ray init tests/mutants/cosmic-ray.toml new.sqlite \
+	  && $(MUTANTS)/python tests/mutants/sample.py new.sqlite tests/mutants/cosmic-ray.toml --seed $(SEED) --count $(COUNT) \
+	  && mv new.sqlite session.sqlite; }
+	cd build/mutants && PATH=$(MUTANTS):$$PATH PYTHONPATH=$$PWD/src cosmic-ray exec tests/mutants/cosmic-ray.toml session.sqlite
+	$(BIN)/cr-report --surviving-only --show-diff build/mutants/session.sqlite
 
 bench: .venv/.dev
 	@# Peers are only measured against; one that will not install is skipped by the benchmark with a word.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-collect_ignore = ["seeded"]  # for other processes: it replaces the source of random bytes
+collect_ignore = ["seeded", "mutants"]  # the first replaces the source of random bytes; the second needs cosmic-ray
 
 settings.register_profile(
     "same",
