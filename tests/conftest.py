@@ -25,5 +25,5 @@ settings.load_profile("same")
 def gaussian() -> Iterator[None]:
     """Tables that are promised with δ > 0 have Gaussian noise, also where Laplace noise would be the better one."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dproof.central.law._keeping", lambda promise: [promise])
+        patch.setattr("dproof.central.recipe._keeping", lambda promise: [promise])
         yield

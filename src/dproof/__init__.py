@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.errors import NotPrivate as NotPrivate
     from dproof.errors import OverBudget as OverBudget
     from dproof.errors import VerificationFailed as VerificationFailed
+    from dproof.local.mechanisms import add_mechanism as add_mechanism
     from dproof.local.release import Release as Release
     from dproof.meaning import explain as explain
     from dproof.mechanisms import noise as noise
@@ -58,7 +59,6 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.optimality.design import design as design
     from dproof.optimality.rows import design_row as design_row
     from dproof.plans.column import add_space as add_space
-    from dproof.plans.mechanisms import add_mechanism as add_mechanism
     from dproof.plans.plan import Plan as Plan
     from dproof.privacy import Privacy as Privacy
     from dproof.questions.schema import Open as Open
@@ -98,7 +98,7 @@ _PUBLIC = {
     "add_space": "dproof.plans.column",
     "Mechanism": "dproof.mechanisms.mechanism",
     "Distribution": "dproof.mechanisms.mechanism",
-    "add_mechanism": "dproof.plans.mechanisms",
+    "add_mechanism": "dproof.local.mechanisms",
     "randomised_response": "dproof.mechanisms.finite",
     "response_with": "dproof.mechanisms.finite",
     "itemwise_response": "dproof.mechanisms.finite",

@@ -11,8 +11,8 @@ import pytest
 import dproof as dp
 from dproof.advice.spread_advice import both_spreads
 from dproof.central.expectation import deviations, question_half_widths
-from dproof.central.law import certify_tables
-from dproof.local.law import certify_row
+from dproof.central.recipe import certify_tables
+from dproof.local.recipe import certify_row
 from dproof.questions.measured import level_of_chosen
 from dproof.testing import seeded_coins
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.central.law import certify_tables
 from dproof.central.measure import count_tables
-from dproof.central.projection import nearest
+from dproof.central.recipe import certify_tables
 from dproof.central.release import about, release_of
+from dproof.central.smooth import nearest
 from dproof.cli.app import main
 from dproof.errors import InputError, TooLarge
 from dproof.plans.plan import Plan
@@ -111,7 +111,7 @@ def test_tables_with_fewer_rows_than_cells_are_not_flattened() -> None:
 
 
 def test_projection_of_too_many_cells_is_refused(release: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dproof.central.projection._MOST_CELLS", 10)
+    monkeypatch.setattr("dproof.central.smooth._MOST_CELLS", 10)
     with pytest.raises(TooLarge, match="10 cells at most: leave the method out"):
         release.query("SELECT count(*) FROM release", method="projection")
 

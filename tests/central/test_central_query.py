@@ -10,8 +10,8 @@ import pytest
 
 import dproof as dp
 from dproof.central.estimate import Weights, covariances
-from dproof.central.law import certify_tables
 from dproof.central.measure import count_tables
+from dproof.central.recipe import certify_tables
 from dproof.central.release import release_of
 from dproof.central.residuals import Estimates
 from dproof.central.workload import parts

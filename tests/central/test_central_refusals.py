@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.central.law import TableLaw
+from dproof.central.recipe import TableLaw
 from dproof.coins import Coins
 from dproof.errors import InputError
 from dproof.testing import seeded_coins

@@ -14,9 +14,9 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
-from dproof.central import law as table_law
-from dproof.central.law import certify_tables
+from dproof.central import recipe as table_law
 from dproof.central.measure import count_tables
+from dproof.central.recipe import certify_tables
 from dproof.central.residuals import measured
 from dproof.central.workload import Residual
 from dproof.certification.verify_certificate import seal

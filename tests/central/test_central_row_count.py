@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
-from dproof.central.made_up import ROWS
+from dproof.central.rows import ROWS
 from dproof.errors import VerificationFailed
 from dproof.local.release import PARQUET
 from tests.forging import forge

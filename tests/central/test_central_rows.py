@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
-from dproof.central.made_up import MADE_UP, SEEDED_ROWS
+from dproof.central.rows import MADE_UP, SEEDED_ROWS
 from dproof.certification.verify_certificate import seal
 from dproof.errors import VerificationFailed
 from dproof.local.release import PARQUET, digest

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.central.law import certify_tables
 from dproof.central.measure import count_tables
+from dproof.central.recipe import certify_tables
 from dproof.central.release import about, release_of
 from dproof.certification import verify_central, verify_certificate
 from dproof.errors import InputError

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dproof.central.projection import nearest, projection
 from dproof.central.residuals import Estimates, projected
-from dproof.central.shrinkage import _expected, _kept, shrunk
+from dproof.central.smooth import _expected, _kept, nearest, projection, shrunk
 from dproof.central.workload import parts
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import dproof as dp
 from dproof.central.expectation import half_widths
-from dproof.central.law import certify_tables
+from dproof.central.recipe import certify_tables
 from dproof.plans.plan import Plan
 
 

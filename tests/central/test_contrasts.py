@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dproof.central.law import TableLaw, certify_tables
+from dproof.central.noise import measured_tables, spent, split
 from dproof.central.objective import Answers, cell_costs
-from dproof.central.plain import measured_tables, spent, split
+from dproof.central.recipe import TableLaw, certify_tables
 from dproof.central.residuals import contrast, estimates
 from dproof.central.workload import Domain, Residual, parts
 from dproof.certification import verify_central as verifier

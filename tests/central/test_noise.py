@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dproof.central.law import TableLaw, with_noise
 from dproof.central.noise import calibrate, delta, noise_law, parts_of
 from dproof.central.objective import Answers, cell_costs, shape
-from dproof.central.record import recorded_table_law
+from dproof.central.recipe import TableLaw, recorded_table_law, with_noise
 from dproof.central.residuals import Estimates, measured
 from dproof.central.workload import Domain, Residual, largest_loss, parts
 from dproof.certification.verify_central import verify

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dproof.central.noise import split
 from dproof.central.objective import Answers, cell_costs, residual_losses, residual_variances, shape
-from dproof.central.plain import split
 from dproof.central.workload import Domain, Residual, parts
 from dproof.privacy import Privacy
 

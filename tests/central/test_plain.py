@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dproof.central.noise import laplace_law, split, steps
 from dproof.central.objective import Answers
-from dproof.central.plain import laplace_law, split, steps
 from dproof.central.workload import Domain, Residual
 from dproof.exact import exp_below
 from dproof.privacy import Privacy

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dproof.central.curves import curve_function
-from dproof.central.law import TableLaw, certify_tables
+from dproof.central.recipe import TableLaw, certify_tables
 from dproof.curves.bands import points_quantile
 from dproof.plans.plan import Plan
 

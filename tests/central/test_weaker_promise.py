@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.central import law as table_law
-from dproof.central.law import TableLaw, certify_tables
+from dproof.central import recipe as table_law
 from dproof.central.measure import count_tables
 from dproof.central.objective import shape
+from dproof.central.recipe import TableLaw, certify_tables
 from dproof.central.workload import largest_loss
 from dproof.certification import verify_central as verifier
 from dproof.certification import verify_certificate

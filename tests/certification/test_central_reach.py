@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.central.law import certify_tables
+from dproof.central.recipe import certify_tables
 from dproof.certification import verify_central as verifier
 from dproof.certification import verify_central_plan, verify_certificate
 from dproof.certification.verify_certificate import Refused

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import dproof as dp
-from dproof.local.law import certify_row
+from dproof.local.recipe import certify_row
 from dproof.plans.reader import to_toml
 
 ROWS = 2000

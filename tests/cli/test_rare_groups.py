@@ -12,7 +12,7 @@ import pytest
 
 import dproof as dp
 from dproof.central.expectation import question_half_widths
-from dproof.central.law import certify_tables
+from dproof.central.recipe import certify_tables
 from dproof.errors import InputError
 from dproof.serve.drafting import expected
 

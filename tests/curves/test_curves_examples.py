@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dproof.local.law import certify_row
+from dproof.local.recipe import certify_row
 from dproof.plans.plan import Plan
 from dproof.releases.sanitise import sanitise
 

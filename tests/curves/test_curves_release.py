@@ -12,7 +12,7 @@ from dproof.certification.verify_certificate import coefficients as bound
 from dproof.curves.noise import CurveMechanism
 from dproof.errors import DproofWarning, InputError, VerificationFailed
 from dproof.laws.divergence import normal_delta
-from dproof.local.law import certify_row
+from dproof.local.recipe import certify_row
 from dproof.plans.plan import Plan
 from dproof.releases.load import load
 from dproof.releases.sanitise import sanitise

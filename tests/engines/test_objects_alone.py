@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from dproof.columns.objects import _bytes, object_array, single, texts
 from dproof.curator.tally import answerable, counted_rows
-from dproof.local.sanitise import _plain
+from dproof.local.draw import _plain
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
 from dproof.tables import open_source

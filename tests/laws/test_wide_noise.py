@@ -11,7 +11,7 @@ from dproof.certification.verify_certificate import verify
 from dproof.errors import TooLarge
 from dproof.exact import exp_below
 from dproof.laws.laplace import two_sided
-from dproof.local.law import certify_row
+from dproof.local.recipe import certify_row
 from dproof.testing import seeded_coins
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import dproof as dp
 from dproof.errors import InputError
-from dproof.local.linear_programme import Constraints
+from dproof.local.distribution_free import Constraints
 from dproof.testing import seeded_coins
 
 ROWS = 2000

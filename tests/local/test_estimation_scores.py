@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from dproof.errors import InputError
 from dproof.laws.debias import Kept, Mixed, Moments
 from dproof.laws.scores import Dense, explain_singular, solve, unmixed_powers
-from dproof.local.contingency import Contingency, Groups, Sets, Sum
-from dproof.local.distribution import likelihood, projection, shrinkage
-from dproof.local.intervals import half_widths, normal_quantile, simultaneous
+from dproof.local.counts import Contingency, Groups, Sets, Sum
+from dproof.local.fits import likelihood, projection, shrinkage
+from dproof.questions.intervals import half_widths, normal_quantile, simultaneous
 
 COUNTS = np.array([310.0, 150.0, 240.0, 120.0, 180.0])
 

@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 from dproof.laws.debias import public
-from dproof.local.contingency import Contingency
-from dproof.local.counted import Counting
-from dproof.local.law import RowLaw, certify_row
+from dproof.local.counts import Contingency, Counting
+from dproof.local.recipe import RowLaw, certify_row
 from dproof.plans.plan import Plan
 from dproof.questions.question import Key
 from dproof.questions.sql import parse_predicate

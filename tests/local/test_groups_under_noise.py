@@ -14,8 +14,7 @@ import dproof as dp
 from dproof.errors import InputError
 from dproof.laws.debias import Bins, Mixed
 from dproof.laws.scores import Dense, Shared
-from dproof.local.contingency import Contingency, Sets
-from dproof.local.counted import Counting
+from dproof.local.counts import Contingency, Counting, Sets
 from dproof.local.stored import _binned
 from dproof.questions.question import aggregates
 from dproof.questions.schema import resolve

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.local.hypothesis_test import nonnegative
+from dproof.local.distribution_free import nonnegative
 from dproof.testing import seeded_coins
 
 ROWS = 3000

@@ -20,9 +20,9 @@ from dproof.advice.plan_advice import Prices
 from dproof.certification import verify_certificate
 from dproof.errors import InputError, TooLarge, VerificationFailed
 from dproof.laws import BlockDesign, PlaneDesign, blocks
-from dproof.local import contingency
-from dproof.local.counted import Counting
-from dproof.local.law import RowLaw, certify_row
+from dproof.local import counts as contingency
+from dproof.local.counts import Counting
+from dproof.local.recipe import RowLaw, certify_row
 from dproof.local.release import DATA, PARQUET
 from dproof.mechanisms.frequency import even_variance
 from dproof.plans.plan import Plan

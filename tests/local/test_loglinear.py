@@ -12,7 +12,7 @@ import pytest
 
 import dproof as dp
 from dproof.errors import InputError, TooLarge
-from dproof.local.loglinear import fit_pairs, widening
+from dproof.local.fits import fit_pairs, widening
 from dproof.testing import seeded_coins
 
 ROWS = 2000

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.local import measures
+from dproof.local import distribution_free as measures
 from dproof.testing import seeded_coins
 
 VALUES = 400

@@ -138,7 +138,7 @@ def test_where_all_curves_or_none_are_missing(missing: int) -> None:
 
 def test_scores_are_right_on_average_whatever_a_row_holds() -> None:
     """For the number of curves and for sums over them: Σ over shown and not shown of P·s·z, exactly but for floats."""
-    from dproof.local.counted import Counting
+    from dproof.local.counts import Counting
 
     release = released(4)
     law: Any = release.law.group_of("load").mechanism.family

@@ -15,9 +15,9 @@ import pytest
 
 import dproof as dp
 from dproof.certification.verify_certificate import main
-from dproof.local.law import certify_row
+from dproof.local.draw import stored_schema
+from dproof.local.recipe import certify_row
 from dproof.local.release import CERTIFICATE, DATA, PARQUET
-from dproof.local.sanitise import stored_schema
 from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of
 from dproof.testing import seeded_coins

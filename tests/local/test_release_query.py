@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.local.query import query
+from dproof.local.answer import query
 from dproof.questions.answer import Cell
 from dproof.tables.source import Parts
 from dproof.testing import seeded_coins

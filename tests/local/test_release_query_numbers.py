@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.plans.mechanisms import MECHANISMS
+from dproof.local.mechanisms import MECHANISMS
 from dproof.testing import seeded_coins
 
 ROWS = 4000

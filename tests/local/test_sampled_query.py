@@ -10,8 +10,7 @@ import pytest
 
 import dproof as dp
 from dproof.errors import InputError
-from dproof.local.contingency import Estimates
-from dproof.local.subsamples import of_whole, pooled
+from dproof.local.counts import Estimates, of_whole, pooled
 from dproof.testing import seeded_coins
 
 FEW = {"space": "categories", "values": ["a", "b", "c"]}
@@ -152,9 +151,9 @@ def test_columns_that_no_row_is_asked_for_together_are_refused_with_what_to_decl
 
 
 def test_a_margin_of_several_things_is_sharper_than_that_of_one(release: Any) -> None:
+    from dproof.local.answer import MeasuredRelease
     from dproof.local.estimated import Options
-    from dproof.local.measured import MeasuredRelease
-    from dproof.local.subsamples import rows_that_answer
+    from dproof.local.stored import rows_that_answer
     from dproof.plans.schema import schema_of
     from dproof.questions.schema import resolve
     from dproof.questions.sql import as_question

@@ -16,7 +16,7 @@ from dproof.laws.keep_or_other import KeepOrOther
 from dproof.laws.law import Law
 from dproof.laws.matrix import Matrix
 from dproof.laws.sets import Bits
-from dproof.local.law import certify_row
+from dproof.local.recipe import certify_row
 
 SMALL = st.one_of(
     st.builds(

@@ -9,8 +9,8 @@ import pytest
 
 from dproof.laws.debias import Kept
 from dproof.laws.keep_or_other import response_law
-from dproof.local.contingency import Contingency
-from dproof.local.distribution import projection, shrinkage
+from dproof.local.counts import Contingency
+from dproof.local.fits import projection, shrinkage
 
 TABLES = {
     "one value that nearly all have": np.array([27_000, *range(10, 410, 10)]),

@@ -17,7 +17,7 @@ import dproof as dp
 from dproof.certification import verify_certificate
 from dproof.errors import InputError, NotPrivate, VerificationFailed
 from dproof.laws.law import LAWS
-from dproof.plans.mechanisms import MECHANISMS, _Added, unbiased_design
+from dproof.local.mechanisms import MECHANISMS, _Added, unbiased_design
 from dproof.testing import check_mechanism, seeded_coins
 from tests.forging import resealed
 

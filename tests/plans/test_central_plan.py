@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from dproof.advice.advise import advise
-from dproof.central.law import certify_tables
+from dproof.central.recipe import certify_tables
 from dproof.errors import DproofError, InputError, TooLarge
-from dproof.local.law import certify_row
+from dproof.local.recipe import certify_row
 from dproof.plans.plan import Plan
 
 pytestmark = pytest.mark.usefixtures("gaussian")

@@ -11,7 +11,7 @@ import pytest
 
 import dproof as dp
 from dproof.central.expectation import question_half_widths
-from dproof.central.law import TableLaw, certify_tables
+from dproof.central.recipe import TableLaw, certify_tables
 from dproof.central.workload import Residual
 from dproof.errors import InputError
 from dproof.plans.plan import Plan

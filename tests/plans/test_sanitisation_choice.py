@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dproof as dp
-from dproof.plans.mechanisms import choose
+from dproof.local.mechanisms import choose
 
 EPSILONS = ["0", "0.3", "1", "2", "5"]
 

@@ -10,7 +10,7 @@ import pytest
 
 from dproof.errors import InputError
 from dproof.exact import exact, exp_below
-from dproof.local.law import certify_row, expected_variance
+from dproof.local.recipe import certify_row, expected_variance
 from dproof.local.spread import DRAWN, needs, sample_variance, things
 from dproof.plans.plan import Plan
 

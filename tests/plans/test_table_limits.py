@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.central.law import certify_tables
+from dproof.central.recipe import certify_tables
 from dproof.errors import DproofError
 from dproof.plans.plan import Plan
 

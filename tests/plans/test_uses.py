@@ -8,7 +8,7 @@ import pytest
 
 import dproof as dp
 from dproof.advice.plan_advice import plan_advice
-from dproof.local.law import certify_row
+from dproof.local.recipe import certify_row
 
 COLUMNS: dict[str, Any] = {
     "age": {"space": "interval", "low": 0, "high": 110, "step": 1},

@@ -15,7 +15,7 @@ import pytest
 import dproof as dp
 from dproof.certification import verify_certificate
 from dproof.errors import InputError, VerificationFailed
-from dproof.local.law import with_bounds
+from dproof.local.recipe import with_bounds
 from dproof.local.release import CERTIFICATE, DATA, PLAN, REPORT
 from dproof.storage.folder import UNFINISHED, appearing
 from dproof.testing import seeded_coins

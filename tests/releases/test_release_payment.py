@@ -21,9 +21,9 @@ from dproof import plotting
 from dproof.curator.ledger import Ledger
 from dproof.curator.payment import ReleasePayment
 from dproof.errors import DproofWarning, InputError, OverBudget, VerificationFailed
-from dproof.local import sanitise as local
-from dproof.local import writing
-from dproof.local.law import certify_row
+from dproof.local import draw as local
+from dproof.local import store as writing
+from dproof.local.recipe import certify_row
 from dproof.plans.plan import Plan
 from dproof.report import page
 from dproof.spaces import Categories

@@ -22,9 +22,9 @@ import pytest
 import dproof as dp
 from dproof.coins import Coins, current
 from dproof.errors import InputError
-from dproof.local import sanitise as local
-from dproof.local.law import certify_row
-from dproof.local.sanitise import permutation, sanitised_blocks
+from dproof.local import draw as local
+from dproof.local.draw import permutation, sanitised_blocks
+from dproof.local.recipe import certify_row
 from dproof.tables import open_source
 from dproof.tables.source import BATCH_ROWS
 from dproof.testing import seeded_coins

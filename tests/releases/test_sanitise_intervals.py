@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import dproof as dp
 from dproof.columns.column import Column
 from dproof.errors import InputError
-from dproof.local.law import certify_row
-from dproof.plans.mechanisms import MECHANISMS
+from dproof.local.mechanisms import MECHANISMS
+from dproof.local.recipe import certify_row
 from dproof.spaces.interval import Interval
 from dproof.testing import seeded_coins
 

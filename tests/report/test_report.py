@@ -141,7 +141,7 @@ def test_a_browser_shows_it(html: str, tmp_path: Path) -> None:
 
 def test_a_plan_with_delta_is_told_what_it_means() -> None:
     plan = Plan.from_dict({**PLAN, "privacy": {"epsilon": 1, "delta": "0.01"}})
-    from dproof.local.law import certify_row
+    from dproof.local.recipe import certify_row
 
     law = certify_row(plan)
     assert "may be published as it is" in local_page(law, law.certificate({"rows": 5}).to_json())

@@ -9,7 +9,7 @@ import pytest
 
 import dproof as dp
 from dproof.curator.payment import ReleasePayment
-from dproof.local.law import certify_row
+from dproof.local.recipe import certify_row
 from tests.serve.server import make_folder, send, serving
 
 DRAFT = {

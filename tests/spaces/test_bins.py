@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dproof.errors import InputError
-from dproof.local.law import certify_row
+from dproof.local.recipe import certify_row
 from dproof.plans.plan import Plan
 from dproof.spaces import Dates, Interval
 from dproof.spaces.bins import bins_between, default_bins

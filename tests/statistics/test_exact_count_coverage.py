@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dproof.laws.debias import Kept
-from dproof.local.contingency import Contingency, Groups, Sets, Sum
-from dproof.local.intervals import half_widths
+from dproof.local.counts import Contingency, Groups, Sets, Sum
+from dproof.questions.intervals import half_widths
 
 VALUES = 3
 

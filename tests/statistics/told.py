@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dproof.curator.recipe import measure
 from dproof.curator.released import answer_of
-from dproof.local.contingency import Estimates
+from dproof.local.counts import Estimates
 from dproof.local.estimated import Estimated, Options
 from dproof.privacy import Privacy
 from dproof.questions.measured import possible

@@ -19,11 +19,10 @@ from dproof.curator.simulate import value_of
 from dproof.errors import InputError
 from dproof.exact import written
 from dproof.laws.scores import Array
+from dproof.local.answer import pool, sharpest
 from dproof.local.estimated import Estimated, Options, estimate
-from dproof.local.intervals import half_widths, normal_quantile
-from dproof.local.law import RowLaw, certify_row
-from dproof.local.measured import pool, sharpest
-from dproof.local.subsamples import rows_to_expect
+from dproof.local.recipe import RowLaw, certify_row
+from dproof.local.stored import rows_to_expect
 from dproof.plans.plan import Plan
 from dproof.plans.questions import Planned, checked_question
 from dproof.plans.schema import schema_of
@@ -31,6 +30,7 @@ from dproof.privacy import Privacy
 from dproof.questions.aggregates import Sums, total
 from dproof.questions.answer import NOTHING, rarely
 from dproof.questions.functions import changes_widths
+from dproof.questions.intervals import half_widths, normal_quantile
 from dproof.questions.measured import level_of_shown, possible_columns, rows_of_group
 from dproof.questions.question import (
     Contains,

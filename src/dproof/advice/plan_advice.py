@@ -14,11 +14,10 @@ from dproof.columns.column import quoted
 from dproof.errors import DproofError
 from dproof.exact import written
 from dproof.local.expectation import count_half_width, half_widths, mean_half_widths
-from dproof.local.law import RowLaw, certify_row
-from dproof.plans.mechanisms import MECHANISMS, choose
+from dproof.local.mechanisms import MECHANISMS, choose
+from dproof.local.recipe import RowLaw, certify_row
 from dproof.plans.plan import Plan, Wanted, split
-from dproof.plans.question_bins import question_bins
-from dproof.plans.questions import Planned, checked_question
+from dproof.plans.questions import Planned, checked_question, question_bins
 from dproof.questions.question import columns
 from dproof.spaces.bins import bins_between
 from dproof.spaces.subsets import Subsets
@@ -67,7 +66,7 @@ class PlanAdvice:
 def plan_advice(law: RowLaw, rows: int) -> PlanAdvice:
     """Advice for a plan and a number of rows.
 
-    >>> from dproof.local.law import certify_row
+    >>> from dproof.local.recipe import certify_row
     >>> states = {"space": "categories", "values": [f"state {n}" for n in range(50)]}
     >>> plan = Plan.from_dict({"privacy": {"epsilon": 1}, "columns": {"state": states}})
     >>> found = plan_advice(certify_row(plan), 2000)

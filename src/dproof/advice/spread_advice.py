@@ -9,7 +9,7 @@ from typing import Any
 
 from dproof.advice.advise import expected_width
 from dproof.errors import InputError
-from dproof.local.law import RowLaw, certify_row
+from dproof.local.recipe import RowLaw, certify_row
 from dproof.plans.plan import Plan
 from dproof.plans.questions import checked_question
 from dproof.plans.schema import schema_of

@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from dproof.central.law import TableLaw
-from dproof.central.plain import laplace_law
-from dproof.central.question_sums import QuestionSums
+from dproof.central.noise import laplace_law
+from dproof.central.question_sums import QuestionSums, covariances, measured_sum
+from dproof.central.recipe import TableLaw
 from dproof.central.residuals import Estimates
-from dproof.central.weights import covariances, measured_sum
 from dproof.coins import NOT_PRIVATE, Coins
 from dproof.curves.bands import DRAWS, points_quantile, quantile_of_draws, tube_quantile, widened
 from dproof.curves.expansion import CurveLattice

@@ -2,38 +2,45 @@
 
 A sum over rows is Σ q·v over the cells of one table v, with weights q: 1 where a condition holds, or a number where
 numbers are added up. What was measured tells every table as a sum of independent residuals with known variances, and
-with it the covariances of all sums.
+with it the covariances of all sums. Quantiles and deviations of a number follow from the counts of its bins.
+Questions that tables cannot answer are answered from the made-up rows: by a model, without an interval.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from dproof.central.curves import CURVES, TableCurves
-from dproof.central.distribution import Distribution
-from dproof.central.projection import projection
-from dproof.central.question_sums import QuestionSums, Untold, Weights
+from dproof.central.question_sums import QuestionSums, Untold, Weights, covariances, measured_sum
 from dproof.central.residuals import Estimates
-from dproof.central.weights import covariances, measured_sum
+from dproof.central.smooth import projection
+from dproof.coins import NOT_PRIVATE
+from dproof.columns.column import Column
+from dproof.curator.simulate import Statistics, value_of
 from dproof.errors import InputError
 from dproof.laws.scores import Array
-from dproof.local.contingency import Estimates as SumEstimates
-from dproof.local.counted import values_of
+from dproof.local.counts import Estimates as SumEstimates
+from dproof.local.counts import values_of
 from dproof.local.estimated import Estimated, Options, Warnings, options_of, warned
-from dproof.local.intervals import half_widths, normal_quantile
+from dproof.plans.release_table import Axis
 from dproof.plans.schema import as_counted, schema_of
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Answer, Cell
-from dproof.questions.distinct import different, level_of_each
+from dproof.questions.counting import Counter
+from dproof.questions.distinct import different, level_of_each, number_of_values
+from dproof.questions.intervals import Value, half_widths, normal_quantile
 from dproof.questions.measured import answer, calculated, possible, refuse_calculation, rows_of_group
-from dproof.questions.question import Aggregate, Expression, Item, Question, aggregates_of, columns
+from dproof.questions.partition import grouping
+from dproof.questions.question import Aggregate, Expression, Item, Question, aggregates, aggregates_of, columns
 from dproof.questions.schema import Schema, asks_for_curves, resolve
 from dproof.questions.sql import Asked, as_question
+from dproof.questions.sums import Term, terms
 
 _METHODS = {
     "inverse": "best linear unbiased estimate",
@@ -204,3 +211,225 @@ def _totals(estimates: Mapping[int | None, Estimates], sums: Sequence[Weights], 
     tables = [estimates[one.number].table(one.table).ravel() for one in sums]
     columns = [np.bincount(s.groups, s.weights * table, groups) for s, table in zip(sums, tables, strict=True)]
     return np.stack(columns, axis=1)
+
+
+_EVENLY = 12  # the square of a bin's width over the variance of numbers that lie evenly in it
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Distribution:
+    """A number by its bins in every group: the counts that are asked for, and the axis of the number.
+
+    `estimates` are unbiased, and intervals come from them; `by_method` are the counts that what is shown is made from.
+    """
+
+    counts: Weights
+    place: int
+    axis: Axis
+    groups: int
+    estimates: Mapping[int | None, Estimates]
+    by_method: Estimates
+
+    def quantiles(self, share: float, level: float) -> list[Cell]:
+        """The value with this share of the rows at or below it, with the interval of Woodruff 1952."""
+        steps = list(self._steps(share))
+        fitted, totals, variances = (np.stack(part, axis=1) for part in zip(*steps, strict=True))
+        halves = normal_quantile(level) * np.sqrt(np.maximum(variances, 0.0))
+        return [self._cell(*group, share, level) for group in zip(fitted, totals, halves, strict=True)]
+
+    def _steps(self, share: float) -> Iterator[tuple[Array, Array, Array]]:
+        """For each bin (rows up to its end) − share · (all rows), by group: as shown, unbiased, and its variance."""
+        for last in range(len(self._ends())):
+            moved = self.counts.up_to(self.place, last, share)
+            variance = covariances(self.estimates, [moved], self.groups)[:, 0, 0]
+            yield self._total(moved, self.by_method), self._total(moved, self.estimates[None]), variance
+
+    def _total(self, sums: Weights, counts: Estimates) -> Array:
+        return np.bincount(sums.groups, sums.weights * counts.table(sums.table).ravel(), self.groups)
+
+    def deviations(self, less: Fraction | None, level: float, sums_of: Estimated, *, squared: bool) -> list[Cell]:
+        """The standard deviation of the numbers, or its square.
+
+        A number is the middle of its bin and a rest of at most half the bin's width. The deviation of a sum of two
+        numbers is at most the sum and at least the difference of their deviations, so what the middles have is right to
+        r = √(mean of width²)/2. The interval is that of the middles, as `sums_of` has it for every variance, with r on
+        both sides. The estimate takes numbers to lie evenly within their bins.
+        """
+        least, most, _ = self._bins()
+        middle, width = (least + most) / 2, most - least
+        sums = self._weighted(middle, middle**2, width**2)
+
+        def moments(counts: Estimates) -> tuple[Value, Value]:
+            """The variance of the middles, and the mean of width²."""
+            n, first, second, widths = self._values(sums, counts)
+            return (second - first * first / n) / (n - float(less or 0)), widths / n
+
+        with np.errstate(divide="ignore", invalid="ignore"):
+            (between, within), (variance, spread) = moments(self.estimates[None]), moments(self.by_method)
+            z, middles = normal_quantile(level), self._noise(sums_of, len(sums), level).spread(between.root())
+            rest = np.sqrt(np.maximum(within.value + z * np.sqrt(np.maximum(within.variance, 0.0)), 0.0)) / 2
+            estimate = np.sqrt(np.maximum(variance.value, 0.0) + np.maximum(spread.value, 0.0) / _EVENLY)
+            low = np.minimum(np.maximum(middles.low - rest, 0.0), estimate)
+            high = np.maximum(middles.high + rest, estimate)
+        if squared:
+            estimate, low, high = estimate**2, low**2, high**2
+        unsure = middles.unsure | (self._total(sums[0], self.estimates[None]) <= 1)
+        return _cells(estimate, low, high, unsure, z)
+
+    def means(self, level: float, sums_of: Estimated) -> list[Cell]:
+        """The mean of the numbers: between the mean of the least of their bins and the mean of the greatest.
+
+        The estimate takes the middles of bins.
+        """
+        least, most, origin = self._bins()
+        sums = self._weighted(least, most)
+        noise = self._noise(sums_of, len(sums), level)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            n, below, above = self._values(sums, self.estimates[None])
+            lowest, highest = (noise.spread(side / n) for side in (below, above))
+            n, below, above = self._values(sums, self.by_method)
+            estimate = (below.value + above.value) / (2 * n.value)
+            low, high = np.minimum(lowest.low, estimate), np.maximum(highest.high, estimate)
+        unsure = lowest.unsure | highest.unsure
+        return _cells(estimate + origin, low + origin, high + origin, unsure, normal_quantile(level))
+
+    def _bins(self) -> tuple[Array, Array, float]:
+        """The least and the greatest number of the bin of every cell, about an origin among them, and that."""
+        ends = np.array([*self._ends(), (0.0, 0.0)])[self.counts.places(self.place)]  # the last, if any, is missing
+        used = self.counts.weights != 0
+        origin = float(ends[used].mean()) if used.any() else 0.0
+        return ends[:, 0] - origin, ends[:, 1] - origin, origin
+
+    def _weighted(self, *numbers: Array) -> list[Weights]:
+        """The counts that are asked for, and the sums of some numbers of their bins."""
+        return [self.counts, *(replace(self.counts, weights=self.counts.weights * each) for each in numbers)]
+
+    def _values(self, sums: list[Weights], counts: Estimates) -> list[Value]:
+        covariance, certain = covariances(self.estimates, sums, self.groups), np.zeros(self.groups, bool)
+        slopes = np.broadcast_to(np.eye(len(sums))[:, None], (len(sums), self.groups, len(sums)))
+        return [
+            Value(self._total(one, counts), slope, covariance, certain, linear=True)
+            for one, slope in zip(sums, slopes, strict=True)
+        ]
+
+    def _noise(self, sums_of: Estimated, sums: int, level: float) -> Estimated:
+        """What makes intervals of so many sums of counts."""
+        nothing = np.zeros((self.groups, sums))
+        noise = replace(sums_of.estimates, heaviest=nothing, doubts=nothing)
+        return replace(sums_of, estimates=noise, options=Options(level))
+
+    def _ends(self) -> list[tuple[float, float]]:
+        """The least and the greatest number of each bin."""
+        space, bins = self.axis.column.space, self.axis.bins
+        stops = [start - 1 for start in (*bins.starts[1:], bins.stop)]
+        pairs = [(start, stop) for start, stop in zip(bins.starts, stops, strict=True) if start != space.absent]
+        return [tuple(map(float, space.values_of(np.array(pair)))) for pair in pairs]  # type: ignore[misc]
+
+    def _cell(self, fitted: Array, total: Array, half: Array, share: float, level: float) -> Cell:
+        rising, ends = np.maximum.accumulate(fitted), self._ends()
+        if not (np.abs(total) + half).any() or rising[-1] <= 0:  # perhaps of no rows
+            return Cell(None, informative=False) if half.any() else Cell(None)
+        middle = int(np.argmax(rising >= 0))
+        low = int(np.argmax(total + half >= 0)) if (total + half >= 0).any() else middle
+        below = np.flatnonzero(total - half < 0)
+        high = min(int(below[-1]) + 1, len(ends) - 1) if len(below) else 0
+        low, high = min(low, middle), max(high, middle)
+        before = rising[middle - 1] if middle else -share * rising[-1] / (1 - share)
+        part = -before / (rising[middle] - before) if rising[middle] > before else 0.5
+        estimate = ends[middle][0] + part * (ends[middle][1] - ends[middle][0])
+        spread = (ends[high][1] - ends[low][0]) / (2 * normal_quantile(level))
+        return Cell(estimate, ends[low][0], ends[high][1], spread, estimate)
+
+
+def _cells(estimate: Array, low: Array, high: Array, unsure: Array, z: float) -> list[Cell]:
+    error = (high - low) / (2 * z)  # bins are part of it, as of a quantile's
+    nothing = unsure | ~np.isfinite(error) | ~np.isfinite(estimate)
+    cells = zip(*(numbers.tolist() for numbers in (estimate, low, high, error, estimate)), strict=True)
+    return [Cell(None, informative=False) if doubt else Cell(*cell) for doubt, cell in zip(nothing, cells, strict=True)]
+
+
+_METHOD = "model-based: counted in the made-up rows"
+_NOTE = (
+    "model-based: made-up rows are near the measured tables, and what goes beyond these is a guess without an interval"
+)
+
+
+def query_model(release: Any, asked: Asked, **options: Any) -> Answer:
+    """What the made-up rows of a release say, without intervals: nobody knows how far they are from the truth."""
+    if options_of(options).simultaneous:
+        raise InputError("answers of method='model' have no intervals: leave simultaneous out")
+    schema = schema_of(release.plan, "release")
+    question = resolve(as_question(asked, "release"), schema)
+    curve = next((name for name in columns(question) if schema.spaces[name].holds_curves), None)
+    if curve is not None:
+        raise InputError(f"made-up rows leave out curves: ask about {curve!r} without method='model'")
+    rows = ModelRows(release, question, schema)
+    return answer(question, schema, lambda _: rows, options_of(options).level, _METHOD)
+
+
+def _restored_codes(column: Column, batch: Any) -> Any:
+    """What stored rows hold. A source is read otherwise: a missing set, for one, is stored as an item."""
+    return column.space.restore(column, [batch.column(name) for name in column.stored])
+
+
+class ModelRows:
+    """One question on the made-up rows of a release (see `Measured`)."""
+
+    ways_out = "a release with a larger ε"
+
+    def __init__(self, release: Any, question: Question, schema: Schema) -> None:
+        self.schema, self.private, self.rows = schema, release.private, None
+        wanted = aggregates(question)
+        sums = [term for aggregate in wanted for term in terms(aggregate, schema)]
+        every, chosen = Term((), None), [aggregate for aggregate in wanted if not terms(aggregate, schema)]
+        counter = Counter(schema, question.group_by, question.where, list(dict.fromkeys([every, *sums, *chosen])))
+        for batch in release.to_arrow().to_batches():
+            counter.add(
+                batch.num_rows, {name: _restored_codes(release.plan.column(name), batch) for name in columns(question)}
+            )
+        counted = counter.finish()
+        self.labels = list(product(*(grouping(key, schema).labels for key in question.group_by)))
+        occurs = counted.sums[every]
+        self.shown = [n for n, rows in enumerate(occurs) if rows or not question.group_by]
+        self.stats: Statistics = {term: np.array(totals, float) for term, totals in counted.sums.items()}
+        self.chosen = {one: [self._chosen(one, histogram) for histogram in counted.histograms[one]] for one in chosen}
+
+    def _chosen(self, aggregate: Aggregate, histogram: Mapping[int, int]) -> Any:
+        """A quantile, an extreme, the most frequent values, or how many values there are: None of no rows."""
+        definition, space = aggregate.definition, self.schema.declared(aggregate.columns[0])
+        if definition.counts == "values":
+            return number_of_values(aggregate, self.schema, histogram)
+        if space.items is not None:
+            counts: dict[Any, int] = {
+                item: sum(n for code, n in histogram.items() if code >> place & 1)
+                for place, item in enumerate(space.items)
+            }
+        else:
+            counts = {space.label(code): n for code, n in histogram.items()}
+        if not isinstance(definition.chosen, Rank):
+            ranked = sorted((value for value in counts if counts[value]), key=lambda value: -counts[value])
+            return ranked[: int(aggregate.argument)] if aggregate.argument else next(iter(ranked), None)
+        ordered = sorted(counts)
+        if not ordered or definition.chosen.end:
+            return (ordered[0] if definition.chosen.end == "least" else ordered[-1]) if ordered else None
+        below = np.cumsum([counts[value] for value in ordered])
+        return ordered[int(np.argmax(below >= float(aggregate.argument or 0) * below[-1]))]
+
+    def _estimates(self, expression: Expression) -> Sequence[Any]:
+        if isinstance(expression, Aggregate) and expression in self.chosen:
+            return self.chosen[expression]
+        refuse_calculation(expression, self.chosen)
+        with np.errstate(all="ignore"):
+            found = value_of(expression, self.stats, self.schema, clip=False)
+        numbers = np.broadcast_to(found, len(self.labels)).tolist()
+        whole = isinstance(expression, Aggregate) and expression.definition.counts
+        return [None if not np.isfinite(n) else round(n) if whole else n for n in numbers]
+
+    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
+        estimates = self._estimates(expression)
+        return [Cell(estimates[n], raw=estimates[n]) for n in groups]
+
+    def notes(self, groups: Sequence[int]) -> Iterator[str]:
+        yield _NOTE
+        if not self.private:
+            yield NOT_PRIVATE

@@ -13,7 +13,7 @@ import numpy as np
 
 from dproof.central.curves import curve_function
 from dproof.central.estimate import MeasuredTables, query
-from dproof.central.law import TableLaw
+from dproof.central.recipe import TableLaw
 from dproof.central.residuals import Estimates
 from dproof.central.workload import Residual
 from dproof.exact import written

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.central.law import TableLaw
-from dproof.central.made_up import made_up_table
+from dproof.central.recipe import TableLaw
 from dproof.central.release import CentralRelease, about, release_of
+from dproof.central.rows import made_up_table
 from dproof.central.workload import Residual, maximal
 from dproof.coins import Coins
 from dproof.curator.tally import counted_in_parts

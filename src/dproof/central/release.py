@@ -19,10 +19,9 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from dproof.arguments import as_path
-from dproof.central.law import TableLaw
-from dproof.central.made_up import ROWS, made_up_table
-from dproof.central.record import recorded_table_law
+from dproof.central.recipe import TableLaw, recorded_table_law
 from dproof.central.residuals import Estimates
+from dproof.central.rows import ROWS, made_up_table
 from dproof.coins import for_rehearsal
 from dproof.errors import InputError, VerificationFailed
 from dproof.local.release import CERTIFICATE, PARQUET, PLAN, REPORT, Release, digest
@@ -99,14 +98,14 @@ class CentralRelease(Release):
         from dproof.central.estimate import query
 
         if options.get("method") == "model":
-            from dproof.central.model import query_model
+            from dproof.central.estimate import query_model
 
             return query_model(self, asked, **options)
         return query(self, asked, **options)
 
     def raw(self, sql: str, **options: Any) -> Answer:
         """SQL on the made-up rows."""
-        from dproof.local.query import raw
+        from dproof.local.answer import raw
 
         answer = raw(self, sql, **options)
         return replace(answer, notes=(_MADE_UP, *answer.notes[1:]), method="made-up rows")

@@ -19,7 +19,7 @@ from dproof.local.expectation import (
     missing_half_widths,
     shown_chances,
 )
-from dproof.local.law import RowLaw, certify_row, with_bounds
+from dproof.local.recipe import RowLaw, certify_row, with_bounds
 from dproof.meaning import advice
 from dproof.plans.plan import Plan, not_protected
 from dproof.privacy import Privacy

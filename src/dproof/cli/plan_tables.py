@@ -17,14 +17,14 @@ from dproof.central.expectation import (
     unused_delta,
     useless,
 )
-from dproof.central.law import TableLaw, certify_tables
+from dproof.central.recipe import TableLaw, certify_tables
 from dproof.central.workload import Residual
 from dproof.cli.output import Page, emit, escape, pairs
 from dproof.errors import InputError
 from dproof.exact import float_above, several, written
 from dproof.local import expectation
 from dproof.local.estimated import RARE
-from dproof.local.law import certify_row
+from dproof.local.recipe import certify_row
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
 from dproof.questions.answer import NOTHING, RARELY, rarely, stated

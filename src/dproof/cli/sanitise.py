@@ -12,8 +12,8 @@ from dproof.cli.options import AsJson, option
 from dproof.cli.output import Page, advise, emit, escape, having_done
 from dproof.curator.payment import ReleasePayment
 from dproof.exact import float_above, several
+from dproof.local.draw import Progress
 from dproof.local.release import Release
-from dproof.local.sanitise import Progress
 from dproof.meaning import advice
 from dproof.plans.plan import not_protected
 from dproof.releases import sanitise as sanitisation

@@ -23,11 +23,9 @@ from dproof.curves.noise import CurveMechanism
 from dproof.errors import InputError
 from dproof.laws.debias import Kept, is_rough
 from dproof.laws.scores import Array
-from dproof.local.contingency import Contingency
-from dproof.local.counted import Counting, fits
+from dproof.local.counts import Contingency, Counting, fits
 from dproof.local.estimated import WAYS_OUT, Options, refuse_singular
-from dproof.local.stored import stored_rows
-from dproof.local.subsamples import StoredRows, rows_that_answer
+from dproof.local.stored import StoredRows, rows_that_answer, stored_rows
 from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of
 from dproof.questions.answer import Cell

@@ -10,22 +10,35 @@ and a sum ∫ u dF over the rows lies between its least and its greatest value f
 the chance to miss goes to the thresholds, which tell roughly where F lies, and half to the score, whose bias is then
 bounded by what F can be (F-localisation and bias-aware intervals: Ignatiadis and Wager 2022, Armstrong and Kolesár
 2018).
+
+For a quantile it is enough to test on which side of a value F has passed it, by one score. The hypothesis is
+∫ h dF ≥ a. A score s of the sanitised number with
+
+    K s ≥ κ h  at every code, for some κ ≥ 0,
+
+has a sum with the mean ∫ Ks dF ≥ κ a, so a sum that lies further below κ a than its standard error allows refutes the
+hypothesis. That is true of any such s; a good one tells the rows apart from what they would be under the hypothesis.
+Here s is the ratio of the two nearest laws of the sanitised number: that of a smooth fit to the rows, and that of the
+likeliest distribution within the hypothesis for it (a least favourable one: Huber and Strassen 1973). The fit takes few
+steps and so hardly follows the noise of the rows, and the score is nearly the same for all noise: one linear function
+of the counts at its own level, where bounds on all thresholds at once would share it (test inversion; Donoho 1994).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from importlib import import_module
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from dproof.laws.debias import Mixed, is_rough
+from dproof.laws.moments import Moments
 from dproof.laws.scores import Array, Powers
-from dproof.local.contingency import NO_BIAS, Contingency, Estimates, Groups, Layout, Sets, Sum, Target
-from dproof.local.hypothesis_test import can_reach
-from dproof.local.measures import NOTHING, Linear, Measures
+from dproof.local.counts import NO_BIAS, Contingency, Estimates, Groups, Layout, Sets, Sum, Target
+from dproof.questions.intervals import half_widths
 
 _EVEN, _MANY = 12, 40  # thresholds that share the states evenly, beside those at cuts and in the place of them
 _MOST_CUTS = 8
@@ -280,3 +293,339 @@ class DistributionFree:
             measures = Measures(condition, group, [part], self.estimates, target, around)
             self._most[key] = measures.interval(Linear(used.astype(float)), None, level, alone=True)[1]
         return self._most[key]
+
+
+_OPTIONS = {"output_flag": False, "solver": "simplex", "presolve": "off"}
+
+
+class Constraints:
+    """All x ≥ 0 with lower ≤ A x ≤ upper.
+
+    >>> Constraints(np.array([[1.0, 1.0], [1.0, 0.0]]), np.array([2.0, 0.5]), np.array([2.0, 1.0])).range(np.eye(2)[1])
+    (1.0, 1.5)
+    """
+
+    def __init__(self, matrix: Array, lower: Array, upper: Array) -> None:
+        highspy: Any = import_module("highspy")  # quick, but not needed by most
+        rows, self._columns = matrix.shape
+        nothing = np.zeros(self._columns)
+        row, column = np.nonzero(matrix)
+        start = np.searchsorted(row, np.arange(rows + 1)).astype(np.int32)
+        self._solver = highspy.Highs()
+        for option, value in _OPTIONS.items():
+            self._solver.setOptionValue(option, value)
+        # In one call: each field of a model by itself takes as long as all of them.
+        self._solver.passModel(
+            self._columns,
+            rows,
+            len(row),
+            int(highspy.MatrixFormat.kRowwise),
+            int(highspy.ObjSense.kMinimize),
+            0.0,
+            nothing,
+            nothing,
+            nothing + np.inf,
+            lower,
+            upper,
+            start,
+            column.astype(np.int32),
+            matrix[row, column],
+            nothing.astype(np.int32),  # no variable is a whole number
+        )
+        self._senses = highspy.ObjSense.kMinimize, highspy.ObjSense.kMaximize
+        self._status = highspy.HighsModelStatus
+
+    def range(self, costs: Array) -> tuple[float, float] | None:
+        """The least and the greatest Σ costs · x, infinite where there is none; None where no x satisfies all."""
+        self._solver.changeColsCost(self._columns, np.arange(self._columns, dtype=np.int32), costs)
+        ends = []
+        for sense, without in zip(self._senses, (-np.inf, np.inf), strict=True):
+            self._solver.changeObjectiveSense(sense)
+            self._solver.run()
+            status = self._solver.getModelStatus()
+            if status == self._status.kInfeasible:
+                return None
+            # Whatever else happened, the solver proved no end.
+            is_proven = status == self._status.kOptimal
+            ends.append(float(self._solver.getInfo().objective_function_value) if is_proven else without)
+        return ends[0], ends[1]
+
+
+NOTHING = -np.inf, np.inf
+_WIDER = (1.0, 1.5, 3.0, 10.0)  # factors of the radii, until some measure fits
+_ROUNDING = 1e-7  # what the solver may miss, as a part of all rows
+Measure: TypeAlias = tuple[int, tuple[Powers, ...]]  # the rows of a part, times powers of other numbers
+
+
+class Linear(NamedTuple):
+    """shift + Σ coefficients · sums."""
+
+    coefficients: Array
+    shift: float = 0.0
+
+
+class Bounds(NamedTuple):
+    """Functions of the variables, in rows, and what they are, give or take a radius."""
+
+    matrix: Array
+    values: Array
+    radii: Array
+
+
+class Measures:
+    """What a group has at each point of a number, as shares of all rows: the variables of a linear programme.
+
+    A part has the measure F of its rows, and for each product z of other numbers, which lie in [−1, 1], that of 1 + z,
+    so that both are at least 0 and the second is at most 2F. With `around`, points of the grid, these are counted in
+    the place of codes between them: a row between two such points has the law of one that is at either.
+    """
+
+    def __init__(
+        self,
+        condition: Condition,
+        group: int,
+        parts: list[ChosenRows],
+        estimates: Estimates,
+        target: Target,
+        around: Array | None = None,
+    ) -> None:
+        self.condition, self.group, self.parts, self.estimates, self.target = condition, group, parts, estimates, target
+        self.around = around
+        self.rows = max(condition.table.rows, 1)
+        self.powers = [wanted.powers[condition.number] for wanted in condition.sums]
+        self.others = [condition.other_powers(wanted) for wanted in condition.sums]
+        self.plain = condition.plain
+        weights = np.concatenate([np.zeros((1, condition.axis.blocks)), *(part.weights for part in parts)])
+        jump = np.pad(np.diff(weights[:, condition.points.block], axis=1).any(axis=0), 1)
+        self.kept = condition.points.on_grid
+        if around is None:
+            self.kept = self.kept | jump[1:] | jump[:-1]
+        self.measures: list[Measure] = []
+
+    def interval(self, top: Linear, bottom: Linear | None, level: float, *, alone: bool) -> tuple[float, float]:
+        """What a linear function of the sums, or a ratio of two of them, can be.
+
+        Without being `alone` the number shares the conditions with others under wide noise.
+        """
+        if not self.parts:
+            return (top.shift, top.shift) if bottom is None else NOTHING
+        asked = [top] if bottom is None else [top, bottom]
+        used = np.flatnonzero(np.any([linear.coefficients != 0 for linear in asked], axis=0)).tolist()
+        if not all(self._is_bounded(place, alone) for place in used):
+            return NOTHING
+        products = dict.fromkeys([self.plain, *(self.others[j] for j in used)])
+        self.measures = [(m, powers) for m in range(len(self.parts)) for powers in products]
+        if alone:
+            half = (1 + level) / 2
+            bounds = [*self._tests(half), self._scores(asked, half)]
+        else:
+            bounds = list(self._tests(level))
+        for factor in _WIDER:
+            extremes = self._extremes(bounds, factor, top, bottom)
+            if extremes is not None:
+                return extremes
+        return NOTHING
+
+    def _is_bounded(self, place: int, alone: bool) -> bool:
+        """Whether the numbers of a sum are known to lie in [−1, 1]; with other conditions there must be none.
+
+        Those of public columns are not declared.
+        """
+        powers = self.condition.sums[place].powers
+        if not alone:
+            return not any(map(any, powers))
+        axes = [axis for axis, p in zip(self.condition.table.axes, powers, strict=True) if any(p)]
+        return not any(isinstance(axis, Moments) and not axis.is_declared for axis in axes)
+
+    def _spread(self, measure: Measure, values: Array) -> Array:
+        """∫ values d(measure) as a function of the variables; values may be several, by columns."""
+        kept = values[self.kept].T
+        placed = np.zeros((*kept.shape[:-1], len(self.measures), kept.shape[-1]))
+        placed[..., self.measures.index(measure), :] = kept
+        if measure[1] != self.plain:
+            placed[..., self.measures.index((measure[0], self.plain)), :] = -kept
+        return placed.reshape(*kept.shape[:-1], -1)
+
+    def _function(self, linear: Linear) -> Array:
+        """Σ coefficients · sums as a function of the variables."""
+        coefficients = np.zeros(len(self.measures) * int(self.kept.sum()))
+        for m, part in enumerate(self.parts):
+            for j in np.flatnonzero(linear.coefficients):
+                wanted = self.around
+                if wanted is None:
+                    wanted = self.condition.wanted(part.weights[j], self.powers[j])
+                coefficients += linear.coefficients[j] * self._spread((m, self.others[j]), wanted)
+        return coefficients
+
+    def _tests(self, level: float) -> Iterator[Bounds]:
+        """How many rows of each measure lie below the thresholds."""
+        condition, size = self.condition, self.condition.tests.shape[1]
+        rows = condition.rows(self.group, size)
+        target = condition.noise_target(self.target)
+        one_level = 1 - (1 - level) / (len(self.measures) * size)
+        for m, powers in self.measures:
+            estimates = condition.measured(self.parts[m], powers)
+            half = half_widths(estimates.covariance(target, rows)[:, 0, 0], estimates.heaviest[rows, 0], one_level).half
+            matrix = self._spread((m, powers), condition.test_means)
+            yield Bounds(matrix, estimates.values[rows, 0] / self.rows, half / self.rows + condition.test_gaps)
+
+    def _scores(self, asked: list[Linear], level: float) -> Bounds:
+        """The estimates of the functions that are asked for, as they are without what is added for their bias."""
+        condition, matrix, gaps = self.condition, [], np.zeros(len(asked))
+        for n, linear in enumerate(asked):
+            row = np.zeros(len(self.measures) * int(self.kept.sum()))
+            for m, part in enumerate(self.parts):
+                for j in np.flatnonzero(linear.coefficients):
+                    scores = condition.axis.scores(self.powers[j]).of_sum(part.weights[j])
+                    means, gap = condition.points.means(scores)
+                    row += linear.coefficients[j] * self._spread((m, self.others[j]), means)
+                    gaps[n] += abs(linear.coefficients[j]) * gap
+            matrix.append(row)
+        a = np.stack([linear.coefficients for linear in asked])
+        variance = np.einsum(
+            "ni,ij,nj->n", a, self.estimates.covariance(self.target, slice(self.group, self.group + 1))[0], a
+        )
+        heaviest = np.abs(a) @ self.estimates.heaviest[self.group]
+        half = half_widths(variance, heaviest, 1 - (1 - level) / len(asked)).half
+        return Bounds(np.stack(matrix), a @ self.estimates.values[self.group] / self.rows, half / self.rows + gaps)
+
+    def _extremes(
+        self, bounds: list[Bounds], factor: float, top: Linear, bottom: Linear | None
+    ) -> tuple[float, float] | None:
+        """The least and the greatest, None where no measure fits."""
+        matrix, values, radii = (np.concatenate(arrays) for arrays in zip(*bounds, strict=True))
+        twice = self._at_most_twice()
+        matrix = np.concatenate([matrix, twice])
+        lower = np.concatenate([values - factor * radii, np.full(len(twice), -np.inf)])
+        upper = np.concatenate([values + factor * radii, np.zeros(len(twice))])
+        constraints, function = Constraints(matrix, lower, upper), self._function(top)
+        if bottom is None:
+            extremes = constraints.range(function)
+            return None if extremes is None else _wider(extremes, self.rows, top.shift)
+        divisor = self._function(bottom)
+        sizes = constraints.range(divisor)
+        if sizes is None or _wider(sizes, self.rows, bottom.shift)[0] <= 0:
+            return None if sizes is None else NOTHING
+        # The ratio is linear in the variables over the divisor, with one more for 1 over it (Charnes, Cooper 1962).
+        below, above = np.isfinite(lower), np.isfinite(upper)
+        scaled = np.concatenate([
+            np.column_stack([matrix[below], -lower[below]]),
+            -np.column_stack([matrix[above], -upper[above]]),
+            [[*divisor, bottom.shift / self.rows]],
+        ])  # fmt: skip
+        ends = np.append(np.zeros(len(scaled) - 1), 1.0), np.append(np.full(len(scaled) - 1, np.inf), 1.0)
+        extremes = Constraints(scaled, *ends).range(np.append(function, top.shift / self.rows))
+        return None if extremes is None else _wider(extremes, 1.0, 0.0)
+
+    def _at_most_twice(self) -> Array:
+        """G − 2F ≤ 0 at each point."""
+        points = np.eye(int(self.kept.sum()))
+        rows = [np.zeros((0, len(self.measures) * len(points)))]
+        for n, (m, powers) in enumerate(self.measures):
+            if powers != self.plain:
+                block = np.zeros((len(points), len(self.measures), len(points)))
+                block[:, n], block[:, self.measures.index((m, self.plain))] = points, -2 * points
+                rows.append(block.reshape(len(points), -1))
+        return np.concatenate(rows)
+
+
+def _wider(ends: tuple[float, float], unit: float, shift: float) -> tuple[float, float]:
+    """Both ends in other units, with what the solver may have missed."""
+    return (ends[0] - _ROUNDING) * unit + shift, (ends[1] + _ROUNDING) * unit + shift
+
+
+_FEW_STEPS = 20  # of the fit to the rows
+_ANYWHERE = 0.02  # of the rows may lie anywhere, whatever the fit says
+_STRICT = 1e3  # how much more a constraint weighs than what is seen
+_ROUNDS, _SETTLED, _TINY = 200, 1e-9, 1e-12  # of the least squares within the hypothesis
+
+
+def can_reach(
+    condition: Condition, group: int, parts: list[ChosenRows], sign: int, least: float, level: float, target: Target
+) -> bool:
+    """Whether sign · (the first sum of a group) ≥ `least` for some distribution that fits the rows."""
+    if not parts:
+        return least <= 0
+    counts = np.maximum(np.stack([condition.counts(group, part) for part in parts]), 0.0)
+    heights = sign * np.stack([part.weights[0][condition.points.block] for part in parts])
+    law = condition.law
+    fit = _fit(law, counts)
+    mean = least / max(float(counts.sum()), 1.0)
+    if (heights * fit).sum() >= mean:
+        return True
+    seen = fit @ law
+    scores = _within(law, seen, heights - mean) @ law / seen - 1
+    means, gaps = zip(*(condition.points.means(condition.bins @ score) for score in scores), strict=True)
+    slope, shift = _above(heights, np.stack(means) - np.array(gaps)[:, None])
+    target = condition.noise_target(target)
+    pairs = zip(parts, scores + shift, strict=True)
+    scored = [condition.scored(group, part, score, target) for part, score in pairs]
+    totals, variances, heaviest = (np.concatenate(numbers) for numbers in zip(*scored, strict=True))
+    # The parts are of the same rows: at worst their errors are those of one.
+    variance = np.array([np.sqrt(np.abs(variances)).sum() ** 2])
+    half = half_widths(variance, np.array([heaviest.sum()]), level).half
+    return bool(totals.sum() + half[0] >= slope * least)
+
+
+def _fit(law: Array, counts: Array) -> Array:
+    """A smooth distribution that is likely for the counts, over parts and points: some steps of iterative Bayes."""
+    size = counts.shape[0] * len(law)
+    shares = np.full((len(counts), len(law)), 1 / size)
+    if counts.any():
+        for _ in range(_FEW_STEPS):
+            shares = shares * ((counts / counts.sum() / (shares @ law)) @ law.T)
+    return np.asarray((1 - _ANYWHERE) * shares + _ANYWHERE / size)
+
+
+def _within(law: Array, seen: Array, heights: Array) -> Array:
+    """The distribution with Σ heights · shares = 0 whose law is nearest to what is seen, in χ²."""
+    root, (points, bins) = np.sqrt(seen), law.shape
+    matrix = np.zeros((root.size + 2, heights.size))
+    for n, scale in enumerate(root):
+        matrix[n * bins : (n + 1) * bins, n * points : (n + 1) * points] = (law / scale).T
+    matrix[-2], matrix[-1] = _STRICT, _STRICT * heights.reshape(-1)
+    return nonnegative(matrix, np.append(root, [_STRICT, 0.0])).reshape(heights.shape)
+
+
+def nonnegative(matrix: Array, wanted: Array) -> Array:
+    """The x ≥ 0 with the least |A x − b|² (Lawson and Hanson 1974).
+
+    >>> nonnegative(np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([1.0, -1.0])).tolist()
+    [1.0, 0.0]
+    """
+    x, free = np.zeros(matrix.shape[1]), np.zeros(matrix.shape[1], bool)
+    for _ in range(_ROUNDS):
+        gain = np.where(free, -np.inf, matrix.T @ (wanted - matrix @ x))
+        if gain.max() <= _SETTLED:
+            break
+        free[gain.argmax()] = True
+        while True:
+            best = np.zeros_like(x)
+            best[free] = np.linalg.lstsq(matrix[:, free], wanted, rcond=None)[0]
+            out = free & (best <= 0)
+            if not out.any():
+                break
+            # As far towards the best as nothing gets negative; what has come to 0 stays there.
+            step = (x[out] / np.maximum(x[out] - best[out], _TINY)).min()
+            x = np.maximum(x + step * (best - x), 0.0)
+            free &= x > _TINY
+            x[~free] = 0.0
+        x = best
+    return x
+
+
+def _above(heights: Array, means: Array) -> tuple[float, float]:
+    """κ ≥ 0 and the least shift with means + shift ≥ κ · heights.
+
+    >>> _above(np.array([0.5, -0.5]), np.array([3.0, 1.0]))
+    (2.0, -2.0)
+    """
+    levels, which = np.unique(heights, return_inverse=True)
+    least = np.full(len(levels), np.inf)
+    np.minimum.at(least, which.reshape(-1), means.reshape(-1))
+    rise = levels[:, None] - levels
+    slopes = np.divide(least[:, None] - least, rise, out=np.zeros_like(rise), where=rise > 0)
+    slopes = np.unique(np.maximum(slopes, 0.0))  # 0, and where two of the lines cross
+    shifts = (slopes[:, None] * levels - least).max(axis=1)
+    best = int(shifts.argmin())
+    return float(slopes[best]), float(shifts[best])

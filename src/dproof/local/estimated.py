@@ -16,11 +16,12 @@ from dproof.errors import InputError, did_you_mean
 from dproof.exact import level_of
 from dproof.laws.debias import Mixed
 from dproof.laws.scores import Array
-from dproof.local.contingency import Contingency, Estimates, Groups, Target
-from dproof.local.counted import Counting
-from dproof.local.distribution import fold, likelihood, projection, shrinkage
-from dproof.local.distribution_free import DistributionFree
-from dproof.local.intervals import (
+from dproof.local.counts import Contingency, Counting, Estimates, Groups, Target, of_whole, scale_up
+from dproof.local.distribution_free import DistributionFree, Linear
+from dproof.local.fits import fold, likelihood, projection, shrink, shrinkage
+from dproof.questions.aggregates import Sums, Values
+from dproof.questions.answer import Cell
+from dproof.questions.intervals import (
     Ends,
     Ratio,
     Total,
@@ -31,11 +32,6 @@ from dproof.local.intervals import (
     products,
     simultaneous,
 )
-from dproof.local.loglinear import shrink
-from dproof.local.measures import Linear
-from dproof.local.subsamples import of_whole, scale_up
-from dproof.questions.aggregates import Sums, Values
-from dproof.questions.answer import Cell
 from dproof.questions.question import Aggregate, Expression, Predicate, Question, evaluate, expressions
 from dproof.questions.schema import Schema
 from dproof.questions.sums import Term, centred_terms, chooses

@@ -11,8 +11,8 @@ from typing import Any
 
 from dproof.errors import InputError
 from dproof.exact import bisect, exact
-from dproof.local.law import RowLaw, certify_row
-from dproof.plans.mechanisms import choose
+from dproof.local.mechanisms import choose
+from dproof.local.recipe import RowLaw, certify_row
 from dproof.plans.plan import Plan, Wanted, split
 from dproof.privacy import Privacy
 
@@ -28,7 +28,7 @@ def half_widths(law: RowLaw, rows: int) -> dict[str, float | None]:
     For sets it is the count of rows that hold an item.
 
     >>> columns = {"read": {"space": "categories", "values": [0, 1]}}
-    >>> from dproof.local.law import certify_row
+    >>> from dproof.local.recipe import certify_row
     >>> law = certify_row(Plan.from_dict({"privacy": {"epsilon": 1}, "columns": columns}))
     >>> round(half_widths(law, 10_000)["read"], 1)
     188.1

@@ -16,15 +16,14 @@ from dproof.arguments import as_path
 from dproof.certification.certificate import Certificate, laws_table, read_certificate
 from dproof.coins import NOT_PRIVATE
 from dproof.errors import InputError
-from dproof.local.law import Group, RowLaw, with_bounds
-from dproof.local.sanitise import REACH, stored_schema
+from dproof.local.draw import REACH, stored_schema
+from dproof.local.recipe import Group, RowLaw, with_bounds
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
-from dproof.storage.folder import appearing
-from dproof.storage.remote import remote_table
+from dproof.storage.folder import appearing, remote_table
 
 if TYPE_CHECKING:
-    from dproof.local.contingency import Target
+    from dproof.local.counts import Target
     from dproof.local.curves import MeasuredCurves
     from dproof.local.estimated import Options
     from dproof.questions.answer import Answer
@@ -128,13 +127,13 @@ class Release:
 
     def query(self, asked: str | Select, **options: Any) -> Answer:
         """Debiased answers with intervals to SQL, where the table is called `release`, or to what `Select` built."""
-        from dproof.local.query import query
+        from dproof.local.answer import query
 
         return query(self, asked, **options)
 
     def raw(self, sql: str, **options: Any) -> Answer:
         """The same SQL on the sanitised rows as they are."""
-        from dproof.local.query import raw
+        from dproof.local.answer import raw
 
         return raw(self, sql, **options)
 
@@ -179,7 +178,7 @@ class Release:
         """Store a release that is held in memory, in a new folder."""
         from pyarrow.parquet import write_table
 
-        from dproof.local.record import recorded_row_law
+        from dproof.local.recipe import recorded_row_law
 
         with appearing(as_path(out, "out")) as folder:
             write_table(self.to_arrow(), folder / DATA, **PARQUET)

@@ -82,7 +82,7 @@ def _uses(plan: Plan) -> dict[str, frozenset[Any]]:
     """What the plan's questions need of each column."""
     if not plan.questions:
         return {}
-    from dproof.plans.uses import uses  # takes a parser of SQL, too
+    from dproof.plans.questions import uses  # takes a parser of SQL, too
 
     return uses(plan.questions, plan.columns)
 

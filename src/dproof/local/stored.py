@@ -1,6 +1,7 @@
 """The stored rows of a release: the one place where they are read, by SQL that is written here and nowhere else.
 
-The columns that a mechanism has sanitised together become axes of a table of counts.
+The columns that a mechanism has sanitised together become axes of a table of counts. Where each row answers for one
+group of columns, the rows of a group are a random part of all, and are read by themselves.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from dproof.errors import InputError
 from dproof.laws.debias import Axis, Bins, Mixed, Scale, Seen, Unmixed
 from dproof.laws.law import Law, listed
 from dproof.laws.scores import Array
-from dproof.local.law import Group
-from dproof.plans.plan import ASKED
+from dproof.local.recipe import Group, RowLaw
+from dproof.plans.plan import ASKED, Plan
 from dproof.questions.partition import Cut
 from dproof.spaces.bins import Bins as ColumnBins
 from dproof.tables.counting import Decoder, count_alike, decode_all, expressions, relation_of
@@ -289,3 +290,64 @@ def _between_edges(law: Law, column: Seen, bins: ColumnBins, name: str) -> Unmix
     shown = likely @ share
     axis = Mixed(name, matrix[bin_of], member, values, shown @ member, shown @ values, rough=True)
     return Unmixed((axis,), lambda released: released[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredRows:
+    """Stored rows with the law that they were drawn by: those of a release, or a random part of them."""
+
+    law: RowLaw
+    data: Any
+    rows: int
+    release_rows: int
+    private: bool
+
+    @property
+    def plan(self) -> Plan:
+        return self.law.plan
+
+
+def all_rows(release: Any) -> StoredRows:
+    """The rows of a release in which every row answers for all columns, or of whose public columns alone is asked."""
+    return StoredRows(release.law, release.data, release.rows, release.rows, release.private)
+
+
+def rows_that_answer(release: Any, columns: frozenset[str]) -> list[StoredRows]:
+    """The parts of a release whose rows answer for all of these columns; the whole of it where each row does."""
+    law: RowLaw = release.law
+    private = columns & {column.name for column in law.plan.columns if column.private}
+    if law.weights is None or not private:
+        return [all_rows(release)]
+    names, numbers, _ = count(release.data, [quoted(ASKED)], [])
+    counted: dict[str, int] = {}
+    for name, number in zip(names[0].to_pylist(), numbers.tolist(), strict=True):
+        counted[name] = counted.get(name, 0) + int(number)
+    data, read = release.data, dict[Any, Any]()
+    return [
+        StoredRows(part, Answering(data, name, read), counted.get(name, 0), release.rows, release.private)
+        for name, part, _ in _holding(law, private)
+    ]
+
+
+def rows_to_expect(law: RowLaw, columns: frozenset[str], rows: int) -> list[StoredRows]:
+    """The same before there is a release: the parts that so many rows are expected to have."""
+    private = columns & {column.name for column in law.plan.columns if column.private}
+    if law.weights is None or not private:
+        return [StoredRows(law, None, rows, rows, True)]
+    return [StoredRows(part, None, round(rows * chance), rows, True) for _, part, chance in _holding(law, private)]
+
+
+def _holding(law: RowLaw, private: frozenset[str]) -> list[tuple[str, RowLaw, Any]]:
+    """The groups that hold all of these columns, each as a law of its own, and how likely a row is asked for it."""
+    holding = [
+        (group.name, RowLaw(law.plan, (group,)), chance)
+        for group, chance in zip(law.groups, law.chances, strict=True)
+        if private <= {column.name for column in group.columns}
+    ]
+    if not holding:
+        together = ", ".join(f'"{column.name}"' for column in law.plan.columns if column.name in private)
+        raise InputError(
+            f"no row was asked for these columns together: declare [[joint]] columns = [{together}] in the plan, or a "
+            "question that needs them in [[questions]], and sanitise again"
+        )
+    return holding

@@ -1,15 +1,23 @@
-"""The questions that a plan says will be asked: checked with the plan, before there is any data."""
+"""The questions that a plan says will be asked: checked with the plan, before there is any data.
+
+They say what is needed of each column, by which `mechanism = "auto"` chooses a law, and which bins numbers need.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, Literal
 
 from dproof.columns.column import Column
 from dproof.errors import InputError
+from dproof.plans.plan import Plan
 from dproof.plans.reader import Reader
-from dproof.questions.question import Question
+from dproof.plans.schema import schema_of
+from dproof.questions.aggregates import Frequent
+from dproof.questions.partition import cut
+from dproof.questions.question import Aggregate, Contains, Question, aggregates, atoms, columns, leaves
 from dproof.questions.schema import Open, Schema, resolve
 from dproof.questions.sql import parse
 
@@ -61,3 +69,100 @@ def checked_question(sql: str, columns: Iterable[Column]) -> Question:
     spaces = {column.name: column.space if column.private else Open() for column in columns if column.kind != "drop"}
     gaps = frozenset(c.name for c in columns if c.private and c.refuses and parsed.table.casefold() == "data")
     return resolve(parsed, Schema(parsed.table, spaces, gaps))
+
+
+Use = Literal["sums", "values", "items", "more"]
+
+
+def uses(questions: Iterable[Planned], columns: Iterable[Column]) -> dict[str, frozenset[Use]]:
+    """For each column that some question touches, what is asked of it.
+
+    "sums" of its numbers, as in a mean; its "values" one by one or some together, as in conditions and groups; "items"
+    of its sets, one in each question; "more" is anything else, such as a quantile, a variance, or two items together.
+
+    >>> from dproof import Plan
+    >>> asked = [{"sql": "SELECT avg(age) FROM release WHERE town = 'Bonn'"}]
+    >>> plan = Plan.from_dict({"privacy": {"epsilon": 1}, "questions": asked, "columns": {
+    ...     "age": {"space": "interval", "low": 0, "high": 110},
+    ...     "town": {"space": "categories", "values": ["Bonn", "Köln"]}}})
+    >>> [sorted(group.uses) for group in plan.groups]
+    [['sums'], ['values']]
+    """
+    known, found = list(columns), dict[str, set[Use]]()
+    optional = {column.name for column in known if column.private and column.space.absent is not None}
+    for planned in questions:
+        for name, use in _uses(checked_question(planned.sql, known), optional):
+            found.setdefault(name, set()).add(use)
+    return {name: frozenset(some) for name, some in found.items()}
+
+
+def _uses(question: Question, optional: set[str]) -> Iterable[tuple[str, Use]]:
+    asked = aggregates(question)
+    for key in question.group_by:
+        yield key.column, "values"
+    for aggregate in asked:
+        for place, column in enumerate(aggregate.columns):
+            yield column, _summed(aggregate, place)
+    conditions = [atom for where in (question.where, *(a.where for a in asked)) for atom in atoms(where)]
+    items = {leaf for atom in conditions for leaf in leaves(atom) if isinstance(leaf, Contains)}
+    for atom in conditions:
+        for leaf in leaves(atom):
+            alone = sum(other.column == leaf.column for other in items) == 1
+            if leaf not in items:
+                yield leaf.column, "values"
+            elif alone and (leaf is atom or leaf.column not in optional):
+                yield leaf.column, "items"
+            else:  # a set that does not hold an item must be there, which is another item
+                yield leaf.column, "more"
+
+
+def _summed(aggregate: Aggregate, place: int) -> Use:
+    definition = aggregate.definition
+    if isinstance(definition.chosen, Frequent):
+        return "values"
+    if definition.formula is None:
+        return "more"
+    return "sums" if all(term.count(place) <= 1 for term in definition.sums) else "more"
+
+
+_MOST = 40  # bins; with more of them counts are no sharper than conditions under noise
+
+
+def question_bins(plan: Plan) -> dict[str, list[Any]]:
+    """The edges that make every condition of the questions a count, for each number without bins that has conditions
+    and of which no question needs more than counts.
+
+    >>> hours = {"space": "interval", "low": 1, "high": 99, "step": 1}
+    >>> asked = [{"sql": "SELECT count(*) FROM release WHERE hours = 40"}]
+    >>> plan = Plan.from_dict({"privacy": {"epsilon": 1}, "columns": {"hours": hours}, "questions": asked})
+    >>> question_bins(plan)
+    {'hours': [1, 40, 41, 99]}
+    """
+    asked = [checked_question(one.sql, plan.columns) for one in plan.questions]
+    summed = {column for question in asked for aggregate in aggregates(question) for column in aggregate.columns}
+    found, schema = {}, schema_of(plan, "release")
+    for group in plan.groups:
+        column, *joined = group.columns
+        own = [question for question in asked if column.name in columns(question)]
+        free = column.bins is None and not joined and group.mechanism == "auto" and column.name not in summed
+        if free and own and column.space.line is not None and (edges := _edges(own, column.name, schema)):
+            found[column.name] = edges
+    return found
+
+
+def _edges(asked: list[Question], name: str, schema: Schema) -> list[Any]:
+    """The edges at which some condition or group of a column begins; none where these are no bins."""
+    space = schema.declared(name)
+    values = space.present or space
+    starts = {0}
+    for question in asked:
+        wheres = [question.where, *(aggregate.where for aggregate in aggregates(question))]
+        keys = [key for key in question.group_by if key.column == name]
+        if any(key.width is None for key in keys):
+            return []  # every value by itself
+        axis = next(axis for axis in cut(schema, wheres, keys, [name]).axes if axis.column == name)
+        starts |= {int(start) for start in axis.first if 0 <= start < values.size}
+    # The last bin has the high end as its upper edge, so that cannot be the lower edge of another.
+    if not 1 < len(starts) <= _MOST or values.size - 1 in starts:
+        return []
+    return [values.label(code) for code in (*sorted(starts), values.size - 1)]

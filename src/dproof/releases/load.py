@@ -10,11 +10,10 @@ from tempfile import TemporaryDirectory
 from dproof.arguments import as_path
 from dproof.certification.certificate import read_certificate
 from dproof.errors import InputError, VerificationFailed
-from dproof.local.record import recorded_row_law
+from dproof.local.recipe import recorded_row_law
 from dproof.local.release import CERTIFICATE, PLAN, Release
 from dproof.plans.plan import Plan
-from dproof.storage.folder import is_unfinished
-from dproof.storage.remote import fetch, is_remote
+from dproof.storage.folder import fetch, is_remote, is_unfinished
 
 
 def load(path: str | os.PathLike[str]) -> Release:

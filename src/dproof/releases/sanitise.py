@@ -13,23 +13,22 @@ import pyarrow as pa
 
 from dproof import plotting
 from dproof.arguments import as_path, described
-from dproof.central.law import TableLaw, certify_tables
 from dproof.central.measure import measure
+from dproof.central.recipe import TableLaw, certify_tables
 from dproof.central.release import rehearse as rehearse_tables
 from dproof.central.release import write as write_tables
 from dproof.certification.certificate import read_certificate
 from dproof.coins import current
 from dproof.curator.payment import NoAccount, Payment
 from dproof.errors import DproofWarning, InputError, VerificationFailed
-from dproof.local.law import RowLaw, certify_row
+from dproof.local.draw import Progress, sanitised_blocks
+from dproof.local.recipe import RowLaw, certify_row
 from dproof.local.release import CERTIFICATE, Release, about, finish, prepare
-from dproof.local.sanitise import Progress, sanitised_blocks
-from dproof.local.writing import aligned, rehearse, write_elsewhere, write_parts, write_whole
+from dproof.local.store import aligned, rehearse, write_elsewhere, write_parts, write_whole
 from dproof.plans.plan import Plan
 from dproof.releases.load import load
 from dproof.releases.verify import check
-from dproof.storage.folder import appearing, check_absent, check_room, finish_earlier
-from dproof.storage.remote import is_remote
+from dproof.storage.folder import appearing, check_absent, check_room, finish_earlier, is_remote
 from dproof.tables import Source, open_source
 
 _ROOM = 4e6  # bytes for the page and the certificate

@@ -21,9 +21,9 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from dproof.arguments import as_path
-from dproof.central.made_up import ROWS, check_rows, row_count
-from dproof.central.record import check_noise
+from dproof.central.recipe import check_noise
 from dproof.central.release import TABLES
+from dproof.central.rows import ROWS, check_rows, row_count
 from dproof.certification.certificate import certified_part, read_certificate
 from dproof.certification.verify_central import FORMAT as CENTRAL
 from dproof.certification.verify_central import verify as verify_central
@@ -32,17 +32,15 @@ from dproof.certification.verify_certificate import verify as verify_certificate
 from dproof.errors import InputError, VerificationFailed
 from dproof.laws.law import LAWS as RECORDED
 from dproof.laws.law import law_from_json
-from dproof.local.draw import stored_types
-from dproof.local.law import Group, RowLaw
+from dproof.local.draw import stored_schema, stored_types
+from dproof.local.recipe import Group, RowLaw
 from dproof.local.release import CERTIFICATE, PLAN, Release, about
-from dproof.local.sanitise import stored_schema
 from dproof.plans.column import added_sizes
 from dproof.plans.plan import ASKED
 from dproof.plans.reader import Misplaced
 from dproof.releases.load import load, opened
-from dproof.storage.folder import is_unfinished
+from dproof.storage.folder import fetch, is_remote, is_unfinished
 from dproof.storage.metadata import SEEDED, check_metadata
-from dproof.storage.remote import fetch, is_remote
 
 _NAMES = (b"dproof certificate", CENTRAL.encode())  # one stands in each
 _BATCH = 1 << 17  # rows looked at together: they stay in cache

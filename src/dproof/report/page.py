@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 from dproof.central.curves import mean_of_all
 from dproof.central.expectation import deviations, told_nothing
 from dproof.central.expectation import half_widths as table_half_widths
-from dproof.central.law import TableLaw
+from dproof.central.recipe import TableLaw
 from dproof.central.residuals import Estimates
 from dproof.central.workload import Table
 from dproof.exact import several, written
 from dproof.html import table
 from dproof.local.expectation import half_widths, mean_half_widths, missing_half_widths
-from dproof.local.law import Group, RowLaw
+from dproof.local.recipe import Group, RowLaw
 from dproof.meaning import advice, had_been, in_words, percent, posterior
 from dproof.plans.plan import ASKED, not_protected
 from dproof.plotting import svg

@@ -17,12 +17,12 @@ from typing import Any
 from dproof.advice.advise import advise, asked_width, question_widths
 from dproof.advice.plan_advice import plan_advice
 from dproof.central import expectation as central_expectation
-from dproof.central.law import TableLaw, certify_tables
+from dproof.central.recipe import TableLaw, certify_tables
 from dproof.central.workload import Residual
 from dproof.errors import InputError
 from dproof.exact import exact, least_whole
 from dproof.local.expectation import half_widths, mean_half_widths
-from dproof.local.law import RowLaw, certify_row
+from dproof.local.recipe import RowLaw, certify_row
 from dproof.meaning import explain
 from dproof.plans.plan import Plan
 from dproof.plans.questions import checked_question

@@ -20,9 +20,9 @@ import pyarrow.parquet
 from dproof.coins import current, for_rehearsal
 from dproof.curator.payment import Payment
 from dproof.errors import InputError
-from dproof.local.law import RowLaw
+from dproof.local.draw import made_up_rows, public_type, sanitised_blocks, stored_schema
+from dproof.local.recipe import RowLaw
 from dproof.local.release import CERTIFICATE, DATA, PARQUET, PLAN, REPORT, Release, digest, finish, prepare
-from dproof.local.sanitise import made_up_rows, public_type, sanitised_blocks, stored_schema
 from dproof.storage.metadata import SEEDED
 from dproof.tables.source import Source, Spread
 

@@ -27,7 +27,7 @@ from dproof.privacy import Privacy
 from dproof.spaces.interval import Interval
 
 if TYPE_CHECKING:
-    from dproof.plans.uses import Use
+    from dproof.plans.questions import Use
 
 Calibrate = Callable[[Any, Privacy], Mechanism]
 Uses = frozenset["Use"]

@@ -1,4 +1,7 @@
-"""The law of the measured tables of a plan of the central model: calibrated and certified before any data is opened."""
+"""The law of the measured tables of a plan of the central model: calibrated and certified before any data is opened.
+
+It is read back from the plan and the certificate of a release, and held against the plan.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.central.lattices import added_curve, has_k_norm, lattice_of, pure_law
-from dproof.central.noise import calibrate, delta, noise_law, parts_of
+from dproof.central.noise import (
+    added_curve,
+    calibrate,
+    delta,
+    has_k_norm,
+    laplace_law,
+    lattice_of,
+    measured_tables,
+    noise_law,
+    parts_of,
+    pure_law,
+    split,
+    steps,
+)
 from dproof.central.objective import Answers, cell_costs, residual_variances, shape
-from dproof.central.plain import laplace_law, measured_tables, split, steps
 from dproof.central.residuals import Estimates, contrast, estimates, measured
 from dproof.central.workload import Domain, Residual, Table, largest_loss, maximal, parts
 from dproof.certification.verify_central import FORMAT, VERSION
 from dproof.certification.verify_certificate import seal
 from dproof.coins import Coins
 from dproof.curves.expansion import CurveLattice
-from dproof.errors import InputError, TooLarge
+from dproof.errors import InputError, TooLarge, VerificationFailed
 from dproof.exact import float_above
 from dproof.plans.plan import Plan
 from dproof.plans.release_table import Axis, plan_axes
@@ -382,7 +396,7 @@ def with_noise(law: TableLaw) -> TableLaw:
 def _answers(law: TableLaw) -> Answers:
     """What shall be sharp, with weights: the answers to the plan's questions, or a cell of every table and sum."""
     if law.plan.asked is not None and law.plan.asked.questions:
-        from dproof.central.question_tables import question_costs  # takes a parser of SQL, which few plans need
+        from dproof.central.question_sums import question_costs  # takes a parser of SQL, which few plans need
 
         return Answers.of(question_costs(law.plan, law.domain), law.residuals)
     domain, counts = law.domain, {Residual(table): weight for table, weight in law.tables.items()}
@@ -448,3 +462,59 @@ def _check_steps(law: TableLaw) -> None:
             if isqrt(law.domain.added(one.number).square) * factor > _MOST_STEPS:
                 way = "group curves by fewer values" if axis.has_curves else f"give {axis.name!r} a larger `step`"
                 raise TooLarge(f"the {law.measured_name(one)} has too many steps to be exact: {way}")
+
+
+_APART = Fraction(1, 1000)  # how far noise may be from what the plan determines, where machines calculate otherwise
+
+
+def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
+    """The law of a release of tables, from its plan and certificate; refused where they do not fit each other."""
+    promise = plan.privacy
+    try:
+        kept = Privacy(
+            promise.epsilon, 0 if certificate["delta"] == "0" else promise.delta, neighbours=promise.neighbours
+        )
+        said = {key: certificate[key] for key in ("epsilon", "delta", "neighbours")}
+        if said != {"epsilon": str(kept.epsilon), "delta": str(kept.delta), "neighbours": kept.neighbours}:
+            raise VerificationFailed("the certificate promises something else than the plan")
+        law = TableLaw(plan, plan_axes(plan.columns), kept)
+        check_size(law)
+        if law.columns != certificate["columns"]:
+            raise VerificationFailed("the certificate has other columns than the plan")
+        noises = [_parameter(noise) for noise in certificate["noises"]]
+        noise = {
+            Residual(tuple(m["columns"]), m["sum_of"], m.get("contrast", False)): noises[m["noise"]]
+            for m in certificate["measurements"]
+        }
+        parts = dict(zip(noise, (m.get("parts", 1) for m in certificate["measurements"]), strict=True))
+        squares = {one: parameter / parts[one] ** 2 for one, parameter in noise.items()}
+        law = replace(
+            law,
+            contrasts=any(measurement.contrast for measurement in noise),
+            in_parts=any(part > 1 for part in parts.values()),
+            noise=squares,
+        )
+    except TooLarge as error:
+        raise VerificationFailed(f"the plan is too large: {error}") from None
+    except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+        raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
+    if list(noise) != law.wanted or any(law.parts(one) != part for one, part in parts.items()):
+        raise VerificationFailed("the certificate has other tables than the plan")
+    return law
+
+
+def check_noise(law: TableLaw) -> None:
+    """Refuse noise that is not shared out as the plan wants it: answers would have other intervals than are told.
+
+    Floats choose the shares, so that another machine may find them a little different.
+    """
+    wanted = with_noise(law).noise
+    if any(abs(wanted[one] / parameter - 1) > _APART for one, parameter in law.noise.items()):
+        raise VerificationFailed("the noise is not shared out over the tables as the plan determines")
+
+
+def _parameter(noise: Mapping[str, Any]) -> Fraction:
+    if noise["kind"] != "gaussian":
+        return Fraction(noise["epsilon"])
+    step, draws = int(noise["step"]), int(noise["draws"])
+    return Fraction(noise["square"]) * Fraction(sum(step ** (2 * n) for n in range(draws)))

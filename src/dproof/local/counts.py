@@ -1,0 +1,674 @@
+"""What a question counts in a release, and sums over the true rows, estimated from these counts.
+
+The columns of a row are independent under the law, so the score of a row is a product of scores, one for each axis of
+the table, and estimates and variances are contractions of the counts with these factors; nothing as large as all
+states times all groups is ever made. Two variances (they must not be confused):
+
+    of the table that was sanitised   Σ_rows Var s(Y)     estimated by Σ s² − (the estimate of Σ f²)
+    of the population it stands for   n · Var s(Y)        estimated by Σ s² − (Σ s)²/n
+
+A random part of the rows says what all of them are like: rows that answer for one group are such a part. What a row is
+asked is drawn whatever it holds, so given how many rows n were asked for a group, they are a simple random sample of
+all N. With T the estimate from these, (N/n) T estimates the sum over all rows, with the variance
+
+    (N/n)² n Var s(Y)                     for the population that the rows were drawn from
+    less N S², S² that of f over the rows     for the table that was sanitised (the finite population correction)
+
+Several such parts are disjoint, and their means have the covariance −S²/N; so of λ-weighted estimates, Σ λ = 1, the
+first terms add up with λ², and the last is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations_with_replacement, product
+from math import inf, isnan, prod
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+
+from dproof.errors import InputError, TooLarge
+from dproof.laws.debias import Axis, Mixed, Scale, is_rough, public
+from dproof.laws.moments import Moments
+from dproof.laws.scores import Array, Powers, Transform, gather
+from dproof.local.recipe import RowLaw
+from dproof.local.stored import AxisReader, count, integers, readers_of
+from dproof.questions.aggregates import Values
+from dproof.questions.canonical import condition, literal, name
+from dproof.questions.partition import MOST_CELLS, Bit, cut, grouping, numbered
+from dproof.questions.question import Key, Predicate, leaves
+from dproof.questions.sums import Term, scale_of
+from dproof.tables.counting import Decoder, decode_all, expressions
+
+Target = Literal["table", "population"]
+_ROUNDING = 1e-11  # a variance below this part of its terms is zero
+NO_BIAS = 1e-7  # a bias below this is none
+_MOST_SCORES = 1 << 28  # of groups by states, where they are written out
+_MOST_WEIGHTS = 1 << 22  # of sets by cells, at a time
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sum:
+    """Σ over the rows of a weight that depends on the blocks, times powers of numbers of each axis."""
+
+    weights: Array
+    powers: tuple[Powers, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sets:
+    """So many sets of cells: `takes` has a row of weights of the cells for each set, or the one set of each cell."""
+
+    count: int
+    takes: Array
+
+    def rows(self, which: Array) -> Array:
+        """How much some of the sets take of each cell."""
+        return self.takes[which] if self.takes.ndim == 2 else (which[:, None] == self.takes).astype(float)
+
+    def totals(self, cells: Array) -> Array:
+        """The sum of each set, for each row of numbers of the cells."""
+        step = max(1, _MOST_WEIGHTS // max(1, cells.shape[1]))
+        every = (np.arange(first, min(first + step, self.count)) for first in range(0, self.count, step))
+        return np.hstack([cells @ self.rows(some).T for some in every])
+
+    def kinds(self, marks: Array) -> tuple[Array, Array]:
+        """One set of every kind, and the kind of each set, where cells with the same column of marks are alike."""
+        mark = np.unique(marks, axis=1, return_inverse=True)[1].reshape(-1)
+        order = np.lexsort((mark, self.takes))
+        ends = np.searchsorted(self.takes[order], np.arange(1, self.count))
+        places: dict[bytes, int] = {}
+        kind = np.array([places.setdefault(cells.tobytes(), len(places)) for cells in np.split(mark[order], ends)])
+        return np.unique(kind, return_index=True)[1], kind
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """The groups of an answer: a block of each of the `fixed` axes, and one of the `sets` of cells of all others.
+
+    Group `order[n]` of these, the fixed axes varying slowest, is row n of the answer, and has the labels[n].
+    """
+
+    labels: Sequence[tuple[Any, ...]]
+    order: Array
+    fixed: tuple[int, ...]
+    sets: Sets
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimates:
+    """For every group the estimates of m sums, what their variances are made of, and the naive values."""
+
+    values: Array  # (groups, m)
+    naive: Array  # (groups, m)
+    heaviest: Array  # (groups, m): the largest score of one row
+    doubts: Array  # (groups, m): how far smoothed scores may be off on average
+    squares: Array  # (groups, m, m): Σ s_i s_j
+    products: Array  # (groups, m, m): the estimates of Σ f_i f_j
+    rows: int  # of the table
+
+    def covariance(self, target: Target, groups: slice = slice(None)) -> Array:
+        """The covariances of the sums of each group."""
+        values, squares = self.values[groups], self.squares[groups]
+        population = squares - values[:, :, None] * values[:, None, :] / max(self.rows, 1)
+        table = squares - self.products[groups]
+        # Where f² has no estimate, (Σ f)²/n is below Σ f²: the variance is then too large rather than too small.
+        covariances = population if target == "population" else np.where(np.isnan(table), population, table)
+        scales = np.sqrt(np.abs(np.einsum("gii->gi", squares)))
+        return np.where(np.abs(covariances) <= _ROUNDING * scales[:, :, None] * scales[:, None, :], 0.0, covariances)
+
+
+@dataclass(slots=True, eq=False)
+class Contingency:
+    """Counts of the sanitised rows over the states of some axes."""
+
+    axes: Sequence[Axis]
+    counts: Array
+    rows: int
+    _tables: dict[tuple[tuple[Powers, ...], bool], Array] = field(default_factory=dict)
+    _likely: dict[tuple[tuple[Powers, ...], bool] | None, Array] = field(default_factory=dict)
+
+    def tested(self, axes: Sequence[Axis]) -> Contingency:
+        """The same counts where other functions of the states of rough axes are asked for: their likely nodes stay."""
+        return Contingency(axes, self.counts, self.rows, _likely=self._likely)
+
+    def blocks(self, powers: tuple[Powers, ...], *, naive: bool = False) -> Array:
+        """The estimated sums of all blocks, or those that the sanitised rows have as they are."""
+        if (powers, naive) not in self._tables:
+            pairs = zip(self.axes, powers, strict=True)
+            scores = (axis.naive(p) if naive else axis.scores(p) for axis, p in pairs)
+            self._tables[powers, naive] = gather(scores, self.counts)
+        return self._tables[powers, naive]
+
+    def nodes(self, powers: tuple[Powers, ...], *, cautiously: bool) -> Array:
+        """The estimated sums of all blocks, but for rough axes the likely counts of their nodes.
+
+        A bias must not be overlooked, so it is weighed cautiously. Rows that are not there would make Σ f² too large
+        and the variance, from which it is taken away, too small.
+        """
+        if not any(map(is_rough, self.axes)):
+            return self.blocks(powers)
+        if (powers, cautiously) not in self._likely:
+            pairs = zip(self.axes, powers, strict=True)
+            factors = (
+                a.assign(cautiously=cautiously) if isinstance(a, Mixed) and a.rough else a.scores(p) for a, p in pairs
+            )
+            self._likely[powers, cautiously] = gather(factors, self.counts)
+        return self._likely[powers, cautiously]
+
+    def predicted(self) -> Array:
+        """The counts that the likely nodes of rough axes would show on average; other axes as they are.
+
+        With these Σ s² − Σ f² is the sum of the variances of the likely rows, whatever part of the counts the nodes do
+        not explain; a design has nearly the same variance for all values, so that hardly matters.
+        """
+        if None not in self._likely:
+            counts = self.counts
+            for n, axis in enumerate(self.axes):
+                if isinstance(axis, Mixed) and axis.rough:
+                    counts = axis.law.gather(axis.assign(cautiously=False).gather(counts, n), n)
+            self._likely[None] = counts
+        return self._likely[None]
+
+    def total(self, blocks: Array, wanted: Sum, groups: Groups) -> Array:
+        """The sum of every group, from the sums of all blocks."""
+        return Layout(self, groups).total(blocks, wanted)[groups.order]
+
+    def likely_bias(self, wanted: Sum, groups: Groups) -> Array:
+        """The bias of the estimate of a sum in every group, for the likely nodes of rough axes."""
+        factor = _Factor(Layout(self, groups), wanted)
+        return factor.layout.bias(self.nodes(wanted.powers, cautiously=True), factor)[groups.order]
+
+    def estimates(self, sums: Sequence[Sum], groups: Groups) -> Estimates:
+        """The estimates of these sums in every group; of groups that are alike but for their naive values once."""
+        if not groups.order.size:  # of the public values of no rows
+            none, pairs = np.zeros((0, len(sums))), np.zeros((0, len(sums), len(sums)))
+            return Estimates(none, none, none, none, pairs, pairs, self.rows)
+        every = Layout(self, groups)
+        first, kind = every.kinds(sums)
+        few = Groups((), np.arange(every.cells * len(first)), groups.fixed, Sets(len(first), groups.sets.rows(first)))
+        layout, m = Layout(self, few), len(sums)
+        factors = [_Factor(layout, wanted) for wanted in sums]
+        values = np.stack([layout.total(self.blocks(wanted.powers), wanted) for wanted in sums], axis=1)
+        naive = np.stack([every.total(self.blocks(wanted.powers, naive=True), wanted) for wanted in sums], axis=1)
+        heaviest = np.stack([factor.heaviest() for factor in factors], axis=1)
+        doubts = np.stack(
+            [layout.doubt(self.nodes(factor.powers, cautiously=True), factor) for factor in factors], axis=1
+        )
+        squares, products = np.zeros((2, len(values), m, m))
+        for i, j in combinations_with_replacement(range(m), 2):
+            a, b = factors[i], factors[j]
+            powers = tuple(tuple(map(sum, zip(*pair, strict=True))) for pair in zip(a.powers, b.powers, strict=True))
+            squares[:, i, j] = squares[:, j, i] = layout.square(a, b)
+            products[:, i, j] = products[:, j, i] = layout.product(self.nodes(powers, cautiously=False), a, b)
+        cell, chosen = np.divmod(groups.order, groups.sets.count)
+        n = cell * len(first) + kind[chosen]
+        return Estimates(values[n], naive[groups.order], heaviest[n], doubts[n], squares[n], products[n], self.rows)
+
+
+class Layout:
+    """The axes in two parts: those that the group fixes, and the rest, with the counts of the likely rows."""
+
+    def __init__(self, table: Contingency, groups: Groups) -> None:
+        self.table, self.axes, self.fixed, self.sets = table, table.axes, groups.fixed, groups.sets
+        self.rest = tuple(n for n in range(len(table.axes)) if n not in groups.fixed)
+        self.order = (*self.fixed, *self.rest)
+        self.shape = [axis.blocks for axis in table.axes]
+        self.cells = prod(table.axes[n].blocks for n in self.fixed)
+        self.fixed_states = tuple(table.axes[n].states for n in self.fixed)
+
+    @cached_property
+    def counts(self) -> Array:
+        return self.table.predicted().transpose(self.order).reshape(prod(self.fixed_states), -1)
+
+    def split(self, blocks: Array) -> Array:
+        """An array over all blocks, as a matrix of fixed cells by other cells."""
+        return np.broadcast_to(blocks, self.shape).transpose(self.order).reshape(self.cells, -1)
+
+    def total(self, blocks: Array, wanted: Sum) -> Array:
+        matrix = self.split(np.where(wanted.weights == 0, 0.0, blocks * wanted.weights))
+        return self.sets.totals(matrix).reshape(-1)
+
+    def kinds(self, sums: Sequence[Sum]) -> tuple[Array, Array]:
+        """One set of cells of every kind, and the kind of each: where they differ in blocks with the same scores."""
+        rest = [(self.axes[n], [wanted.powers[n] for wanted in sums]) for n in self.rest]
+        shared = [axis.kinds(powers) if isinstance(axis, Mixed) else None for axis, powers in rest]
+        if self.sets.takes.ndim == 2 or all(kinds is None for kinds in shared):
+            return np.arange(self.sets.count), np.arange(self.sets.count)
+        codes = [np.arange(axis.blocks) if kind is None else kind for (axis, _), kind in zip(rest, shared, strict=True)]
+        marks = [mesh.reshape(-1) for mesh in np.meshgrid(*codes, indexing="ij")]
+        weights = [np.unique(self.split(wanted.weights), axis=0) for wanted in sums]
+        return self.sets.kinds(np.vstack([*marks, *weights]))
+
+    def product(self, nodes: Array, a: _Factor, b: _Factor) -> Array:
+        """The estimate of Σ f_a f_b for every group, f being what the scores are on average."""
+        return self._by_pattern(a, b, nodes, lambda one, other: a.means(one) * b.means(other))
+
+    def bias(self, nodes: Array, a: _Factor) -> Array:
+        """Σ mean − f over the likely nodes, for every group."""
+        return self._by_pattern(a, a, nodes, lambda one, _: a.biases(one))
+
+    def doubt(self, nodes: Array, a: _Factor) -> Array:
+        """How large the bias of the scores is in every group: Σ |mean − f| over the likely nodes."""
+        if not any(map(is_rough, self.axes)):
+            return np.zeros(self.cells * self.sets.count)
+        return np.abs(self._by_pattern(a, a, nodes, lambda one, _: np.abs(a.biases(one))))
+
+    def _by_pattern(self, a: _Factor, b: _Factor, nodes: Array, weigh: Callable[[int, int], Array]) -> Array:
+        matrix = nodes.transpose(self.order).reshape(self.cells, -1)
+        totals = np.zeros((self.cells, self.sets.count))
+        for cells, one, other in self._patterns(a, b):
+            weights = weigh(one, other)
+            used = weights.any(axis=0)  # what has no weight may have no estimate either
+            totals[cells] = (matrix[cells][:, used]) @ weights[:, used].T
+        return totals.reshape(-1)
+
+    def _patterns(self, a: _Factor, b: _Factor) -> Iterator[tuple[Array, int, int]]:
+        """The cells of the fixed axes in which two sums have the same weights on the others."""
+        pairs, which = np.unique(np.stack([a.pattern, b.pattern]), axis=1, return_inverse=True)
+        for n, (one, other) in enumerate(pairs.T):
+            yield which.reshape(-1) == n, int(one), int(other)
+
+    def square(self, a: _Factor, b: _Factor) -> Array:
+        """Σ_y counts(y) s_a(y) s_b(y) for every group."""
+        totals = np.zeros((self.cells, self.sets.count))
+        for cells, one, other in self._patterns(a, b):
+            weights = a.rest(one) * b.rest(other)
+            if weights.any():
+                part = (self.counts @ weights.T).reshape(*self.fixed_states, -1)
+                part = gather((a.scores[axis].times(b.scores[axis]) for axis in self.fixed), part)
+                totals[cells] = part.reshape(self.cells, -1)[cells]
+        return totals.reshape(-1)
+
+
+class _Factor:
+    """The score of a row for one sum, as scores of the fixed axes times a few functions of the other states."""
+
+    def __init__(self, layout: Layout, wanted: Sum) -> None:
+        self.layout, self.powers = layout, wanted.powers
+        self.scores = [axis.scores(p) for axis, p in zip(layout.axes, wanted.powers, strict=True)]
+        weights = layout.split(wanted.weights).astype(float)
+        if len(weights) > 1 and (weights == weights[0]).all():
+            weights = weights[:1]  # nearly always: the conditions do not depend on the group
+        self.patterns, pattern = np.unique(weights, axis=0, return_inverse=True)
+        self.pattern = np.broadcast_to(pattern.reshape(-1), layout.cells)
+        self._rest: dict[int, Array] = {}
+
+    def rest(self, pattern: int) -> Array:
+        """The score of every state of the other axes, for each chosen set: (sets, states)."""
+        if pattern not in self._rest:
+            scores = self._blocks(pattern)
+            if len(scores) * prod(self.layout.axes[n].states for n in self.layout.rest) > _MOST_SCORES:
+                raise TooLarge("too many groups for a column with so many codes: group by fewer columns")
+            for place, axis in enumerate(self.layout.rest):
+                scores = self.scores[axis].spread(scores, place + 1)
+            self._rest[pattern] = scores.reshape(len(scores), -1)
+        return self._rest[pattern]
+
+    def means(self, pattern: int) -> Array:
+        """What these scores are on average, for each chosen set and the nodes of the other axes."""
+        return self._on_nodes(pattern, Mixed.means)
+
+    def biases(self, pattern: int) -> Array:
+        """How far the means are from what they stand for."""
+        bias = self.means(pattern) - self._on_nodes(pattern, Mixed.wanted)
+        return np.where(np.abs(bias) < NO_BIAS, 0.0, bias)
+
+    def _on_nodes(self, pattern: int, values: Callable[[Mixed, Powers], Transform]) -> Array:
+        weights = self._blocks(pattern)
+        for place, n in enumerate(self.layout.rest):
+            axis = self.layout.axes[n]
+            if isinstance(axis, Mixed) and axis.rough:
+                weights = values(axis, self.powers[n]).spread(weights, place + 1)
+        return weights.reshape(len(weights), -1)
+
+    def _blocks(self, pattern: int) -> Array:
+        """The weight of every block of the other axes, for each chosen set."""
+        shape = [self.layout.shape[n] for n in self.layout.rest]
+        taken = self.layout.sets.rows(np.arange(self.layout.sets.count))
+        return np.asarray(taken * self.patterns[pattern]).reshape(-1, *shape)
+
+    def heaviest(self) -> Array:
+        """The largest score that one row can have, in every group."""
+        fixed = np.ones(())
+        for axis in self.layout.fixed:
+            fixed = np.multiply.outer(fixed, self.scores[axis].largest())
+        rest = np.stack([np.abs(self.rest(n)).max(axis=1, initial=0.0) for n in range(len(self.patterns))])
+        return np.asarray(fixed.reshape(-1, 1) * rest[self.pattern]).reshape(-1)
+
+
+_SAME = 1e-9  # two floats are the same number
+
+
+def scale_up(estimates: Estimates, release_rows: int) -> float:
+    """How many rows one row of a part stands for."""
+    return release_rows / max(estimates.rows, 1)
+
+
+def of_whole(sample: Estimates, release_rows: int) -> Estimates:
+    """The sums over all rows, from estimates for a random part of them.
+
+    A score that was the same in all rows of the part shows no variance; unless it is 1 whatever a row holds, it has
+    that of one row at least.
+    """
+    if sample.rows == release_rows:
+        return sample
+    scale, population = scale_up(sample, release_rows), sample.covariance("population").copy()
+    certain = np.abs(sample.values - sample.rows) + np.abs(sample.heaviest - 1) <= _SAME * max(sample.rows, 1)
+    places = np.arange(population.shape[1])
+    variances = population[:, places, places]
+    population[:, places, places] = np.where((variances == 0) & ~certain, sample.heaviest**2, variances)
+    values = scale * sample.values
+    return replace(
+        sample,
+        values=values,
+        naive=scale * sample.naive,
+        heaviest=scale * sample.heaviest,
+        doubts=scale * sample.doubts,
+        squares=scale**2 * population + _outer(values) / max(release_rows, 1),
+        products=scale * sample.products,
+        rows=release_rows,
+    )
+
+
+def pooled(parts: Sequence[Estimates], weights: Sequence[float]) -> Estimates:
+    """The sums over all rows, from the estimates of several disjoint random parts of them; the weights sum to 1."""
+    first, rows = parts[0], max(parts[0].rows, 1)
+    weighted = list(zip(weights, parts, strict=True))
+    values = np.sum([w * part.values for w, part in weighted], axis=0)
+    population = np.sum([w**2 * (part.squares - _outer(part.values) / rows) for w, part in weighted], axis=0)
+    return replace(
+        first,
+        values=values,
+        naive=np.sum([w * part.naive for w, part in weighted], axis=0),
+        heaviest=np.max([w * part.heaviest for w, part in weighted], axis=0),
+        doubts=np.sum([w * part.doubts for w, part in weighted], axis=0),
+        squares=population + _outer(values) / rows,
+        products=np.sum([w * part.products for w, part in weighted], axis=0),
+    )
+
+
+def _outer(values: Any) -> Any:
+    return values[:, :, None] * values[:, None, :]
+
+
+Combos = list[tuple[Any, ...]]  # the groups of the public keys that rows have, in order
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """Groups along one column, or along all public keys: how much of each block a group takes, and its labels.
+
+    `takes` is a matrix of groups by blocks, or has the group of each block. Each group has as many labels as there are
+    `places` for them in the labels of an answer's row.
+    """
+
+    column: str | None
+    labels: Sequence[tuple[Any, ...]]
+    places: tuple[int, ...]
+    takes: Array
+
+    def matrix(self) -> Array:
+        if self.takes.ndim == 2:
+            return self.takes
+        return np.asarray(np.arange(len(self.labels))[:, None] == self.takes, float)
+
+    def is_block(self) -> bool:
+        """Whether every group is a block by itself, in the same order."""
+        return np.array_equal(self.takes, np.arange(len(self.labels)))
+
+
+class Counting:
+    """The axes that the sums and keys of a question need, over the law of a release.
+
+    A sum has a condition, and columns whose numbers it multiplies; `numbers` has the scales of these. The columns in
+    `spelled` have a block for every value. `ends` are those of the numbers of public columns, which nobody declared:
+    sums are taken about their middle, and no row has more than half of their range.
+    """
+
+    def __init__(
+        self,
+        law: RowLaw,
+        needed: Sequence[Term],
+        keys: Sequence[Key] = (),
+        spelled: Iterable[str] = (),
+        ends: Mapping[str, tuple[float, float]] = MappingProxyType({}),
+    ) -> None:
+        self.schema, self.keys = law.schema, tuple(keys)
+        # The highest power of each number within one sum, and the columns whose values are known as they are.
+        degrees = {c: max(other.columns.count(c) for other in needed) for term in needed for c in term.columns}
+        known = self.schema.open_columns
+        self._public_keys = [key for key in keys if key.column in known]
+        self._private_keys = [key for key in keys if key.column not in known]
+        middle = {c: sum(end / 2 for end in ends.get(c, ())) for c in degrees}
+        self.numbers = {c: Scale(middle[c]) if c in known else scale_of(self.schema.spaces[c]) for c in degrees}
+        private = [column for column in degrees if column not in known]
+        # A sum under a law that is undone block by block needs the number of each value.
+        kept = {c for c in private if law.group_of(c).mechanism.family.is_sharp and not law.plan.column(c).bins}
+        self.grid = cut(
+            self.schema, [term.where for term in needed], self._private_keys, [*private, *spelled], kept | set(spelled)
+        )
+        self.cuts = {axis.column: axis for axis in self.grid.axes}
+        self.readers: list[AxisReader] = []
+        # The axes that carry the number of each column, and its place among the columns there.
+        self._places: dict[str, list[tuple[int, int]]] = {column: [] for column in self.cuts}
+        for group in law.groups:
+            if any(column.name in self.cuts for column in group.columns):
+                readers = list(readers_of(group, self.cuts, self.numbers))
+                for reader in readers:
+                    for place, column in enumerate(readers[0].columns):
+                        self._places[column].append((len(self.axes), place))
+                    self.readers.append(reader)
+        for column in sorted(known):
+            if column in self.cuts:
+                blocks = public(self.cuts[column].blocks, columns=1)
+                pattern = Decoder([self._pattern(column)], lambda arrays: integers(arrays[0]))
+                self.readers.append(AxisReader((column,), (blocks,), pattern))
+            if column in degrees:
+                self._places[column] = [(len(self.axes), 0)]
+                highest = 2 * degrees[column]
+                reach = max((abs(end - middle[column]) for end in ends.get(column, ())), default=inf)
+                powers = Moments(highest + 1, (0.0,) * (highest + 1), reach)
+                self.readers.append(AxisReader((), (powers,), None, f"({name(column)}::DOUBLE - {middle[column]!r})"))
+        fits(prod(axis.states for axis in self.axes))
+        # The axes whose states are counted, and how many states these have.
+        self._counted = {r.decoder: prod(axis.states for axis in r.axes) for r in self.readers if r.decoder is not None}
+
+    def _pattern(self, column: str) -> str:
+        """Which conditions a public value satisfies, as the bits of a number."""
+        terms = [
+            f"CASE WHEN {condition(atom)} THEN {1 << region.bit} ELSE 0 END"
+            for atom, region in self.grid.regions.items()
+            if isinstance(region, Bit) and all(leaf.column == column for leaf in leaves(atom))
+        ]
+        return " + ".join(terms)
+
+    @property
+    def axes(self) -> list[Axis]:
+        """The axes, but for that of the groups of public columns, which only the rows know."""
+        return [axis for reader in self.readers for axis in reader.axes]
+
+    def sum_of(self, term: Term) -> Sum:
+        """A sum over the rows, by the blocks of the axes."""
+        order = [self.grid.position(column) for reader in self.readers for column in reader.columns]
+        shape = [*(axis.blocks for axis in self.axes), 1]
+        powers = [[0] * max(1, len(reader.columns)) for reader in self.readers for _ in reader.axes]
+        for column in term.columns:
+            for axis, place in self._places[column]:
+                powers[axis][place] += 1
+        weights = self.grid.mask(term.where).transpose(order).reshape(shape).astype(float)
+        return Sum(weights, (*map(tuple, powers), ()))
+
+    @property
+    def values(self) -> dict[str, Values]:
+        """The numbers whose sums are taken, as a formula sees them."""
+        return values_of(self.numbers)
+
+    # Rows ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def expressions(self) -> list[str]:
+        """The SQL expressions that tell which cell of the counted axes a row lies in."""
+        return [*expressions(self._counted), *map(_key_expression, self._public_keys)]
+
+    def cells(self, arrays: Sequence[Any], rows: int, combos: Combos | None = None) -> tuple[Array, Combos]:
+        """The cell of each row, from the values of the expressions; with the groups of the public keys, found or given.
+
+        The cells are numbered over the states of the counted axes and the groups, the last varying fastest.
+        """
+        states = zip(decode_all(self._counted, arrays), self._counted.values(), strict=True)
+        cell = np.zeros(rows, np.int64) + numbered(states)
+        if not self._public_keys:
+            return cell, [()]
+        values = arrays[len(arrays) - len(self._public_keys) :]
+        keys = list(zip(*(map(_hashable, array.to_pylist()) for array in values), strict=True))
+        combos = _in_order(set(keys)) if combos is None else combos
+        where = {combo: n for n, combo in enumerate(combos)}
+        return cell * len(combos) + np.array([where[key] for key in keys], np.int64), combos
+
+    def read(self, data: Any, rows: int, combos: Combos | None = None) -> tuple[Contingency, Combos]:
+        """Count the stored rows; with the groups of the public keys, those that they have or those given."""
+        summed = [reader for reader in self.readers if reader.decoder is None]
+        sums = _products([(reader.number, reader.axes[0].states) for reader in summed])
+        arrays, numbers, totals = count(data, self.expressions, sums)
+        cell, combos = self.cells(arrays, len(numbers), combos)
+        shape = (*(axis.states for reader in self.readers if reader.decoder for axis in reader.axes), len(combos))
+        fits(prod(shape) * (len(sums) + 1))
+        tables = [np.bincount(cell, column, prod(shape)) for column in (numbers, *totals)]
+        counts = np.stack(tables, axis=-1).reshape(*shape, *(reader.axes[0].states for reader in summed))
+        # Counted axes, public groups, powers: put back into the order of the readers, the public groups last.
+        first, later = iter(range(len(shape))), iter(range(len(shape), counts.ndim))
+        order = [next(first if reader.decoder else later) for reader in self.readers for _ in reader.axes]
+        return self._table(counts.transpose([*order, len(shape) - 1]), len(combos), rows), combos
+
+    def expect(self, rows: int) -> tuple[Contingency, Combos]:
+        """The mean counts of a table whose values are spread evenly over their spaces."""
+        counts = np.full((), float(rows))
+        for axis in self.axes:
+            counts = np.multiply.outer(counts, axis.evenly())
+        return self._table(counts, 1, rows), [("",) * len(self._public_keys)]
+
+    def _table(self, counts: Array, combos: int, rows: int) -> Contingency:
+        """A table of counts, with axes fitted to the counts of their own states."""
+        axes = [*self.axes, public(combos)]
+        counts = counts.reshape([axis.states for axis in axes])
+        fitted: list[Axis] = []
+        for n, axis in enumerate(axes):
+            if isinstance(axis, Mixed) and axis.is_fitted:
+                marginal = np.moveaxis(counts, n, 0)
+                for other in reversed([*axes[:n], *axes[n + 1 :]]):
+                    marginal = marginal[..., 0] if isinstance(other, Moments) else marginal.sum(axis=-1)
+                axis = axis.fit(marginal)
+            fitted.append(axis)
+        return Contingency(fitted, counts, rows)
+
+    # Groups --------------------------------------------------------------------------------------------------------
+
+    def groups(self, combos: Combos, takes: Mapping[str, Array] | None = None) -> Groups:
+        """All combinations of the groups of the keys; and last of the rows of `takes`, for the blocks of a column."""
+        choices = [self._choice(key, n) for n, key in enumerate(self.keys) if key in self._private_keys]
+        for n, (column, matrix) in enumerate((takes or {}).items(), len(self.keys)):
+            choices.append(Choice(column, [(row,) for row in range(len(matrix))], (n,), matrix))
+        places = tuple(n for n, key in enumerate(self.keys) if key in self._public_keys)
+        fixed_choices: list[Choice] = []
+        fixed: list[int] = []
+        rest: list[str] = []  # the columns of all other axes
+        axis = 0
+        for reader in self.readers:
+            of_reader = [choice for column in reader.columns for choice in choices if choice.column == column]
+            if _is_fixed(reader, of_reader):
+                fixed_choices += of_reader
+                fixed += range(axis, axis + len(reader.axes))
+            else:
+                rest += reader.columns
+            axis += len(reader.axes)
+        fixed_choices.append(Choice(None, combos, places, np.arange(len(combos))))
+        free = [choice for choice in choices if choice not in fixed_choices]
+        # Estimates stand by held and free choices; rows by keys, those of all public keys where the first of them is.
+        stand = [*fixed_choices, *free]
+        wanted = sorted(stand, key=lambda choice: choice.places[:1])
+        sizes = [len(choice.labels) for choice in stand]
+        order = np.arange(prod(sizes)).reshape(sizes).transpose([stand.index(choice) for choice in wanted]).reshape(-1)
+        spots = np.argsort([place for choice in wanted for place in choice.places]).tolist()
+        label_rows = ([label for part in parts for label in part] for parts in product(*(c.labels for c in wanted)))
+        labels = [tuple(row[spot] for spot in spots) for row in label_rows]
+        return Groups(labels, order, (*fixed, axis), self._sets(free, rest))
+
+    def _choice(self, key: Key, place: int) -> Choice:
+        """The declared groups of a key on a private column."""
+        groups = grouping(key, self.schema)
+        labels = [(label,) for label in groups.labels]
+        return Choice(key.column, labels, (place,), groups.of(self.cuts[key.column].samples))
+
+    def _sets(self, choices: Sequence[Choice], columns: Sequence[str]) -> Sets:
+        """How much of each cell of some columns every combination of choices takes."""
+        sizes = [self.cuts[column].blocks for column in columns]
+        if all(choice.takes.ndim == 1 for choice in choices):
+            along = ([-1 if column == choice.column else 1 for column in columns] for choice in choices)
+            places = [(c.takes.reshape(shape), len(c.labels)) for c, shape in zip(choices, along, strict=True)]
+            count = prod(size for _, size in places)
+            return Sets(count, np.broadcast_to(numbered(places), sizes).reshape(-1))
+        chosen = np.ones((1, *sizes))
+        for choice in choices:
+            shape = [-1 if column == choice.column else 1 for column in columns]
+            takes = choice.matrix().reshape(len(choice.labels), *shape)
+            chosen = (chosen[:, None] * takes[None]).reshape(-1, *sizes)
+        return Sets(len(chosen), chosen.reshape(len(chosen), -1))
+
+    def occurring(self, where: Predicate | None, table: Contingency, groups: Groups, *, by_rows: bool = True) -> Array:
+        """The groups that a condition leaves any value for; of public columns those that rows have, if `by_rows`."""
+        everything = self.sum_of(Term((), where))
+        possible = table.total(np.ones(1), everything, groups) > 0
+        if self._public_keys and by_rows:
+            possible &= table.estimates([everything], groups).squares[:, 0, 0] > 0
+        return np.asarray(possible)
+
+
+def values_of(scales: Mapping[str, Scale]) -> dict[str, Values]:
+    """Numbers on these scales, as a formula sees them."""
+    return {c: Values(s.middle, s.unit, 1.0, s.middle - s.unit, s.middle + s.unit) for c, s in scales.items()}
+
+
+def _is_fixed(reader: AxisReader, choices: Sequence[Choice]) -> bool:
+    """Whether a group has one block of each of these axes; the bias of a rough one depends on all blocks together."""
+    if any(map(is_rough, reader.axes)):
+        return False
+    if all(axis.blocks == 1 for axis in reader.axes) and not choices:
+        return True
+    together = len(reader.columns) == 1 or len(reader.axes) == 1
+    return together and reader.columns == tuple(c.column for c in choices) and all(c.is_block() for c in choices)
+
+
+def fits(cells: int) -> None:
+    if cells > MOST_CELLS:
+        raise TooLarge("the question needs too large a table of counts: ask for fewer columns at once")
+
+
+def _key_expression(key: Key) -> str:
+    if key.width is None:
+        return name(key.column)
+    return f"floor({name(key.column)}::DOUBLE / ({literal(key.width)})) * ({literal(key.width)})"
+
+
+def _products(numbers: Sequence[tuple[str, int]]) -> list[str]:
+    """All products of powers of the numbers, but for the empty one, the last number's power varying fastest."""
+    factors = [["", *(" * ".join([text] * power) for power in range(1, powers))] for text, powers in numbers]
+    return [" * ".join(part for part in parts if part) for parts in product(*factors)][1:]
+
+
+def _in_order(combos: set[tuple[Any, ...]]) -> Combos:
+    """Groups in the order of their values, nulls last."""
+    try:
+        return sorted(combos, key=lambda row: [(value is None, 0 if value is None else value) for value in row])
+    except TypeError:
+        raise InputError("a public column holds values that have no order, so it cannot be grouped by") from None
+
+
+def _hashable(value: Any) -> Any:
+    """A value as a label: a list as a tuple, what is no number as nothing."""
+    if isinstance(value, list):
+        return tuple(map(_hashable, value))
+    return None if isinstance(value, float) and isnan(value) else value
