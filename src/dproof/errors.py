@@ -11,19 +11,72 @@ from typing import Any
 
 
 class DproofError(Exception):
-    """The root of every error that dproof raises on purpose."""
+    """The root of every error that dproof raises on purpose.
+
+    Each class has a short `code`: programs and tests ask for the code or the class, and a sentence may be worded anew.
+    """
+
+    code = "dproof"
 
 
 class InputError(DproofError, ValueError):
     """What was asked cannot be done as it was asked."""
 
+    code = "input"
+
+
+class ArgumentError(InputError):
+    """An argument of a function or an option of a command has the wrong type, or lies outside what is allowed."""
+
+    code = "argument"
+
+
+class PlanError(InputError):
+    """The plan cannot be read, or says what cannot be kept; the message names the key."""
+
+    code = "plan"
+
+
+class QuestionError(InputError):
+    """The question cannot be read, or asks for what nobody can answer in this way."""
+
+    code = "question"
+
+
+class NotMeasured(QuestionError):
+    """The question is sound, but this release holds nothing that tells its answer."""
+
+    code = "not-measured"
+
+
+class SourceError(InputError):
+    """The table of private rows cannot be opened or read as the plan says."""
+
+    code = "source"
+
+
+class FileError(InputError):
+    """A plan, release, certificate, ledger or folder is missing, in the way, damaged, or cannot be written."""
+
+    code = "file"
+
+
+class MissingExtra(InputError):
+    """An optional package is not installed; the message names the extra that brings it."""
+
+    code = "missing-extra"
+
 
 class TooLarge(InputError):
     """The problem is larger than can be solved; the message names the size that fits."""
 
+    code = "too-large"
+
 
 class NotPrivate(DproofError):
     """The mechanism breaks the promise; `witness` is the pair of inputs and the set that show it."""
+
+    code = "not-private"
 
     def __init__(self, message: str, witness: Any = None) -> None:
         super().__init__(message)
@@ -33,9 +86,13 @@ class NotPrivate(DproofError):
 class VerificationFailed(DproofError):
     """A certificate, a release or a ledger does not match its stored data or its hash chain."""
 
+    code = "verification"
+
 
 class OverBudget(DproofError):
     """The question costs more than is left; nothing was read and nothing was spent."""
+
+    code = "over-budget"
 
 
 class DproofWarning(UserWarning):
