@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.errors import InputError
+from dproof import InputError
 from dproof.testing import seeded_coins
 
 PLAN: dict[str, Any] = {

@@ -20,6 +20,7 @@ import pytest
 
 from dproof import (
     Categories,
+    DproofError,
     Interval,
     Privacy,
     Subsets,
@@ -43,7 +44,6 @@ from dproof.certification.certify import decide
 from dproof.certification.verify_certificate import Refused, read, seal, verify
 from dproof.curves.noise import recorded_noise
 from dproof.curves.vector_noise import VectorNoise, vector_noise
-from dproof.errors import DproofError
 from dproof.exact import exp_below, float_above
 from dproof.laws import BlockDesign, Matrix, PlaneDesign, Rounded
 from dproof.laws.gaussian import Gaussian

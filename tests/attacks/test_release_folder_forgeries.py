@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import dproof as dp
+from dproof import VerificationFailed
 from dproof.certification import verify_certificate
 from dproof.certification.verify_certificate import declared
-from dproof.errors import VerificationFailed
 from dproof.local.release import CERTIFICATE, DATA, PARQUET, PLAN, REPORT, digest
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader

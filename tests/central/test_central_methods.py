@@ -11,13 +11,13 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof import InputError, Plan
 from dproof.central.measure import count_tables
 from dproof.central.recipe import certify_tables
 from dproof.central.release import about, release_of
 from dproof.central.smooth import nearest
 from dproof.cli.app import main
-from dproof.errors import InputError, TooLarge
-from dproof.plans.plan import Plan
+from dproof.errors import TooLarge
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
 

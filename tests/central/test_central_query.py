@@ -9,14 +9,13 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof import InputError, Plan
 from dproof.central.estimate import Weights, covariances
 from dproof.central.measure import count_tables
 from dproof.central.recipe import certify_tables
 from dproof.central.release import release_of
 from dproof.central.residuals import Estimates
 from dproof.central.workload import parts
-from dproof.errors import InputError
-from dproof.plans.plan import Plan
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof import InputError
 from dproof.central.recipe import TableLaw
 from dproof.coins import Coins
-from dproof.errors import InputError
 from dproof.testing import seeded_coins
 
 COLUMNS: dict[str, Any] = {

@@ -14,6 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
+from dproof import InputError, Ledger, OverBudget, Plan, VerificationFailed
 from dproof.central import recipe as table_law
 from dproof.central.measure import count_tables
 from dproof.central.recipe import certify_tables
@@ -21,10 +22,7 @@ from dproof.central.residuals import measured
 from dproof.central.workload import Residual
 from dproof.certification.verify_certificate import seal
 from dproof.coins import Coins
-from dproof.curator.ledger import Ledger
 from dproof.curator.payment import ReleasePayment
-from dproof.errors import InputError, OverBudget, VerificationFailed
-from dproof.plans.plan import Plan
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
 

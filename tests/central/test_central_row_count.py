@@ -10,8 +10,8 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
+from dproof import VerificationFailed
 from dproof.central.rows import ROWS
-from dproof.errors import VerificationFailed
 from dproof.local.release import PARQUET
 from tests.forging import forge
 

@@ -12,9 +12,9 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
+from dproof import VerificationFailed
 from dproof.central.rows import MADE_UP, SEEDED_ROWS
 from dproof.certification.verify_certificate import seal
-from dproof.errors import VerificationFailed
 from dproof.local.release import PARQUET, digest
 from dproof.testing import seeded_coins
 

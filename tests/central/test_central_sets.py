@@ -10,12 +10,11 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof import InputError, Plan
 from dproof.central.measure import count_tables
 from dproof.central.recipe import certify_tables
 from dproof.central.release import about, release_of
 from dproof.certification import verify_central, verify_certificate
-from dproof.errors import InputError
-from dproof.plans.plan import Plan
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
 

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof import Plan
 from dproof.central.expectation import half_widths
 from dproof.central.recipe import certify_tables
-from dproof.plans.plan import Plan
 
 
 @pytest.mark.parametrize("delta", ["1e-6", "0"])

@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dproof import Plan, Privacy
 from dproof.central.noise import measured_tables, spent, split
 from dproof.central.objective import Answers, cell_costs
 from dproof.central.recipe import TableLaw, certify_tables
 from dproof.central.residuals import contrast, estimates
 from dproof.central.workload import Domain, Residual, parts
 from dproof.certification import verify_central as verifier
-from dproof.plans.plan import Plan
-from dproof.privacy import Privacy
 
 COSTS = st.fractions(Fraction(1, 9), 3, max_denominator=9)
 

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from dproof import Plan
 from dproof.central.measure import count_tables
 from dproof.central.recipe import TableLaw, certify_tables
-from dproof.plans.plan import Plan
 from dproof.tables import open_source
 
 pytestmark = pytest.mark.usefixtures("gaussian")

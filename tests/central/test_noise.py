@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dproof import InputError, Plan, Privacy, VerificationFailed
 from dproof.central.noise import calibrate, delta, noise_law, parts_of
 from dproof.central.objective import Answers, cell_costs, shape
 from dproof.central.recipe import TableLaw, recorded_table_law, with_noise
@@ -18,11 +19,8 @@ from dproof.central.workload import Domain, Residual, largest_loss, parts
 from dproof.certification.verify_central import verify
 from dproof.certification.verify_certificate import Refused, seal
 from dproof.coins import Coins
-from dproof.errors import InputError, VerificationFailed
 from dproof.exact import exp_below
-from dproof.plans.plan import Plan
 from dproof.plans.release_table import plan_axes
-from dproof.privacy import Privacy
 
 
 def adult(neighbours: Any) -> tuple[Domain, Any]:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dproof import Privacy
 from dproof.central.noise import split
 from dproof.central.objective import Answers, cell_costs, residual_losses, residual_variances, shape
 from dproof.central.workload import Domain, Residual, parts
-from dproof.privacy import Privacy
 
 
 @pytest.mark.parametrize("sizes", [(2, 3, 5), (4, 4, 2), (2, 2, 2)])

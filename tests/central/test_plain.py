@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dproof import Privacy
 from dproof.central.noise import laplace_law, split, steps
 from dproof.central.objective import Answers
 from dproof.central.workload import Domain, Residual
 from dproof.exact import exp_below
-from dproof.privacy import Privacy
 
 DOMAIN = Domain((2, 3), {1: 4})
 TABLES = [Residual((0, 1)), Residual((0,), 1), Residual((), 1)]

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dproof import Plan
 from dproof.central.curves import curve_function
 from dproof.central.recipe import TableLaw, certify_tables
 from dproof.curves.bands import points_quantile
-from dproof.plans.plan import Plan
 
 POINTS = 6
 CENTRE, SCALE = 2.0, 2.0 / (1 << 14)  # of values between 0 and 4, in whole numbers up to 2^14

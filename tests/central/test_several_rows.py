@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dproof as dp
+from dproof import Plan
 from dproof.central.noise import measured_tables, spent
 from dproof.central.recipe import certify_tables
 from dproof.central.residuals import contrast, measured
 from dproof.central.workload import Domain, Residual, largest_loss, parts
 from dproof.certification import verify_central as verifier
-from dproof.plans.plan import Plan
 
 pytestmark = pytest.mark.usefixtures("gaussian")
 

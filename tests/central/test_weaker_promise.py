@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof import Ledger, Plan, Privacy, VerificationFailed
 from dproof.central import recipe as table_law
 from dproof.central.measure import count_tables
 from dproof.central.objective import shape
@@ -21,13 +22,9 @@ from dproof.central.workload import largest_loss
 from dproof.certification import verify_central as verifier
 from dproof.certification import verify_certificate
 from dproof.coins import Coins
-from dproof.curator.ledger import Ledger
 from dproof.curator.payment import ReleasePayment
-from dproof.errors import VerificationFailed
 from dproof.exact import least
 from dproof.laws.divergence import normal_delta
-from dproof.plans.plan import Plan
-from dproof.privacy import Privacy
 from dproof.tables.source import open_source
 from tests.forging import forge
 

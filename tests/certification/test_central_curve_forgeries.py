@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof import VerificationFailed
 from dproof.certification import verify_central as verifier
 from dproof.certification import verify_certificate
-from dproof.errors import VerificationFailed
 from dproof.exact import float_above
 from dproof.local.release import PARQUET
 from dproof.testing import seeded_coins

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof import VerificationFailed
 from dproof.certification import verify_central as verifier
 from dproof.certification import verify_certificate
-from dproof.errors import VerificationFailed
 from dproof.releases.verify import check
 from tests.forging import forge, resealed
 

@@ -12,12 +12,11 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof import Plan, VerificationFailed
 from dproof.central.recipe import certify_tables
 from dproof.certification import verify_central as verifier
 from dproof.certification import verify_central_plan, verify_certificate
 from dproof.certification.verify_certificate import Refused
-from dproof.errors import VerificationFailed
-from dproof.plans.plan import Plan
 from tests.forging import forge
 
 

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from dproof import (
     Categories,
     Certificate,
+    InputError,
     Privacy,
     Subsets,
     Table,
@@ -32,7 +33,6 @@ from dproof import (
     solution_matrix,
 )
 from dproof.certification import verify_certificate
-from dproof.errors import InputError
 from dproof.exact import exp_above, exp_below
 from tests import forging
 from tests.strategies import matrices
@@ -123,7 +123,7 @@ def test_the_program_imports_the_standard_library_only() -> None:
 
 @given(matrices(), st.sampled_from(["0", "0.5", "2"]), st.sampled_from(["0", "0.1", "1"]))
 def test_what_dproof_certifies_the_program_confirms(family, epsilon: str, delta: str) -> None:
-    from dproof.errors import NotPrivate
+    from dproof import NotPrivate
 
     rows = [[Fraction(int(w), family.total) for w in row] for row in family.rows]
     mechanism = solution_matrix(Categories(range(family.inputs)), rows, outputs=Categories(range(family.outputs)))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dproof import Privacy
-from dproof.certification.certificate import Certificate
+from dproof import Certificate, Privacy
 
 
 def test_nothing_costs_nothing() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from dproof import DproofError
 from dproof.certification.verify_certificate import LAWS as SHAPES
 from dproof.certification.verify_certificate import Refused, by_kind
 from dproof.curves.noise import recorded_noise
-from dproof.errors import DproofError
 from dproof.laws.law import law_from_json
 from tests.attacks.test_certificate_forgeries import ALONE, CERTIFICATES, REGION, paths
 

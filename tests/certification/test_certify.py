@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dproof import (
     Categories,
     InputError,
+    NotPrivate,
     Privacy,
     Subsets,
     certify,
@@ -23,7 +24,7 @@ from dproof import (
     solution_matrix,
 )
 from dproof.certification.certify import decide
-from dproof.errors import NotPrivate, TooLarge
+from dproof.errors import TooLarge
 from dproof.exact import exp_above, exp_below, log_below
 from dproof.laws import Matrix
 from dproof.laws.divergence import hockey_stick, tight_odds

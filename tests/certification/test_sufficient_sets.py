@@ -12,12 +12,12 @@ from dproof import (
     Categories,
     InputError,
     Privacy,
+    count_checks,
     discrete_exponential,
     randomised_response,
     solution_matrix,
     sufficient_sets,
 )
-from dproof.certification.sufficient_sets import count_checks
 from dproof.exact import exact, exp_below
 from tests import brute_force
 from tests.strategies import matrices

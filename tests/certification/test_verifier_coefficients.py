@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from dproof import InputError
 from dproof.certification.verify_certificate import Refused, coefficients
-from dproof.errors import InputError
 from dproof.laws.gaussian import Gaussian, GaussianSum, gaussian_sum
 
 NARROW = GaussianSum(Gaussian(Fraction(8)), 1, 1)  # for which nothing that is charged is small

@@ -19,13 +19,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dproof as dp
+from dproof import InputError, VerificationFailed
 from dproof.central import workload
 from dproof.central.noise import delta
 from dproof.central.residuals import measured
 from dproof.central.workload import Domain, Residual
 from dproof.certification import verify_central as verifier
 from dproof.certification import verify_central_plan, verify_certificate
-from dproof.errors import InputError, VerificationFailed
 
 pytestmark = pytest.mark.usefixtures("gaussian")
 

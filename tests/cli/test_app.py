@@ -10,9 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 import dproof as dp
-from dproof import meaning
+from dproof import DproofWarning, InputError, NotPrivate, OverBudget, meaning
 from dproof.cli import app
-from dproof.errors import DproofWarning, InputError, NotPrivate, OverBudget
 
 
 def outside(*arguments, **environment):

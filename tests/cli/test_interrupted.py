@@ -18,9 +18,8 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
-from dproof import meaning
+from dproof import DproofError, meaning
 from dproof.cli import demo, output
-from dproof.errors import DproofError
 from dproof.releases import sanitise
 from tests.makers import HOBBIES_AND_HOURS
 

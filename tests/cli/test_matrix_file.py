@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dproof import InputError
 from dproof.cli.matrix_file import read_matrix
-from dproof.errors import InputError
 
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
 ROWS = [[HALF, QUARTER, QUARTER], [QUARTER, HALF, QUARTER]]

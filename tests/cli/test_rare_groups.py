@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof import InputError
 from dproof.central.expectation import question_half_widths
 from dproof.central.recipe import certify_tables
-from dproof.errors import InputError
 from dproof.serve.drafting import expected
 
 ROWS = 20_000

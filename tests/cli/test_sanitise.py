@@ -14,9 +14,9 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
+from dproof import Plan
 from dproof.certification.verify_certificate import main as stand_alone
 from dproof.laws.matrix import Matrix
-from dproof.plans.plan import Plan
 
 PLAN = """\
 [privacy]

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dproof import Privacy
-from dproof.curator.ledger import Ledger
+from dproof import Ledger, Privacy
 
 
 def test_a_question_without_an_answer_is_shown_as_such(tmp_path: Path, dproof: Callable[..., Any]) -> None:

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 import dproof as dp
-from dproof.errors import DproofError
+from dproof import DproofError
 from dproof.questions.aggregates import AGGREGATES, GIVEN, Definition, Frequent, Rank
 from dproof.questions.answer import Answer, Cell
 from dproof.testing import seeded_coins

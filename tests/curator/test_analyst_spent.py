@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dproof.curator.ledger import Ledger
+from dproof import Ledger, Privacy
 from dproof.curator.limits import Amount, rho_for
-from dproof.privacy import Privacy
 
 DELTA = Fraction("1e-7")
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dproof import arrays
-from dproof.errors import InputError, OverBudget
+from dproof import InputError, OverBudget, arrays
 
 VALUES = np.random.default_rng(3).normal(50, 10, 3000).round(2)
 BOUNDS = (0, 100)

@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dproof.curator.curator import Curator
-from dproof.errors import DproofError, InputError
+from dproof import Curator, DproofError, InputError, declare
 from dproof.laws.gaussian import Gaussian, GaussianSum
 from dproof.laws.k_norm import KNorm
 from dproof.laws.laplace import TwoSided
-from dproof.questions.sensitivity import declare
 
 pa = pytest.importorskip("pyarrow")
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dproof import Plan, Privacy
 from dproof.coins import current
 from dproof.curator.recipe import measure
 from dproof.curator.simulate import candidates_not_ruled_out, value_of
-from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of
-from dproof.privacy import Privacy
 from dproof.questions.question import aggregates
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse

@@ -11,11 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from dproof import Plan, Privacy
 from dproof.curator.recipe import measure
 from dproof.curator.tally import tally, tally_in_batches
-from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of
-from dproof.privacy import Privacy
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
 from dproof.tables import open_source

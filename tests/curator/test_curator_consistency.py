@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dproof as dp
+from dproof import Plan, Privacy
 from dproof.coins import current
 from dproof.curator.recipe import Measurement, measure
 from dproof.curator.released import adding_up, answer_of, draw
 from dproof.curator.tally import tally
-from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of
-from dproof.privacy import Privacy, Unit
+from dproof.privacy import Unit
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
 from dproof.tables import open_source

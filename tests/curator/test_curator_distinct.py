@@ -11,17 +11,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dproof.curator.curator import Curator
+from dproof import Categories, Curator, Privacy, Subsets
 from dproof.curator.price import Price
 from dproof.curator.recipe import measure
 from dproof.exact import log_above
 from dproof.mechanisms.noise import integer_laplace
-from dproof.privacy import Privacy, Unit
+from dproof.privacy import Unit
 from dproof.questions.canonical import canonical
 from dproof.questions.distinct import different, level_of_each
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse
-from dproof.spaces import Categories, Subsets
 
 TABLE = Schema("data", {"x": Categories([0, 1, 2]), "g": Categories(["a", "b"])}, frozenset("x"))
 ROWS = list(product([0, 1, 2, None], "ab"))

@@ -18,16 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dproof as dp
+from dproof import Categories, Interval, Plan, Privacy
 from dproof.curator.recipe import Measurement, measure
 from dproof.curator.tally import tally_in_batches, tally_in_duckdb
-from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of
-from dproof.privacy import Privacy
 from dproof.questions.question import columns
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse
-from dproof.spaces import Categories
-from dproof.spaces.interval import Interval
 from dproof.tables import open_source
 from tests.curator.test_curator_counts import plain, relation, same, without_noise
 from tests.curator.test_curator_price import misses

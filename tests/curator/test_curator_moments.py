@@ -9,13 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from dproof import Plan, Privacy
 from dproof.coins import current
 from dproof.curator.recipe import Measurement, measure
 from dproof.curator.released import answer_of, draw
 from dproof.curator.tally import tally
-from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of
-from dproof.privacy import Privacy
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
 from dproof.tables import open_source

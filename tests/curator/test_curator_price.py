@@ -14,16 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dproof import Categories, Interval, Privacy
 from dproof.curator.recipe import Chosen, Measurement, measure
 from dproof.curator.select import _runs, promise
 from dproof.exact import log_above
-from dproof.privacy import Privacy, Unit
+from dproof.privacy import Unit
 from dproof.questions.question import Aggregate
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse
 from dproof.questions.sums import Term
-from dproof.spaces import Categories
-from dproof.spaces.interval import Interval
 from tests.curator.test_curator_selection import law_of_flips
 from tests.questions.test_sensitivity_by_enumeration import holds
 

@@ -13,18 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dproof import Curator
+from dproof import Categories, Curator, Interval, OverBudget, Privacy
 from dproof.composition import pure_epsilon
 from dproof.curator.curator import Terms
 from dproof.curator.limits import rho_for
 from dproof.curator.recipe import Measurement, measure
-from dproof.errors import OverBudget
 from dproof.exact import log_above
-from dproof.privacy import Privacy, Unit
+from dproof.privacy import Unit
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse
-from dproof.spaces import Categories
-from dproof.spaces.interval import Interval
 from dproof.testing import seeded_coins
 from tests.curator.test_curator_price import GAP_ROWS, GAPS, QUESTIONS, ROWS, SCHEMA, effect
 from tests.releases.test_versions import EMPTY, figures

@@ -17,10 +17,9 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof import InputError, OverBudget, Plan
 from dproof.curator.curator import Terms
 from dproof.curator.tally import counted_rows, read_codes
-from dproof.errors import InputError, OverBudget
-from dproof.plans.plan import Plan
 from dproof.tables.source import Source
 from dproof.testing import seeded_coins
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from dproof import Curves, Privacy
 from dproof.curator.curves import _cut, _size, curve_sums
 from dproof.curator.price import Price
 from dproof.curves.expansion import Expansion, Split
 from dproof.curves.vector_noise import vector_noise
-from dproof.privacy import Neighbours, Privacy
+from dproof.privacy import Neighbours
 from dproof.questions.question import Aggregate
-from dproof.spaces.curves import Curves
 
 MEAN, COVARIANCE = Aggregate("avg", ("load",)), Aggregate("covar", ("load", "load"))
 

@@ -6,9 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from dproof import Categories, Privacy
+from dproof import Categories, InputError, Privacy
 from dproof.curator.recipe import measure
-from dproof.errors import InputError
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse
 

@@ -15,6 +15,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
+from dproof import Plan, Privacy
 from dproof.curator.limits import rho_for
 from dproof.curator.recipe import Measurement, measure
 from dproof.curator.tally import tally_in_batches
@@ -22,9 +23,8 @@ from dproof.exact import exp_below, log_above, log_below
 from dproof.laws.gaussian import Gaussian
 from dproof.laws.k_norm import KNorm
 from dproof.laws.laplace import TwoSided
-from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of
-from dproof.privacy import Neighbours, Privacy, Unit
+from dproof.privacy import Neighbours, Unit
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
 from dproof.tables import open_source

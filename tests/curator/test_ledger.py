@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof.curator.ledger import Ledger, _link
+from dproof import InputError, Ledger, OverBudget, Privacy, VerificationFailed
+from dproof.curator.ledger import _link
 from dproof.curator.limits import Amount
-from dproof.errors import InputError, OverBudget, VerificationFailed
-from dproof.privacy import Privacy, Unit
+from dproof.privacy import Unit
 
 
 @pytest.fixture

@@ -15,13 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dproof import InputError, Ledger, OverBudget, Privacy, VerificationFailed
 from dproof.composition import pure_rho
-from dproof.curator.ledger import Ledger
 from dproof.curator.limits import Amount, Concentrated, Cost, rho_for
 from dproof.curator.price import Price
-from dproof.errors import InputError, OverBudget, VerificationFailed
 from dproof.laws.gaussian import Gaussian
-from dproof.privacy import Privacy
 
 WHOLE = Privacy(1, "1e-6")
 

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dproof import Curves, Privacy
 from dproof.coins import Coins
 from dproof.curator.curves import CurveSums, _function, covariances
 from dproof.curves.expansion import Expansion
 from dproof.curves.vector_noise import vector_noise
-from dproof.privacy import Privacy
 from dproof.questions.question import Aggregate
-from dproof.spaces.curves import Curves
 
 SPACE, SMALL = Curves(0, 24, 9, low=0, high=5), 1e-3
 

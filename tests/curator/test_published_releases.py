@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dproof.curator.ledger import Ledger
-from dproof.privacy import Privacy
+from dproof import Ledger, Privacy
 
 
 def test_only_releases_of_the_same_price_description_and_plan_are_named(tmp_path: Path) -> None:

@@ -7,16 +7,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from dproof import Categories, Plan, Privacy
 from dproof.coins import current
 from dproof.curator.recipe import measure
 from dproof.curator.released import answer_of, draw
 from dproof.curator.tally import tally
-from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of
-from dproof.privacy import Neighbours, Privacy, Unit
+from dproof.privacy import Neighbours, Unit
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse
-from dproof.spaces import Categories
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
 

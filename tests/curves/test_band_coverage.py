@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dproof import Curves, Privacy, expand
 from dproof.curves.bands import drawn_quantile
-from dproof.curves.expansion import expand
 from dproof.curves.noise import best_noise
-from dproof.privacy import Privacy
-from dproof.spaces.curves import Curves
 from dproof.testing import seeded_coins
 
 DRAWS = 20_000

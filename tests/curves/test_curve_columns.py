@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from dproof import Curves, expand
 from dproof.curves.columns import are_possible, store_curves
-from dproof.curves.expansion import expand
-from dproof.spaces.curves import Curves
 
 LATTICES = {
     "values": expand(Curves(0, 1, 9, 0, 5)).lattice("gaussian"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dproof import Curves
-from dproof.curves.expansion import TERMS, Expansion, expand, measured_expansion
+from dproof import Curves, expand
+from dproof.curves.expansion import TERMS, Expansion, measured_expansion
 from dproof.curves.shrinkage import _waves, smoothed
 
 POINTS = 24

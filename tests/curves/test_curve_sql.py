@@ -8,8 +8,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from dproof.curves.expansion import expand
-from dproof.spaces.curves import Curves
+from dproof import Curves, expand
 
 FORMS = {
     "wide": ('SELECT 1.0 AS "h 0", 2.0 AS h1', ("h 0", "h1")),

@@ -5,10 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dproof.curator.curator import Curator
-from dproof.errors import InputError
-from dproof.plans.plan import Plan
-from dproof.releases.sanitise import sanitise
+from dproof import Curator, InputError, Plan, sanitise
 from dproof.testing import seeded_coins
 
 pa = pytest.importorskip("pyarrow")

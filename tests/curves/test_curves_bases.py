@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
+from dproof import Curves, InputError, Kernel
 from dproof.curves.bases import basis, quadrature
-from dproof.curves.kernels import Kernel, eigenbasis
-from dproof.errors import InputError
-from dproof.spaces.curves import Curves
+from dproof.curves.kernels import eigenbasis
 
 NAMES = ("cosine", "fourier", "b-spline", "bernstein")
 DAY = Curves(1, 24, 24, 0, 5)

@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dproof import Curves, InputError, Privacy, curve_noise, expand
 from dproof.curves.bases import basis
-from dproof.curves.expansion import expand, measured_expansion
-from dproof.curves.noise import curve_noise, recorded_curve_law
+from dproof.curves.expansion import measured_expansion
+from dproof.curves.noise import recorded_curve_law
 from dproof.curves.vector_noise import vector_noise
-from dproof.errors import InputError
 from dproof.exact import exp_below
-from dproof.privacy import Privacy
-from dproof.spaces.curves import Curves
 
 DAY = Curves(0, 24, 25, 0, 5, norm="l2")
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dproof.curves.expansion import CurveLattice, _root_above, expand
-from dproof.spaces.curves import PLACES, Curves
+from dproof import Curves, expand
+from dproof.curves.expansion import CurveLattice, _root_above
+from dproof.spaces.curves import PLACES
 
 _SHIFT = 4
 

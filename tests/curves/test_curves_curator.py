@@ -7,21 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dproof import Curator, Curves, InputError, OverBudget, Plan, Privacy, expand
 from dproof.columns.column import Column
-from dproof.curator.curator import Curator
 from dproof.curator.recipe import measure
 from dproof.curator.released import draw
 from dproof.curator.tally import tally
 from dproof.curves.bases import basis
-from dproof.curves.expansion import expand
 from dproof.curves.vector_noise import VectorNoise
-from dproof.errors import InputError, OverBudget
-from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of
-from dproof.privacy import Privacy
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
-from dproof.spaces.curves import Curves
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
 

@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 
+from dproof import Curves, InputError, Privacy, sanitise
 from dproof.curves.bands import band_quantile, drawn_quantile, tube_quantile
 from dproof.curves.bases import basis
 from dproof.curves.vector_noise import vector_noise
-from dproof.errors import InputError
-from dproof.privacy import Privacy
-from dproof.releases.sanitise import sanitise
-from dproof.spaces.curves import Curves
 from dproof.testing import seeded_coins
 
 pa = pytest.importorskip("pyarrow")

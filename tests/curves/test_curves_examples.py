@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from dproof import Plan, sanitise
 from dproof.local.recipe import certify_row
-from dproof.plans.plan import Plan
-from dproof.releases.sanitise import sanitise
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("DPROOF_DATA", ROOT.parent / "shared" / "data"))

@@ -10,10 +10,9 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.curves.expansion import expand, measured_expansion
+from dproof import Curves, Plan, expand
+from dproof.curves.expansion import measured_expansion
 from dproof.curves.left_out import left_out
-from dproof.plans.plan import Plan
-from dproof.spaces.curves import Curves
 from dproof.testing import seeded_coins
 
 DAY = Curves(0, 24, 25, 0, 5, norm="l2")

@@ -9,17 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof import certify
+from dproof import Curves, InputError, Privacy, certify, curve_noise, expand
 from dproof.coins import current
-from dproof.curves.expansion import expand
-from dproof.curves.noise import curve_noise, recorded_curve_law
+from dproof.curves.noise import recorded_curve_law
 from dproof.curves.vector_noise import vector_noise
-from dproof.errors import InputError
 from dproof.exact import exp_below
 from dproof.laws.divergence import normal_delta
 from dproof.laws.gaussian import GaussianSum, gaussian_sum
-from dproof.privacy import Privacy
-from dproof.spaces.curves import Curves
 from dproof.testing import seeded_coins
 
 DAY = Curves(0, 24, 49, 0, 5, norm="l2")

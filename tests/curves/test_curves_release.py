@@ -7,16 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dproof import DproofWarning, InputError, Plan, VerificationFailed, load, sanitise
+from dproof import verify as verify_release
 from dproof.certification.verify_certificate import LAWS, Refused, by_kind, exp_below, normal_below, seal, verify
 from dproof.certification.verify_certificate import coefficients as bound
 from dproof.curves.noise import CurveMechanism
-from dproof.errors import DproofWarning, InputError, VerificationFailed
 from dproof.laws.divergence import normal_delta
 from dproof.local.recipe import certify_row
-from dproof.plans.plan import Plan
-from dproof.releases.load import load
-from dproof.releases.sanitise import sanitise
-from dproof.releases.verify import verify as verify_release
 from dproof.testing import seeded_coins
 
 pa = pytest.importorskip("pyarrow")

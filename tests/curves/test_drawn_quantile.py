@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dproof import Privacy
 from dproof.coins import Coins
 from dproof.curves.bands import DRAWS, drawn_quantile, quantile_of_draws
 from dproof.curves.vector_noise import vector_noise
-from dproof.privacy import Privacy
 
 
 @pytest.mark.parametrize("factor", [0.1, -1, 7])

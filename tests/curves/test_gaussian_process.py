@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import dproof as dp
-from dproof.curves.kernels import Kernel, eigenbasis
+from dproof import Kernel
+from dproof.curves.kernels import eigenbasis
 from dproof.laws.divergence import normal_delta
 from dproof.testing import seeded_coins
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.polynomial import Polynomial
 
+from dproof import Kernel
 from dproof.curves.bases import quadrature
-from dproof.curves.kernels import Kernel
 
 SHAPES = {"exponential": [1], "matern-3/2": [1, 1], "matern-5/2": [1, 1, 1 / 3]}
 START, STOP = 0.5, 2.0

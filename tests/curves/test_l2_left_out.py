@@ -7,7 +7,7 @@ from math import sqrt
 
 import pytest
 
-from dproof.curves.expansion import Curves, expand
+from dproof import Curves, expand
 from dproof.curves.left_out import l2_left_out, left_out
 
 

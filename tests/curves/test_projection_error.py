@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dproof import Curves, Privacy, curve_noise
 from dproof.curves.expansion import Expansion
-from dproof.curves.noise import curve_noise
-from dproof.privacy import Privacy
-from dproof.spaces.curves import Curves
 
 
 def test_the_error_of_a_projection_is_an_integral() -> None:

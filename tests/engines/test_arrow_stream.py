@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.errors import InputError
+from dproof import InputError
 from dproof.tables import open_source
 from dproof.tables.source import BATCH_ROWS
 from dproof.testing import seeded_coins

@@ -16,7 +16,7 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
-from dproof.errors import InputError
+from dproof import InputError
 from dproof.tables import open_source
 from dproof.tables.frames import ENGINES
 from dproof.tables.source import BATCH_ROWS

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import dproof as dp
-from dproof.errors import InputError
+from dproof import InputError
 from dproof.plans.plan import _EAST_ASIAN, _NEVER_SECOND, ENCODINGS
 from dproof.tables import open_source
 from dproof.tables.source import Layout

@@ -16,12 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dproof as dp
+from dproof import InputError, Privacy
 from dproof.columns.values import Numerals
 from dproof.curator.recipe import measure
 from dproof.curator.tally import tally
-from dproof.errors import InputError
 from dproof.plans.schema import schema_of
-from dproof.privacy import Privacy
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
 from dproof.tables import open_source

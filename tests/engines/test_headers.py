@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from dproof.errors import InputError
+from dproof import InputError
 from dproof.tables import open_source
 
 

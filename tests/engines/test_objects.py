@@ -11,9 +11,9 @@ import pandas
 import pyarrow as pa
 import pytest
 
+from dproof import InputError
 from dproof.columns.objects import single
 from dproof.curator.tally import counted_rows
-from dproof.errors import InputError
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
 from dproof.tables import open_source

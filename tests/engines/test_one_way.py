@@ -24,11 +24,10 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
+from dproof import Plan, Privacy
 from dproof.curator.recipe import measure as measurement_of
 from dproof.curator.tally import read_codes, tally
-from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of
-from dproof.privacy import Privacy
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
 from dproof.tables import counting, open_source

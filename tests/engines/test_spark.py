@@ -20,9 +20,9 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
+from dproof import DproofWarning, InputError, VerificationFailed
 from dproof.certification import verify_certificate
 from dproof.coins import current
-from dproof.errors import DproofWarning, InputError, VerificationFailed
 from dproof.local.release import CERTIFICATE, DATA, PLAN, REPORT
 from dproof.tables import Source, open_source
 from dproof.tables.frames import batches

@@ -13,10 +13,9 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof import InputError, Plan
 from dproof.central.measure import count_tables
 from dproof.central.recipe import certify_tables
-from dproof.errors import InputError
-from dproof.plans.plan import Plan
 from dproof.tables import open_source
 
 pyspark = pytest.importorskip("pyspark", minversion="4.1")

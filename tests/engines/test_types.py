@@ -13,8 +13,8 @@ import pytest
 
 import dproof as dp
 import dproof.tables.frames
+from dproof import InputError
 from dproof.columns.column import Column
-from dproof.errors import InputError
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
 from dproof.tables import open_source

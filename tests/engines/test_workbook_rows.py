@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dproof as dp
-from dproof.errors import InputError
+from dproof import InputError
 from dproof.tables import open_source
 from tests.workbooks import Fault, Formula, Raw, write_workbook
 

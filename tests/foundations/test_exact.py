@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dproof.errors import InputError, TooLarge
+from dproof import InputError
+from dproof.errors import TooLarge
 from dproof.exact import (
     exact,
     exp_above,

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dproof import Privacy
-from dproof.errors import InputError
+from dproof import InputError, Privacy
 from dproof.exact import exp_above, exp_below, log_above
 from dproof.meaning import (
     OddsFactor,

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dproof import Privacy
-from dproof.errors import InputError
+from dproof import InputError, Privacy
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import dproof as dp
-from dproof import Categories, Privacy
+from dproof import Categories, Privacy, frequency
 from dproof.errors import TooLarge
 from dproof.laws import BlockDesign, PlaneDesign
 from dproof.laws import block_design as module
 from dproof.laws.blocks import Blocked, Products
-from dproof.mechanisms.frequency import MOST_CODES, even_variance, frequency
+from dproof.mechanisms.frequency import MOST_CODES, even_variance
 from dproof.testing import check_mechanism
 
 DESIGNS = [(2, 3, 2, 1), (5, 5, 4, 1), (6, 7, 3, 1), (7, 7, 3, 2), (7, 7, 6, 4), (10, 11, 5, 2), (11, 13, 4, 3)]

@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 
 import dproof as dp
-from dproof import Privacy, certify
+from dproof import InputError, Mechanism, Privacy, Space, certify
 from dproof.columns.null import OptionalSpace, OptionalSubsets
-from dproof.errors import InputError
 from dproof.exact import exact
-from dproof.mechanisms.mechanism import Mechanism
 from dproof.spaces.categories import Codes
-from dproof.spaces.space import Space
 from dproof.spaces.subsets import Answers
 from dproof.testing import check_mechanism, check_metric, seeded_coins
 

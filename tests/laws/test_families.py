@@ -10,8 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dproof import Categories, Privacy, Subsets, certify, itemwise_response, randomised_response, solution_matrix
-from dproof.errors import InputError
+from dproof import (
+    Categories,
+    InputError,
+    Privacy,
+    Subsets,
+    certify,
+    itemwise_response,
+    randomised_response,
+    solution_matrix,
+)
 from dproof.exact import exact
 from dproof.laws import Bits, KeepOrOther, Law, Matrix
 from dproof.laws.divergence import hockey_stick, tight_odds, worst_set

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dproof import Privacy
+from dproof import InputError, Privacy
 from dproof.curves.vector_noise import vector_noise
-from dproof.errors import InputError
 from dproof.exact import exp_below
 
 SIZE = 4 * 16384**2

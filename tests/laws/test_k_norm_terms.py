@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dproof.errors import InputError
+from dproof import InputError
 from dproof.laws.k_norm import KNorm
 
 

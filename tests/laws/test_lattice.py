@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dproof import Interval
 from dproof.errors import TooLarge
 from dproof.exact import exp_above, exp_below, log_above
 from dproof.laws.divergence import hockey_stick
@@ -21,7 +22,6 @@ from dproof.laws.lattice import Lattice
 from dproof.laws.matrix import Matrix
 from dproof.laws.noise import NoiseLaw
 from dproof.laws.stairs import stairs
-from dproof.spaces.interval import Interval
 from tests import brute_force
 
 LAWS: dict[str, NoiseLaw] = {

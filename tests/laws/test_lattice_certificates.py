@@ -12,6 +12,7 @@ from dproof import (
     Categories,
     Interval,
     Mechanism,
+    NotPrivate,
     Privacy,
     bounded_laplace,
     certify,
@@ -23,7 +24,6 @@ from dproof import (
     unary_encoding,
 )
 from dproof.certification.verify_certificate import Refused, verify
-from dproof.errors import NotPrivate
 from tests.forging import resealed
 
 FINE = Interval(0, 1, "0.001")

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from dproof.errors import VerificationFailed
+from dproof import VerificationFailed
 from dproof.laws.gaussian import gaussian
 from dproof.laws.laplace import two_sided
 from dproof.laws.lattice import Lattice

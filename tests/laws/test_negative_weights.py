@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dproof.errors import InputError
+from dproof import InputError
 from dproof.laws.sets import SubsetSelection
 
 

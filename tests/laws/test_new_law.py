@@ -12,14 +12,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dproof import Categories, Privacy, certify, randomised_response
+from dproof import Categories, InputError, Mechanism, Privacy, VerificationFailed, certify, randomised_response
 from dproof.coins import Coins
-from dproof.errors import InputError, VerificationFailed
 from dproof.laws.divergence import Pair
 from dproof.laws.guide import uniform_below
 from dproof.laws.law import LAWS, SIZE, WEIGHT, Law, Range, law_from_json
 from dproof.laws.matrix import Matrix
-from dproof.mechanisms.mechanism import Mechanism
 from dproof.testing import check_mechanism, seeded_coins
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dproof import (
+    InputError,
     Interval,
     Mechanism,
     Privacy,
@@ -22,7 +23,7 @@ from dproof import (
     truncated_laplace,
 )
 from dproof.certification.verify_certificate import verify
-from dproof.errors import InputError, TooLarge
+from dproof.errors import TooLarge
 from dproof.exact import exp_below
 from dproof.laws.divergence import profile_odds
 from dproof.laws.laplace import two_sided

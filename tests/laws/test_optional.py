@@ -12,11 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof import (
+    InputError,
     Interval,
     Mechanism,
+    NotPrivate,
     Privacy,
+    VerificationFailed,
     bounded_laplace,
     certify,
+    design,
     gaussian,
     laplace,
     randomised_response,
@@ -24,13 +28,11 @@ from dproof import (
     truncated_laplace,
 )
 from dproof.certification.verify_certificate import Refused, seal, verify
-from dproof.errors import InputError, NotPrivate, VerificationFailed
 from dproof.exact import exp_below
 from dproof.laws import Lattice, Matrix, OptionalLaw
 from dproof.laws.gaussian import Gaussian
 from dproof.laws.laplace import TwoSided, two_sided
 from dproof.laws.law import law_from_json
-from dproof.optimality.design import design
 from dproof.spaces.interval import ABSENT
 from dproof.testing import ScriptedCoins, check_mechanism, seeded_coins
 from tests.brute_force import divergence, noise_chances

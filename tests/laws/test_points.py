@@ -7,16 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dproof import Interval, Mechanism, Privacy, bounded_laplace, gaussian, laplace, staircase
 from dproof.laws.debias import Mixed, Scale, Seen, Shown
 from dproof.laws.lattice import Lattice, lay_nodes, node_law
 from dproof.laws.points import Points
-from dproof.mechanisms.additive import bounded_laplace, gaussian, laplace, staircase
-from dproof.mechanisms.mechanism import Mechanism
-from dproof.privacy import Privacy
 from dproof.questions.partition import cut
 from dproof.questions.schema import Schema
 from dproof.questions.sql import parse_predicate
-from dproof.spaces import Interval
 
 SPACE = Interval(0, 100, "0.01")
 MECHANISMS = {

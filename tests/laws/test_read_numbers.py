@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dproof.errors import VerificationFailed
+from dproof import VerificationFailed
 from dproof.laws.law import read_number
 
 

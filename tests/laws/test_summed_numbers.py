@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dproof import Interval
 from dproof.laws.debias import Scale, Seen
 from dproof.laws.laplace import two_sided
 from dproof.laws.lattice import Lattice
@@ -14,7 +15,6 @@ from dproof.laws.moments import Moments
 from dproof.laws.stairs import stairs
 from dproof.questions.partition import cut
 from dproof.questions.schema import Schema
-from dproof.spaces import Interval
 
 SPACE = Interval(0, 20, step=2)
 MIDDLE, UNIT = 10, 5  # numbers are counted from the middle, in this unit

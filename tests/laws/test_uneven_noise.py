@@ -8,7 +8,8 @@ from itertools import pairwise
 
 import pytest
 
-from dproof.errors import InputError, TooLarge
+from dproof import InputError
+from dproof.errors import TooLarge
 from dproof.exact import exp_below
 from dproof.laws.laplace import TwoSided, two_sided
 from dproof.laws.stairs import Stairs, stairs

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dproof import Categories
 from dproof.laws.debias import Mixed, Seen
 from dproof.laws.sets import SubsetSelection
 from dproof.questions.partition import cut
 from dproof.questions.schema import Schema
 from dproof.questions.sql import parse_predicate
-from dproof.spaces import Categories
 
 
 @pytest.mark.parametrize("width", [1, 2, 3])

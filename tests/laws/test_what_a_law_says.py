@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dproof import Categories, Subsets
-from dproof.errors import InputError
+from dproof import Categories, InputError, Subsets
 from dproof.laws import Lattice, Matrix, OptionalLaw
 from dproof.laws.keep_or_other import KeepOrOther
 from dproof.laws.laplace import two_sided

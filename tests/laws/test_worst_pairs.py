@@ -8,8 +8,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from dproof import InputError
 from dproof.certification.loss import compose, own_worst_pair
-from dproof.errors import InputError
 from dproof.laws import Bits, BlockDesign, KeepOrOther, Law, OneItem, PlaneDesign, SubsetSelection, Unary
 from dproof.laws.divergence import hockey_stick, tight_odds
 

@@ -14,8 +14,8 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
+from dproof import VerificationFailed
 from dproof.certification import verify_certificate
-from dproof.errors import VerificationFailed
 from dproof.testing import seeded_coins
 
 ITEMS = ["Music", "Football", "Chess", "Tea", "Cars"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dproof.errors import InputError
+from dproof import InputError
 from dproof.laws.debias import Kept, Mixed, Moments
 from dproof.laws.scores import Dense, explain_singular, solve, unmixed_powers
 from dproof.local.counts import Contingency, Groups, Sets, Sum

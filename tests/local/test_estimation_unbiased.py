@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dproof import Plan
 from dproof.laws.debias import public
 from dproof.local.counts import Contingency, Counting
 from dproof.local.recipe import RowLaw, certify_row
-from dproof.plans.plan import Plan
 from dproof.questions.question import Key
 from dproof.questions.sql import parse_predicate
 from dproof.questions.sums import Term

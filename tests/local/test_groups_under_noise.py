@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.errors import InputError
+from dproof import InputError
 from dproof.laws.debias import Bins, Mixed
 from dproof.laws.scores import Dense, Shared
 from dproof.local.counts import Contingency, Counting, Sets

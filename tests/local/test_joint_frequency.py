@@ -16,16 +16,16 @@ import pyarrow.parquet as pq
 import pytest
 
 import dproof as dp
+from dproof import InputError, Plan, VerificationFailed
 from dproof.advice.plan_advice import Prices
 from dproof.certification import verify_certificate
-from dproof.errors import InputError, TooLarge, VerificationFailed
+from dproof.errors import TooLarge
 from dproof.laws import BlockDesign, PlaneDesign, blocks
 from dproof.local import counts as contingency
 from dproof.local.counts import Counting
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.local.release import DATA, PARQUET
 from dproof.mechanisms.frequency import even_variance
-from dproof.plans.plan import Plan
 from dproof.plans.questions import checked_question
 from dproof.questions.sums import Term
 from dproof.spaces.categories import Codes

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof import InputError
 from dproof.certification import verify_certificate
-from dproof.errors import InputError
 from dproof.testing import seeded_coins
 
 ROWS = 4000

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.errors import InputError, TooLarge
+from dproof import InputError
+from dproof.errors import TooLarge
 from dproof.local.fits import fit_pairs, widening
 from dproof.testing import seeded_coins
 

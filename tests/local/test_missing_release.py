@@ -14,11 +14,11 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
+from dproof import Plan
 from dproof.certification.verify_certificate import main
 from dproof.local.draw import stored_schema
 from dproof.local.recipe import certify_row
 from dproof.local.release import CERTIFICATE, DATA, PARQUET
-from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of
 from dproof.testing import seeded_coins
 from tests.forging import forge

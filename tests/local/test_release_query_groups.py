@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.errors import InputError
+from dproof import InputError
 
 
 def test_every_day_of_a_century_is_too_many_groups() -> None:

@@ -13,12 +13,12 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
+from dproof import Plan
 from dproof.certification.verify_certificate import main, seal
 from dproof.local.draw import stored_schema
 from dproof.local.expectation import missing_half_widths, shown_chances
 from dproof.local.recipe import certify_row
 from dproof.local.release import CERTIFICATE, DATA, PARQUET, digest
-from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of
 from dproof.testing import seeded_coins
 

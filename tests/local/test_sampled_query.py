@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.errors import InputError
+from dproof import InputError
 from dproof.local.counts import Estimates, of_whole, pooled
 from dproof.testing import seeded_coins
 

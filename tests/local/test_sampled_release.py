@@ -13,14 +13,12 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof import InputError, Plan, Sanitiser
 from dproof.certification import verify_certificate
 from dproof.coins import Coins
-from dproof.errors import InputError
 from dproof.local.draw import answers, asking
 from dproof.local.mechanisms import MECHANISMS
 from dproof.local.recipe import certify_row
-from dproof.plans.plan import Plan
-from dproof.sklearn import Sanitiser
 from dproof.testing import seeded_coins
 
 ROWS = 3000

@@ -8,17 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dproof import Categories, Curves, InputError, Interval, Privacy, lower_bounds
 from dproof.certification.certify import Decision
-from dproof.errors import InputError
 from dproof.exact import exp_below
 from dproof.laws.law import Worst
 from dproof.optimality import unbiased
-from dproof.optimality.bounds import lower_bounds
 from dproof.optimality.unbiased import RoundedAtRandom, _exactly_unbiased, output_lattice, unbiased_law
-from dproof.privacy import Privacy
-from dproof.spaces.categories import Categories
-from dproof.spaces.curves import Curves
-from dproof.spaces.interval import Interval
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])

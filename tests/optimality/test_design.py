@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from dproof import (
     Categories,
     Curves,
+    DproofWarning,
     InputError,
     Interval,
     Privacy,
@@ -25,7 +26,7 @@ from dproof import (
     laplace,
     response_with,
 )
-from dproof.errors import DproofWarning, TooLarge
+from dproof.errors import TooLarge
 from dproof.exact import exp_above, exp_below
 from dproof.mechanisms.error import losses
 from dproof.optimality.programme import Programme, Symmetry, find_symmetry, privacy_constraints

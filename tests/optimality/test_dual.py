@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dproof import Categories
 from dproof.exact import exp_above, exp_below
 from dproof.mechanisms.error import Losses, losses
 from dproof.optimality.pure import least_favourable, pure_bound
-from dproof.spaces.categories import Categories
 
 _ODDS = Fraction(3)
 

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from dproof.advice.advise import advise
+from dproof import DproofError, InputError, Plan, advise
 from dproof.central.recipe import certify_tables
-from dproof.errors import DproofError, InputError, TooLarge
+from dproof.errors import TooLarge
 from dproof.local.recipe import certify_row
-from dproof.plans.plan import Plan
 
 pytestmark = pytest.mark.usefixtures("gaussian")
 

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dproof as dp
+from dproof import InputError
 from dproof.columns.column import Column
 from dproof.curator.tally import answerable
-from dproof.errors import InputError
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
 

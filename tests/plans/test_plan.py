@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dproof.errors import InputError
+from dproof import InputError, Plan
 from dproof.local.recipe import certify_row
-from dproof.plans.plan import Plan
 from dproof.plans.reader import to_toml
 
 SURVEY = """\

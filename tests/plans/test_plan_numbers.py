@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dproof.errors import InputError
-from dproof.plans.plan import Plan
+from dproof import InputError, Plan
 from dproof.plans.reader import to_toml
 
 

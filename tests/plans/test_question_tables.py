@@ -10,11 +10,10 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof import InputError, Plan
 from dproof.central.expectation import question_half_widths
 from dproof.central.recipe import TableLaw, certify_tables
 from dproof.central.workload import Residual
-from dproof.errors import InputError
-from dproof.plans.plan import Plan
 from dproof.testing import seeded_coins
 
 pytestmark = pytest.mark.usefixtures("gaussian")

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from dproof.errors import InputError
+from dproof import InputError, Plan
 from dproof.exact import exact, exp_below
 from dproof.local.recipe import certify_row, expected_variance
 from dproof.local.spread import DRAWN, needs, sample_variance, things
-from dproof.plans.plan import Plan
 
 YES_NO = {"space": "categories", "values": ["yes", "no"]}
 EIGHT = {"space": "categories", "values": list(range(8))}

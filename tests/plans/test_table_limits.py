@@ -8,9 +8,8 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof import DproofError, Plan
 from dproof.central.recipe import certify_tables
-from dproof.errors import DproofError
-from dproof.plans.plan import Plan
 
 pytestmark = pytest.mark.usefixtures("gaussian")
 

@@ -12,13 +12,12 @@ import pyarrow
 import pytest
 
 import dproof as dp
+from dproof import Categories, Interval, Open
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.measured import possible
 from dproof.questions.ranges import Range
-from dproof.questions.schema import Open, Schema, resolve
+from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse
-from dproof.spaces import Categories
-from dproof.spaces.interval import Interval
 from dproof.testing import seeded_coins
 
 SCHEMA = Schema(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dproof.curves.expansion import Curves, expand
+from dproof import Curves, expand
 from dproof.questions.curve_estimate import basis_notes
 
 DAY = Curves(0, 1, 24, 0, 1)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof.curator.curator import Curator
+from dproof import Categories, Curator, Subsets
 from dproof.questions.canonical import canonical, condition, normalise
 from dproof.questions.question import (
     Aggregate,
@@ -28,7 +28,6 @@ from dproof.questions.question import (
 )
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse, parse_predicate
-from dproof.spaces import Categories, Subsets
 
 TABLE = Schema("data", {"x": Categories([0, 1]), "y": Categories([0, 1]), "z": Subsets(["a", "b"])})
 NUMBERS = st.sampled_from([Fraction(0), Fraction(1)])

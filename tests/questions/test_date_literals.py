@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.errors import InputError
+from dproof import InputError
 
 DAYS = [dt.date(2024, 1, 1) + dt.timedelta(days) for days in range(60)]
 

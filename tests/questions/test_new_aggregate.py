@@ -12,9 +12,8 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.curator.curator import Curator
+from dproof import Curator, Privacy
 from dproof.curator.recipe import measure
-from dproof.privacy import Privacy
 from dproof.questions.aggregates import AGGREGATES, Definition, deviation, mean, total
 from dproof.questions.ranges import Range
 from dproof.questions.schema import Schema, resolve

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof import Categories, Interval
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.measured import answer
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse
 from dproof.serve.client import _answer
-from dproof.spaces import Categories, Interval
 from dproof.testing import seeded_coins
 
 SCHEMA = Schema("data", {"town": Categories(list("abcd")), "pay": Interval(0, 100, 1)})

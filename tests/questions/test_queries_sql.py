@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dproof.errors import InputError
+from dproof import Categories, InputError, Open, Subsets
 from dproof.questions.canonical import canonical, condition
 from dproof.questions.question import (
     Aggregate,
@@ -27,9 +27,8 @@ from dproof.questions.question import (
     aggregates,
     columns,
 )
-from dproof.questions.schema import Open, Schema, resolve
+from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse, parse_predicate
-from dproof.spaces import Categories, Subsets
 
 TABLE = Schema(
     "data",

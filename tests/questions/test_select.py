@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.errors import InputError
+from dproof import InputError
 
 PLAN = {
     "privacy": {"epsilon": 8},

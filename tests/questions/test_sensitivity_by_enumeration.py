@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof.curves.expansion import expand
-from dproof.errors import InputError
+from dproof import Categories, Curves, InputError, Interval, Subsets, expand, sensitivity
 from dproof.questions.question import (
     Aggregate,
     Among,
@@ -27,10 +26,6 @@ from dproof.questions.question import (
     Question,
 )
 from dproof.questions.schema import Schema
-from dproof.questions.sensitivity import sensitivity
-from dproof.spaces import Categories, Subsets
-from dproof.spaces.curves import Curves
-from dproof.spaces.interval import Interval
 
 SPACES = {
     "sex": Categories(["f", "m", None]),

@@ -10,10 +10,9 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.errors import InputError, NotPrivate
-from dproof.questions.schema import Open, Schema
-from dproof.questions.sensitivity import Declared, declare
-from dproof.spaces import Categories
+from dproof import Categories, InputError, NotPrivate, Open, declare
+from dproof.questions.schema import Schema
+from dproof.questions.sensitivity import Declared
 from dproof.testing import seeded_coins
 
 BOOKS = {"books": Categories(list(range(8))), "sex": Categories(["f", "m"])}

@@ -11,11 +11,10 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof import Categories, Interval, Subsets
 from dproof.questions.canonical import canonical
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse
-from dproof.spaces import Categories, Subsets
-from dproof.spaces.interval import Interval
 from dproof.testing import seeded_coins
 
 TABLE = Schema(

@@ -12,19 +12,17 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.curator.curator import Curator
+from dproof import Curator, Privacy, sensitivity
 from dproof.curator.recipe import Measurement, measure
 from dproof.curator.released import draw
 from dproof.curator.select import Chosen, choice_of
 from dproof.curator.simulate import value_of
-from dproof.privacy import Privacy
 from dproof.questions.aggregates import AGGREGATES, Definition
 from dproof.questions.canonical import expression
 from dproof.questions.counting import Tally
 from dproof.questions.measured import possible
 from dproof.questions.question import Aggregate, Item, Question
 from dproof.questions.schema import Schema, resolve
-from dproof.questions.sensitivity import sensitivity
 from dproof.questions.sums import Term, centred_terms, terms
 from dproof.testing import seeded_coins
 

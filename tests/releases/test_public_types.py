@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
-from dproof.errors import InputError, VerificationFailed
+from dproof import InputError, VerificationFailed
 from dproof.local.release import DATA
 from tests.forging import forge
 

@@ -13,8 +13,8 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
+from dproof import InputError, VerificationFailed
 from dproof.certification import verify_certificate
-from dproof.errors import InputError, VerificationFailed
 from dproof.local.recipe import with_bounds
 from dproof.local.release import CERTIFICATE, DATA, PLAN, REPORT
 from dproof.storage.folder import UNFINISHED, appearing

@@ -17,16 +17,12 @@ import pyarrow.csv
 import pytest
 
 import dproof as dp
-from dproof import plotting
-from dproof.curator.ledger import Ledger
+from dproof import Categories, DproofWarning, InputError, Ledger, OverBudget, Plan, VerificationFailed, plotting
 from dproof.curator.payment import ReleasePayment
-from dproof.errors import DproofWarning, InputError, OverBudget, VerificationFailed
 from dproof.local import draw as local
 from dproof.local import store as writing
 from dproof.local.recipe import certify_row
-from dproof.plans.plan import Plan
 from dproof.report import page
-from dproof.spaces import Categories
 from dproof.storage import folder
 from dproof.storage.folder import UNFINISHED, appearing
 

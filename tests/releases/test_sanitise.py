@@ -20,8 +20,8 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
+from dproof import InputError
 from dproof.coins import Coins, current
-from dproof.errors import InputError
 from dproof.local import draw as local
 from dproof.local.draw import permutation, sanitised_blocks
 from dproof.local.recipe import certify_row

@@ -13,11 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dproof as dp
+from dproof import InputError, Interval
 from dproof.columns.column import Column
-from dproof.errors import InputError
 from dproof.local.mechanisms import MECHANISMS
 from dproof.local.recipe import certify_row
-from dproof.spaces.interval import Interval
 from dproof.testing import seeded_coins
 
 

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import dproof as dp
-from dproof.errors import InputError
+from dproof import InputError
 
 PLAN: dict[str, Any] = {
     "privacy": {"epsilon": 400},

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof import InputError, VerificationFailed
 from dproof.certification import verify_certificate
-from dproof.errors import InputError, VerificationFailed
 
 HERE = Path(__file__).parents[1] / "fixtures" / "version-1"
 ANSWERS = json.loads((HERE / "answers.json").read_text("utf-8"))

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof import Privacy
 from dproof.meaning import Range, in_words, posterior
-from dproof.privacy import Privacy
 from dproof.report.page import deniability_section
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from dproof import plotting
-from dproof.errors import DproofError
+from dproof import DproofError, plotting
 
 
 def chart(title: str) -> dict[str, Any]:

@@ -11,10 +11,8 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.local.release import Release
-from dproof.plans.plan import Plan
+from dproof import Plan, Release, sanitise
 from dproof.plotting import svg
-from dproof.releases.sanitise import sanitise
 from dproof.report.law_charts import heat_map, law_chart, profile_chart
 from dproof.report.page import local_page
 

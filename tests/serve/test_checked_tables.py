@@ -6,7 +6,7 @@ import time
 from functools import partial
 
 import dproof as dp
-from dproof.curator.curator import Curator
+from dproof import Curator
 from dproof.serve.custody import check_all, check_table, inspected
 from dproof.serve.desk import Desk, give_budgets
 from dproof.serve.work import apart

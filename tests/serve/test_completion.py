@@ -4,7 +4,7 @@ import html
 import json
 import re
 
-from dproof.plans.plan import Plan
+from dproof import Plan
 from dproof.questions.sql import parse
 from dproof.serve.pages.asking import _question
 from dproof.serve.pages.markup import Markup

@@ -3,7 +3,7 @@
 import pytest
 
 import dproof as dp
-from dproof.errors import InputError
+from dproof import InputError
 from tests.serve.server import make_folder, serving
 
 

@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 import dproof as dp
-from dproof.errors import InputError
+from dproof import InputError
 from dproof.serve.folder import Folder
 from dproof.serve.mcp import tools_of
 from dproof.serve.tokens import Tokens

@@ -5,9 +5,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from dproof.errors import InputError
+from dproof import InputError, Privacy
 from dproof.plans.reader import Misplaced, WrongKey
-from dproof.privacy import Privacy
 from dproof.report.page import deniability_section
 from dproof.serve.drafting import WAYS, expected
 from dproof.serve.folder import Folder

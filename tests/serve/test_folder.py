@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from dproof.errors import InputError
+from dproof import InputError
 from dproof.serve.folder import Folder
 from tests.serve.server import make_folder
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from dproof import InputError
 from dproof.cli.serve import serve
-from dproof.errors import InputError
 from dproof.serve.custody import Record
 from tests.serve.server import make_folder, send
 

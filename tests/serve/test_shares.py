@@ -2,8 +2,7 @@
 
 import pytest
 
-from dproof.errors import InputError
-from dproof.privacy import Privacy
+from dproof import InputError, Privacy
 from dproof.serve.desk import give_budgets
 from tests.serve.server import make_folder
 

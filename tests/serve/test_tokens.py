@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dproof.errors import InputError
+from dproof import InputError
 from dproof.serve.tokens import Tokens
 
 

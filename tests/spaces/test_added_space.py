@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.errors import InputError, VerificationFailed
+from dproof import InputError, VerificationFailed
 from dproof.plans.column import SPACES, read_column
 from dproof.plans.reader import Reader
 from dproof.testing import check_column, check_metric, seeded_coins

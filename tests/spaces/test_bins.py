@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dproof.errors import InputError
+from dproof import Dates, InputError, Interval, Plan
 from dproof.local.recipe import certify_row
-from dproof.plans.plan import Plan
-from dproof.spaces import Dates, Interval
 from dproof.spaces.bins import bins_between, default_bins
 
 YEAR = ("2024-01-01", "2024-12-31")

@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dproof import Categories, Interval, Subsets
-from dproof.errors import InputError
-from dproof.plans.column import SPACES, add_space, read_column
+from dproof import Categories, InputError, Interval, Subsets, add_space
+from dproof.plans.column import SPACES, read_column
 from dproof.plans.reader import Reader
 from dproof.testing import check_column
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof import InputError
 from dproof.columns.arrow import as_numpy
 from dproof.columns.column import Column
 from dproof.columns.objects import object_array
-from dproof.errors import InputError
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
 from dproof.testing import check_column, seeded_coins

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dproof import Interval
-from dproof.errors import InputError, TooLarge
+from dproof import InputError, Interval
+from dproof.errors import TooLarge
 from dproof.exact import exact
 from dproof.spaces.interval import Line
 from dproof.testing import check_metric

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dproof import Dates, Interval
 from dproof.columns.column import Column
 from dproof.columns.values import DECIMALS, FAR, LARGEST_FACTOR, THOUSANDS, Numerals, read_decimals
-from dproof.spaces import Dates, Interval
 
 SIGNS = [Numerals(decimal, mark) for decimal in DECIMALS for mark in THOUSANDS if decimal != mark]
 LATTICES = [

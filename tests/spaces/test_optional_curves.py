@@ -9,10 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dproof import Curves
+from dproof import Curves, Plan, expand
 from dproof.columns.column import Column
-from dproof.curves.expansion import expand
-from dproof.plans.plan import Plan
 from dproof.spaces.interval import ABSENT
 
 POINTS = 5

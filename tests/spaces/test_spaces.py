@@ -10,10 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dproof import Categories, InputError, Interval, Privacy, Rows, Subsets, itemwise_response, randomised_response
+from dproof import (
+    Categories,
+    InputError,
+    Interval,
+    Privacy,
+    Rows,
+    Space,
+    Subsets,
+    itemwise_response,
+    randomised_response,
+)
 from dproof.columns.arrow import narrowest
 from dproof.errors import TooLarge
-from dproof.spaces.space import Space
 from dproof.testing import check_metric
 from tests.strategies import metrics
 

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow.csv
 import pytest
 
+from dproof import Plan
 from dproof.central.measure import count_tables
 from dproof.central.recipe import certify_tables
 from dproof.central.release import about, release_of
-from dproof.plans.plan import Plan
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
 

@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow.csv
 import pytest
 
+from dproof import Plan
 from dproof.central.measure import count_tables
 from dproof.central.recipe import certify_tables
 from dproof.central.release import about, release_of
 from dproof.central.rows import made_up_table
 from dproof.central.workload import Residual
 from dproof.laws.simplex import on_simplex
-from dproof.plans.plan import Plan
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
 

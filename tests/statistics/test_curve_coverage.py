@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof import Plan
 from dproof.curves.shrinkage import smoothed
-from dproof.plans.plan import Plan
 from dproof.testing import seeded_coins
 
 ROOT = Path(__file__).resolve().parents[2]

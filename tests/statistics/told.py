@@ -12,17 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dproof import Categories, Privacy
 from dproof.curator.recipe import measure
 from dproof.curator.released import answer_of
 from dproof.local.counts import Estimates
 from dproof.local.estimated import Estimated, Options
-from dproof.privacy import Privacy
 from dproof.questions.measured import possible
 from dproof.questions.question import aggregates
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse
 from dproof.questions.sums import centred_terms
-from dproof.spaces import Categories
 
 Numbers = NDArray[Any]
 

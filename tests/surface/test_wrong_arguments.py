@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.errors import InputError
+from dproof import InputError
 
 PLAN: dict[str, Any] = {
     "privacy": {"epsilon": 1},

@@ -9,8 +9,7 @@ from fractions import Fraction
 
 import pytest
 
-from dproof import Categories, Privacy, certify, response_with
-from dproof.errors import NotPrivate
+from dproof import Categories, NotPrivate, Privacy, certify, response_with
 from tests import brute_force
 
 

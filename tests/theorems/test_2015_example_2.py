@@ -8,9 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dproof.errors import InputError
+from dproof import Curves, InputError
 from dproof.exact import root_above
-from dproof.spaces.curves import Curves
 
 VALUES = st.lists(st.integers(-20, 20), min_size=5, max_size=5)
 

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof.curves.kernels import Kernel, exponential_norm
+from dproof import Curves, InputError, Kernel
+from dproof.curves.kernels import exponential_norm
 from dproof.curves.projections import gaussian_delta, projected_norm, refine
-from dproof.errors import InputError
-from dproof.spaces.curves import Curves
 
 EXPONENTIAL = Kernel("exponential", 1)
 

@@ -16,8 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof import Interval, Privacy, certify, laplace
-from dproof.errors import InputError, NotPrivate
+from dproof import InputError, Interval, NotPrivate, Privacy, certify, laplace
 from dproof.exact import exp_below
 from dproof.laws.laplace import two_sided
 from dproof.mechanisms.noise import integer_laplace, tight_scale

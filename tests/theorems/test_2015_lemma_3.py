@@ -4,8 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from dproof import Categories, Privacy, certify, product_sanitisation, response_with, solution_matrix
-from dproof.errors import NotPrivate
+from dproof import Categories, NotPrivate, Privacy, certify, product_sanitisation, response_with, solution_matrix
 from tests import brute_force
 
 PARENT = solution_matrix(Categories([0, 1, 2]), [["1/2", "1/4", "1/4"], ["1/8", "3/4", "1/8"], [0, "1/2", "1/2"]])

@@ -12,9 +12,7 @@ from math import exp
 
 import pytest
 
-from dproof import Categories, InputError, Privacy, Table
-from dproof.questions.sensitivity import sensitivity
-from dproof.spaces.interval import Interval
+from dproof import Categories, InputError, Interval, Privacy, Table, sensitivity
 
 SCHEMA = {"x": Categories([0, 1, 2]), "n": Interval(0, 5, 1)}
 

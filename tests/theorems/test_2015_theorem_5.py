@@ -15,8 +15,7 @@ from math import comb
 import pytest
 from hypothesis import given
 
-from dproof import Categories, Table, product_sanitisation, response_with
-from dproof.certification.sufficient_sets import count_checks
+from dproof import Categories, Table, count_checks, product_sanitisation, response_with
 from dproof.exact import exp_below
 from dproof.laws import Matrix
 from tests import brute_force

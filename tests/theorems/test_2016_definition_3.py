@@ -10,8 +10,7 @@ from math import inf, log
 import pytest
 from hypothesis import given
 
-from dproof import Categories, Privacy, certify, response_with, solution_matrix
-from dproof.errors import NotPrivate
+from dproof import Categories, NotPrivate, Privacy, certify, response_with, solution_matrix
 from dproof.exact import exp_above, exp_below
 from dproof.laws import Matrix
 from tests import brute_force

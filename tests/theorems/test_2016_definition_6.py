@@ -9,8 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dproof import Categories, InputError, Privacy, certify, response_with, solution_matrix
-from dproof.errors import NotPrivate
+from dproof import Categories, InputError, NotPrivate, Privacy, certify, response_with, solution_matrix
 from tests import brute_force
 
 PAIR = Categories(["yes", "no"])

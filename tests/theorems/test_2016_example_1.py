@@ -5,8 +5,7 @@ from itertools import product
 
 import pyarrow as pa
 
-from dproof import Categories, Privacy, randomised_response, sanitise
-from dproof.questions.sensitivity import sensitivity
+from dproof import Categories, Privacy, randomised_response, sanitise, sensitivity
 
 HOBBIES = Categories(["Sports", "Cars", "Television", "Computer games", "Reading"])
 TABLE = ("Sports", "Computer games", "Television", "Sports", "Reading", "Television")

@@ -15,8 +15,7 @@ from math import exp, fsum, log
 
 import pytest
 
-from dproof import Categories, Table, discrete_exponential, sufficient_sets
-from dproof.certification.sufficient_sets import count_checks
+from dproof import Categories, Table, count_checks, discrete_exponential, sufficient_sets
 from tests import brute_force
 
 TABLES = brute_force.tables([0, 1, 2], 2)

@@ -9,8 +9,7 @@ from math import exp, log
 
 import pytest
 
-from dproof import Categories, Privacy, Table, certify, discrete_exponential
-from dproof.errors import NotPrivate
+from dproof import Categories, NotPrivate, Privacy, Table, certify, discrete_exponential
 from tests import brute_force
 from tests.theorems.hamming_law import SHAPES, hamming_mechanism
 

@@ -10,8 +10,7 @@ from math import exp
 
 import pytest
 
-from dproof import Categories, Privacy, certify, response_with
-from dproof.errors import NotPrivate
+from dproof import Categories, NotPrivate, Privacy, certify, response_with
 from tests import brute_force
 
 ODDS = [Fraction(1), Fraction(11, 10), Fraction(2), Fraction(6)]

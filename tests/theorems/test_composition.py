@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof import Categories, Privacy, response_with, solution_matrix, subset_selection, unary_encoding
+from dproof import Categories, InputError, Privacy, response_with, solution_matrix, subset_selection, unary_encoding
 from dproof.certification.loss import PrivacyLoss, compose, compose_mechanisms, compose_promises, dominating
 from dproof.composition import advanced, basic, parallel
-from dproof.errors import InputError, TooLarge
+from dproof.errors import TooLarge
 from dproof.exact import exp_above
 from dproof.laws.divergence import hockey_stick
 from tests.numerical import gaussian_part, laplace_part, mechanism_part, numerical, promise_part

@@ -8,10 +8,17 @@ from math import comb, exp
 import numpy as np
 import pytest
 
-from dproof import Categories, Privacy, certify, randomised_response, subset_selection, unary_encoding
-from dproof.errors import InputError
+from dproof import (
+    Categories,
+    InputError,
+    Mechanism,
+    Privacy,
+    certify,
+    randomised_response,
+    subset_selection,
+    unary_encoding,
+)
 from dproof.laws.matrix import Matrix
-from dproof.mechanisms.mechanism import Mechanism
 from dproof.testing import check_mechanism, seeded_coins
 
 FIVE = Categories(list("abcde"))

@@ -5,15 +5,14 @@ from math import sqrt
 import numpy as np
 import pytest
 
+from dproof import Plan, Privacy
 from dproof.coins import current
 from dproof.curator.curves import NoisyCurves
 from dproof.curator.recipe import Measurement, measure
 from dproof.curator.released import draw
 from dproof.curator.tally import tally
 from dproof.curves.vector_noise import vector_noise
-from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of
-from dproof.privacy import Privacy
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
 from dproof.tables import open_source

@@ -8,8 +8,17 @@ from math import erfc, exp, log, sqrt
 import numpy as np
 import pytest
 
-from dproof import Interval, Privacy, bounded_laplace, certify, gaussian, laplace, staircase, truncated_laplace
-from dproof.errors import InputError
+from dproof import (
+    InputError,
+    Interval,
+    Privacy,
+    bounded_laplace,
+    certify,
+    gaussian,
+    laplace,
+    staircase,
+    truncated_laplace,
+)
 from dproof.exact import exp_below
 from dproof.laws.divergence import normal_delta
 from dproof.laws.gaussian import gaussian as gaussian_law

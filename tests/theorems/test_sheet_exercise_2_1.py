@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from dproof.questions.schema import Open
-from dproof.questions.sensitivity import sensitivity
-from dproof.spaces.interval import Interval
+from dproof import Interval, Open, sensitivity
 
 POSITIVE = {"x": Open(Fraction(1))}
 MINIMUM = "SELECT min(x) FROM data"

@@ -6,9 +6,8 @@ from fractions import Fraction
 
 import pytest
 
+from dproof import Categories, sensitivity
 from dproof.questions.schema import Schema
-from dproof.questions.sensitivity import sensitivity
-from dproof.spaces import Categories
 
 SURVEY = Schema(
     "data",

@@ -7,12 +7,8 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dproof import Categories, Interval, Privacy, bounded_laplace, solution_matrix
 from dproof.laws import Matrix
-from dproof.mechanisms.additive import bounded_laplace
-from dproof.mechanisms.finite import solution_matrix
-from dproof.privacy import Privacy
-from dproof.spaces import Categories
-from dproof.spaces.interval import Interval
 from tests.strategies import matrices, odds
 
 

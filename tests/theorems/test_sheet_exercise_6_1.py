@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dproof import Categories, Privacy, randomised_response
 from dproof.laws import Matrix
 from dproof.meaning import utility_change
-from dproof.mechanisms.finite import randomised_response
-from dproof.privacy import Privacy
-from dproof.spaces import Categories
 from tests.strategies import matrices
 
 MOST = 10_000

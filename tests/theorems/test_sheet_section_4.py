@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from dproof import Categories, solution_matrix
 from dproof.laws import Matrix
-from dproof.mechanisms.finite import solution_matrix
-from dproof.spaces import Categories
 
 ROWS = [["0.4", "0.1", "0.4", "0.1"], ["0.1", "0.4", "0.1", "0.4"]]
 
