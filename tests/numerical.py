@@ -11,12 +11,11 @@ from math import log
 from typing import Any
 
 from dproof import InputError, Mechanism, Privacy
-from dproof.certification.loss import dominating
+from dproof.certification.compose import dominating
 from dproof.exact import log_above
 from dproof.laws.gaussian import Gaussian
 from dproof.laws.laplace import TwoSided
-from dproof.laws.lattice import Lattice
-from dproof.laws.noise import NoiseLaw
+from dproof.laws.noise import Lattice, NoiseLaw
 
 Part = Callable[[bool], Any]  # pessimistic or not -> dp-accounting's privacy loss distribution
 _GRID = 1e-4

@@ -11,19 +11,19 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.advice.advise import advise as advise
     from dproof.certification.certificate import Certificate as Certificate
     from dproof.certification.certify import certify as certify
-    from dproof.certification.composing import compose as compose
-    from dproof.certification.sufficient_sets import count_checks as count_checks
-    from dproof.certification.sufficient_sets import sufficient_sets as sufficient_sets
-    from dproof.certification.worst_case import delta_over as delta_over
-    from dproof.certification.worst_case import metric_epsilon as metric_epsilon
-    from dproof.certification.worst_case import worst_case as worst_case
+    from dproof.certification.certify import count_checks as count_checks
+    from dproof.certification.certify import delta_over as delta_over
+    from dproof.certification.certify import metric_epsilon as metric_epsilon
+    from dproof.certification.certify import sufficient_sets as sufficient_sets
+    from dproof.certification.certify import worst_case as worst_case
+    from dproof.certification.compose import compose as compose
     from dproof.curator.curator import Curator as Curator
     from dproof.curator.ledger import Ledger as Ledger
     from dproof.curves import projections as projections
-    from dproof.curves.expansion import expand as expand
     from dproof.curves.kernels import Kernel as Kernel
+    from dproof.curves.lattice import expand as expand
+    from dproof.curves.noise import additive_noise as additive_noise
     from dproof.curves.noise import curve_noise as curve_noise
-    from dproof.curves.vectors import additive_noise as additive_noise
     from dproof.errors import DproofError as DproofError
     from dproof.errors import DproofWarning as DproofWarning
     from dproof.errors import InputError as InputError
@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.mechanisms.additive import truncated_laplace as truncated_laplace
     from dproof.mechanisms.finite import discrete_exponential as discrete_exponential
     from dproof.mechanisms.finite import exponential as exponential
+    from dproof.mechanisms.finite import from_program as from_program
     from dproof.mechanisms.finite import itemwise_response as itemwise_response
     from dproof.mechanisms.finite import product_sanitisation as product_sanitisation
     from dproof.mechanisms.finite import randomised_response as randomised_response
@@ -52,12 +53,11 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.mechanisms.frequency import unary_encoding as unary_encoding
     from dproof.mechanisms.mechanism import Distribution as Distribution
     from dproof.mechanisms.mechanism import Mechanism as Mechanism
-    from dproof.mechanisms.program import from_program as from_program
+    from dproof.optimality.bounds import compare as compare
     from dproof.optimality.bounds import lower_bound as lower_bound
     from dproof.optimality.bounds import lower_bounds as lower_bounds
-    from dproof.optimality.compare import compare as compare
     from dproof.optimality.design import design as design
-    from dproof.optimality.rows import design_row as design_row
+    from dproof.optimality.design import design_row as design_row
     from dproof.plans.column import add_space as add_space
     from dproof.plans.plan import Plan as Plan
     from dproof.privacy import Privacy as Privacy
@@ -106,7 +106,7 @@ _PUBLIC = {
     "exponential": "dproof.mechanisms.finite",
     "solution_matrix": "dproof.mechanisms.finite",
     "product_sanitisation": "dproof.mechanisms.finite",
-    "from_program": "dproof.mechanisms.program",
+    "from_program": "dproof.mechanisms.finite",
     "laplace": "dproof.mechanisms.additive",
     "truncated_laplace": "dproof.mechanisms.additive",
     "bounded_laplace": "dproof.mechanisms.additive",
@@ -117,22 +117,22 @@ _PUBLIC = {
     "frequency": "dproof.mechanisms.frequency",
     "one_item": "dproof.mechanisms.frequency",
     "Kernel": "dproof.curves.kernels",
-    "expand": "dproof.curves.expansion",
+    "expand": "dproof.curves.lattice",
     "curve_noise": "dproof.curves.noise",
-    "additive_noise": "dproof.curves.vectors",
+    "additive_noise": "dproof.curves.noise",
     "design": "dproof.optimality.design",
-    "design_row": "dproof.optimality.rows",
-    "compare": "dproof.optimality.compare",
+    "design_row": "dproof.optimality.design",
+    "compare": "dproof.optimality.bounds",
     "lower_bound": "dproof.optimality.bounds",
     "lower_bounds": "dproof.optimality.bounds",
     "certify": "dproof.certification.certify",
     "Certificate": "dproof.certification.certificate",
-    "sufficient_sets": "dproof.certification.sufficient_sets",
-    "count_checks": "dproof.certification.sufficient_sets",
-    "compose": "dproof.certification.composing",
-    "worst_case": "dproof.certification.worst_case",
-    "delta_over": "dproof.certification.worst_case",
-    "metric_epsilon": "dproof.certification.worst_case",
+    "sufficient_sets": "dproof.certification.certify",
+    "count_checks": "dproof.certification.certify",
+    "compose": "dproof.certification.compose",
+    "worst_case": "dproof.certification.certify",
+    "delta_over": "dproof.certification.certify",
+    "metric_epsilon": "dproof.certification.certify",
     "explain": "dproof.meaning",
     "Plan": "dproof.plans.plan",
     "check": "dproof.releases.inspection",

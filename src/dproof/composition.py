@@ -2,8 +2,8 @@
 
 Sanitise once, and all questions are free (HLM15, Theorem 4). Everything else composes: questions on the private data,
 the columns of one row, a table that is sanitised again. Each rule says whether it is tight or an upper bound. What
-known laws cost together, and the least that given promises can be held to, is in `certification.loss`; what a promise
-for one row means for several is `Privacy.for_group`.
+known laws cost together, and the least that given promises can be held to, is in `certification.compose`; what a
+promise for one row means for several is `Privacy.for_group`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def basic(promises: Sequence[Privacy]) -> Privacy:
 def advanced(privacy: Privacy, times: int, slack: Any) -> Privacy:
     """ε√(2k ln(1/s)) + kε(e^ε − 1) at kδ + s, or the plain sums where these are no larger. An upper bound.
 
-    Dwork, Rothblum and Vadhan 2010. `certification.loss.compose_promises` is never worse, and tight.
+    Dwork, Rothblum and Vadhan 2010. `certification.compose.compose_promises` is never worse, and tight.
 
     >>> round(float(advanced(Privacy("0.1"), 100, "1e-5").epsilon), 4)
     5.8502

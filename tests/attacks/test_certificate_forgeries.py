@@ -42,13 +42,12 @@ from dproof import (
 )
 from dproof.certification.certify import decide
 from dproof.certification.verify_certificate import Refused, read, seal, verify
-from dproof.curves.noise import recorded_noise
-from dproof.curves.vector_noise import VectorNoise, vector_noise
+from dproof.curves.noise import VectorNoise, recorded_noise, vector_noise
 from dproof.exact import exp_below, float_above
 from dproof.laws import BlockDesign, Matrix, PlaneDesign, Rounded
 from dproof.laws.gaussian import Gaussian
-from dproof.laws.lattice import Lattice
 from dproof.laws.law import LAWS
+from dproof.laws.noise import Lattice
 from tests.brute_force import divergence, noise_chances
 
 Json = dict[str, Any]

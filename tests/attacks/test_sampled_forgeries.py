@@ -15,7 +15,7 @@ import pytest
 import dproof as dp
 from dproof import VerificationFailed
 from dproof.certification import verify_certificate
-from dproof.laws.keep_or_other import response_law
+from dproof.laws.response import response_law
 from dproof.local.release import CERTIFICATE, DATA, PARQUET, PLAN
 from tests.forging import forge
 

@@ -15,7 +15,7 @@ import dproof as dp
 from dproof import Plan, VerificationFailed
 from dproof.central.recipe import certify_tables
 from dproof.certification import verify_central as verifier
-from dproof.certification import verify_central_plan, verify_certificate
+from dproof.certification import verify_certificate
 from dproof.certification.verify_certificate import Refused
 from tests.forging import forge
 
@@ -43,7 +43,7 @@ COLUMNS: list[dict[str, Any]] = [
 def test_the_reach_is_that_of_the_library(column: dict[str, Any], missing: dict[str, Any]) -> None:
     described = plan({**column, **missing})
     axis = certify_tables(Plan.from_dict(described)).axes[0]
-    assert verify_central_plan.axes_of("n", described["columns"]["n"])[0][2] == (axis.max_abs or 0)
+    assert verifier.axes_of("n", described["columns"]["n"])[0][2] == (axis.max_abs or 0)
 
 
 @pytest.mark.parametrize("delta", ["1e-6", "0"])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dproof as dp
-from dproof.certification.loss import PrivacyLoss, dominating
+from dproof.certification.compose import PrivacyLoss, dominating
 from dproof.exact import exp_below
 from dproof.laws.divergence import hockey_stick
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from dproof import Categories, InputError, Interval, Privacy, bounded_laplace, randomised_response, solution_matrix
-from dproof.certification.loss import compose_mechanisms, compose_promises
+from dproof.certification.compose import compose_mechanisms, compose_promises
 from dproof.exact import exp_above
 from dproof.laws.divergence import hockey_stick
 

@@ -23,8 +23,8 @@ from dproof.certification.verify_certificate import (
     inputs,
     largest,
 )
-from dproof.laws.keep_or_other import KeepOrOther
 from dproof.laws.matrix import Matrix
+from dproof.laws.response import KeepOrOther
 from dproof.laws.sets import Bits, SubsetSelection, Unary
 from tests.brute_force import divergence
 

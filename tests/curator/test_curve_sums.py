@@ -11,8 +11,8 @@ import pytest
 from dproof import Curves, Privacy
 from dproof.curator.curves import _cut, _size, curve_sums
 from dproof.curator.price import Price
-from dproof.curves.expansion import Expansion, Split
-from dproof.curves.vector_noise import vector_noise
+from dproof.curves.lattice import Expansion, Split
+from dproof.curves.noise import vector_noise
 from dproof.privacy import Neighbours
 from dproof.questions.question import Aggregate
 

@@ -12,8 +12,8 @@ import pytest
 from dproof import Curves, Privacy
 from dproof.coins import Coins
 from dproof.curator.curves import CurveSums, _function, covariances
-from dproof.curves.expansion import Expansion
-from dproof.curves.vector_noise import vector_noise
+from dproof.curves.lattice import Expansion
+from dproof.curves.noise import vector_noise
 from dproof.questions.question import Aggregate
 
 SPACE, SMALL = Curves(0, 24, 9, low=0, high=5), 1e-3

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dproof import Curves, expand
-from dproof.curves.expansion import TERMS, Expansion, measured_expansion
-from dproof.curves.shrinkage import _waves, smoothed
+from dproof.curves.bands import _waves, smoothed
+from dproof.curves.lattice import TERMS, Expansion, measured_expansion
 
 POINTS = 24
 SPACE = Curves(0, 1, POINTS, 0, 1)

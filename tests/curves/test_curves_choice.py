@@ -11,9 +11,8 @@ import pytest
 
 from dproof import Curves, InputError, Privacy, curve_noise, expand
 from dproof.curves.bases import basis
-from dproof.curves.expansion import measured_expansion
-from dproof.curves.noise import recorded_curve_law
-from dproof.curves.vector_noise import vector_noise
+from dproof.curves.lattice import measured_expansion
+from dproof.curves.noise import recorded_curve_law, vector_noise
 from dproof.exact import exp_below
 
 DAY = Curves(0, 24, 25, 0, 5, norm="l2")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dproof import Curves, expand
-from dproof.curves.expansion import CurveLattice, _root_above
+from dproof.curves.lattice import CurveLattice, _root_above
 from dproof.spaces.curves import PLACES
 
 _SHIFT = 4

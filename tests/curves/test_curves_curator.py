@@ -13,7 +13,7 @@ from dproof.curator.recipe import measure
 from dproof.curator.released import draw
 from dproof.curator.tally import tally
 from dproof.curves.bases import basis
-from dproof.curves.vector_noise import VectorNoise
+from dproof.curves.noise import VectorNoise
 from dproof.plans.schema import schema_of
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse

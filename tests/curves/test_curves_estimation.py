@@ -6,7 +6,7 @@ import pytest
 from dproof import Curves, InputError, Privacy, sanitise
 from dproof.curves.bands import band_quantile, drawn_quantile, tube_quantile
 from dproof.curves.bases import basis
-from dproof.curves.vector_noise import vector_noise
+from dproof.curves.noise import vector_noise
 from dproof.testing import seeded_coins
 
 pa = pytest.importorskip("pyarrow")

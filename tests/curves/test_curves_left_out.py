@@ -11,8 +11,7 @@ import pytest
 
 import dproof as dp
 from dproof import Curves, Plan, expand
-from dproof.curves.expansion import measured_expansion
-from dproof.curves.left_out import left_out
+from dproof.curves.lattice import left_out, measured_expansion
 from dproof.testing import seeded_coins
 
 DAY = Curves(0, 24, 25, 0, 5, norm="l2")

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from dproof import Curves, InputError, Privacy, certify, curve_noise, expand
 from dproof.coins import current
-from dproof.curves.noise import recorded_curve_law
-from dproof.curves.vector_noise import vector_noise
+from dproof.curves.noise import recorded_curve_law, vector_noise
 from dproof.exact import exp_below
 from dproof.laws.divergence import normal_delta
 from dproof.laws.gaussian import GaussianSum, gaussian_sum

@@ -8,7 +8,7 @@ import pytest
 from dproof import Privacy
 from dproof.coins import Coins
 from dproof.curves.bands import DRAWS, drawn_quantile, quantile_of_draws
-from dproof.curves.vector_noise import vector_noise
+from dproof.curves.noise import vector_noise
 
 
 @pytest.mark.parametrize("factor", [0.1, -1, 7])

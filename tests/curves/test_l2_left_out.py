@@ -8,7 +8,7 @@ from math import sqrt
 import pytest
 
 from dproof import Curves, expand
-from dproof.curves.left_out import l2_left_out, left_out
+from dproof.curves.lattice import l2_left_out, left_out
 
 
 def test_it_is_the_norm_of_what_is_left_out_at_each_point() -> None:

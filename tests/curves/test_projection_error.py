@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dproof import Curves, Privacy, curve_noise
-from dproof.curves.expansion import Expansion
+from dproof.curves.lattice import Expansion
 
 
 def test_the_error_of_a_projection_is_an_integral() -> None:

@@ -15,8 +15,8 @@ import dproof as dp
 from dproof import Categories, Privacy, frequency
 from dproof.errors import TooLarge
 from dproof.laws import BlockDesign, PlaneDesign
-from dproof.laws import block_design as module
-from dproof.laws.blocks import Blocked, Products
+from dproof.laws import designs as module
+from dproof.laws.debias import Blocked, Products
 from dproof.mechanisms.frequency import MOST_CODES, even_variance
 from dproof.testing import check_mechanism
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dproof import Categories
-from dproof.laws.block_design import PlaneDesign
-from dproof.laws.keep_or_other import KeepOrOther
+from dproof.laws.designs import PlaneDesign
 from dproof.laws.law import Law
+from dproof.laws.response import KeepOrOther
 from dproof.laws.sets import SubsetSelection
 
 LAWS = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dproof import InputError, Privacy
-from dproof.curves.vector_noise import vector_noise
+from dproof.curves.noise import vector_noise
 from dproof.exact import exp_below
 
 SIZE = 4 * 16384**2

@@ -16,11 +16,9 @@ from dproof.errors import TooLarge
 from dproof.exact import exp_above, exp_below, log_above
 from dproof.laws.divergence import hockey_stick
 from dproof.laws.gaussian import Gaussian, gaussian
-from dproof.laws.ideal_laplace import IdealLaplace
-from dproof.laws.laplace import TwoSided, two_sided
-from dproof.laws.lattice import Lattice
+from dproof.laws.laplace import IdealLaplace, TwoSided, two_sided
 from dproof.laws.matrix import Matrix
-from dproof.laws.noise import NoiseLaw
+from dproof.laws.noise import Lattice, NoiseLaw
 from dproof.laws.stairs import stairs
 from tests import brute_force
 

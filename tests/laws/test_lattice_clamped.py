@@ -9,9 +9,8 @@ import pytest
 from dproof import VerificationFailed
 from dproof.laws.gaussian import gaussian
 from dproof.laws.laplace import two_sided
-from dproof.laws.lattice import Lattice
 from dproof.laws.law import law_from_json
-from dproof.laws.noise import NoiseLaw
+from dproof.laws.noise import Lattice, NoiseLaw
 
 # Gaussian noise has one table, so points lie in at most 2 blocks; this two-sided noise repeats every `block` points.
 NOISES = {"gaussian": gaussian(Fraction(4)), "two-sided": two_sided(Fraction(2))}

@@ -11,7 +11,7 @@ import pytest
 
 from dproof.laws.gaussian import gaussian
 from dproof.laws.laplace import two_sided
-from dproof.laws.lattice import NODES, Lattice, lay_nodes, membership, node_law
+from dproof.laws.noise import NODES, Lattice, lay_nodes, membership, node_law
 
 LATTICES = {
     "small": Lattice(7, two_sided(Fraction(2))),

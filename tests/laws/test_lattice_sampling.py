@@ -13,8 +13,7 @@ from dproof.exact import exp_below
 from dproof.laws.gaussian import Gaussian, gaussian
 from dproof.laws.guide import uniform_below
 from dproof.laws.laplace import TwoSided, two_sided
-from dproof.laws.lattice import Lattice
-from dproof.laws.noise import NoiseLaw
+from dproof.laws.noise import Lattice, NoiseLaw
 from dproof.laws.sets import SubsetSelection, Unary
 from dproof.laws.stairs import Stairs, stairs
 from dproof.testing import ScriptedCoins, seeded_coins

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dproof.laws.laplace import two_sided
-from dproof.laws.lattice import _STATES, NODES, Lattice, lay_nodes
+from dproof.laws.noise import _STATES, NODES, Lattice, lay_nodes
 
 NO_CUTS = np.array([], np.int64)
 

@@ -9,7 +9,7 @@ import pytest
 from dproof import Categories, Interval, Space
 from dproof.columns.null import OptionalSpace
 from dproof.laws.laplace import two_sided
-from dproof.laws.lattice import Lattice
+from dproof.laws.noise import Lattice
 from dproof.laws.optional import OptionalLaw
 
 LAW = OptionalLaw(Lattice(3, two_sided(Fraction(2))), 3, 1, 8)

@@ -7,9 +7,8 @@ import pytest
 
 import dproof as dp
 from dproof.laws import OneItem
-from dproof.laws import one_item as module
-from dproof.laws.one_item import Drawn
-from dproof.laws.sets import Bits
+from dproof.laws import sets as module
+from dproof.laws.sets import Bits, Drawn
 
 
 class Fixed:

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from dproof import Curves, InputError, NotPrivate, Privacy, certify, curve_noise, expand
 from dproof.certification.verify_certificate import LAWS, Refused, by_kind, exp_below, log_below, optional, seal, verify
 from dproof.coins import Coins
-from dproof.curves.expansion import CurveLattice
-from dproof.curves.noise import CurveLaw, CurveMechanism, recorded_curve_law
-from dproof.curves.vector_noise import VectorNoise
+from dproof.curves.lattice import CurveLattice
+from dproof.curves.noise import CurveLaw, CurveMechanism, VectorNoise, recorded_curve_law
 from dproof.exact import exp_above
 from dproof.laws import OptionalLaw, TwoSided
 from dproof.laws.gaussian import Gaussian

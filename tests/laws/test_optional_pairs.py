@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dproof.laws.laplace import two_sided
-from dproof.laws.lattice import Lattice
+from dproof.laws.noise import Lattice
 from dproof.laws.optional import OptionalLaw
 
 

@@ -12,8 +12,8 @@ import dproof as dp
 from dproof import Categories, Privacy, frequency
 from dproof.certification.verify_certificate import Refused, alike
 from dproof.laws import PlaneDesign
-from dproof.laws.blocks import Blocked
-from dproof.laws.difference_sets import plane_set
+from dproof.laws.debias import Blocked
+from dproof.laws.designs import plane_set
 from dproof.mechanisms.frequency import MOST_CODES, best_design, even_variance
 from dproof.testing import check_mechanism
 from tests.laws.test_block_design import best_known

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from dproof import Interval, Mechanism, Privacy, bounded_laplace, gaussian, laplace, staircase
-from dproof.laws.debias import Mixed, Scale, Seen, Shown
-from dproof.laws.lattice import Lattice, lay_nodes, node_law
-from dproof.laws.points import Points
+from dproof.laws.debias import Mixed, Points, Scale, Seen, Shown
+from dproof.laws.noise import Lattice, lay_nodes, node_law
 from dproof.questions.partition import cut
 from dproof.questions.schema import Schema
 from dproof.questions.sql import parse_predicate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dproof.laws.points import Points
+from dproof.laws.debias import Points
 
 
 @pytest.mark.parametrize("even", [0, 2])

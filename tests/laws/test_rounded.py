@@ -10,9 +10,9 @@ import pytest
 
 from dproof import Interval, Privacy, certify
 from dproof.laws import Matrix, Rounded
-from dproof.laws import rounded as module
+from dproof.laws import matrix as module
 from dproof.laws.law import law_from_json
-from dproof.optimality.rounded import rounded_design
+from dproof.optimality.design import rounded_design
 from dproof.testing import ScriptedCoins, check_mechanism
 
 INNER = Matrix(np.array([[6, 3, 1], [3, 4, 3], [1, 3, 6]]), 10)

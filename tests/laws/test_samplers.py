@@ -12,9 +12,9 @@ import pytest
 
 from dproof.laws import Bits, KeepOrOther, Matrix
 from dproof.laws import guide as guide_module
-from dproof.laws import keep_or_other as keep_or_other_module
+from dproof.laws import response as keep_or_other_module
 from dproof.laws.guide import Guide, guide, word_width
-from dproof.laws.keep_or_other import _add_modulo, _owners
+from dproof.laws.response import _add_modulo, _owners
 from dproof.testing import ScriptedCoins, seeded_coins
 
 HIGH = np.arange(1 << 16, dtype=np.uint16)

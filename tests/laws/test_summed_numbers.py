@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from dproof import Interval
-from dproof.laws.debias import Scale, Seen
+from dproof.laws.debias import Moments, Scale, Seen
 from dproof.laws.laplace import two_sided
-from dproof.laws.lattice import Lattice
-from dproof.laws.moments import Moments
+from dproof.laws.noise import Lattice
 from dproof.laws.stairs import stairs
 from dproof.questions.partition import cut
 from dproof.questions.schema import Schema

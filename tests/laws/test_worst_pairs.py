@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dproof import InputError
-from dproof.certification.loss import compose, own_worst_pair
+from dproof.certification.compose import compose_losses, own_worst_pair
 from dproof.laws import Bits, BlockDesign, KeepOrOther, Law, OneItem, PlaneDesign, SubsetSelection, Unary
 from dproof.laws.divergence import hockey_stick, tight_odds
 
@@ -58,7 +58,7 @@ def test_two_rows_at_their_worst_are_composed_exactly(law: Law) -> None:
     p, q = ([int(w) for w in law.weights(n)] for n in (worst.source, worst.target))
     p2, q2 = (np.multiply.outer(np.array(x, object), np.array(x, object)).ravel() for x in (p, q))
     for e in ODDS:
-        assert compose([loss, loss]).worst(e) == hockey_stick(p2, q2, law.total**2, e)
+        assert compose_losses([loss, loss]).worst(e) == hockey_stick(p2, q2, law.total**2, e)
 
 
 @pytest.mark.parametrize("law", [KeepOrOther(1, 1, 1), Unary(1, 1, 1, 2), SubsetSelection(1, 1, 1, 1)], ids=str)

@@ -20,7 +20,7 @@ from dproof import InputError, Plan, VerificationFailed
 from dproof.advice.plan_advice import Prices
 from dproof.certification import verify_certificate
 from dproof.errors import TooLarge
-from dproof.laws import BlockDesign, PlaneDesign, blocks
+from dproof.laws import BlockDesign, PlaneDesign, debias
 from dproof.local import counts as contingency
 from dproof.local.counts import Counting
 from dproof.local.recipe import RowLaw, certify_row
@@ -236,7 +236,7 @@ def test_groups_are_answered_as_single_questions_are(mechanism: str, monkeypatch
     plan = {**RELEASES["split"], "joint": [joined("a", "b", mechanism=mechanism)]}
     with seeded_coins(4):
         release = dp.sanitise(people(), plan)
-    monkeypatch.setattr(blocks, "_WRITTEN_OUT", 1)  # the squares of one group at a time
+    monkeypatch.setattr(debias, "_WRITTEN_OUT", 1)  # the squares of one group at a time
     for keys, more in [("a, b", ""), ("b, a", ""), ("a", ""), ("b", "a < 3")]:
         where = f"WHERE {more}" if more else ""
         rows = release.query(f"SELECT {keys}, count(*) AS n FROM release {where} GROUP BY {keys}").rows
@@ -251,7 +251,7 @@ def test_too_many_groups_of_codes_are_refused(monkeypatch: pytest.MonkeyPatch) -
     with seeded_coins(4):
         release = dp.sanitise(people(), RELEASES["split"])
     monkeypatch.setattr(contingency, "_MOST_SCORES", 1 << 10)
-    monkeypatch.setattr(blocks, "_MOST_PRODUCTS", 1 << 10)
+    monkeypatch.setattr(debias, "_MOST_PRODUCTS", 1 << 10)
     for sql in (
         "SELECT a, count(*) FROM release WHERE b < 3 GROUP BY a",
         "SELECT a, count(*) FROM release GROUP BY a",

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dproof as dp
-from dproof.certification.loss import compose, own_worst_pair
+from dproof.certification.compose import compose_losses, own_worst_pair
 from dproof.exact import exp_below, float_above, log_above
-from dproof.laws.keep_or_other import KeepOrOther
 from dproof.laws.law import Law
 from dproof.laws.matrix import Matrix
+from dproof.laws.response import KeepOrOther
 from dproof.laws.sets import Bits
 from dproof.local.recipe import certify_row
 
@@ -46,7 +46,7 @@ def test_composition_is_the_law_written_out(families: list[Law], times: int) -> 
         times = 1
     losses = [loss for loss in map(own_worst_pair, families) if loss is not None]
     assert len(losses) == len(families)
-    together, whole = compose(losses * times), written_out(families * times)
+    together, whole = compose_losses(losses * times), written_out(families * times)
     for odds in (Fraction(1), Fraction(3, 2), Fraction(4), Fraction(50)):
         assert together.worst(odds) == whole.worst(odds).value
     assert together.delta("0.3") == float_above(whole.worst(exp_below(Fraction(3, 10))).value)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dproof.laws.debias import Kept
-from dproof.laws.keep_or_other import response_law
+from dproof.laws.response import response_law
 from dproof.local.counts import Contingency
 from dproof.local.fits import projection, shrinkage
 

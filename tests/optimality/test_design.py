@@ -28,10 +28,17 @@ from dproof import (
 )
 from dproof.errors import TooLarge
 from dproof.exact import exp_above, exp_below
-from dproof.mechanisms.error import losses
-from dproof.optimality.programme import Programme, Symmetry, find_symmetry, privacy_constraints
-from dproof.optimality.pure import pure_bound, pure_law
-from dproof.optimality.rounding import TOTAL, certified_law
+from dproof.mechanisms.mechanism import losses
+from dproof.optimality.programme import (
+    TOTAL,
+    Programme,
+    Symmetry,
+    certified_law,
+    find_symmetry,
+    privacy_constraints,
+    pure_bound,
+    pure_law,
+)
 from tests.linear_programme import least_error
 from tests.strategies import metrics
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from dproof import Categories
 from dproof.exact import exp_above, exp_below
-from dproof.mechanisms.error import Losses, losses
-from dproof.optimality.pure import least_favourable, pure_bound
+from dproof.mechanisms.mechanism import Losses, losses
+from dproof.optimality.programme import least_favourable, pure_bound
 
 _ODDS = Fraction(3)
 

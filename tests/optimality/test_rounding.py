@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dproof.exact import exp_below
 from dproof.laws.matrix import Matrix
-from dproof.optimality.rounding import TOTAL, certified_law, certified_pairs_law
+from dproof.optimality.programme import TOTAL, certified_law, certified_pairs_law
 from tests import brute_force
 
 _EDGES = [(0, 1, Fraction(2)), (1, 0, Fraction(2)), (1, 2, Fraction(3, 2)), (2, 1, Fraction(3, 2))]

@@ -14,7 +14,7 @@ import pytest
 
 import dproof as dp
 from dproof import Plan
-from dproof.curves.shrinkage import smoothed
+from dproof.curves.bands import smoothed
 from dproof.testing import seeded_coins
 
 ROOT = Path(__file__).resolve().parents[2]

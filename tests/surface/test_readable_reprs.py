@@ -8,7 +8,7 @@ from math import inf
 import pytest
 
 import dproof as dp
-from dproof.certification.loss import compose_mechanisms
+from dproof.certification.compose import compose_mechanisms
 
 HOBBIES = dp.Categories(["Cars", "Chess", "<b>"])
 RESPONSE = dp.randomised_response(HOBBIES, 1)

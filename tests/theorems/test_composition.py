@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof import Categories, InputError, Privacy, response_with, solution_matrix, subset_selection, unary_encoding
-from dproof.certification.loss import PrivacyLoss, compose, compose_mechanisms, compose_promises, dominating
+from dproof.certification.compose import PrivacyLoss, compose_losses, compose_mechanisms, compose_promises, dominating
 from dproof.composition import advanced, basic, parallel
 from dproof.errors import TooLarge
 from dproof.exact import exp_above
@@ -98,7 +98,7 @@ def test_two_pairs_of_laws_are_composed_exactly(first: object, second: object, o
     laws = [(m.weights(0), m.weights(m.inputs - 1), m.total) for m in (first, second)]  # type: ignore[attr-defined]
     p, q = ([int(x) * int(y) for x, y in product(laws[0][n], laws[1][n])] for n in (0, 1))
     total = laws[0][2] * laws[1][2]
-    composed = compose([loss_of(*law) for law in laws])
+    composed = compose_losses([loss_of(*law) for law in laws])
     assert composed.worst(odds) == hockey_stick(p, q, total, odds)
     assert (loss_of(*laws[0]) * loss_of(*laws[1])).delta(odds) == composed.worst(odds)
 
@@ -110,7 +110,7 @@ def test_one_loss_dominates_every_pair_of_a_family(family: object, odds: Fractio
     worst = family.worst(odds).value  # type: ignore[attr-defined]
     assert loss.delta(odds) >= worst
     rows = [family.weights(n) for n in range(family.inputs)]  # type: ignore[attr-defined]
-    twice = compose([loss, loss])
+    twice = compose_losses([loss, loss])
     for a, b, c, d in product(range(len(rows)), repeat=4):
         p = [int(x) * int(y) for x, y in product(rows[a], rows[c])]
         q = [int(x) * int(y) for x, y in product(rows[b], rows[d])]
@@ -127,7 +127,7 @@ def test_an_asymmetric_pair_is_dominated_in_both_orders() -> None:
 def test_laws_in_closed_form_are_dominated_too(encode) -> None:
     family = encode(Categories(range(4)), Privacy(1)).family
     rows = [family.weights(n) for n in range(4)]
-    twice = compose([dominating(family)] * 2)
+    twice = compose_losses([dominating(family)] * 2)
     for odds in (Fraction(1), Fraction(3, 2), Fraction(4)):
         assert dominating(family).delta(odds) >= family.worst(odds).value
         p, q = ([int(x) * int(y) for x, y in product(rows[n], repeat=2)] for n in (0, 1))
@@ -231,8 +231,8 @@ def test_blocks_by_enumeration() -> None:
 def test_two_blocks_under_change_one_really_cost_the_sum() -> None:
     """Counts of two blocks, each with noise of scale 1/ε: moving a row changes both, by one each."""
     loss = PrivacyLoss.of_privacy(Privacy(1))  # lattice Laplace noise and a shift of one step are just such a pair
-    assert compose([loss, loss]).delta("1.9") > 0.01
-    assert compose([loss, loss]).worst(exp_above(Fraction(2)) * (1 + Fraction(1, 10**20))) < Fraction(1, 10**15)
+    assert compose_losses([loss, loss]).delta("1.9") > 0.01
+    assert compose_losses([loss, loss]).worst(exp_above(Fraction(2)) * (1 + Fraction(1, 10**20))) < Fraction(1, 10**15)
 
 
 @pytest.mark.parametrize(

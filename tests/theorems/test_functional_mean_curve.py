@@ -11,7 +11,7 @@ from dproof.curator.curves import NoisyCurves
 from dproof.curator.recipe import Measurement, measure
 from dproof.curator.released import draw
 from dproof.curator.tally import tally
-from dproof.curves.vector_noise import vector_noise
+from dproof.curves.noise import vector_noise
 from dproof.plans.schema import schema_of
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse

@@ -13,7 +13,7 @@ from math import exp, prod
 import pytest
 
 from dproof import Privacy
-from dproof.certification.loss import PrivacyLoss, compose
+from dproof.certification.compose import PrivacyLoss, compose_losses
 from dproof.exact import exp_below
 from dproof.laws.laplace import TwoSided, two_sided
 from dproof.mechanisms.noise import integer_laplace
@@ -48,7 +48,7 @@ def test_the_density_ratio_of_a_histogram_is_at_most_e_to_the_epsilon() -> None:
 
 def test_under_change_one_two_bins_move_and_the_cost_is_exactly_doubled() -> None:
     one_bin = laplace_loss(two_sided(exp_below(Fraction(1, 2))), 1)
-    two_bins = compose([one_bin, one_bin])
+    two_bins = compose_losses([one_bin, one_bin])
     assert two_bins.worst(exp_below(Fraction(999, 1000))) > Fraction(1, 10**6)
     assert two_bins.worst(exp_below(Fraction(1))) < Fraction(1, 10**15)
     assert Privacy("0.5", neighbours="add-remove").restated("change-one").epsilon == 1
@@ -61,8 +61,8 @@ def test_the_profile_of_two_bins_on_the_real_line() -> None:
     c = 1 - 1 / 2
     assert 1 - exp(-c) * (1 + c / 2) == pytest.approx(0.2418366754, abs=1e-10)
     bin_ = laplace_loss(integer_laplace(50, Privacy(1)).law, 50)
-    assert compose([bin_, bin_]).delta(1) == pytest.approx(0.2418366754, abs=1e-5)
-    assert compose([bin_, bin_]).delta(2) < 1e-12
+    assert compose_losses([bin_, bin_]).delta(1) == pytest.approx(0.2418366754, abs=1e-5)
+    assert compose_losses([bin_, bin_]).delta(2) < 1e-12
 
 
 @pytest.mark.parametrize("delta", ["0", "0.01", "0.2"])

@@ -22,7 +22,7 @@ from dproof.central.recipe import TableLaw
 from dproof.central.residuals import Estimates
 from dproof.coins import NOT_PRIVATE, Coins
 from dproof.curves.bands import DRAWS, points_quantile, quantile_of_draws, tube_quantile, widened
-from dproof.curves.expansion import CurveLattice
+from dproof.curves.lattice import CurveLattice
 from dproof.errors import InputError
 from dproof.laws.scores import Array
 from dproof.local.curves import MeasuredCurves

@@ -16,8 +16,7 @@ import numpy as np
 from dproof.central.objective import Answers, Floats, best
 from dproof.central.residuals import told
 from dproof.central.workload import Added, Domain, Residual, largest_loss, maximal, parts
-from dproof.curves.expansion import CurveLattice, Expansion, Split
-from dproof.curves.left_out import l2_left_out
+from dproof.curves.lattice import CurveLattice, Expansion, Split, l2_left_out
 from dproof.curves.noise import FEW_ROWS
 from dproof.errors import InputError
 from dproof.exact import exp_above, exp_below, least, root_above

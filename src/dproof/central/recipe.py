@@ -36,7 +36,7 @@ from dproof.central.workload import Domain, Residual, Table, largest_loss, maxim
 from dproof.certification.verify_central import FORMAT, VERSION
 from dproof.certification.verify_certificate import seal
 from dproof.coins import Coins
-from dproof.curves.expansion import CurveLattice
+from dproof.curves.lattice import CurveLattice
 from dproof.errors import InputError, TooLarge, VerificationFailed
 from dproof.exact import float_above
 from dproof.plans.plan import Plan

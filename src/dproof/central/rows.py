@@ -19,7 +19,7 @@ from dproof.central.workload import Table, parts
 from dproof.coins import NOT_PRIVATE, Coins
 from dproof.errors import VerificationFailed
 from dproof.laws.guide import uniform_below
-from dproof.laws.simplex import on_simplex
+from dproof.laws.scores import on_simplex
 from dproof.plans.release_table import Axis
 from dproof.storage.metadata import check_metadata
 

@@ -22,8 +22,7 @@ import numpy as np
 from dproof.central.residuals import Estimates, projected
 from dproof.central.workload import Table, maximal, parts
 from dproof.errors import TooLarge
-from dproof.laws.scores import Array
-from dproof.laws.simplex import on_simplex
+from dproof.laws.scores import Array, on_simplex
 
 _POWERS = (1, 2)  # of the expected count: deviations like those of drawn rows, or in proportion to the count
 _GRID = 10  # multiples for each power

@@ -8,8 +8,8 @@ from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
-from dproof.certification import composing
-from dproof.certification.composing import Composition
+from dproof.certification import compose as composing
+from dproof.certification.compose import Composition
 from dproof.cli.matrix_file import read_law
 from dproof.cli.options import AsJson, Neighbours, argument, option
 from dproof.cli.output import Page, advise, emit, table

@@ -21,9 +21,8 @@ from dproof.curator.price import Price
 from dproof.curator.simulate import WAYS_OUT, Released, public_seed
 from dproof.curves.bands import band_quantile, drawn_quantile, widened
 from dproof.curves.bases import Floats
-from dproof.curves.expansion import CurveLattice, Expansion, Integers, Split
-from dproof.curves.noise import FEW_ROWS, least_noise, noised
-from dproof.curves.vector_noise import VectorNoise, vector_noise
+from dproof.curves.lattice import CurveLattice, Expansion, Integers, Split
+from dproof.curves.noise import FEW_ROWS, VectorNoise, least_noise, noised, vector_noise
 from dproof.errors import InputError
 from dproof.laws.gaussian import gaussian_sum
 from dproof.privacy import Privacy

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dproof.curator.curves import CurveSums, curve_sums
 from dproof.curator.price import Noises, Price
 from dproof.curator.select import Chosen, choice_of
-from dproof.curves.expansion import Expansion
+from dproof.curves.lattice import Expansion
 from dproof.errors import InputError, TooLarge
 from dproof.exact import root_above
 from dproof.mechanisms.noise import Noise, demand_noise, integer_laplace

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dproof.columns.arrow import as_numpy, from_numpy
 from dproof.columns.column import Column
-from dproof.curves.expansion import CurveLattice, Expansion, centre_of, expand, measured_expansion
+from dproof.curves.lattice import CurveLattice, Expansion, centre_of, expand, measured_expansion
 from dproof.errors import InputError
 from dproof.spaces.curves import Curves, arrow_rows
 

@@ -1,4 +1,4 @@
-"""Noise on the coefficients of a curve: the sanitisation of functional data.
+"""Noise on the coefficients of a curve, the sanitisation of functional data, and on vectors of numbers.
 
 curve → coefficients → lattice → clip → whole-number noise → a function again. The law is that of the vector of whole
 numbers; everything after it, the released values on the grid among them, is post-processing. So the whole curve is
@@ -10,31 +10,34 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import sqrt
-from typing import Any, ClassVar, Literal, cast
+from functools import lru_cache
+from math import ceil, prod, sqrt
+from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dproof import coins
-from dproof.arguments import choice
+from dproof import coins as own_coins
+from dproof.arguments import COLUMN, choice, expect, listed
 from dproof.coins import Coins
 from dproof.curves.bases import Floats
-from dproof.curves.expansion import CurveLattice, Expansion, Integers, Norm, Split, expand
-from dproof.curves.left_out import l2_left_out
-from dproof.curves.vector_noise import VectorLaw, VectorNoise, vector_noise
+from dproof.curves.lattice import CurveLattice, Expansion, Integers, Norm, Split, expand, l2_left_out
 from dproof.errors import InputError
-from dproof.exact import exact
+from dproof.exact import bisect, exact, exp_below, root_above, written
 from dproof.laws.debias import Seen
-from dproof.laws.divergence import Odds, Worst
+from dproof.laws.divergence import Odds, Worst, normal_delta, profile_odds
 from dproof.laws.gaussian import NARROWEST_SUM, GaussianSum, gaussian_sum
-from dproof.laws.k_norm import KNorm
+from dproof.laws.k_norm import KNorm, k_norm
 from dproof.laws.laplace import TwoSided
+from dproof.laws.law import Law
 from dproof.laws.optional import Centred, OptionalLaw
 from dproof.mechanisms.mechanism import Distribution, Mechanism
+from dproof.mechanisms.noise import demand_gaussian, integer_laplace
 from dproof.privacy import Neighbours, Privacy, Promise
 from dproof.spaces.curves import Curves
 from dproof.spaces.interval import ABSENT
+from dproof.spaces.products import Vectors
 
 _SPLITS: tuple[Split, ...] = ("laplace", "gaussian", "k_norm")
 _KINDS: dict[str, Split] = {TwoSided.kind: "laplace", GaussianSum.kind: "gaussian", KNorm.kind: "k_norm"}
@@ -343,10 +346,10 @@ def noised(lattice: CurveLattice) -> str:
     return f"{lattice.terms} grid values" if lattice.expansion.has_values else f"{lattice.terms} {name} coefficients"
 
 
-def recorded_noise(record: Mapping[str, Any]) -> VectorLaw:
+def recorded_noise(record: Mapping[str, Any]) -> VectorNoiseLaw:
     """The noise on the coefficients of a curve, as a certificate holds it."""
     laws: dict[str, Any] = {TwoSided.kind: TwoSided, KNorm.kind: KNorm}
-    return cast(VectorLaw, laws.get(record["kind"], GaussianSum).from_json(record))
+    return cast(VectorNoiseLaw, laws.get(record["kind"], GaussianSum).from_json(record))
 
 
 def recorded_curve_law(expansion: Expansion, record: Mapping[str, Any]) -> CurveMechanism:
@@ -374,3 +377,240 @@ def recorded_curve_law(expansion: Expansion, record: Mapping[str, Any]) -> Curve
 def _is_number(first: Any) -> bool:
     """Whether a list, of which this is the first entry, has numbers and is one curve; a missing curve is no number."""
     return len(first) == 1 and first[0] is not None and np.ndim(first[0]) == 0
+
+
+VectorNoiseLaw: TypeAlias = TwoSided | GaussianSum | KNorm
+_NAMES: dict[Split, str] = {"laplace": "Laplace", "gaussian": "Gaussian", "k_norm": "K-norm"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VectorNoise:
+    """Whole-number noise for `terms` coordinates, and how far a neighbour moves them together.
+
+    `size` is the l1 norm of the largest move for Laplace noise, which is drawn for each coordinate by itself as
+    Gaussian noise is, and the squared l2 norm for that. K-norm noise is drawn for a vector at a time; `size` is the sum
+    of the norms of what moves in each vector. What moves one of them once is a whole number of cells: else a sum of
+    ⌈‖d‖/cell⌉ over vectors might exceed that of the sum.
+    """
+
+    split: Split
+    law: VectorNoiseLaw
+    size: int
+    terms: int
+
+    @property
+    def variance(self) -> Fraction:
+        """The variance of one coordinate, exactly."""
+        return self.law.variance
+
+    def worst(self, odds: Fraction) -> Fraction:
+        """An upper bound of δ at these odds."""
+        return self.law.delta_vector(odds, self.size, self.terms)
+
+    def odds(self, delta: Fraction) -> Fraction | None:
+        """Odds that serve at δ: the least for Gaussian noise, those of δ = 0 for Laplace; None where none will do."""
+        pure = self.law.pure(self.size)
+        return pure if pure is not None else profile_odds(self.worst, None, delta)
+
+    @property
+    def name(self) -> str:
+        return f"{_NAMES[self.split]} noise"
+
+    def draw(self, rows: int, source: Coins) -> Integers:
+        """One vector of noise for each row."""
+        return self.law.draw(rows * self.terms, source).reshape(rows, self.terms)
+
+
+def vector_noise(
+    split: Split,
+    size: int,
+    terms: int,
+    privacy: Privacy,
+    *,
+    ball: Literal["l2", "linf"] = "linf",
+    vectors: int = 1,
+    moves: int = 1,
+) -> VectorNoise:
+    """The least noise of a kind that keeps the promise, for `vectors` of so many terms in all; K-norm noise in a norm.
+
+    A neighbour moves vectors so many times, each time one of them by at most size/moves, and the moves share ε.
+
+    >>> noise = vector_noise("gaussian", 4 * 16384**2, 9, Privacy(1, "1e-6"))
+    >>> round(float(noise.variance) ** 0.5 / (2 * 16384), 4)
+    4.2247
+    """
+    if split == "laplace":
+        # A δ would hardly narrow Laplace noise, and without one its proof is a comparison of neighbouring weights.
+        law: Any = integer_laplace(size, Privacy(privacy.epsilon)).law
+        return VectorNoise(split, law, size, terms)
+    if split == "k_norm":
+        if not privacy.epsilon:
+            raise InputError("K-norm noise needs epsilon above 0")
+        one = -(-size // moves)
+        return VectorNoise(split, k_norm(ball, terms // vectors, one, privacy.epsilon / moves), one * moves, terms)
+    demand_gaussian(privacy.epsilon, privacy.delta)
+    return _gaussian(size, terms, privacy.epsilon, privacy.delta)
+
+
+@lru_cache(maxsize=64)
+def _gaussian(size: int, terms: int, epsilon: Fraction, delta: Fraction) -> VectorNoise:
+    """σ from the normal profile, then as little more as the lattice's own bound needs."""
+    scale = bisect(lambda scale: normal_delta(1 / scale, epsilon) <= delta, Fraction(1, 1 << 30), Fraction(1 << 10))
+    sigma = root_above(Fraction(size)) * scale
+    odds = exp_below(epsilon)
+    for power in range(20, 2, -1):
+        wider = Fraction(ceil(sigma * (1 + Fraction(1, 1 << power)) * 256), 256)
+        law = gaussian_sum(wider**2)
+        if law.delta_vector(odds, size, terms) <= delta:
+            return VectorNoise("gaussian", law, size, terms)
+    least = written(law.charged(odds, terms))
+    raise InputError(
+        f"at epsilon {epsilon} Gaussian noise is proven for a delta above {least} only, as its tables are cut off; "
+        "take Laplace noise, a larger delta or a smaller epsilon"
+    )
+
+
+_NORMS: dict[Split, tuple[Norm, str]] = {
+    "laplace": ("l1", "HLM15, Example 5, by the l1 norm"),
+    "gaussian": ("l2", "Balle and Wang 2018, by the l2 norm"),
+    "k_norm": ("linf", "Hardt and Talwar 2010, by the sup norm"),
+}
+_MOST_TERMS = 512  # that certificates have
+_ROUNDED = 1 + Fraction(1, 1 << 40)  # for the errors of floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VectorLaw(Law):
+    """The vectors of a grid plus noise on Zᵏ, in steps of each coordinate.
+
+    Two vectors lie no farther apart than opposite corners: `sides` are the steps between the ends of each coordinate.
+    """
+
+    kind: ClassVar[str] = "vectors"
+
+    sides: tuple[int, ...]
+    noise: VectorNoise
+
+    @property
+    def inputs(self) -> int:
+        return prod(side + 1 for side in self.sides)
+
+    @property
+    def outputs(self) -> None:
+        return None
+
+    total = outputs
+
+    def weights(self, source: int) -> NDArray[Any]:
+        raise InputError("noise on vectors has no end, so no table of weights")
+
+    def probability(self, source: int, target: Any) -> Fraction:
+        """P(Y_source = target), exactly, where every coordinate has its own noise and that is written out."""
+        chance: Any = getattr(self.noise.law, "probability", None)
+        if chance is None:
+            raise InputError("single probabilities are known for Laplace noise; this is other noise")
+        shifts = np.asarray(target, object) - self._digits([source])[0]
+        return prod((chance(int(shift)) for shift in shifts), start=Fraction(1))
+
+    def worst(self, odds: Fraction) -> Worst:
+        return Worst(self.noise.worst(odds), 0, self.inputs - 1)
+
+    def odds(self, delta: Fraction) -> Odds:
+        return Odds(self.noise.odds(delta), 0, self.inputs - 1)
+
+    def error(self, source: int, space: Any) -> Fraction:
+        return self.maximal_error(space)
+
+    def maximal_error(self, space: Any) -> Fraction:
+        """At least the expected error: exact for Laplace noise in l1, else E|X| ≤ √E X², E‖X‖_∞ ≤ E‖X‖₂ ≤ √E‖X‖₂²."""
+        law: Any = self.noise.law
+        if space.metric == "l1" and self.noise.split == "laplace":
+            return Fraction(law.moments[1] * sum(axis.step for axis in space.axes))
+        steps, deviation = [float(axis.step) for axis in space.axes], sqrt(self.noise.variance)
+        if space.metric == "l1":
+            return Fraction(deviation * sum(steps)) * _ROUNDED
+        error = deviation * sqrt(sum(step * step for step in steps))
+        if space.metric == "sup" and self.noise.split == "k_norm":  # |X_j| ≤ sT, and E X_j² ≥ E (sT)²/3
+            error = min(error, sqrt(3) * deviation * max(steps))
+        return Fraction(error) * _ROUNDED
+
+    def _digits(self, codes: Any) -> NDArray[Any]:
+        """The codes of the coordinates, one row for each vector."""
+        rest, digits = np.array(codes, object), []
+        for side in self.sides[::-1]:
+            digits.append(rest % (side + 1))
+            rest = rest // (side + 1)
+        return np.stack(digits[::-1], axis=1)
+
+    def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
+        return self.plus_noise(self._digits(codes).astype(np.int64), coins)
+
+    def plus_noise(self, digits: Integers, coins: Coins) -> Integers:
+        return np.asarray(digits + self.noise.draw(len(digits), coins))
+
+    def to_json(self) -> Mapping[str, Any]:
+        norm, _ = _NORMS[self.noise.split]
+        return {"kind": self.kind, "norm": norm, "sides": list(self.sides), "noise": dict(self.noise.law.to_json())}
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class VectorMechanism(Mechanism):
+    """A mechanism on vectors that encodes them coordinate by coordinate."""
+
+    def draw(self, values: Any) -> Any:
+        """The noisy vectors, one for each vector; one vector in, one vector out. An array gives an array."""
+        space: Any = self.inputs
+        if not isinstance(values, np.ndarray) and space.is_point(values):
+            return self.draw([values])[0]
+        array = isinstance(values, np.ndarray)
+        single = array and values.ndim == 1 and values.dtype != object
+        rows = [values] if single else listed(values, "values", COLUMN)
+        columns = zip(*(space.cells(row) for row in rows), strict=True)
+        codes = [
+            axis.encode(np.array(column) if array else column)
+            for axis, column in zip(space.axes, columns, strict=False)
+        ]
+        digits = np.stack(codes, axis=1).astype(np.int64) if codes else np.zeros((0, len(space.axes)), np.int64)
+        law: Any = self.family
+        drawn = self.outputs.decode(law.plus_noise(digits, own_coins.current()))
+        return np.array(drawn[0] if single else drawn) if array else drawn
+
+
+def additive_noise(
+    vectors: Vectors, privacy: Promise, *, noise: Literal["auto", "laplace", "gaussian", "k_norm"] = "auto"
+) -> Mechanism:
+    """A vector plus noise on its grid, of whatever number of points: a day of 96 readings, as one person's value.
+
+    Laplace noise on each coordinate by the l1 diameter (any δ), Gaussian noise by the l2 diameter (δ > 0), K-norm noise
+    by the sup diameter (any δ), all in steps of the coordinate; "auto" takes the one with the least `error`, an upper
+    bound of the expected error in the metric of the vectors. Outputs are not clamped.
+
+    Why it is private: two vectors differ by at most the side of the grid in each coordinate, and noise on whole numbers
+    hides a move of that size (`vector_noise`).
+
+    >>> from dproof import Interval
+    >>> day = Vectors([Interval(0, 5, "0.01")] * 96, metric="sup")
+    >>> m = additive_noise(day, Privacy(2, "1e-6"))
+    >>> m.name, m.delta(2) <= 1e-6, len(m.draw([1.25] * 96))
+    ('K-norm noise on 96 coordinates', True, 96)
+    """
+    expect(vectors, Vectors, "vectors", "a grid of Vectors")
+    choice(noise, ("auto", *_NORMS), "noise")
+    promise, sides = Privacy.of(privacy), tuple(axis.size - 1 for axis in vectors.axes)
+    if not any(sides):
+        raise InputError("the grid has one vector, which has nothing to hide")
+    if len(sides) > _MOST_TERMS:
+        raise InputError(f"noise on vectors takes up to {_MOST_TERMS} coordinates; here are {len(sides)}")
+    sizes = {"laplace": sum(sides), "gaussian": sum(side * side for side in sides), "k_norm": max(sides)}
+    made, refused = [], []
+    for split in _NORMS:
+        try:
+            if noise in ("auto", split):
+                made.append(VectorLaw(sides, vector_noise(split, sizes[split], len(sides), promise)))
+        except InputError as why:  # no δ, or no ε: then another noise must do
+            refused.append(why)
+    if not made:
+        raise refused[0]
+    best = min(made, key=lambda law: law.maximal_error(vectors))
+    name = f"{best.noise.name} on {len(sides)} coordinates"
+    return VectorMechanism(name, vectors, vectors.around, best, _NORMS[best.noise.split][1])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dproof.columns.arrow import as_numpy, with_nulls
 from dproof.columns.column import Column, quoted
 from dproof.curves.bases import Floats
-from dproof.curves.expansion import CurveLattice, Expansion, Integers
+from dproof.curves.lattice import CurveLattice, Expansion, Integers
 from dproof.spaces.interval import ABSENT
 
 

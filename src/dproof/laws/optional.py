@@ -16,12 +16,10 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import InputError, VerificationFailed
 from dproof.exact import bisect, exp_below
-from dproof.laws.debias import Mixed, PresentBlocks, Scale, Seen, Unmixed, presence
+from dproof.laws.debias import Mixed, Moments, Points, PresentBlocks, Scale, Seen, Unmixed, presence
 from dproof.laws.divergence import Odds, Worst, profile_odds
 from dproof.laws.guide import Guide, guide
 from dproof.laws.law import LAWS, TOTAL, Law, law_from_json, listed, read_number
-from dproof.laws.moments import Moments
-from dproof.laws.points import Points
 from dproof.laws.scores import Array
 from dproof.spaces.space import Space
 
@@ -73,7 +71,7 @@ class OptionalLaw(Law):
       is what lets p exceed q. For e < 1, H(P, Q; e) = 1 − e + e·H(Q, P; 1/e).
 
     >>> from dproof.laws.laplace import two_sided
-    >>> from dproof.laws.lattice import Lattice
+    >>> from dproof.laws.noise import Lattice
     >>> law = OptionalLaw(Lattice(3, two_sided(Fraction(2))), 3, 2, 4)
     >>> float(law.odds(Fraction(0)).value) <= 4, law.probability(3, law.absent)
     (True, Fraction(1, 2))

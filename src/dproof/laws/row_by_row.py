@@ -36,7 +36,7 @@ class RowByRow(Law):
     the row, for any number of rows: HLM15, Lemma 3 and Theorem 5; HLM16, Theorem 6 and Corollary 3. Neighbours are
     tables that differ in one row, by a pair that the law of a row counts.
 
-    >>> from dproof.laws.keep_or_other import KeepOrOther
+    >>> from dproof.laws.response import KeepOrOther
     >>> law = RowByRow(KeepOrOther(3, 2, 1), 50)
     >>> law.odds(Fraction(0)).value, law.inputs == 3**50, law.probability(0, 0) == Fraction(1, 2) ** 50
     (Fraction(2, 1), True, True)

@@ -18,7 +18,7 @@ from sqlglot import exp
 from dproof.coins import NOT_PRIVATE
 from dproof.errors import InputError
 from dproof.laws.debias import is_rough
-from dproof.laws.lattice import NODES
+from dproof.laws.noise import NODES
 from dproof.local.counts import Combos, Counting, pooled
 from dproof.local.curves import ReleaseCurves
 from dproof.local.estimated import ROUGH, SMOOTH, WAYS_OUT, Estimated, Options, Warnings, estimate, options_of, warned

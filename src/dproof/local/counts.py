@@ -31,8 +31,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dproof.errors import InputError, TooLarge
-from dproof.laws.debias import Axis, Mixed, Scale, is_rough, public
-from dproof.laws.moments import Moments
+from dproof.laws.debias import Axis, Mixed, Moments, Scale, is_rough, public
 from dproof.laws.scores import Array, Powers, Transform, gather
 from dproof.local.recipe import RowLaw
 from dproof.local.stored import AxisReader, count, integers, readers_of

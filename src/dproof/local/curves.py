@@ -18,7 +18,7 @@ from dproof.arguments import expect, flag
 from dproof.coins import NOT_PRIVATE
 from dproof.columns.column import Column
 from dproof.curves.bands import points_quantile, tube_quantile
-from dproof.curves.expansion import CurveLattice
+from dproof.curves.lattice import CurveLattice
 from dproof.curves.noise import CurveMechanism
 from dproof.errors import InputError
 from dproof.laws.debias import Kept, is_rough

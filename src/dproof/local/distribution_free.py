@@ -34,8 +34,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from dproof.laws.debias import Mixed, is_rough
-from dproof.laws.moments import Moments
+from dproof.laws.debias import Mixed, Moments, is_rough
 from dproof.laws.scores import Array, Powers
 from dproof.local.counts import NO_BIAS, Contingency, Estimates, Groups, Layout, Sets, Sum, Target
 from dproof.questions.intervals import half_widths

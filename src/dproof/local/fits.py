@@ -27,11 +27,8 @@ from math import prod
 import numpy as np
 
 from dproof.errors import InputError, TooLarge
-from dproof.laws.blocks import Blocked
-from dproof.laws.debias import Axis, Kept, Mixed, is_rough
-from dproof.laws.moments import Moments
-from dproof.laws.scores import Array, Scores, Transform, gather
-from dproof.laws.simplex import on_simplex
+from dproof.laws.debias import Axis, Blocked, Kept, Mixed, Moments, is_rough
+from dproof.laws.scores import Array, Scores, Transform, gather, on_simplex
 from dproof.local.counts import Contingency, Groups, Layout, Sum, Target
 from dproof.questions.intervals import normal_quantile, tail
 

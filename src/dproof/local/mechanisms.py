@@ -20,8 +20,7 @@ from dproof.mechanisms.additive import bounded_laplace, gaussian, laplace, stair
 from dproof.mechanisms.finite import itemwise_response, randomised_response
 from dproof.mechanisms.frequency import even_variance, frequency, one_item
 from dproof.mechanisms.mechanism import Mechanism
-from dproof.optimality.design import Problem, design
-from dproof.optimality.rounded import SHORT, is_long, rounded_design
+from dproof.optimality.design import SHORT, Problem, design, is_long, rounded_design
 from dproof.optimality.unbiased import output_lattice
 from dproof.privacy import Privacy
 from dproof.spaces.interval import Interval

@@ -13,7 +13,7 @@ import numpy as np
 
 from dproof.errors import InputError
 from dproof.exact import int_or_float
-from dproof.laws.lattice import NODES
+from dproof.laws.noise import NODES
 from dproof.laws.scores import Array
 from dproof.local.counts import Combos, Contingency, Counting, Target, of_whole, scale_up
 from dproof.local.distribution_free import DistributionFree

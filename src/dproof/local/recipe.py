@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dproof.certification.certificate import Certificate, Part
 from dproof.certification.certify import certify
-from dproof.certification.loss import compose, own_worst_pair
+from dproof.certification.compose import compose_losses, own_worst_pair
 from dproof.columns.arrow import narrowest
 from dproof.columns.column import Column
 from dproof.curves.noise import recorded_curve_law
@@ -178,7 +178,7 @@ class RowLaw:
         own = [own_worst_pair(family) for family in families] if len(families) * rows <= _MOST_COMPOSED else [None]
         with suppress(TooLarge):  # so many different laws that only their sum is told
             if None not in own:
-                together = compose([loss for loss in own if loss is not None] * rows)
+                together = compose_losses([loss for loss in own if loss is not None] * rows)
                 return Tight(together.epsilon(promise.delta), together.delta(promise.epsilon), exact=True)
         epsilon = rows * sum((exact(part.epsilon) for part in self.parts), Fraction(0))
         spent = rows * sum((exact(part.delta) for part in self.parts), Fraction(0))

@@ -13,11 +13,10 @@ from dproof.arguments import expect, flag
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact, exp_below, least, least_whole
 from dproof.laws.gaussian import gaussian as gaussian_law
-from dproof.laws.keep_or_other import KeepOrOther
 from dproof.laws.laplace import TwoSided, two_sided
-from dproof.laws.lattice import Lattice
 from dproof.laws.matrix import Matrix, whole_law
-from dproof.laws.noise import NoiseLaw
+from dproof.laws.noise import Lattice, NoiseLaw
+from dproof.laws.response import KeepOrOther
 from dproof.laws.stairs import stairs
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.mechanisms.noise import demand_noise, integer_gaussian, integer_laplace

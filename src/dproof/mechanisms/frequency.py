@@ -12,12 +12,10 @@ from typing import Any, Literal, get_args
 from dproof.arguments import choice, expect, whole
 from dproof.errors import InputError
 from dproof.exact import exact, exp_below
-from dproof.laws.block_design import LARGEST_ORDER, BlockDesign, CyclicDesign, PlaneDesign
-from dproof.laws.difference_sets import is_prime
-from dproof.laws.keep_or_other import response_law
+from dproof.laws.designs import LARGEST_ORDER, BlockDesign, CyclicDesign, PlaneDesign, is_prime
 from dproof.laws.law import Law
-from dproof.laws.one_item import OneItem
-from dproof.laws.sets import SubsetSelection, Unary
+from dproof.laws.response import response_law
+from dproof.laws.sets import OneItem, SubsetSelection, Unary
 from dproof.mechanisms.finite import randomised_response
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy, Promise

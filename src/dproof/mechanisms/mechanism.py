@@ -1,4 +1,7 @@
-"""A mechanism {Y_d}: a family of laws between two spaces. HLM15, equation (2)."""
+"""A mechanism {Y_d}: a family of laws between two spaces, its errors, and counts estimated from its outputs.
+
+HLM15, equation (2) and section 6.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, floor, inf
+from statistics import NormalDist
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -15,12 +19,10 @@ from dproof import coins
 from dproof.arguments import choice, expect
 from dproof.arguments import listed as listed_argument
 from dproof.columns.arrow import narrowest
-from dproof.errors import InputError, TooLarge
-from dproof.exact import exp_below, float_above, log_above, written
+from dproof.errors import InputError, TooLarge, did_you_mean
+from dproof.exact import exp_below, float_above, has_shape, level_of, log_above, whole_numbers, written
 from dproof.laws.law import Law, counted, listed
 from dproof.laws.matrix import Matrix
-from dproof.mechanisms.error import expected_errors, maximal_error
-from dproof.mechanisms.estimate import Estimate, estimate
 from dproof.privacy import Privacy, Promise
 from dproof.spaces.categories import Categories
 from dproof.spaces.interval import Line
@@ -368,3 +370,189 @@ def _is_column(values: Any) -> bool:
     if isinstance(values, (str, bytes, Mapping, set, frozenset)):
         return False
     return isinstance(values, Sequence) or (hasattr(values, "__len__") and hasattr(values, "__getitem__"))
+
+
+_LARGEST = 1 << 24  # losses that are written out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Losses:
+    """The loss of every output under every input, as whole numbers over one unit: R_ij = whole[i, j] / unit."""
+
+    whole: NDArray[Any]  # Python integers
+    unit: int
+    name: str
+
+    @property
+    def floats(self) -> NDArray[np.float64]:
+        return np.asarray(self.whole / self.unit, np.float64)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.whole.shape[0], self.whole.shape[1]
+
+    def expected(self, weights: NDArray[Any], total: int) -> list[Fraction]:
+        """Σ_j R_ij P_ij for each input i, exactly."""
+        sums = (weights.astype(object) * self.whole).sum(axis=1)
+        return [Fraction(int(value), total * self.unit) for value in sums]
+
+
+def losses(inputs: Space, outputs: Space | None = None, loss: Any = None) -> Losses:
+    """The losses as a matrix: None for the metric, "squared" for its square, or a matrix, inputs by outputs.
+
+    A larger space of outputs must hold the inputs, unless the losses are given.
+
+    >>> from dproof import Categories
+    >>> losses(Categories([1, 2, 3], metric="ordinal"), loss="squared").whole[0].tolist()
+    [0, 1, 4]
+    """
+    target, name = inputs if outputs is None else outputs, _loss_name(loss)
+    if inputs.size * target.size > _LARGEST:
+        raise TooLarge(
+            f"losses of {counted(inputs.size)} inputs by {counted(target.size)} outputs are too many to write out"
+        )
+    if name == "matrix":
+        _check_shape(loss, inputs.size, target.size)
+        whole, unit = whole_numbers(loss, "a loss")
+        if whole.min() < 0:
+            raise InputError("a loss must not be negative; add the same number to all losses")
+        return Losses(whole, unit, name)
+    rows = [_distances(inputs, target, n) for n in range(inputs.size)]
+    if all(row.dtype.kind in "iu" for row in rows):
+        whole, unit = np.array(rows).astype(object), 1
+    else:
+        whole, unit = whole_numbers(rows, "a distance")
+    return Losses(whole, unit, name) if name == "metric" else Losses(whole**2, unit**2, name)
+
+
+def expected_errors(family: Law, inputs: Space, outputs: Space | Line | Lines, loss: Any = None) -> list[Fraction]:
+    """E R(d, Y_d) for each input d, with a loss R as `losses` takes it, in closed form where the law has one."""
+    name = _loss_name(loss)
+    if inputs.size > _LARGEST:
+        raise TooLarge(f"there are {counted(inputs.size)} inputs, too many to list; `error` is the largest of all")
+    if name == "matrix":
+        height, width, _ = listed(family)
+        _check_shape(loss, height, width)
+        return [family.expectation(n, row) for n, row in enumerate(loss)]
+    if name == "metric" and _same_space(inputs, outputs):
+        return [family.error(n, inputs) for n in range(inputs.size)]
+    if name == "squared" and family.moments is not None:
+        return [inputs.separation**2 * family.moments[2]] * inputs.size
+    rows = (_distances(inputs, outputs, n) for n in range(inputs.size))
+    return [family.expectation(n, row if name == "metric" else row.astype(object) ** 2) for n, row in enumerate(rows)]
+
+
+def maximal_error(family: Law, inputs: Space, outputs: Space | Line | Lines) -> Fraction:
+    """max_d E ρ(Y_d, d), in closed form where the law has one."""
+    if _same_space(inputs, outputs):
+        return family.maximal_error(inputs)
+    return family.maximal_expectation(lambda code: _distances(inputs, outputs, code))
+
+
+def _loss_name(loss: Any) -> str:
+    if loss is None:
+        return "metric"
+    if not isinstance(loss, str):
+        return "matrix"
+    if loss in ("metric", "squared"):
+        return loss
+    raise InputError(f"loss {loss[:40]!r} is not known{did_you_mean(loss, ['metric', 'squared'])}; or give a matrix")
+
+
+def _check_shape(loss: Any, inputs: int, outputs: int) -> None:
+    if not has_shape(loss, inputs, outputs):
+        raise InputError(f"the losses must be a matrix of {counted(inputs)} inputs by {counted(outputs)} outputs")
+
+
+def _distances(inputs: Space, outputs: Space | Line | Lines, code: int) -> NDArray[Any]:
+    """ρ(d, y) for one input d and every output y."""
+    if outputs is inputs or outputs == inputs:
+        return inputs.distances(code)
+    try:
+        if isinstance(outputs, Space):
+            return outputs.distances_from(inputs.label(code))
+    except InputError:
+        pass
+    raise InputError("the outputs have no distance from the inputs; give a matrix of losses")
+
+
+def _same_space(inputs: Space, outputs: Space | Line | Lines) -> bool:
+    """Whether outputs lie in the space of the inputs, or on the lattice that it lies in."""
+    return outputs is inputs or outputs == inputs or outputs == inputs.around
+
+
+_SINGULAR = 1e-9
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """Unbiased counts of the true values, with the covariance that the randomness of the mechanism gives them.
+
+    `low` and `high` are normal intervals of each count by itself, at the level that was asked for.
+    """
+
+    labels: tuple[Any, ...]
+    counts: Floats
+    covariance: Floats
+    level: float
+
+    @property
+    def stderr(self) -> Floats:
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+
+    @property
+    def low(self) -> Floats:
+        return self.counts - self._half
+
+    @property
+    def high(self) -> Floats:
+        return self.counts + self._half
+
+    @property
+    def _half(self) -> Floats:
+        return np.asarray(NormalDist().inv_cdf((1 + self.level) / 2) * self.stderr)
+
+    def __str__(self) -> str:
+        half = self._half
+        return "\n".join(
+            f"{label}: {n:.1f} ± {h:.1f}" for label, n, h in zip(self.labels, self.counts, half, strict=True)
+        )
+
+
+def estimate(mechanism: Mechanism, counts: Any, level: float = 0.95) -> Estimate:
+    """The least-variance unbiased estimate, best where the values are spread evenly.
+
+    With P the law and W the share of each output, B = W⁻¹ Pᵀ (P W⁻¹ Pᵀ)⁻¹ has P B = I, so that each response y adds
+    the row B[y] and the sum is unbiased. Its covariance, given the true values, is Σ_d n_d (Σ_y P(d, y) B[y]ᵀB[y]) −
+    diag(n), and Σ_y c_y B[y]ᵀB[y] − diag(estimate) is unbiased for that.
+    """
+    level, law = level_of(level), mechanism.matrix()
+    observed = _observed(mechanism, counts, law.shape[1])
+    share = np.maximum(law.mean(axis=0), 1e-300)
+    scaled = law / share
+    square = scaled @ law.T
+    if np.linalg.cond(square) > 1 / _SINGULAR:
+        raise InputError("the law is nearly the same for some inputs, so their counts cannot be told apart")
+    scores = np.linalg.solve(square, scaled).T
+    estimates = observed @ scores
+    covariance = scores.T @ (observed[:, None] * scores) - np.diag(estimates)
+    return Estimate(tuple(mechanism.inputs.decode(np.arange(mechanism.inputs.size))), estimates, covariance, level)
+
+
+def _observed(mechanism: Mechanism, counts: Any, outputs: int) -> Floats:
+    """How often each output occurred, in the order of the outputs."""
+    if isinstance(counts, Mapping):
+        given = [0] * outputs
+        for label, count in counts.items():
+            given[mechanism.outputs.code(label)] = count
+        counts = given
+    try:
+        observed = np.asarray(counts, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        observed = np.zeros(0)
+    if observed.shape != (outputs,):
+        raise InputError(f"counts must be a mapping from outputs to counts, or one count for each of {outputs} outputs")
+    if not np.isfinite(observed).all() or (observed < 0).any():
+        raise InputError("counts must be numbers of at least 0")
+    return observed

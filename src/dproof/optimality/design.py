@@ -1,31 +1,57 @@
-"""The mechanism of least error that a guarantee allows, with a proof that none is better. HLM16, section 4.3."""
+"""The mechanism of least error that a guarantee allows, with a proof that none is better; for a column, or for a row.
+
+HLM16, section 4.3. Long intervals are designed on a coarse lattice, to which values are rounded at random.
+"""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from functools import cache, lru_cache
+from math import ceil, exp
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.arguments import flag, listed
-from dproof.errors import DproofWarning, InputError, TooLarge
+from dproof.arguments import choice, expect, flag, listed, mapping
+from dproof.errors import DproofWarning, InputError, TooLarge, did_you_mean
 from dproof.exact import exact, exp_below, written
 from dproof.laws.law import counted
-from dproof.laws.matrix import Matrix
-from dproof.mechanisms.error import Losses, losses
-from dproof.mechanisms.finite import randomised_response
-from dproof.mechanisms.mechanism import Mechanism, Optimum
-from dproof.mechanisms.neighbours import as_neighbours
-from dproof.optimality.fisher import fisher_law
+from dproof.laws.matrix import Matrix, Rounded
+from dproof.mechanisms.finite import as_neighbours, randomised_response
+from dproof.mechanisms.mechanism import Losses, Mechanism, Optimum, losses
 from dproof.optimality.interior import LARGEST
-from dproof.optimality.programme import Programme, Symmetry, between, find_symmetry, privacy_constraints
-from dproof.optimality.pure import Solution, ball_law, best_answers, free_answer, pure_law, view
-from dproof.optimality.rounding import SLACK, certified_law, certified_pairs_law
-from dproof.optimality.unbiased import RoundedAtRandom, demand_epsilon, output_lattice, unbiased_law
+from dproof.optimality.programme import (
+    SLACK,
+    Programme,
+    Solution,
+    Symmetry,
+    ball_law,
+    best_answers,
+    between,
+    certified_law,
+    certified_pairs_law,
+    find_symmetry,
+    free_answer,
+    privacy_constraints,
+    pure_law,
+    spread,
+    view,
+)
+from dproof.optimality.unbiased import (
+    RoundedAtRandom,
+    demand_epsilon,
+    finest_outputs,
+    fisher_law,
+    output_lattice,
+    unbiased_law,
+)
 from dproof.privacy import Privacy, Promise
+from dproof.spaces.interval import Interval
+from dproof.spaces.products import Rows
 from dproof.spaces.space import Space, as_space
 
 _LARGEST_LAW = 1 << 22  # entries
@@ -262,3 +288,139 @@ def _prior(prior: Any, size: int) -> NDArray[Any] | None:
     if min(weights) < 0 or sum(weights) == 0:
         raise InputError("the probabilities of a prior must not be negative, nor all zero")
     return np.array([p / sum(weights) for p in weights], object)
+
+
+Aim = Literal["largest", "sum"]
+_PARTS_PER_COLUMN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class RowDesign:
+    """An optimal mechanism for every column, and its share of the promise; the shares add up to 1."""
+
+    shares: Mapping[str, Fraction]
+    mechanisms: Mapping[str, Mechanism]
+    errors: Mapping[str, Fraction]  # maximal expected error, relative to that of a release which tells nothing
+
+    def __repr__(self) -> str:
+        columns = (
+            f"{name!r} by {mechanism.name} with {self.shares[name]} of the promise, relative error "
+            f"{written(self.errors[name])}"
+            for name, mechanism in self.mechanisms.items()
+        )
+        return f"<row: {'; '.join(columns)}>"
+
+
+def design_row(
+    row: Rows, privacy: Promise, *, aim: Aim = "largest", weights: Mapping[str, Any] | None = None
+) -> RowDesign:
+    """Optimal mechanisms for the columns of a row that together keep the promise, with the best split of it.
+
+    A column's relative error is its maximal expected error over that of a release which tells nothing (ε = 0).
+    `aim="largest"` makes the largest of them as small as can be, "sum" their sum; `weights` multiply them. Shares are
+    multiples of a twelfth of an even share, and among these the split is the best: a part at a time to the column that
+    is worst off, or for the sum by dynamic programming. Columns of one row compose: their ε and δ add up.
+
+    >>> from dproof import Categories
+    >>> row = Rows({"smoker": Categories(["no", "yes"]), "hobby": Categories(list(range(20)))})
+    >>> {name: str(share) for name, share in design_row(row, Privacy(2)).shares.items()}
+    {'smoker': '1/6', 'hobby': '5/6'}
+    """
+    expect(row, Rows, "row", "a row of columns, as Rows({'age': …}) makes")
+    privacy = Privacy.of(privacy)
+    choice(aim, get_args(Aim), "aim")
+    given = {} if weights is None else mapping(weights, "weights", "a mapping from columns to weights")
+    scales = {name: exact(given.get(name, 1), f"the weight of {name!r}") for name in row.columns}
+    unknown = [name for name in given if name not in row.columns]
+    if unknown:
+        raise InputError(f"there is no column {unknown[0]!r} to weigh{did_you_mean(unknown[0], row.columns)}")
+    if min(scales.values()) < 0:
+        raise InputError("a weight must not be negative")
+    parts = _PARTS_PER_COLUMN * len(row.columns)
+
+    @cache
+    def designed(name: str, given: int) -> Mechanism:
+        share = Fraction(given, parts)
+        part = Privacy(privacy.epsilon * share, privacy.delta * share, neighbours=privacy.neighbours)
+        return Problem(row.columns[name], part).best()
+
+    def relative(name: str, given: int) -> Fraction:
+        nothing = designed(name, 0).error
+        return designed(name, given).error / nothing if nothing else Fraction(0)
+
+    split = _even_out if aim == "largest" else _least_sum
+    chosen = split(list(row.columns), parts, lambda name, given: float(scales[name] * relative(name, given)))
+    return RowDesign(
+        {name: Fraction(given, parts) for name, given in chosen.items()},
+        {name: designed(name, given) for name, given in chosen.items()},
+        {name: relative(name, given) for name, given in chosen.items()},
+    )
+
+
+def _even_out(names: list[str], parts: int, error: Callable[[str, int], float]) -> dict[str, int]:
+    """Each part goes where the error is largest: as errors fall with ε, no other split has a smaller largest."""
+    given = dict.fromkeys(names, 0)
+    for _ in range(parts):
+        given[max(names, key=lambda name: error(name, given[name]))] += 1
+    return given
+
+
+def _least_sum(names: list[str], parts: int, error: Callable[[str, int], float]) -> dict[str, int]:
+    """The split of least sum, by dynamic programming over the columns: errors need not be convex in ε."""
+    best: list[tuple[float, dict[str, int]]] = [(error(names[0], n), {names[0]: n}) for n in range(parts + 1)]
+    for name in names[1:]:
+        best = [
+            min(
+                ((best[total - n][0] + error(name, n), {**best[total - n][1], name: n}) for n in range(total + 1)),
+                key=lambda split: split[0],
+            )
+            for total in range(parts + 1)
+        ]
+    return best[parts][1]
+
+
+SHORT = 41  # points of an interval whose own lattice is designed
+_LEAST, _MOST = 20, 128  # steps of a coarse lattice; the design of more takes seconds
+_BASE, _GROWTH = 6.4, 0.375  # rounding adds h²/4 at most; with 6.4·e^(3ε/8) steps that is below 1% of the variance
+
+
+def is_long(space: Interval, privacy: Privacy) -> bool:
+    """Whether an interval has so many points that those of a coarse lattice are designed in their place."""
+    return space.size > SHORT and coarse_steps(space, privacy) < space.size - 1
+
+
+def rounded_design(space: Interval, privacy: Privacy) -> Mechanism:
+    """The unbiased law of least worst-case variance on a coarse lattice, to whose points numbers are first rounded, at
+    random and without bias.
+
+    For ε up to 8 the largest variance is at most 1.02 of the least that any unbiased ε-private law has on the interval.
+    Why it is private: a mixture of private laws is private (`Rounded`).
+
+    >>> law = rounded_design(Interval(-1, 1), Privacy(1))
+    >>> law.family.steps, round(law.bias_and_variance().variance, 3)
+    (20, 3.993)
+    """
+    steps = coarse_steps(space, privacy)
+    coarse = _designed(steps, privacy)
+    grid: Any = coarse.outputs
+    law: Any = coarse.family
+    width = space.diameter / steps
+    outputs = space.between(space.low + width * grid.low, space.low + width * grid.high, width * grid.step)
+    return Mechanism(coarse.name, space, outputs, Rounded(space.size, steps, law), coarse.source)
+
+
+def coarse_steps(space: Interval, privacy: Privacy) -> int:
+    """How many steps the coarse lattice has: enough for ε, and where it can be, a divisor of those of the interval."""
+    demand_epsilon(privacy.epsilon)
+    wanted = max(_LEAST, ceil(_BASE * exp(min(_GROWTH * float(privacy.epsilon), 10.0))))
+    # Outputs must lie on the coarse lattice, and with little ε they reach far beyond the interval.
+    most = min(_MOST, finest_outputs(spread(privacy.epsilon)))
+    wanted, fine = min(wanted, most), space.size - 1
+    dividing = (steps for steps in range(wanted, min(2 * wanted, most + 1)) if fine % steps == 0)
+    return min(fine, next(dividing, wanted))
+
+
+@lru_cache(maxsize=64)
+def _designed(steps: int, privacy: Privacy) -> Mechanism:
+    """The design depends on the number of steps and ε alone, so columns that share these share it."""
+    return Problem(Interval(0, steps, 1), privacy, unbiased=True).best()

@@ -9,7 +9,7 @@ from typing import Any
 
 from dproof.arguments import described, expect
 from dproof.columns.column import Column, ColumnSpace
-from dproof.curves.expansion import Expansion
+from dproof.curves.lattice import Expansion
 from dproof.errors import InputError
 from dproof.plans.reader import Reader
 from dproof.spaces.categories import Categories

@@ -8,11 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from dproof.curves.bands import fine
+from dproof.curves.bands import fine, smoothed
 from dproof.curves.bases import Floats
-from dproof.curves.expansion import CurveLattice
-from dproof.curves.left_out import left_out
-from dproof.curves.shrinkage import smoothed
+from dproof.curves.lattice import CurveLattice, left_out
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.ranges import Range
 

@@ -11,7 +11,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from dproof.curves.expansion import centre_of
+from dproof.curves.lattice import centre_of
 from dproof.exact import written
 from dproof.laws.law import listed
 from dproof.mechanisms.mechanism import Mechanism

@@ -504,8 +504,8 @@ def _central_proof(certificate: Mapping[str, Any]) -> str:
     return (
         "<section><h2>How to check it</h2><p>The certificate says how much noise each table has. In this page's folder"
         "</p><pre>dproof verify .</pre><p>works out again in exact arithmetic how far one person can move the tables, "
-        "and that the noise hides it. Without dproof its files verify_central.py, verify_central_plan.py and "
-        "verify_certificate.py, which need nothing but Python, do the same:</p>"
+        "and that the noise hides it. Without dproof its files verify_central.py and verify_certificate.py, "
+        "which need nothing but Python, do the same:</p>"
         "<pre>python verify_central.py certificate.json</pre>"
         f"<p class='seal'>seal {escape(str(certificate['seal']))}</p></section>"
     )

@@ -10,22 +10,25 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, chain, combinations_with_replacement, permutations, product
 from math import comb, gcd, prod
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from dproof import composition
+from dproof.arguments import choice, flag
+from dproof.arguments import listed as as_list
 from dproof.composition import one_relation
 from dproof.errors import InputError, TooLarge
-from dproof.exact import exp_above, exp_below, float_above, log_above
+from dproof.exact import bisect, exact, exp_above, exp_below, float_above, log_above
 from dproof.laws.divergence import hockey_stick, profile_odds
 from dproof.laws.law import Law, listed
 from dproof.mechanisms.mechanism import Mechanism, as_mechanism
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, Promise
 
 _MOST_ATOMS = 1 << 13  # in one part; two parts are paired without being multiplied out
 _LONG = 1 << 15  # bits of a denominator
@@ -170,7 +173,7 @@ class _SideBySide:
 class Composed:
     """What a composition costs: the most of several cases.
 
-    >>> round(compose([PrivacyLoss.of_privacy(Privacy("0.1"))] * 10).delta("0.5"), 10)
+    >>> round(compose_losses([PrivacyLoss.of_privacy(Privacy("0.1"))] * 10).delta("0.5"), 10)
     0.0099296269
     """
 
@@ -200,7 +203,7 @@ class Composed:
         return float("inf") if odds is None else float_above(log_above(odds))
 
 
-def compose(losses: Sequence[PrivacyLoss]) -> Composed:
+def compose_losses(losses: Sequence[PrivacyLoss]) -> Composed:
     """The composition of independent losses; equal ones are merged as they go, so many of few kinds are cheap."""
     one = PrivacyLoss(((1, 1),), 1)
     counts: dict[PrivacyLoss, int] = defaultdict(int)
@@ -243,7 +246,7 @@ def compose_promises(promises: Sequence[Privacy]) -> Composed:
     """
     one_relation(promises)
     losses = {p: PrivacyLoss.of_privacy(p) for p in dict.fromkeys(promises)}
-    return compose([losses[p] for p in promises])
+    return compose_losses([losses[p] for p in promises])
 
 
 def compose_mechanisms(mechanisms: Sequence[Mechanism]) -> Composed:
@@ -265,9 +268,9 @@ def compose_mechanisms(mechanisms: Sequence[Mechanism]) -> Composed:
     if prod(comb(len(losses) + n - 1, n) for losses, n in times.items()) <= _MOST_CASES and () not in times:
         chosen = product(*(combinations_with_replacement(losses, n) for losses, n in times.items()))
         with suppress(TooLarge):
-            return Composed(tuple(case for losses in chosen for case in compose([*chain(*losses)]).cases))
+            return Composed(tuple(case for losses in chosen for case in compose_losses([*chain(*losses)]).cases))
     bounds = {m: dominating(m.family.of_one_row) for m in candidates}
-    return compose([bounds[m] for m in mechanisms])
+    return compose_losses([bounds[m] for m in mechanisms])
 
 
 def _candidates(family: Law) -> tuple[PrivacyLoss, ...]:
@@ -315,7 +318,7 @@ def compose_about_one_value(mechanisms: Sequence[Mechanism]) -> Composed:
     if any(found is None for found in losses.values()):
         raise TooLarge("a mechanism has too many inputs and outputs to try every pair of values; leave same_value out")
     pairs = dict.fromkeys(pair for found in losses.values() for pair in found or ())
-    cases = (compose([(losses[m] or {})[pair] for m in mechanisms]) for pair in pairs)
+    cases = (compose_losses([(losses[m] or {})[pair] for m in mechanisms]) for pair in pairs)
     return Composed(tuple(case for composed in cases for case in composed.cases))
 
 
@@ -421,3 +424,117 @@ def _merged(pairs: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     infinite = [pair for pair in sums.values() if pair[1] == 0]
     finite = [pair for pair in sums.values() if pair[1]]
     return (*infinite, *sorted(finite, key=lambda pair: Fraction(*pair), reverse=True))
+
+
+Rule = Literal["optimal", "basic", "advanced"]
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """What parts cost together: `epsilon(delta)` and `delta(epsilon)`, both rounded up.
+
+    `tight` where some mechanisms with these promises, or the given ones themselves, cost this much, by the basic rule
+    at δ = 0; else it is an upper bound.
+    """
+
+    rule: str
+    tight: bool
+    _cost: Any = field(repr=False)
+
+    def epsilon(self, delta: Any = 0) -> float:
+        """The least ε at δ that the rule gives; `inf` where it gives none."""
+        return float(self._cost.epsilon(delta))
+
+    def delta(self, epsilon: Any) -> float:
+        """The least δ at ε that the rule gives; 1 where it gives none."""
+        return float(self._cost.delta(epsilon))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """Basic composition."""
+
+    whole: Privacy
+
+    def epsilon(self, delta: Any) -> float:
+        return float_above(self.whole.epsilon) if Privacy(0, delta).delta >= self.whole.delta else float("inf")
+
+    def delta(self, epsilon: Any) -> float:
+        return float_above(self.whole.delta) if Privacy(epsilon).epsilon >= self.whole.epsilon else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Advanced:
+    """Advanced composition of equal promises."""
+
+    one: Privacy
+    times: int
+
+    def epsilon(self, delta: Any) -> float:
+        slack = exact(delta, "delta") - self.times * self.one.delta
+        if slack <= 0:
+            return _Sums(composition.basic([self.one] * self.times)).epsilon(delta)
+        return float_above(composition.advanced(self.one, self.times, min(slack, Fraction(1, 2))).epsilon)
+
+    def delta(self, epsilon: Any) -> float:
+        wanted = Privacy(epsilon).epsilon
+        spent = min(Fraction(1), self.times * self.one.delta)
+
+        def enough(slack: Fraction) -> bool:
+            return composition.advanced(self.one, self.times, slack).epsilon <= wanted
+
+        if self.times * self.one.epsilon <= wanted:
+            return float_above(spent)
+        if not enough(Fraction(1, 2)):
+            return 1.0
+        power = bisect(lambda p: not enough(Fraction(1, 1 << int(p))), Fraction(1), Fraction(200))
+        slack = Fraction(1, 1 << max(1, int(power) - 1))
+        slack = bisect(enough, slack / 4, slack, lambda low, high: high - low <= high / (1 << 20))
+        return float_above(min(Fraction(1), spent + slack))
+
+
+def compose(parts: Sequence[Promise | Mechanism], rule: Rule = "optimal", *, same_value: bool = False) -> Composition:
+    """What promises, or mechanisms, cost together when all answer about the same rows.
+
+    A row that changes may move every mechanism between another pair of its inputs, as the columns of a row do, or
+    questions about different things: so each mechanism is taken at a pair of its own. With `same_value` all of them are
+    given one and the same value, such as several draws for one answer; then one pair of inputs serves all, and the cost
+    can be less.
+
+    "optimal" is the least that anything with these promises can be held to (Kairouz, Oh and Viswanath 2015; Murtagh and
+    Vadhan 2016), and for mechanisms what their laws cost, by their exact privacy loss. "basic" adds ε and δ up,
+    "advanced" is Dwork, Rothblum and Vadhan 2010, for equal promises. For several rows of one person together see
+    `Privacy.for_group`, and for change-one from add-remove `Privacy.restated`.
+
+    >>> many = [Privacy("0.1")] * 100
+    >>> [round(compose(many, rule).epsilon("1e-5"), 4) for rule in ("basic", "advanced", "optimal")]
+    [10.0, 5.8502, 4.3068]
+    """
+    choice(rule, get_args(Rule), "rule")
+    flag(same_value, "same_value")
+    given = as_list(parts, "parts", "one or more promises or mechanisms")
+    if not given:
+        raise InputError("parts must be one or more promises or mechanisms, and there is none")
+    mechanisms = [part for part in given if isinstance(part, Mechanism)]
+    if mechanisms and (len(mechanisms) < len(given) or rule != "optimal"):
+        raise InputError("mechanisms are composed by their laws: leave rule out, and give no promises beside them")
+    if mechanisms:
+        if any(m.family.inputs is None for m in mechanisms):
+            raise InputError("noise on curves has no law to list: compose promises")
+        return _composition("privacy loss", (compose_about_one_value if same_value else compose_mechanisms)(mechanisms))
+    if same_value:
+        raise InputError("same_value is for mechanisms: a promise does not say at which values it is attained")
+    promises = [Privacy.of(part, "a part") for part in given]
+    if rule == "basic":
+        whole = composition.basic(promises)
+        return Composition(rule, not whole.delta, _Sums(whole))
+    if rule == "optimal":
+        return _composition(rule, compose_promises(promises))
+    composition.one_relation(promises)
+    if any(promise != promises[0] for promise in promises):
+        raise InputError("advanced composition is for equal promises: take rule='optimal', which is never worse")
+    return Composition(rule, False, _Advanced(promises[0], len(promises)))
+
+
+def _composition(rule: str, cost: Composed) -> Composition:
+    return Composition(rule, cost.tight, cost)
