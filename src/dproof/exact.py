@@ -267,6 +267,23 @@ def int_or_float(number: Fraction) -> int | float:
     return int(number) if number.denominator == 1 else float(number)
 
 
+def decimals(number: Fraction | int) -> str:
+    """A number with all of its decimals where they end, else as a fraction.
+
+    >>> decimals(Fraction(-1, 8)), decimals(Fraction(1, 3)), decimals(1000)
+    ('-0.125', '1/3', '1000')
+    """
+    bottom, places = number.denominator, 0
+    for factor in (10, 5, 2):
+        while bottom % factor == 0:
+            bottom, places = bottom // factor, places + 1
+    if bottom > 1:
+        return str(number)
+    digits = str(abs(number.numerator) * 10**places // number.denominator).rjust(places + 1, "0")
+    text = f"{digits[:-places]}.{digits[-places:]}" if places else digits
+    return f"-{text}" if number < 0 else text
+
+
 def percent(level: float) -> str:
     """A level with every digit that it was given.
 

@@ -1,4 +1,4 @@
-"""The promise: ε, δ and who counts as a neighbour; and whose loss that counts."""
+"""The promise (ε, δ) and who counts as a neighbour; what was paid or may be paid; and whose loss it is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from dproof.arguments import choice, described, whole
 from dproof.errors import InputError
-from dproof.exact import exact, exp_above, several
+from dproof.exact import decimals, exact, exp_above, float_below, several
 
 Neighbours = Literal["change-one", "add-remove"]
 _LARGEST_EPSILON = 1000
@@ -102,6 +102,45 @@ class Privacy:
 
     def __repr__(self) -> str:
         return f"Privacy(epsilon='{self.epsilon}', delta='{self.delta}', neighbours='{self.neighbours}')"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """An amount of ε and δ, and of ρ where that is counted: a price, what was spent, or what is left.
+
+    `rho` is None where it is not counted, or where none is known: of (ε, δ) with δ > 0 alone. `cut` is how far, in
+    total variation, the tables that are sampled may lie from the laws whose ρ is counted.
+
+    >>> print(Cost(Fraction(1, 2), Fraction(0), None) + Cost(Fraction(1, 4)))
+    epsilon 0.75 and delta 0
+    """
+
+    epsilon: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    rho: Fraction | None = Fraction(0)
+    cut: Fraction = Fraction(0)
+
+    def __add__(self, other: Cost) -> Cost:
+        rho = None if self.rho is None or other.rho is None else self.rho + other.rho
+        return Cost(self.epsilon + other.epsilon, self.delta + other.delta, rho, self.cut + other.cut)
+
+    def at_most(self, other: Cost) -> Cost:
+        """The lesser of the two in each figure; a ρ that is not counted sets no bound."""
+        counted = [rho for rho in (self.rho, other.rho) if rho is not None]
+        return Cost(min(self.epsilon, other.epsilon), min(self.delta, other.delta), min(counted, default=None))
+
+    def covers(self, price: Cost) -> bool:
+        """Whether what was paid so much serves for a price (ε, δ)."""
+        return self.epsilon >= price.epsilon and self.delta >= price.delta
+
+    def __str__(self) -> str:
+        rho = "" if self.rho is None else f" (rho {float_below(self.rho) + 0.0:.6g})"
+        return f"epsilon {decimals(self.epsilon)} and delta {decimals(self.delta)}{rho}"
+
+    def to_json(self) -> dict[str, float]:
+        """The figures as floats that are not above the exact numbers."""
+        amounts = {"epsilon": float_below(self.epsilon) + 0.0, "delta": float_below(self.delta) + 0.0}
+        return amounts if self.rho is None else {**amounts, "rho": float_below(self.rho) + 0.0}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ The text is SQL of the closed grammar itself, so it parses back to the same ques
 from __future__ import annotations
 
 from dproof.columns.column import quoted, text_literal
+from dproof.exact import decimals
 from dproof.questions.question import (
     Aggregate,
     Among,
@@ -43,15 +44,7 @@ def literal(value: Value) -> str:
         return str(value).upper()
     if isinstance(value, str):
         return text_literal(value)
-    bottom, places = value.denominator, 0
-    for factor in (10, 5, 2):
-        while bottom % factor == 0:
-            bottom, places = bottom // factor, places + 1
-    if bottom > 1:
-        return str(value)
-    digits_of = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
-    text = f"{digits_of[:-places]}.{digits_of[-places:]}" if places else digits_of
-    return f"-{text}" if value < 0 else text
+    return decimals(value)
 
 
 def normalise(predicate: Predicate) -> Predicate:
