@@ -1,28 +1,51 @@
-"""Small tables for notebooks and pages: every text escaped, nothing to load."""
+"""HTML and SVG from the templates in report/templates: every text escaped, nothing to load from a network."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+
+@cache
+def _templates() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("dproof", "report/templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def render(template: str, **values: Any) -> Markup:
+    """A template with these values in it, to stand by itself or inside another."""
+    from markupsafe import Markup
+
+    return Markup(_templates().get_template(template).render(values))
 
 
 def paragraph(text: Any) -> str:
     """A paragraph of plain text.
 
-    >>> paragraph("1 < 2")
+    >>> str(paragraph("1 < 2"))
     '<p>1 &lt; 2</p>'
     """
-    return f"<p>{escape(str(text))}</p>"
+    from markupsafe import Markup
+
+    return Markup("<p>{}</p>").format(text)
 
 
 def table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
     """A table of plain texts.
 
-    >>> table(["a"], [[1], ["<b>"]])
+    >>> str(table(["a"], [[1], ["<b>"]]))
     '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>1</td></tr><tr><td>&lt;b&gt;</td></tr></tbody></table>'
     """
-    names = "".join(f"<th>{escape(str(name))}</th>" for name in head)
-    lines = ("".join(f"<td>{escape(str(value))}</td>" for value in row) for row in rows)
-    body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f"<table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>"
+    return render("table.html", head=head, rows=rows)

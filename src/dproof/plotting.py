@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.errors import DproofError, InputError
+from dproof.errors import DproofError, MissingExtra
 
 if TYPE_CHECKING:
     from dproof.curves.projections import Projection
@@ -31,9 +31,17 @@ INK, ACCENT, PALE, BAND, WARM = "#1f2933", "#0b6e6e", "#9cc9c6", "#d3e7e5", "#b4
 
 def altair() -> Any:
     """The library that makes charts, which is loaded for a chart and for nothing else."""
+    check_drawing()
     import altair
 
     return altair
+
+
+def check_drawing() -> None:
+    """Refuse to draw where the libraries of the extra `plot` are missing; none is loaded for that."""
+    missing = [name for name in ("altair", "vl_convert") if find_spec(name) is None]
+    if missing:
+        raise MissingExtra(f"a picture needs {' and '.join(missing)}: pip install 'dproof[plot]'")
 
 
 def svg(chart: Any) -> str:
@@ -72,24 +80,6 @@ def label_text(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(str(part) for part in value.values())
     return str(value)
-
-
-KINDS = (".svg", ".png", ".html")
-
-
-def picture_file(path: str | os.PathLike[str]) -> Path:
-    """The path of a picture whose ending is known and whose folder is there.
-
-    >>> picture_file("answer.gif")
-    Traceback (most recent call last):
-    dproof.errors.InputError: a picture is written to a file that ends in .svg, .png or .html, not 'answer.gif'
-    """
-    file = Path(path)
-    if file.suffix.lower() not in KINDS:
-        raise InputError(f"a picture is written to a file that ends in .svg, .png or .html, not {file.name!r}")
-    if not file.absolute().parent.is_dir():
-        raise InputError(f"the folder {str(file.absolute().parent)!r} is not there: make it first")
-    return file
 
 
 Numbers: TypeAlias = Sequence[float] | NDArray[np.float64]
@@ -180,12 +170,6 @@ _lock = threading.Lock()
 _renderer: Popen[str] | None = None
 
 
-def start_renderer() -> None:
-    """Start the renderer, so that it warms up while there is other work to do."""
-    with _lock:
-        _started()
-
-
 def render_svg(specification: dict[str, Any]) -> str:
     """A Vega-Lite chart as an SVG element."""
     return _rendered("svg", specification)
@@ -221,6 +205,7 @@ def _started() -> Popen[str]:
     if _renderer is not None and _renderer.poll() is not None:
         _stop()
     if _renderer is None:
+        check_drawing()
         found = find_spec("vl_convert")
         assert found is not None and found.origin is not None
         # Isolated: nothing of the user's is imported there. In a session of its own: an interrupt is for this process.

@@ -8,8 +8,7 @@ import pytest
 
 from dproof import Interval, Privacy, design, laplace, lower_bounds, randomised_response
 from dproof.optimality.design import Problem
-from dproof.plotting import svg
-from dproof.report.law_charts import heat_map
+from dproof.report.drawings import matrix_picture
 
 pytestmark = pytest.mark.filterwarnings("ignore:this design cannot be inverted")
 
@@ -34,4 +33,4 @@ def test_the_variances_stand_in_order(epsilon: float) -> None:
 @pytest.mark.parametrize("count", [3, 70])
 def test_heat_maps_of_few_and_many_values(count: int) -> None:
     best = design(Interval(0, count - 1, 1), Privacy(2))
-    assert svg(heat_map(best)).startswith("<svg")
+    assert matrix_picture(best).startswith("<svg")

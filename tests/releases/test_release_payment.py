@@ -17,7 +17,7 @@ import pyarrow.csv
 import pytest
 
 import dproof as dp
-from dproof import Categories, DproofWarning, InputError, Ledger, OverBudget, Plan, VerificationFailed, plotting
+from dproof import Categories, DproofWarning, InputError, Ledger, OverBudget, Plan, VerificationFailed
 from dproof.curator.payment import ReleasePayment
 from dproof.local import draw as local
 from dproof.local import store as writing
@@ -60,7 +60,7 @@ def spent(tmp_path: Path) -> Any:
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        (plotting, "render_svg"),
+        (page, "law_picture"),
         (page, "local_page"),
         (Categories, "store"),
         (writing, "made_up_rows"),

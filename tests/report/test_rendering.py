@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 from dproof import DproofError, plotting
+from dproof.errors import MissingExtra
+from dproof.questions.answer import Answer, Cell
+from dproof.questions.output_formats import output_file
 
 
 def chart(title: str) -> dict[str, Any]:
@@ -28,7 +31,7 @@ def test_what_cannot_be_drawn_is_told_and_the_next_chart_is_drawn() -> None:
 
 
 def test_a_renderer_that_ended_is_told_and_the_next_chart_has_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    plotting.start_renderer()
+    plotting.render_svg(chart("one"))
     assert plotting._renderer is not None
     plotting._renderer.kill()
     with monkeypatch.context() as unnoticed, pytest.raises(DproofError, match="it ended"):
@@ -50,19 +53,19 @@ def test_an_interrupted_chart_is_not_taken_for_the_next(monkeypatch: pytest.Monk
 
 FORKED = """
 import os, sys
-import pyarrow as pa
-import dproof as dp
+from pathlib import Path
+from dproof import plotting
 
-plan = {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": [0, 1]}}}
-rows = pa.table({"read": [0, 1] * 50})
-dp.sanitise(rows, plan, os.path.join(sys.argv[1], "parent"))
+chart = {"data": {"values": [{"x": 1}]}, "mark": "point", "encoding": {"x": {"field": "x"}}}
+folder = Path(sys.argv[1])
+(folder / "parent").write_text(plotting.render_svg(chart))
 for n in range(2):
     if os.fork() == 0:
-        dp.sanitise(rows, plan, os.path.join(sys.argv[1], f"child-{n}"))
+        (folder / f"child-{n}").write_text(plotting.render_svg(chart))
         os._exit(0)
 for n in range(2):
     assert os.wait()[1] == 0
-dp.sanitise(rows, plan, os.path.join(sys.argv[1], "parent-again"))
+(folder / "parent-again").write_text(plotting.render_svg(chart))
 print("vl_convert" in sys.modules)
 """
 
@@ -74,3 +77,13 @@ def test_a_process_that_has_rendered_may_fork_and_render_again(tmp_path: Path) -
     )
     assert ran.stdout == "False\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["child-0", "child-1", "parent", "parent-again"]
+    assert len({path.read_text() for path in tmp_path.iterdir()}) == 1
+
+
+def test_without_the_extra_a_picture_is_refused_before_anything_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plotting, "find_spec", lambda name: None)
+    answer = Answer(("n",), [{"n": Cell(52.0, 40.0, 64.0, 6.0, 80)}])
+    for draw in (answer.plot, lambda: output_file("answer.svg"), lambda: plotting.mean_chart([0, 1], [0, 1], [0], [1])):
+        with pytest.raises(MissingExtra, match=r"a picture needs altair and vl_convert: pip install 'dproof\[plot\]'"):
+            draw()
+    assert output_file("answer.csv") == Path("answer.csv")

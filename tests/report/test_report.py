@@ -12,8 +12,7 @@ import pytest
 
 import dproof as dp
 from dproof import Plan, Release, sanitise
-from dproof.plotting import svg
-from dproof.report.law_charts import heat_map, law_chart, profile_chart
+from dproof.report.drawings import law_picture, matrix_picture, profile_picture
 from dproof.report.page import local_page
 
 HOSTILE = "<script>alert('x')</script>"
@@ -96,13 +95,25 @@ def test_the_report_command_writes_it_again(release: Release, tmp_path: Path) ->
     assert (tmp_path / "out" / "report.html").read_text() == before
 
 
-def test_pictures_of_laws_of_every_size() -> None:
-    for size in (1, 2, 10, 24, 25, 300):
-        mechanism = dp.randomised_response(dp.Categories(range(size)), dp.Privacy(1))
-        assert svg(law_chart(mechanism)).startswith("<svg")
+@pytest.mark.parametrize("size", [1, 2, 10, 11, 24, 25, 300])
+def test_pictures_of_laws_of_every_size_say_in_words_what_they_show(size: int) -> None:
+    mechanism = dp.randomised_response(dp.Categories(range(size)), dp.Privacy(1))
+    drawn = law_picture(mechanism)
+    kept = f"{mechanism.matrix()[0, 0]:.1%}"
+    assert drawn.count("<svg") == drawn.count('aria-label="') + drawn.count('aria-hidden="true"') - ("heat" in drawn)
+    assert (kept in drawn) == (size <= 10 or size > 24)  # in a table, or by a bar
+    assert ("A value is kept with probability" in drawn) == (11 <= size <= 24)
+
+
+def test_numbers_stand_in_tables_and_in_the_words_of_pictures() -> None:
     few = dp.randomised_response(dp.Categories(["a", "b"]), dp.Privacy(1))
-    assert "73.1%" in svg(heat_map(few))
-    assert svg(profile_chart({"a": few}, 1.0)).startswith("<svg")
+    assert "73.1%" in law_picture(few) and "73.1%" in matrix_picture(few) and "0.731" in matrix_picture(few)
+    told = profile_picture({"a": few, "<b>": few}, 1.0)
+    assert "a: 0.462 at ε = 0, 0 from ε = 1; &lt;b&gt;: 0.462" in told and "<b>" not in told
+    age = law_picture(dp.laplace(dp.Interval(0, 40, 1), dp.Privacy(1)))
+    assert "20 is released most often as 20, with probability" in age and "what becomes of 20" in age
+    born = law_picture(dp.laplace(dp.Dates("2000-01-01", "2009-12-31"), dp.Privacy(1)))
+    assert re.search(r">(19|20)\d\d</text>", born)
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Chromium")
@@ -110,7 +121,7 @@ def test_a_browser_shows_it(html: str, tmp_path: Path) -> None:
     """Chromium lays the page out: its pictures have a size, nothing overflows, and nothing is asked of a network."""
     probe = (
         "<script>addEventListener('load', () => { const wide = document.documentElement.scrollWidth > innerWidth;"
-        "const drawn = [...document.querySelectorAll('svg:not(.range)')];"
+        "const drawn = [...document.querySelectorAll('svg:not(.range, .legend svg), .heat')];"
         "const pictures = drawn.map(s => s.getBoundingClientRect().width > 50);"
         "document.title = `wide=${wide} pictures=${pictures.length} shown=${pictures.every(x => x)}`; })</script>"
     )

@@ -12,7 +12,7 @@ from dproof.cli.output import advise, answer_page, emit, escape, having_done
 from dproof.curator.curator import Curator
 from dproof.curator.ledger_file import is_begun
 from dproof.errors import InputError
-from dproof.plotting import picture_file
+from dproof.questions.output_formats import output_file
 
 
 def ask(
@@ -38,7 +38,7 @@ def ask(
 
     The answer is noisy and has an interval. Asking the same question again is free and gives the same answer.
     """
-    picture = None if plot is None else picture_file(plot)  # before anything is paid
+    picture = None if plot is None else output_file(plot, picture=True)  # before anything is paid
     if (epsilon is None) == (accuracy is None):
         raise InputError("say what the question may cost, with --epsilon, or how good it must be, with --accuracy")
     wanted: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "accuracy": accuracy, "level": level}

@@ -61,10 +61,9 @@ def design(
     )
     answer = _answer(mechanism, privacy)
     if picture is not None:
-        from dproof.plotting import svg
-        from dproof.report.law_charts import law_chart
+        from dproof.report.drawings import matrix_picture
 
-        picture.write_text(svg(law_chart(mechanism)), encoding="utf-8")
+        picture.write_text(matrix_picture(mechanism), encoding="utf-8")
     if law is not None:
         _write_law(mechanism, law)
     emit(answer, as_json, lambda: _page(answer, space.name))

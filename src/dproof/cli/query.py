@@ -7,8 +7,8 @@ from typing import Annotated
 
 from dproof.cli.options import AsJson, EveryRow, Plot, argument, flag, option
 from dproof.cli.output import advise, answer_page, emit
-from dproof.plotting import picture_file
 from dproof.questions.answer import Answer
+from dproof.questions.output_formats import output_file
 from dproof.releases.load import load
 
 
@@ -40,7 +40,7 @@ def query(
 
     With --json: columns, and rows in which an estimate has estimate, low, high, stderr, raw and informative.
     """
-    picture = None if plot is None else picture_file(plot)
+    picture = None if plot is None else output_file(plot, picture=True)
     opened = load(release)
     if raw:
         answer: Answer = opened.raw(sql)

@@ -222,8 +222,9 @@ class Comparison:
 
     def chart(self) -> Any:
         """The errors as bars, each with the bound that holds for it as a line: an Altair chart."""
-        import altair as alt
+        from dproof.plotting import altair
 
+        alt = altair()
         bars = [
             {"mechanism": r.name, "error": r.error, "none below": r.bound} for r in self.rows if r.error is not None
         ]

@@ -184,10 +184,27 @@ class Answer:
         return flat
 
     def plot(self, path: Any = None) -> Any:
-        """A chart of the estimates with their intervals; written to an .svg, .png or .html file where one is named."""
-        from dproof.questions.answer_chart import plot
+        """A chart of the estimates with their intervals; written to an .svg, .png or .html file where one is named.
 
-        return plot(self, path)
+        It is an Altair chart, and needs the extra `plot`.
+        """
+        from dproof.questions.answer_chart import chart
+        from dproof.questions.output_formats import output_file, save
+
+        file = None if path is None else output_file(path, picture=True)
+        drawn = chart(self)
+        if file is not None:
+            save(self, file)
+        return drawn
+
+    def save(self, path: Any) -> None:
+        """Write the answer to a file, in the format that its ending names: .json, .csv, .parquet, .arrow or a picture.
+
+        A table has beside an estimate n the columns n_low, n_high, n_stderr, n_raw and n_informative.
+        """
+        from dproof.questions.output_formats import output_file, save
+
+        save(self, output_file(path))
 
     def to_arrow(self) -> Any:
         import pyarrow

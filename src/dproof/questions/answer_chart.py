@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-import altair as alt
-
-from dproof import plotting
 from dproof.errors import InputError
 from dproof.exact import percent
-from dproof.plotting import ACCENT, INK, label_text, mean_chart, picture_file, styled
+from dproof.plotting import ACCENT, INK, altair, label_text, mean_chart, styled
 from dproof.questions.answer import Answer, Cell
 
 _MOST_ROWS, _MOST_CURVES = 200, 24
@@ -20,21 +15,13 @@ _NAIVE = "#b8c4c4"
 _ROW = 30  # height of a row, which has a label above its dot
 
 
-def plot(answer: Answer, path: Any = None) -> Any:
-    """The chart of an answer; written to `path` where it is given, as its ending says.
+def chart(answer: Answer) -> Any:
+    """The chart of an answer.
 
     >>> rows = [{"hobby": "Cars", "n": Cell(52.0, 40.0, 64.0, 6.0, 80)}]
-    >>> sorted(plot(Answer(("hobby", "n"), rows)).to_dict())[:2]
+    >>> sorted(chart(Answer(("hobby", "n"), rows)).to_dict())[:2]
     ['$schema', 'config']
     """
-    file = None if path is None else picture_file(path)
-    chart = _chart(answer)
-    if file is not None:
-        _write(chart, answer, file)
-    return chart
-
-
-def _chart(answer: Answer) -> Any:
     measured = [column for column in answer.columns if any(_drawn(row[column]) for row in answer.rows)]
     curves = [column for column in answer.columns if any(_is_curve(row[column]) for row in answer.rows)]
     if not measured and not curves:
@@ -46,7 +33,7 @@ def _chart(answer: Answer) -> Any:
     keys = [column for column in answer.columns if column not in (*measured, *curves)]
     charts = [_one(answer, column, keys) for column in measured]
     charts += [chart for column in curves for chart in _curves(answer, column, keys)]
-    return styled(charts[0] if len(charts) == 1 else alt.vconcat(*charts))
+    return styled(charts[0] if len(charts) == 1 else altair().vconcat(*charts))
 
 
 def _drawn(value: Any) -> bool:
@@ -67,7 +54,7 @@ def _groups(answer: Answer, keys: Sequence[str]) -> list[str]:
 
 def _one(answer: Answer, column: str, keys: Sequence[str]) -> Any:
     """One estimated column: a dot and its interval for each row, and a tick for the number it was made from."""
-    groups = _groups(answer, keys)
+    alt, groups = altair(), _groups(answer, keys)
     cells = {group: row[column] for group, row in zip(groups, answer.rows, strict=True)}
     fields = ("low", "high", "informative")
     lines = [{"group": g} | {name: getattr(cell, name) for name in fields} for g, cell in cells.items() if _drawn(cell)]
@@ -118,20 +105,3 @@ def _curves(answer: Answer, column: str, keys: Sequence[str]) -> list[Any]:
                 mean_chart(points, cell.moved, cell.low, cell.high, title=title, value=column, at="grid point")
             )
     return charts
-
-
-def _write(chart: Any, answer: Answer, path: Path) -> None:
-    """SVG, PNG, or a page without any script that has the picture and the table."""
-    kind = path.suffix.lower()
-    if kind == ".png":
-        path.write_bytes(plotting.render_png(chart.to_dict()))
-        return
-    svg = plotting.render_svg(chart.to_dict())
-    if kind == ".html":
-        style = "body{font-family:Helvetica,Arial,sans-serif;margin:2em}td,th{padding:.3em 1em;text-align:left}"
-        title = html.escape(", ".join(answer.columns))
-        svg = (
-            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{style}</style>'
-            f"<body>{svg}{answer._repr_html_()}</body></html>"
-        )
-    path.write_text(svg, "utf-8")

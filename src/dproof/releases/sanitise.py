@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from dproof import plotting
 from dproof.arguments import as_path, described
 from dproof.central.measure import measure
 from dproof.central.recipe import TableLaw, certify_tables
@@ -68,8 +67,6 @@ def sanitise(
         )
     if chosen.model == "central":
         return _sanitise_tables(source, chosen, out, table, progress, payment or NoAccount())
-    if out is not None:
-        plotting.start_renderer()  # they are drawn beside this process, which has other work first
     law = certify_row(chosen)
     opened = _opened(source, table, law.plan, out)
     coins, payer = current(), payment or NoAccount()

@@ -21,7 +21,7 @@ from dproof.serve.tokens import COOKIE, Holder
 router = APIRouter(include_in_schema=False)
 _OWN = files("dproof.serve") / "static"
 _STATIC = {  # a kind, and the files that make it: the colours are those of reports too
-    "style.css": ("text/css", (files("dproof.report") / "palette.css", _OWN / "style.css")),
+    "style.css": ("text/css", (files("dproof.report") / "templates" / "palette.css", _OWN / "style.css")),
     "page.js": ("text/javascript", (_OWN / "page.js",)),
 }
 
