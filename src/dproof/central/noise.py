@@ -7,17 +7,17 @@ noise. Curves are added up as whole numbers and get either, or K-norm noise: the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from dproof.central.objective import Answers, Floats, best
 from dproof.central.residuals import told
 from dproof.central.workload import Added, Domain, Residual, largest_loss, maximal, parts
-from dproof.curves.lattice import CurveLattice, Expansion, Split, l2_left_out
-from dproof.curves.noise import FEW_ROWS
+from dproof.curves.lattice import CurveLattice, Expansion, Split
+from dproof.curves.noise import FEW_ROWS, least_noise
 from dproof.errors import InputError
 from dproof.exact import exp_above, exp_below, least, root_above
 from dproof.laws.divergence import normal_delta
@@ -255,25 +255,26 @@ def lattice_of(expansion: Expansion, privacy: Privacy) -> CurveLattice:
     The noise of all measurements is chosen together, and needs to know the lattices first. So of the expansions that
     the plan allows that one is taken which would be best with all of the promise, were there no lattice.
     """
-    declared, lattices = expansion.present or expansion, list[CurveLattice]()
-    split: Split = "gaussian" if privacy.delta else "k_norm"
-    for candidate in declared.candidates:
-        with suppress(InputError):  # a region that is too small beside the range: another may do
-            lattices.append(candidate.lattice(split))
-    if len(lattices) < 2:
-        return lattices[0] if lattices else declared.candidates[0].lattice(split)
-    deviation = _normal_deviation(privacy) if privacy.delta else 0.0
-
-    def error(lattice: CurveLattice) -> float:
-        added = added_curve(lattice)
-        pure = 0.0 if privacy.delta else 2 * added.spread * (added.steps / float(privacy.epsilon)) ** 2
-        squares = lattice.scales**2 * lattice.expansion.functions()[0].squares
-        noise = (deviation**2 * added.square + pure) * float(squares.sum())
-        return noise / FEW_ROWS**2 + l2_left_out(lattice) ** 2
-
-    return min(lattices, key=error)
+    splits: tuple[Split, ...] = ("gaussian",) if privacy.delta else ("k_norm",)
+    declared, share = expansion.present or expansion, Fraction(1, FEW_ROWS**2)
+    return least_noise(declared, splits, lambda lattice, _: _ForeseenNoise(lattice, privacy), share)[0]
 
 
+class _ForeseenNoise(NamedTuple):
+    """The noise that a sum of curves would have with all of the promise."""
+
+    lattice: CurveLattice
+    privacy: Privacy
+
+    @property
+    def variance(self) -> float:
+        added = added_curve(self.lattice)
+        if self.privacy.delta:
+            return _normal_deviation(self.privacy) ** 2 * added.square
+        return 2 * added.spread * (added.steps / float(self.privacy.epsilon)) ** 2
+
+
+@lru_cache(maxsize=64)
 def _normal_deviation(privacy: Privacy) -> float:
     """The standard deviation of normal noise that hides a move by 1."""
     return float(least(lambda scale: normal_delta(1 / scale, privacy.epsilon) <= privacy.delta, Fraction(1)))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, prod, sqrt
-from typing import Any, ClassVar, Literal, TypeAlias, cast
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -304,13 +304,21 @@ def best_noise(expansion: Expansion, privacy: Privacy, noise: str = "auto") -> t
     return least_noise(expansion, splits, noise_of, Fraction(1, FEW_ROWS))
 
 
+class CoordinateNoise(Protocol):
+    """Noise on the coordinates of lattice vectors, as far as the choice of one needs it."""
+
+    @property
+    def variance(self) -> Fraction | float:
+        """The variance of one coordinate."""
+
+
+N = TypeVar("N", bound=CoordinateNoise)
+
+
 def least_noise(
-    expansion: Expansion,
-    splits: Sequence[Split],
-    noise_of: Callable[[CurveLattice, Split], VectorNoise],
-    share: Fraction,
-) -> tuple[CurveLattice, VectorNoise]:
-    """The lattice and the noise with the least error, of those kinds that can keep the promise.
+    expansion: Expansion, splits: Sequence[Split], noise_of: Callable[[CurveLattice, Split], N], share: Fraction
+) -> tuple[CurveLattice, N]:
+    """The lattice and the noise with the least error, of those kinds that can keep the promise: for all three models.
 
     The error is that of the noise, of whose variance a mean has this share, and what its basis may leave out.
     """
@@ -324,10 +332,12 @@ def least_noise(
                 refused.append(why)
     if not made:
         raise refused[0]
+    if len(made) == 1:
+        return made[0]
     return min(made, key=lambda pair: share * Fraction(l2_error(*pair)) ** 2 + Fraction(l2_left_out(pair[0])) ** 2)
 
 
-def l2_error(lattice: CurveLattice, noise: VectorNoise) -> float:
+def l2_error(lattice: CurveLattice, noise: CoordinateNoise) -> float:
     """√E‖noise‖₂² = √(variance · Σ scales² ∫φ²), as the coordinates of the noise are not correlated."""
     squares = lattice.expansion.functions()[0].squares
     return sqrt(float(noise.variance) * float((lattice.scales**2 * squares).sum()))
