@@ -143,11 +143,11 @@ def attack_accuracy(privacy: Promise) -> Fraction:
     return (growth + privacy.delta) / (1 + growth)
 
 
-def explain(privacy: Promise, *, stake: Any = 10_000) -> dict[str, Any]:
+def explain(privacy: Promise, *, stake: Any = 10_000, rows_per_person: int = 1) -> dict[str, Any]:
     """What a guarantee means for one person, in figures: those that `dproof explain --json` prints.
 
     Upper bounds are rounded up, lower bounds down; a number too large for a float is None. `stake` is the difference
-    between a person's best and worst outcome.
+    between a person's best and worst outcome. The words speak of one row, or of the `rows_per_person` of a person.
 
     >>> said = explain(Privacy(1))
     >>> round(said["odds_factor"], 4), round(said["attack_accuracy"], 4), said["advice"]
@@ -170,7 +170,7 @@ def explain(privacy: Promise, *, stake: Any = 10_000) -> dict[str, Any]:
             for size, group in ((size, privacy.for_group(size)) for size in _GROUPS)
         ],
         "add_remove_read_as_change_one": {"epsilon": _above(two.epsilon), "delta": _above(two.delta)},
-        "in_words": in_words(privacy),
+        "in_words": in_words(privacy, rows_per_person),
         "advice": list(advice(privacy)),
     }
 

@@ -4,15 +4,17 @@ from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import pytest
+from markupsafe import escape
 
-from dproof import InputError, Privacy
+import dproof as dp
+from dproof import InputError
+from dproof.meaning import percent
 from dproof.plans.reader import Misplaced, WrongKey
-from dproof.report.page import deniability_section
 from dproof.serve.drafting import WAYS, expected
 from dproof.serve.folder import Folder
-from dproof.serve.pages.expectation import expectation, meaning_of
-from dproof.serve.pages.plan_fields import error_places
-from dproof.serve.pages.questions import Asked, built
+from dproof.serve.pages import TEMPLATES
+from dproof.serve.pages.asking import AskableColumn, built
+from dproof.serve.pages.planning import error_places, expectation
 from dproof.serve.plan_form import drafted, filled
 from dproof.serve.tokens import Tokens
 from tests.serve.server import make_folder, send, serving
@@ -22,6 +24,15 @@ SEX = {"space": "categories", "values": ["f", "m"], "missing": "category"}
 DAY = {"space": "date", "low": "2022-01-01", "high": "2024-12-31", "missing": "2023-01-01"}
 MEAN = "SELECT sex, avg(age) AS a FROM data GROUP BY sex"
 SHARE = "SELECT 100 * proportion(sex = 'f') AS p FROM data"
+
+
+def beside(told):
+    """What stands beside the form of a plan."""
+    shown = expectation(told, None)
+    source = (
+        '{% import "expected.html" as x with context %}{{ x.expected_widths(expected, None) }}{{ x.meaning(expected) }}'
+    )
+    return TEMPLATES.from_string(source).render(**shown)
 
 
 def draft(model, epsilon, delta="1e-6", **more):
@@ -42,7 +53,7 @@ def test_a_width_that_holds_all_that_is_possible_is_no_information(model):
     assert any(one["informative"][way] for one in told["columns"] for way in WAYS)
     few = expected(draft(model, "0.05", **more), 100)
     assert not any(few["columns"][1]["informative"][way] for way in ("local", "central"))
-    assert "<td>no information</td>" in expectation(few, None) and " days</td>" in expectation(told, None)
+    assert "<td>no information</td>" in beside(few) and " days</td>" in beside(told)
 
 
 def test_an_answer_to_a_question_is_no_information_where_its_width_holds_all_that_is_possible():
@@ -65,7 +76,7 @@ def test_a_new_plan_measures_means_unless_questions_choose_what_is_measured():
 
 
 def test_a_question_that_is_not_chosen_to_its_end_is_no_other_question():
-    age = Asked("age", "interval", (), "0 to 9", False, True, False)
+    age = AskableColumn("age", "interval", (), "0 to 9", False, True, False)
     for chosen in ({"what": "avg"}, {"what": "avg", "number": "sex"}, {"what": "median", "by": "age"}):
         with pytest.raises(InputError, match="choose the number"):
             built([age], "data", chosen)
@@ -77,16 +88,20 @@ def test_a_question_that_is_not_chosen_to_its_end_is_no_other_question():
 
 def test_a_local_release_of_people_with_several_rows_says_what_they_have():
     told = expected(draft("local", "0.5"), 100)
-    assert "for each row" not in meaning_of(told, "")
+    assert "for each row" not in beside(told)
     several = {"person": "name", "rows_per_person": 6}
     named = draft("local", "0.5")
     named["privacy"] |= several
     named["columns"]["name"] = {"drop": True}
-    page = meaning_of(expected(named, 100), "")
+    page = beside(expected(named, 100))
     assert "a person with 6 rows has ε = 3." in page
-    assert deniability_section(Privacy(3, "6e-6"), 6) in page  # what can be denied is what all rows leave open
+    said = dp.explain(dp.Privacy(3, "6e-6"), rows_per_person=6)  # what can be denied is what all rows leave open
+    assert "For the 6 rows together that a person may have, ε is 3 and δ is 0.000006." in page
+    assert escape(said["in_words"]["guess"]) in page and "the 6 rows of a person" in page
+    half = next(one for one in said["posterior"] if one["prior"] == 0.5)
+    assert f"<td>50%</td><td>{percent(half['low'])} to {percent(half['high'])}</td>" in page
     named["privacy"]["neighbours"] = "add-remove"  # which only a curator promises, and to a person
-    assert "for each row" not in meaning_of(expected(named, 100), "")
+    assert "for each row" not in beside(expected(named, 100))
 
 
 def test_an_error_of_a_whole_column_is_told_of_its_kind():

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 
 import dproof as dp
-from dproof.serve.connections import _MOST_CONNECTIONS
+from dproof.serve.limits import MOST_CONNECTIONS
 from tests.serve.server import PLAN, make_folder, send, serving
 
 LARGEST_PAGE = 1 << 20
@@ -87,7 +87,7 @@ def test_connections_that_send_nothing_lock_nobody_out(made):
     half.append(half[2] + b"Content-Length: 50\r\n\r\ntoken=")
     waiting = []
     try:
-        for n in range(2 * _MOST_CONNECTIONS):
+        for n in range(2 * MOST_CONNECTIONS):
             waiting.append(socket.create_connection(("127.0.0.1", made.port), 60))
             waiting[-1].sendall(half[n % 4])
         for _ in range(5):
@@ -106,7 +106,7 @@ def test_a_table_that_is_being_sent_keeps_its_place(made):
     sending.endheaders(b"x" * (size - 1))
     while not list((made.root / "tables").glob(".upload-*")):
         time.sleep(0.01)
-    waiting = [socket.create_connection(("127.0.0.1", made.port), 60) for _ in range(2 * _MOST_CONNECTIONS)]
+    waiting = [socket.create_connection(("127.0.0.1", made.port), 60) for _ in range(2 * MOST_CONNECTIONS)]
     assert send(made, "GET", "/health").status == 200
     sending.send(b"x")
     assert sending.getresponse().status == 201

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from dproof.serve import api
+from dproof.serve import api, limits
 from tests.serve.server import make_folder, send, serving
 
 ROWS = b"sex,age\nf,34\nm,51\n"
@@ -69,7 +69,7 @@ def test_only_custodians_send_tables_and_no_more_than_so_much(made, monkeypatch)
     assert send(made, "PUT", "/api/files/mine.csv", ROWS, made.carla, Origin="http://evil.example").status == 403
     with socket.create_connection(("127.0.0.1", made.port), 60) as connection:
         head = f"PUT /api/files/mine.csv HTTP/1.1\r\nHost: 127.0.0.1:{made.port}\r\nConnection: close\r\n"
-        connection.sendall(f"{head}Content-Length: {api.LARGEST_UPLOAD + 1}\r\n\r\n".encode())
+        connection.sendall(f"{head}Content-Length: {limits.LARGEST_UPLOAD + 1}\r\n\r\n".encode())
         assert connection.recv(64).startswith(b"HTTP/1.1 413")
     assert lying(made) == before
 

@@ -22,7 +22,7 @@ from tests.statistics.coverage_cases import DATA, SECTIONS, Section
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "coverage.md"
 TIMES, MORE, BLOCK = 400, 1200, 50
-SHOWING = {"cli", "plotting.py", "report", "service"}  # folders of the source that no answer depends on
+SHOWING = {"cli", "plotting.py", "report", "serve"}  # folders of the source that no answer depends on
 LEVEL, LEAST, MOST = 0.95, 0.93, 0.97
 _WIDTHS = " Beside each share stand the mean half-width and the root mean square error of the estimate."
 Found = Mapping[tuple[str, str], Mapping[str, "Covered"]]  # by section and case, then by question

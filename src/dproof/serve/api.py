@@ -21,7 +21,7 @@ from dproof import __version__, plotting
 from dproof.errors import DproofError, InputError
 from dproof.privacy import Privacy
 from dproof.questions.answer import Answer
-from dproof.serve import bodies
+from dproof.serve import bodies, limits
 from dproof.serve.bodies import AskRequest, DraftRequest, HalfWidthRequest, QueryRequest, ReleaseRequest, TokenRequest
 from dproof.serve.desk import Desk
 from dproof.serve.folder import UNFINISHED, Folder, checked_name
@@ -33,7 +33,7 @@ ARROW = "application/vnd.apache.arrow.stream"
 _ANY_BYTES = {
     "requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
 }
-Most = Annotated[int, Query(ge=1, le=1000, description="At most so many.")]
+Most = Annotated[int, Query(ge=1, le=limits.MOST_ENTRIES, description="At most so many.")]
 _REFUSED = {
     400: "It cannot be done as it was asked.",
     401: "The token is unknown, revoked or over.",
@@ -295,7 +295,6 @@ def _json(value: Any) -> Any:
     return value if isinstance(value, (str, int, float, list, dict, bool, type(None))) else str(value)
 
 
-LARGEST_UPLOAD = 1 << 30
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".xlsx", ".parquet", ".arrow", ".feather", ".ipc")
 _NAMING = threading.Lock()
 

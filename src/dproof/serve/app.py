@@ -18,14 +18,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dproof import __version__
 from dproof.errors import DproofError, InputError, OverBudget
-from dproof.serve import api, pages
-from dproof.serve.api import LARGEST_UPLOAD
+from dproof.serve import api, limits, pages
 from dproof.serve.bodies import first_fault
 from dproof.serve.desk import Desk, NotAllowed
 from dproof.serve.mcp import PATH, McpEndpoint, sdk_is_there
 from dproof.serve.service import Service, Settings, Unknown, desk_of
 
-LARGEST_BODY, LARGEST_PLAN = 1 << 16, 1 << 20
 _STATUS: dict[type[DproofError], int] = {NotAllowed: 403, OverBudget: 409, InputError: 400}  # the first that fits
 
 
@@ -44,7 +42,7 @@ def application(desk: Desk, hosts: frozenset[str], settings: Settings | None = N
     app.state.service = service
     app.include_router(api.health_router)
     app.include_router(api.router)
-    app.include_router(pages.router)
+    app.include_router(pages.page_router())
     if assistants is not None:
         app.router.routes.append(Route(PATH, assistants, methods=["POST"]))
     _errors(app)
@@ -55,9 +53,9 @@ def application(desk: Desk, hosts: frozenset[str], settings: Settings | None = N
 def _largest(method: str, path: str) -> int:
     """How many bytes a body may have."""
     if method == "PUT" and path.startswith(f"{api.router.prefix}/files/"):
-        return LARGEST_UPLOAD
+        return limits.LARGEST_UPLOAD
     planned = ("/plans/", *(f"{api.router.prefix}/{part}/" for part in ("plans", "drafts")))
-    return LARGEST_PLAN if path.startswith(planned) else LARGEST_BODY
+    return limits.LARGEST_PLAN if path.startswith(planned) else limits.LARGEST_BODY
 
 
 def _errors(app: FastAPI) -> None:

@@ -8,7 +8,8 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
-_LONGEST_SQL = 10_000
+from dproof.serve import limits
+
 _STRICT = ConfigDict(extra="forbid", strict=True)  # true is no number, and a text is none where one is wanted
 
 
@@ -31,7 +32,7 @@ class SqlRequest(BaseModel):
     """A question in SQL."""
 
     model_config = _STRICT
-    sql: str = Field(max_length=_LONGEST_SQL, examples=["SELECT count(*) AS n FROM data"])
+    sql: str = Field(max_length=limits.LONGEST_SQL, examples=["SELECT count(*) AS n FROM data"])
     level: float = Field(0.95, gt=0, lt=1)
     chart: bool = Field(False, description="Draw the answer too, as an SVG picture.")
 
@@ -103,7 +104,7 @@ class TokenRequest(BaseModel):
     """What an analyst gets: a token, and a budget on each of some tables."""
 
     model_config = _STRICT
-    name: str = Field(max_length=64)
+    name: str = Field(max_length=limits.LONGEST_NAME)
     tables: list[str]
     epsilon: Number
     delta: Number = "0"

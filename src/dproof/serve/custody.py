@@ -17,6 +17,7 @@ from dproof.errors import InputError
 from dproof.plans.plan import Plan
 from dproof.releases.inspection import Inspection, check
 from dproof.releases.sanitise import sanitise
+from dproof.serve import limits
 from dproof.serve.drafting import epsilon_for, expected
 from dproof.serve.folder import Folder, Kept, state_of, write_whole
 from dproof.serve.tokens import Holder, now
@@ -25,9 +26,6 @@ from dproof.tables import open_source
 from dproof.tables.delimited import doubtful_names
 from dproof.tables.source import USUAL, Layout
 
-_MOST_ROWS = 10**12
-_MOST_HEADERS = 64  # of tables, that are kept
-
 
 class Custody:
     """The custodian's work on a folder. Who may come here is decided before."""
@@ -35,7 +33,7 @@ class Custody:
     def __init__(self, folder: Folder) -> None:
         self.folder, self.jobs, self.record = folder, Jobs(), Record(folder.record)
         self.faults: dict[str, str] = {}  # why tables could not be read, since the server started
-        self._headers = Kept[str, Header](_MOST_HEADERS)
+        self._headers = Kept[str, Header](limits.MOST_OPEN)
 
     def files(self) -> list[dict[str, Any]]:
         """Every table that lies in the folder, and whether it has a plan."""
@@ -144,13 +142,16 @@ class Custody:
             raise InputError("there is no such job")
         return found.to_json()
 
-    def commands(self, table: str, release: str | None = None) -> list[str]:
+    def commands(self, table: str, *, rows: int = 0) -> dict[str, str]:
         """The commands that do the same, in the folder that is served."""
         file = shlex.quote(self.folder.file(table).name)
         paths = f"tables/{file} --plan plans/{table}.toml"
-        sanitised = f"dproof sanitise {paths} --out releases/{release or table} --ledger ledgers/{table}.db"
-        drafted = f"dproof init tables/{file} > plans/{table}.toml"
-        return [f"dproof check {paths}", f"dproof plan plans/{table}.toml --rows N", sanitised, drafted]
+        return {
+            "init": f"dproof init tables/{file} > plans/{table}.toml",
+            "plan": f"dproof plan plans/{table}.toml --rows {rows}",
+            "check": f"dproof check {paths}",
+            "sanitise": f"dproof sanitise {paths} --out releases/{table} --ledger ledgers/{table}.db",
+        }
 
 
 def _into(table: str, release: str) -> str:
@@ -158,7 +159,7 @@ def _into(table: str, release: str) -> str:
 
 
 def _checked_rows(rows: int) -> int:
-    if not 1 <= rows <= _MOST_ROWS:
+    if not 1 <= rows <= limits.MOST_PLANNED_ROWS:
         raise InputError("say about how many rows the table has: at least 1")
     return rows
 

@@ -25,11 +25,10 @@ from dproof.meaning import explain
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
 from dproof.questions.answer import Answer
+from dproof.serve import limits
 from dproof.serve.custody import Custody, is_checked
 from dproof.serve.folder import Folder, Kept, Opened, Table
 from dproof.serve.tokens import Holder, Tokens, check_request
-
-_MOST_PREVIEWS = 512
 
 
 class NotAllowed(InputError):
@@ -50,7 +49,7 @@ class Desk:
     def __init__(self, folder: Folder, tokens: Tokens) -> None:
         self.folder, self.tokens, self.custody = folder, tokens, Custody(folder)
         self.record, self._opened = self.custody.record, Opened(folder)
-        self._previews = Kept[tuple[Any, ...], dict[str, Any]](_MOST_PREVIEWS)
+        self._previews = Kept[tuple[Any, ...], dict[str, Any]](limits.MOST_PREVIEWS)
 
     # Tables --------------------------------------------------------------------------------------------------------
 
@@ -83,8 +82,8 @@ class Desk:
 
     def dummy(self, holder: Holder, name: str, rows: int) -> Any:
         """Dummy rows of a table, as an Arrow table."""
-        if not 1 <= rows <= MOST_DUMMY_ROWS:
-            raise InputError(f"ask for 1 to {MOST_DUMMY_ROWS:,} dummy rows")
+        if not 1 <= rows <= limits.MOST_DUMMY_ROWS:
+            raise InputError(f"ask for 1 to {limits.MOST_DUMMY_ROWS:,} dummy rows")
         return dummy_rows(self._table(holder, name).plan, rows)
 
     # Questions under the budget ------------------------------------------------------------------------------------
@@ -295,9 +294,6 @@ def need_custodian(holder: Holder) -> None:
 
 def _columns(plan: Plan) -> list[dict[str, str]]:
     return [{"name": column.name, "kind": column.kind} for column in plan.kept]
-
-
-MOST_DUMMY_ROWS = 10_000
 
 
 def dummy_rows(plan: Plan, rows: int) -> Any:

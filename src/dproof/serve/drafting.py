@@ -94,7 +94,9 @@ def expected(draft: Draft, rows: int) -> dict[str, Any]:
         "refused": refused,
         "verdict": costs["verdict"],
         "advice": costs["advice"],
-        "meaning": explain(costs.get("person", plan.promise(plan.rows_per_person))),
+        "meaning": explain(
+            costs.get("person", plan.promise(plan.rows_per_person)), rows_per_person=plan.rows_per_person
+        ),
     }
 
 

@@ -32,6 +32,7 @@ from dproof.errors import InputError, did_you_mean
 from dproof.local.release import CERTIFICATE, Release
 from dproof.plans.plan import Plan
 from dproof.releases.load import load
+from dproof.serve import limits
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TABLES, _PLANS, _LEDGERS, _CHECKED, _RELEASES = "tables", "plans", "ledgers", "checked", "releases"
@@ -227,7 +228,6 @@ def write_whole(place: Path, text: str, what: str) -> None:
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Opened = TypeVar("_Opened")
-_MOST_OPEN = 64  # of each kind
 
 
 @dataclass(slots=True)
@@ -291,10 +291,10 @@ class Opened:
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
-        self._plans = Kept[str, Plan](_MOST_OPEN)
-        self._ledgers = Kept[str, Ledger](_MOST_OPEN)
-        self._curators = Kept[tuple[str, str], Curator](_MOST_OPEN)
-        self._releases = Kept[str, Release](_MOST_OPEN)
+        self._plans = Kept[str, Plan](limits.MOST_OPEN)
+        self._ledgers = Kept[str, Ledger](limits.MOST_OPEN)
+        self._curators = Kept[tuple[str, str], Curator](limits.MOST_OPEN)
+        self._releases = Kept[str, Release](limits.MOST_OPEN)
 
     def table(self, name: str) -> Table:
         """A table with its plan, as the files are now."""

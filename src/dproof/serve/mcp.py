@@ -18,6 +18,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from dproof.errors import DproofError
+from dproof.serve import limits
 from dproof.serve.client import Connection, refusal
 
 if TYPE_CHECKING:  # `dproof mcp` is a client: it runs without what a server needs
@@ -114,7 +115,6 @@ def protocol_server(server: Connection, threads: Callable[[], Any] = lambda: Non
 
 
 PATH = "/mcp"
-_AT_ONCE = 4  # calls of a person; each waits in a thread of its own for what it asks the server
 _CALL: ContextVar[Scope] = ContextVar("the request that calls a tool")
 _THREADS: ContextVar[CapacityLimiter] = ContextVar("the threads of who calls it")
 
@@ -128,7 +128,9 @@ class McpEndpoint:
 
         self._service = service
         self._server = protocol_server(_Inside("", "", application), _THREADS.get)
-        self._threads: defaultdict[int, CapacityLimiter] = defaultdict(lambda: CapacityLimiter(_AT_ONCE))
+        self._threads: defaultdict[int, CapacityLimiter] = defaultdict(
+            lambda: CapacityLimiter(limits.MOST_TOOL_THREADS)
+        )
         # Nothing is kept from one request to the next, and the guard has looked at host and origin.
         trusting = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         self._server.streamable_http_app(json_response=True, stateless_http=True, transport_security=trusting)

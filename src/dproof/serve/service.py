@@ -20,14 +20,12 @@ from starlette.exceptions import HTTPException
 
 from dproof.curator.curator import Begun
 from dproof.questions.answer import Answer
+from dproof.serve import limits
 from dproof.serve.connections import KNOWN
 from dproof.serve.desk import Askable, Desk, need_custodian
 from dproof.serve.tokens import COOKIE, Holder, Sessions
 
 _Done = TypeVar("_Done")
-_READERS = 4  # questions that read a table at once
-_WORKERS = 2  # other requests of a token that are worked on at once: some take much memory
-_MOST_UNDER_WAY = 32  # requests of a token
 
 
 class Unknown(Exception):
@@ -39,8 +37,8 @@ class Settings:
     """How the server behaves: the tick at which answers leave, and how often somebody may come."""
 
     tick: float = 1.0
-    per_second: float = 100.0
-    at_once: int = 200
+    per_second: float = limits.REQUESTS_PER_SECOND
+    at_once: int = limits.REQUESTS_AT_ONCE
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     secure: bool = False  # whether people come by TLS, so that the cookie goes no other way
@@ -55,7 +53,7 @@ class UnderWay:
     @contextmanager
     def counted(self, holder: Holder) -> Iterator[None]:
         """One more for as long as this lasts, or refused where there are many already."""
-        if self._count[holder.number] >= _MOST_UNDER_WAY:
+        if self._count[holder.number] >= limits.MOST_UNDER_WAY:
             raise HTTPException(429, "too many requests at once: wait for their answers")
         self._count[holder.number] += 1
         try:
@@ -70,11 +68,13 @@ class Service:
     def __init__(self, desk: Desk, settings: Settings) -> None:
         self.desk, self.settings, self.sessions = desk, settings, Sessions()
         self._requests = Rate(settings.per_second, settings.at_once, settings.clock)
-        self._guesses = Rate(1.0, 20, settings.clock)  # of tokens, for each address
+        self._guesses = Rate(
+            limits.GUESSES_PER_SECOND, limits.GUESSES_AT_ONCE, settings.clock
+        )  # of tokens, for each address
         self.under_way, self.tool_calls = UnderWay(), UnderWay()  # what a tool asks is counted as a request too
-        self._workers: defaultdict[int, CapacityLimiter] = defaultdict(lambda: CapacityLimiter(_WORKERS))
+        self._workers: defaultdict[int, CapacityLimiter] = defaultdict(lambda: CapacityLimiter(limits.MOST_WORKERS))
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._readers: defaultdict[str, CapacityLimiter] = defaultdict(lambda: CapacityLimiter(_READERS))
+        self._readers: defaultdict[str, CapacityLimiter] = defaultdict(lambda: CapacityLimiter(limits.MOST_READERS))
         self._reading = CapacityLimiter(math.inf)  # threads: as many as have a turn
         self._opened: dict[tuple[str, str | None], Any] = {}  # in which state a table is known to be open to somebody
 
@@ -192,8 +192,6 @@ TheDesk = Annotated[Desk, Depends(desk_of)]
 Known = Annotated[Holder, Depends(holder_of)]
 Custodian = Annotated[Holder, Depends(custodian_of)]
 
-_MOST_KEYS = 10_000  # whose rate is remembered; the one not seen for longest is forgotten
-
 
 def until_tick(spent: float, tick: float) -> float:
     """How many seconds an answer still waits after so many: it leaves a whole number of ticks after the question came.
@@ -227,6 +225,6 @@ class Rate:
             left, at = self._left.pop(key, (float(self._at_once), now))
             left = min(float(self._at_once), left + (now - at) * self._per_second)
             self._left[key] = (left - 1 if left >= 1 else left), now
-            while len(self._left) > _MOST_KEYS:
+            while len(self._left) > limits.MOST_RATES:
                 self._left.popitem(last=False)
             return left >= 1

@@ -18,10 +18,10 @@ from typing import Any, Literal, get_args
 
 from dproof.arguments import whole
 from dproof.errors import InputError
+from dproof.serve import limits
 
 Role = Literal["custodian", "analyst"]
 _PREFIX = "dproof_"  # so that a token is known for what it is where it does not belong
-_MOST_DAYS = 3650
 _TABLES = """
 CREATE TABLE IF NOT EXISTS tokens (
   number INTEGER PRIMARY KEY, hash TEXT NOT NULL, name TEXT NOT NULL, role TEXT NOT NULL, tables TEXT NOT NULL,
@@ -156,11 +156,11 @@ class Tokens:
 
 def check_request(name: str, role: str, tables: Sequence[str], days: int) -> None:
     """Refuse a token that cannot be issued, before anything is written for it."""
-    if not name.strip() or len(name) > 64 or not name.isprintable():
+    if not name.strip() or len(name) > limits.LONGEST_NAME or not name.isprintable():
         raise InputError("a token needs the name of who will hold it, at most 64 printable characters")
     if role not in get_args(Role):
         raise InputError(f"a token is for a custodian or an analyst, not for {role[:40]!r}")
-    whole(days, "days", 1, _MOST_DAYS)
+    whole(days, "days", 1, limits.MOST_TOKEN_DAYS)
     if role == "analyst" and not tables:
         raise InputError("an analyst's token names the tables that may be asked")
 
@@ -179,7 +179,6 @@ def _time(when: datetime) -> str:
 
 
 COOKIE = "dproof_session"
-_MOST = 20  # sessions of a token; its oldest ends first, and nobody else's
 
 
 class Sessions:
@@ -192,7 +191,7 @@ class Sessions:
         name = secrets.token_urlsafe(32)
         self._numbers[name] = holder.number
         begun = [one for one, number in self._numbers.items() if number == holder.number]
-        for oldest in begun[:-_MOST]:
+        for oldest in begun[: -limits.MOST_SESSIONS]:
             del self._numbers[oldest]
         return name
 

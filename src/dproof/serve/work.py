@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
 from dproof.errors import DproofError, InputError
+from dproof.serve import limits
 
 _Done = TypeVar("_Done")
 _WAYS = multiprocessing.get_all_start_methods()
@@ -64,9 +65,6 @@ def _done(there: Connection, work: Callable[..., Any], arguments: tuple[Any, ...
     there.send(told)
 
 
-_KEPT = 100  # jobs whose end is remembered
-
-
 @dataclass(slots=True)
 class Job:
     """A piece of work: how far it is, and what became of it."""
@@ -95,7 +93,7 @@ class Jobs:
         """Begin as soon as nothing else runs; the name by which to ask for it."""
         name, job = secrets.token_urlsafe(9), Job(what)
         self._jobs[name] = job
-        while len(self._jobs) > _KEPT:
+        while len(self._jobs) > limits.MOST_JOBS:
             self._jobs.popitem(last=False)
         threading.Thread(target=self._run, args=(job, work), daemon=True).start()
         return name

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import Any
-from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from dproof.serve.desk import Desk
-from dproof.serve.pages.forms import Fields
-from dproof.serve.pages.layout import copied, enumerated, field, link, listed, page
-from dproof.serve.pages.markup import Markup, joined, tag
-from dproof.serve.pages.texts import TEXTS, budget_left, promise_of
+from dproof.serve.pages import Fields, Link, page
 from dproof.serve.service import TheService, Unknown
-from dproof.serve.tokens import COOKIE, Holder
+from dproof.serve.tokens import COOKIE
 
 router = APIRouter(include_in_schema=False)
+LINK = Link("/", "Tables and releases")
 _OWN = files("dproof.serve") / "static"
 _STATIC = {  # a kind, and the files that make it: the colours are those of reports too
     "style.css": ("text/css", (files("dproof.report") / "templates" / "palette.css", _OWN / "style.css")),
@@ -37,19 +32,18 @@ async def static(name: str) -> Response:
 
 @router.get("/sign-in")
 async def sign_in() -> HTMLResponse:
-    return _sign_in()
+    return page("sign_in.html", "Sign in", None, is_unknown=False)
 
 
 @router.post("/sign-in")
 async def signed_in(request: Request, service: TheService) -> Response:
     form = await Fields.of(request)
-    found = await run_in_threadpool(service.known, request, form.text("token").strip())
-    if found is None:
-        return _sign_in(TEXTS["unknown"], 401)
+    holder = await run_in_threadpool(service.known, request, form.text("token").strip())
+    if holder is None:
+        return page("sign_in.html", "Sign in", None, status=401, is_unknown=True)
     response = RedirectResponse("/", 303)
-    response.set_cookie(
-        COOKIE, service.sessions.begin(found), httponly=True, samesite="strict", secure=service.settings.secure
-    )
+    session, is_secure = service.sessions.begin(holder), service.settings.secure
+    response.set_cookie(COOKIE, session, httponly=True, samesite="strict", secure=is_secure)
     return response
 
 
@@ -63,53 +57,14 @@ async def sign_out(request: Request, service: TheService) -> Response:
 
 @router.get("/")
 async def home(request: Request, service: TheService) -> Response:
-    try:
-        who = await run_in_threadpool(service.holder, request)
-    except Unknown:
-        return RedirectResponse("/sign-in", 303)
-    return page("Tables and releases", await run_in_threadpool(_home, service.desk, who), who)
+    desk = service.desk
 
+    def shown() -> Response:
+        try:
+            holder = service.holder(request)
+        except Unknown:
+            return RedirectResponse("/sign-in", 303)
+        tables, releases = desk.tables(holder), desk.releases()
+        return page("home.html", "Tables and releases", holder, tables=tables, releases=releases)
 
-def _sign_in(sentence: str | None = None, status: int = 200) -> HTMLResponse:
-    token = field(
-        "Token",
-        "token",
-        type="password",
-        autocomplete="current-password",
-        required=True,
-        size=50,
-        aria_describedby="token-error",
-    )
-    alert = tag("p", sentence, id="token-error", role="alert", class_="error")
-    form = tag("form", token, alert, tag("button", "Sign in", class_="main"), method="post", action="/sign-in")
-    first = copied("dproof token FOLDER --custodian NAME", TEXTS["first_token"])
-    return page("Sign in", joined(tag("p", TEXTS["sign_in"]), form, first), None, status=status)
-
-
-def _home(desk: Desk, who: Holder) -> Markup:
-    tables = (_entry("tables", one, _of_table) for one in desk.tables(who))
-    releases = (_entry("releases", one, _of_release) for one in desk.releases())
-    nothing = TEXTS["no_tables"]
-    if who.is_custodian:
-        nothing = joined(TEXTS["no_plans"], " ", link("/custody", "Plans and tokens"))
-    return joined(
-        tag("section", tag("h2", "Private tables"), tag("p", TEXTS["tables"]), listed(tables, nothing)),
-        tag("section", tag("h2", "Releases"), tag("p", TEXTS["releases"]), listed(releases, TEXTS["no_releases"])),
-    )
-
-
-def _entry(place: str, told: dict[str, Any], more: Any) -> Markup:
-    """One line of a list; what cannot be used says why."""
-    return joined(link(f"/{place}/{quote(told['name'])}", told["name"]), tag("span", told.get("error") or more(told)))
-
-
-def _of_table(told: dict[str, Any]) -> str:
-    return f"{_names(told)}. {budget_left(told['budget'])}"
-
-
-def _of_release(told: dict[str, Any]) -> str:
-    return f"{promise_of(told)}: {_names(told)}"
-
-
-def _names(told: dict[str, Any]) -> str:
-    return enumerated([one["name"] for one in told["columns"]])
+    return await run_in_threadpool(shown)

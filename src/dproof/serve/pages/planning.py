@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import quote
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
@@ -15,165 +13,122 @@ from starlette.concurrency import run_in_threadpool
 
 from dproof.curator.ledger_file import is_begun
 from dproof.errors import InputError
+from dproof.plans.reader import WrongKey
 from dproof.serve.desk import Desk
-from dproof.serve.pages import plan_fields
-from dproof.serve.pages.expectation import answer_label, expectation, found_epsilons, meaning_of
-from dproof.serve.pages.forms import Fields, refusal
-from dproof.serve.pages.layout import (
-    MOST_SHOWN,
-    button,
-    copied,
-    enumerated,
-    field,
-    folded,
-    link,
-    page,
-    said,
-    table,
-    ticked,
-    verbatim,
-)
-from dproof.serve.pages.markup import Markup, joined, tag
-from dproof.serve.pages.texts import TEXTS
-from dproof.serve.plan_form import AS_SAVED, PlanForm, drafted, filled
+from dproof.serve.pages import Fields, page, refusal
+from dproof.serve.plan_form import AS_SAVED, PlanForm, drafted, filled, looks_like_code_book
 from dproof.serve.service import Custodian, TheDesk
 from dproof.serve.tokens import Holder
 
 router = APIRouter(include_in_schema=False)
 _ROWS = "10000"  # where the person has not said how many there are
-
-
-@dataclass(frozen=True, slots=True)
-class Typed:
-    """What stands in the form: the plan, and what the ± are wanted for."""
-
-    form: PlanForm
-    rows: str = _ROWS
-    target: str = ""  # a question and a column of its answer, as JSON
-    half_width: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What is told beside the form: a sentence, an error with the path of its key, ± and ε."""
-
-    sentence: str | None = None
-    error: InputError | None = None
-    expected: Mapping[str, Any] | None = None
-    epsilons: Mapping[str, Any] | None = None
-    epsilon_error: str | None = None
+_KINDS = {
+    "drop": "leave it out",
+    "categories": "categories: one of some values",
+    "interval": "a number",
+    "date": "a date",
+    "subsets": "a set of items",
+    "public": "public: released as it is",
+}
+_COLUMN_FIELDS = (
+    *("kind", "values", "taken", "separator", "low", "high", "step", "bins"),
+    *("outside", "outside_value", "missing", "stand_in"),
+)
 
 
 @router.get("/plans/{name}")
-async def shown(name: str, desk: TheDesk, who: Custodian) -> HTMLResponse:
-    return page(f"Plan for {name}", await run_in_threadpool(_first, desk, name), who)
+async def shown_plan(name: str, desk: TheDesk, who: Custodian) -> HTMLResponse:
+    return await run_in_threadpool(_shown, desk, who, name)
 
 
 @router.post("/plans/{name}")
-async def changed(name: str, request: Request, desk: TheDesk, who: Custodian) -> HTMLResponse:
+async def changed_plan(name: str, request: Request, desk: TheDesk, who: Custodian) -> HTMLResponse:
     """Tell what the plan in the form would give; save it; or look for an ε."""
     form = await Fields.of(request)
-    body, status = await run_in_threadpool(_changed, desk, who, name, form)
-    return page(f"Plan for {name}", body, who, status=status)
+    return await run_in_threadpool(_changed, desk, who, name, form)
 
 
 @router.post("/plans/{name}/check")
 async def check(name: str, desk: TheDesk, who: Custodian) -> HTMLResponse:
     """The confidential look."""
-    told = await run_in_threadpool(desk.custody.check, who, name)
-    heads = ("column", "missing", "outside", "not a number", "clamped", "most frequent values outside")
-    rows = [
-        (
-            one["name"],
-            *(one[key] for key in ("missing", "outside", "no_number", "clamped")),
-            ", ".join(f"{value['value']} ({value['rows']:,})" for value in one["values"]),
-        )
-        for one in told["columns"]
-    ]
-    body = joined(
-        tag("p", told["confidential"], class_="error confidential"),
-        tag("p", f"{told['rows']:,} rows"),
-        table(heads, rows, "What the plan does not cover"),
-        tag("p", TEXTS["checked"], class_="hint"),
-        (tag("p", hint, class_="note") for hint in told["hints"]),
-        copied(desk.custody.commands(name)[0], TEXTS["in_folder"]),
-        tag("p", link(f"/plans/{quote(name)}", f"Back to the plan for {name}")),
-    )
-    return page(f"Confidential look at {name}", body, who)
+
+    def shown() -> HTMLResponse:
+        found, command = desk.custody.check(who, name), desk.custody.commands(name)["check"]
+        return page("check.html", f"Confidential look at {name}", who, found=found, name=name, command=command)
+
+    return await run_in_threadpool(shown)
 
 
-def _first(desk: Desk, name: str) -> Markup:
+def _shown(desk: Desk, who: Holder, name: str) -> HTMLResponse:
     """The form with the saved plan in it."""
-    columns, saved, _ = _opened(desk, name)
-    typed = Typed(filled(saved, columns))
-    return _page(desk, name, typed, _expected(desk, typed, saved) if saved else Told())
-
-
-def _changed(desk: Desk, who: Holder, name: str, form: Fields) -> tuple[Markup, int]:
-    columns, saved, _ = _opened(desk, name)
-    typed = _typed(form, saved, columns)
-    if form.text("take"):
-        typed = replace(typed, form=replace(typed.form, fields={**typed.form.fields, "epsilon": form.text("take")}))
-    told = _expected(desk, typed, saved)
-    if form.text("do") == "save" and told.error is None:
-        try:
-            are_names = form.text("names_are_public") == "true"
-            file = desk.custody.save(who, name, drafted(typed.form, saved), names_are_public=are_names)["file"]
-            columns, saved, _ = _opened(desk, name)
-            typed = replace(typed, form=filled(saved, columns))
-            told = replace(told, sentence=TEXTS["saved"].format(file))
-        except InputError as error:
-            told = replace(told, error=error)
-    if form.text("do") == "epsilon" and told.error is None:
-        told = _with_epsilons(desk, told, typed, saved)
-    is_refused = told.error is not None and form.text("do") != "look"  # who is still typing has done nothing wrong
-    return _page(desk, name, typed, told), 400 if is_refused else 200
-
-
-def _opened(desk: Desk, name: str) -> tuple[list[str], dict[str, Any], str | None]:
-    """The columns of a table, its saved plan as nested mappings, and what is wrong with it."""
     found = desk.custody.columns(name)
+    saved = _tables_of(found["plan"])
+    form = filled(saved, found["columns"])
+    expected, error = _expected(desk, form, saved, _ROWS) if saved else (None, None)
+    return _page(desk, who, name, found, form, expected=expected, error=error)
+
+
+def _changed(desk: Desk, who: Holder, name: str, sent: Fields) -> HTMLResponse:
+    found = desk.custody.columns(name)
+    saved, do = _tables_of(found["plan"]), sent.text("do")
+    form, rows = _typed(sent, saved, found["columns"]), sent.text("row_count", _ROWS)
+    shown: dict[str, Any] = {"row_count": rows, "target": sent.text("target"), "half_width": sent.text("half_width")}
+    expected, error = _expected(desk, form, saved, rows)
+    if do == "save" and error is None:
+        try:
+            are_names = sent.text("names_are_public") == "true"
+            shown["saved_as"] = desk.custody.save(who, name, drafted(form, saved), names_are_public=are_names)["file"]
+            found = desk.custody.columns(name)
+            form = filled(_tables_of(found["plan"]), found["columns"])
+        except InputError as refused:
+            error = refused
+    if do == "epsilon" and error is None:
+        try:
+            question, column = json.loads(shown["target"] or '["", ""]')
+            draft, wanted = drafted(form, saved), shown["half_width"] or "0"
+            shown["epsilons"] = desk.custody.epsilon(draft, _whole(rows), question, column, wanted)
+        except (InputError, ValueError) as refused:
+            shown["epsilon_error"] = refusal(refused)
+    status = 200 if error is None or do == "look" else 400  # who is still typing has done nothing wrong
+    return _page(desk, who, name, found, form, expected=expected, error=error, status=status, **shown)
+
+
+def _tables_of(plan: str | None) -> dict[str, Any]:
+    """A saved plan as nested mappings; one that is no TOML is as none."""
     try:
-        saved = tomllib.loads(found["plan"] or "")
+        return tomllib.loads(plan or "")
     except tomllib.TOMLDecodeError:
-        saved = {}
-    return found["columns"], saved, found["wrong"]
+        return {}
 
 
-def _typed(form: Fields, saved: Mapping[str, Any], columns: list[str]) -> Typed:
+def _typed(sent: Fields, saved: Mapping[str, Any], columns: list[str]) -> PlanForm:
     """What came with the form; a column has its fields at the same place of every list."""
     empty = filled(saved, columns)
-    fields = {key: form.text(key) for key in empty.fields}
-    names = form.all("column")
-    lists = {key: form.all(key) for key in plan_fields.OF_COLUMN}
+    fields = {key: sent.text(key) for key in empty.fields}
+    if sent.text("take"):  # an ε that was found
+        fields["epsilon"] = sent.text("take")
+    names = sent.all("column")
+    lists = {key: sent.all(key) for key in _COLUMN_FIELDS}
     if any(len(texts) != len(names) for texts in lists.values()):
         raise InputError("the form is not complete: load the page again")
     typed = {name: {key: texts[place] for key, texts in lists.items()} for place, name in enumerate(names)}
     known = {name: typed.get(name, before) for name, before in empty.columns.items()}
     if any(one["kind"] == AS_SAVED != empty.columns[name]["kind"] for name, one in known.items()):
         raise InputError("the form is not complete: load the page again")
-    kept = tuple(path for path in empty.kept if json.dumps(path) in form.all("keep"))
-    made = PlanForm(fields, known, kept, empty.parts)
-    return Typed(made, form.text("row_count", _ROWS), form.text("target"), form.text("half_width"))
+    kept = tuple(path for path in empty.kept if json.dumps(path) in sent.all("keep"))
+    return PlanForm(fields, known, kept, empty.parts)
 
 
-def _expected(desk: Desk, typed: Typed, saved: Mapping[str, Any]) -> Told:
-    """What the plan in the form would give."""
-    if all(one["kind"] in ("drop", "public") for one in typed.form.columns.values()):
-        return Told()
+def _expected(
+    desk: Desk, form: PlanForm, saved: Mapping[str, Any], rows: str
+) -> tuple[dict[str, Any] | None, InputError | None]:
+    """What the plan in the form would give, or what is wrong with it; neither while no column has a kind."""
+    if all(one["kind"] in ("drop", "public") for one in form.columns.values()):
+        return None, None
     try:
-        return Told(expected=desk.custody.expected(drafted(typed.form, saved), _whole(typed.rows)))
+        return desk.custody.expected(drafted(form, saved), _whole(rows)), None
     except InputError as error:
-        return Told(error=error)
-
-
-def _with_epsilons(desk: Desk, told: Told, typed: Typed, saved: Mapping[str, Any]) -> Told:
-    try:
-        question, column = json.loads(typed.target or '["", ""]')
-        draft, wanted = drafted(typed.form, saved), typed.half_width or "0"
-        return replace(told, epsilons=desk.custody.epsilon(draft, _whole(typed.rows), question, column, wanted))
-    except (InputError, ValueError) as error:
-        return replace(told, epsilon_error=refusal(error))
+        return None, error
 
 
 def _whole(text: str) -> int:
@@ -181,134 +136,81 @@ def _whole(text: str) -> int:
     return int(plain) if plain.isdecimal() and len(plain) <= 12 else 0
 
 
-def _page(desk: Desk, name: str, typed: Typed, told: Told) -> Markup:
-    found = desk.custody.columns(name)
-    commands = desk.custody.commands(name)
-    begun, is_saved = is_begun(desk.folder.ledger(name)), found["plan"] is not None
-    if len(found["columns"]) > MOST_SHOWN:
-        wide = tag("p", TEXTS["wide"].format(len(found["columns"]), MOST_SHOWN, name), class_="error")
-        return joined(
-            _notes(desk, found, begun),
-            wide,
-            copied(commands[3], TEXTS["in_folder"]),
-            _next(desk, name, is_saved, commands),
-        )
-    priced = f"dproof plan plans/{name}.toml --rows {_whole(typed.rows)}"
-    places = plan_fields.error_places(told.error, typed.form)
-    form = tag(
-        "form",
-        tag(
-            "div",
-            _doubtful(found),
-            plan_fields.columns(typed.form, places),
-            plan_fields.promise(typed.form, typed.rows, places),
-            plan_fields.kept(typed.form, places),
-            plan_fields.said_at(places, "plan"),
-            tag(
-                "p",
-                button("Show what it gives", "look"),
-                button("Save the plan", "save", main=True, disabled=begun),
-                class_="row",
-            ),
-            tag("p", told.sentence, id="saved", class_="budget", data_part=True),
-        ),
-        tag(
-            "aside",
-            tag("div", expectation(told.expected, told.error), id="expected", data_part=True),
-            _wanted(typed, told),
-            tag("div", told.expected and meaning_of(told.expected, priced), id="meaning", data_part=True),
-            aria_label="What the plan would give",
-        ),
-        class_="beside",
-        method="post",
-        action=f"/plans/{quote(name)}",
-        data_swap=True,
-        data_live=True,
-    )
-    return joined(_notes(desk, found, begun), form, _next(desk, name, is_saved, commands))
-
-
-def _notes(desk: Desk, found: Mapping[str, Any], begun: bool) -> Markup:
-    """Where the form comes from."""
-    text = found["plan"]
-    state = TEXTS["plan_new"] if text is None else TEXTS["plan_saved"]
-    wrong = found["wrong"] and tag("p", TEXTS["plan_wrong"], desk.folder.hide(found["wrong"]), class_="error")
-    comments = text is not None and not begun and any(line.lstrip().startswith("#") for line in text.splitlines())
-    return tag(
-        "div",
-        tag("p", TEXTS["plan"]),
-        tag("p", state, " ", TEXTS["plan_comments"] if comments else None, " ", TEXTS["plan_fixed"] if begun else None),
-        wrong,
-        text is not None and folded("The file", verbatim(text)),
-        id="notes",
-        data_part=True,
+def _page(
+    desk: Desk,
+    who: Holder,
+    name: str,
+    found: dict[str, Any],
+    form: PlanForm,
+    *,
+    expected: Mapping[str, Any] | None,
+    error: InputError | None,
+    status: int = 200,
+    **shown: Any,
+) -> HTMLResponse:
+    text, has_ledger = found["plan"], is_begun(desk.folder.ledger(name))
+    has_comments = text is not None and any(line.lstrip().startswith("#") for line in text.splitlines())
+    rows = shown.get("row_count", _ROWS)
+    typed = form.columns.items()
+    context = {
+        "found": found | {"wrong": found["wrong"] and desk.folder.hide(found["wrong"])},
+        "has_comments": has_comments and not has_ledger,
+        "has_ledger": has_ledger,
+        "commands": desk.custody.commands(name, rows=_whole(rows)),
+        "kinds": _KINDS,
+        "code_books": {key for key, one in typed if one["taken"] == "line" and looks_like_code_book(one["values"])},
+        "persons": {"": "each row is a person", **{column: column for column in form.columns}},
+        "kept": {json.dumps(path): _label(path) for path in form.kept},
+        "errors": error_places(error, form),
+        "unfinished": [] if text is None else desk.unfinished(name),
+        **expectation(expected, error),
+    }
+    new = {"row_count": rows, "target": "", "half_width": "", "saved_as": None, "epsilons": None, "epsilon_error": None}
+    return page(
+        "plan.html", f"Plan for {name}", who, status=status, name=name, form=form, **context, **{**new, **shown}
     )
 
 
-def _doubtful(found: Mapping[str, Any]) -> Markup | None:
-    """Where names look like values, the custodian says that they are names before they become public."""
-    doubtful = found["doubtful"]
-    if not doubtful:
-        return None
-    sentence = TEXTS["names"].format(len(doubtful), len(found["columns"]), enumerated(doubtful, 5))
-    box = ticked(TEXTS["names_public"], "names_are_public", "true", False)
-    return tag("fieldset", tag("legend", "The first line"), tag("p", sentence, class_="error"), box)
+def expectation(expected: Mapping[str, Any] | None, error: InputError | None) -> dict[str, Any]:
+    """What the part beside the form shows: ± each way, the column that costs most, and why nothing can be told."""
+    incomplete = error.sentence if isinstance(error, WrongKey) else error and str(error)
+    answers = [] if expected is None else [*expected["questions"], *expected["columns"]]
+    keys = (json.dumps([one.get("question", ""), one.get("column", one.get("name"))]) for one in answers)
+    return {
+        "expected": expected,
+        "incomplete": incomplete,
+        "answers": dict(zip(keys, answers, strict=True)),
+        "costliest": {"name": None, "is_even": False} if expected is None else _costliest(expected["columns"]),
+    }
 
 
-def _wanted(typed: Typed, told: Told) -> Markup:
-    """Which ε gives a ± that is wanted."""
-    answers = [] if told.expected is None else [*told.expected["questions"], *told.expected["columns"]]
-    options = []
-    for one in answers:
-        key = json.dumps([one.get("question", ""), one.get("column", one.get("name"))])
-        options.append(tag("option", answer_label(one), value=key, selected=key == typed.target))
-    target = tag("label", tag("span", "of"), tag("select", options, name="target"), id="target", data_part=True)
-    return tag(
-        "section",
-        tag("h2", "ε from a ±"),
-        tag("p", TEXTS["wanted"], class_="hint"),
-        tag(
-            "div",
-            field(
-                "± wanted",
-                "half_width",
-                typed.half_width,
-                inputmode="decimal",
-                size=8,
-                aria_describedby="epsilon-error",
-            ),
-            target,
-            button("Find ε", "epsilon"),
-            class_="row",
-        ),
-        said(told.epsilon_error, "epsilon-error"),
-        tag("div", told.epsilons and found_epsilons(told.epsilons), id="epsilons", data_part=True),
-    )
+def _costliest(columns: list[dict[str, Any]]) -> dict[str, Any]:
+    """The column that takes the largest share of the privacy loss; none of fewer than two, nor of equal shares."""
+    shares = {one["name"]: one["share"] for one in columns if one["share"]}
+    if len(shares) < 2:
+        return {"name": None, "is_even": False}
+    name = max(shares, key=shares.__getitem__)
+    is_even = max(shares.values()) - min(shares.values()) < 0.005
+    return {"name": name, "is_even": is_even, "share": f"{shares[name]:.0%}"}
 
 
-def _next(desk: Desk, name: str, is_saved: bool, commands: list[str]) -> Markup:
-    """What comes after the plan: the confidential look, a release, tokens."""
-    unfinished = desk.unfinished(name) if is_saved else []
-    paid = unfinished and tag("p", TEXTS["unfinished"].format(enumerated(unfinished)), class_="budget", id="unfinished")
-    looked = tag("form", tag("button", "Confidential look"), method="post", action=f"/plans/{quote(name)}/check")
-    made = tag(
-        "form",
-        field("Name of the release", "release", (unfinished or [name])[0], required=True, size=16, maxlength=64),
-        tag("button", "Sanitise", class_="main"),
-        method="post",
-        action=f"/plans/{quote(name)}/sanitise",
-        class_="row",
-    )
-    steps = joined(
-        tag("section", tag("h2", "Look at what the plan misses"), tag("p", TEXTS["check"]), looked),
-        copied(commands[0], TEXTS["in_folder"]),
-        tag("section", tag("h2", "Make a release"), tag("p", TEXTS["sanitise"]), paid, made),
-        copied(commands[2], TEXTS["in_folder"]),
-        tag(
-            "section",
-            tag("h2", "Let analysts ask"),
-            tag("p", TEXTS["ask_instead"]),
-            tag("p", link("/custody", TEXTS["to_tokens"])),
-        ),
-    )
-    return tag("div", steps if is_saved else tag("p", TEXTS["check_first"]), id="next", data_part=True)
+def error_places(error: Exception | None, form: PlanForm) -> dict[str, tuple[str, str | None]]:
+    """Where an error is told, with its field: beside its column or part of the form, or below the form."""
+    if error is None:
+        return {}
+    if not isinstance(error, WrongKey):
+        return {"plan": (str(error), None)}
+    part, *more = error.path or ("plan",)
+    key = error.path[-1] if more else None
+    if part == "columns" and more and more[0] in form.columns:
+        place = f"column-{list(form.columns).index(more[0])}"
+        if len(more) > 1:
+            return {place: (error.sentence.removeprefix(f"columns.{more[0]}."), key)}
+        return {place: (error.sentence.removeprefix("columns."), "kind")}
+    if part in ("privacy", "questions", "release"):
+        return {part: (error.sentence, key)}
+    return {"kept" if part in ("joint", "order", "file") else "plan": (error.sentence, None)}
+
+
+def _label(path: tuple[str, ...]) -> str:
+    return f"[[{path[0]}]]" if path == ("joint",) else f"[{path[0]}]" if path == ("file",) else ".".join(path)

@@ -15,10 +15,7 @@ from starlette.concurrency import run_in_threadpool
 
 from dproof.errors import InputError
 from dproof.local.release import REPORT
-from dproof.serve.pages.forms import Fields
-from dproof.serve.pages.layout import copied, link, page
-from dproof.serve.pages.markup import joined, tag
-from dproof.serve.pages.texts import TEXTS
+from dproof.serve.pages import Fields, page
 from dproof.serve.service import Custodian, Known, TheDesk
 
 router = APIRouter(include_in_schema=False)
@@ -37,25 +34,8 @@ async def sanitise(name: str, request: Request, desk: TheDesk, who: Custodian) -
 @router.get("/jobs/{job}")
 async def progress(job: str, desk: TheDesk, who: Custodian, release: str = "") -> HTMLResponse:
     """How far the work is; a script looks again by itself."""
-    told = desk.custody.job(job)
-    running, of = not told["done"], told["total"]
-    rows = f"{told['rows']:,} rows" + (f" of {of:,}" if of else "")
-    if told["error"]:
-        body = joined(tag("p", told["error"], class_="error"), tag("p", link("/custody", "Plans and tokens")))
-    elif running:
-        bar = tag("progress", rows, max=of, value=told["rows"] if of else None, aria_label="Progress")
-        body = joined(tag("p", bar, " ", rows), tag("p", TEXTS["sanitising"], class_="hint"))
-    else:
-        path = f"/releases/{quote(release)}"
-        ways = {"": "Query the release", "/report": "Read the report", "/download": "Download the release"}
-        body = joined(
-            tag("p", TEXTS["sanitised"], " ", rows, class_="budget"),
-            tag("ul", (tag("li", link(f"{path}{way}", text)) for way, text in ways.items())),
-            copied(f"dproof verify releases/{release}", TEXTS["verify"]),
-            tag("p", link("/custody", TEXTS["to_tokens"])),
-        )
-    shown = tag("section", body, id="progress", data_part=True, data_again=running or None)
-    return page(f"Sanitising {told['what']}", shown, who, refresh=2 if running else None)
+    found = desk.custody.job(job)
+    return page("job.html", f"Sanitising {found['what']}", who, job=found, release=release)
 
 
 @router.get("/releases/{name}/report")

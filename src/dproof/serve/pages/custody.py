@@ -1,0 +1,72 @@
+"""The custodian's page: the tables of the folder, and who may ask them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+from starlette.concurrency import run_in_threadpool
+
+from dproof.errors import DproofError
+from dproof.serve import api
+from dproof.serve.bodies import TokenRequest
+from dproof.serve.desk import Desk
+from dproof.serve.pages import Fields, Link, address, checked, page, refusal
+from dproof.serve.service import Custodian, TheDesk
+from dproof.serve.tokens import Holder
+
+router = APIRouter(include_in_schema=False)
+LINK = Link("/custody", "Plans and tokens", for_custodians=True)
+_NEW = {"name": "", "epsilon": "0.5", "delta": "0", "days": "90"}
+_MOST_DEEDS = 50  # of custodians, that are shown
+
+
+@router.get("/custody")
+async def custody(desk: TheDesk, who: Custodian) -> HTMLResponse:
+    return await run_in_threadpool(_page, desk, who)
+
+
+@router.post("/custody")
+async def changed(request: Request, desk: TheDesk, who: Custodian) -> HTMLResponse:
+    """Give a token, or revoke one."""
+    form = await Fields.of(request)
+    typed = {key: form.text(key, value) for key, value in _NEW.items()}
+    shown: dict[str, Any] = {}
+    try:
+        if number := form.text("revoke"):
+            await api.revoke(_whole(number), desk, who)
+            shown["revoked"] = number
+        else:
+            wanted = {**typed, "tables": form.all("tables"), "days": _whole(typed["days"])}
+            shown["given"] = await api.give(checked(TokenRequest, **wanted), desk, who)
+            shown["address"] = address(request)
+    except DproofError as error:
+        shown |= {"typed": typed, "ticked": form.all("tables"), "error": desk.folder.hide(refusal(error))}
+    return await run_in_threadpool(lambda: _page(desk, who, **shown))
+
+
+def _whole(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 9 else 0
+
+
+def _page(desk: Desk, who: Holder, error: str | None = None, **shown: Any) -> HTMLResponse:
+    holders, deeds = desk.tokens.holders, desk.record.latest(_MOST_DEEDS)
+    known = {
+        "files": desk.custody.files(),
+        "tables": {one["name"]: one for one in desk.tables(who)},
+        "faults": desk.custody.faults,
+        "misnamed": desk.folder.misnamed,
+        "endings": api.ENDINGS,
+        "holders": holders,
+        "good": {one.number for one in holders if desk.tokens.is_good(one)},
+        "deeds": [(one["at"][:16].replace("T", " "), one["who"] or "a command", _deed(one)) for one in reversed(deeds)],
+    }
+    new: dict[str, Any] = {"typed": _NEW, "ticked": [], "given": None, "revoked": None, "address": None}
+    status = 200 if error is None else 400
+    return page("custody.html", "Plans and tokens", who, status=status, error=error, **known, **{**new, **shown})
+
+
+def _deed(one: dict[str, Any]) -> str:
+    about = [f"{key} {value}" for key, value in one.items() if key not in ("number", "at", "who", "token", "did")]
+    return ", ".join([str(one["did"]), *about])
