@@ -8,7 +8,8 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof import composition as composition
     from dproof import meaning as meaning
     from dproof import testing as testing
-    from dproof.advice.advise import advise as advise
+    from dproof.advice.expect import advise as advise
+    from dproof.advice.expect import expect as expect
     from dproof.certification.certificate import Certificate as Certificate
     from dproof.certification.certify import certify as certify
     from dproof.certification.certify import count_checks as count_checks
@@ -142,7 +143,8 @@ _PUBLIC = {
     "load": "dproof.releases.load",
     "Sanitiser": "dproof.sklearn",
     "verify": "dproof.releases.verify",
-    "advise": "dproof.advice.advise",
+    "advise": "dproof.advice.expect",
+    "expect": "dproof.advice.expect",
     "Curator": "dproof.curator.curator",
     "Ledger": "dproof.curator.ledger",
     "connect": "dproof.serve.client",

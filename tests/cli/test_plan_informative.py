@@ -65,7 +65,8 @@ def test_advice_says_where_a_way_tells_nothing(local: Path) -> None:
     assert deviation.release is not None and deviation.release > 55 / 2
     assert deviation.informative == {"release": False, "ask": True, "ask_shared": True}
     assert all(count.informative.values())
-    assert few.informative == {"release": True, "ask": False, "ask_shared": False}  # None from a release: not known
+    # Of some 9 people a curator still tells a mean to ± 33, and to ± 100 where three questions share ε.
+    assert few.informative == {"release": False, "ask": True, "ask_shared": False}
     shown = [line.split("  ") for line in str(advice).splitlines()]
     assert "no information" in [cell.strip() for cell in shown[1]]
     assert "no information" not in str(dp.advise(local, rows=1000, questions=COUNT))
@@ -78,7 +79,8 @@ def test_the_plan_says_it_in_words(dproof: Dproof, local: Path) -> None:
     told = dproof("plan", local, "--rows", 1000, "--question", DEVIATION, "--question", COUNT, "--question", FEW)
     page = " ".join(told.out.split())
     assert "s: no information from a release; about ± 0.3" in page
-    assert "a: no information from `dproof ask` for all of ε; no information where 3 questions share it" in page
+    assert "a: no information from a release; about ± 33.3 (rare: no information) from `dproof ask`" in page
+    assert "no information where 3 questions share it" in page
     assert "No information: the interval holds every value that is possible." in page
     told = dproof("plan", local, "--rows", 1000, "--question", COUNT)
     assert "o information" not in told.out

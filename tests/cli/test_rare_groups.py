@@ -12,8 +12,6 @@ import pytest
 
 import dproof as dp
 from dproof import InputError
-from dproof.central.expectation import question_half_widths
-from dproof.central.recipe import certify_tables
 from dproof.serve.drafting import expected
 
 ROWS = 20_000
@@ -43,14 +41,14 @@ def half_width(cell: Any) -> float:
 
 def test_the_mean_of_a_rare_group_is_between_what_a_measured_table_tells_of_a_common_and_a_rare_one() -> None:
     sql = MEAN.format("release")
-    (told,) = question_half_widths(certify_tables(dp.Plan.of(plan(sql, model="central"))), ROWS)
-    (stated,) = question_half_widths(certify_tables(dp.Plan.of(plan(sql, "0.05", "central"))), ROWS)
-    assert told.half_widths is not None and stated.half_widths is not None and told.rare is not None
+    (told,) = dp.expect(plan(sql, model="central"), rows=ROWS)
+    (stated,) = dp.expect(plan(sql, "0.05", "central"), rows=ROWS)
+    assert told.widths is not None and stated.widths is not None and told.rare is not None
     release = dp.sanitise(table(0.06), plan(sql, model="central"))
     found = half_width(release.query(sql).rows[0]["m"])
-    assert told.half_widths[1] < found < told.rare  # once ± 2,008 was told, and 13,960 found
-    assert stated.rare is None and stated.half_widths[1] == pytest.approx(found, rel=0.5)
-    assert stated.half_widths[1] == pytest.approx(told.rare)  # half of the rows, were they spread evenly
+    assert told.widths.greatest < found < told.rare  # once ± 2,008 was told, and 13,960 found
+    assert stated.rare is None and stated.widths.greatest == pytest.approx(found, rel=0.5)
+    assert stated.widths.greatest == pytest.approx(told.rare)  # half of the rows, were they spread evenly
 
 
 def test_so_it_is_from_a_release_of_rows_and_from_asking(tmp_path: Path) -> None:
@@ -78,22 +76,21 @@ def test_so_it_is_from_a_release_of_rows_and_from_asking(tmp_path: Path) -> None
     ],
 )
 def test_where_the_rows_of_a_group_do_not_matter_there_is_one_figure(sql: str) -> None:
-    told = question_half_widths(certify_tables(dp.Plan.of(plan(sql, model="central"))), ROWS)
-    assert all(one.rare is None and one.half_widths for one in told)
+    told = dp.expect(plan(sql, model="central"), rows=ROWS)
+    assert all(one.rare is None and one.widths for one in told)
     assert "rare" not in expected(plan(sql, model="central"), ROWS)["questions"][0]
 
 
 def test_a_rare_group_of_which_nothing_would_be_known_is_said_to_tell_nothing() -> None:
     sql = "SELECT avg(pay) AS m FROM release WHERE list_contains(roles, 'manager')"
-    (told,) = question_half_widths(certify_tables(dp.Plan.of(plan(sql, model="central"))), 150)
-    assert told.informative[1] and told.rare == float("inf")
+    (told,) = dp.expect(plan(sql, model="central"), rows=150)
+    assert told.informative and told.rare == float("inf")
 
 
 def test_the_quantile_of_a_rare_group_is_that_of_fewer_rows() -> None:
     sql = "SELECT median(pay) AS m FROM release WHERE list_contains(roles, 'manager')"
-    law = certify_tables(dp.Plan.of(plan(sql, model="central")))
-    (few,), (many,) = (question_half_widths(law, rows) for rows in (100, 1000))
-    assert many.rare == pytest.approx((few.half_widths or (0.0, 0.0))[1])
+    (few,), (many,) = (dp.expect(plan(sql, model="central"), rows=rows) for rows in (100, 1000))
+    assert many.rare == pytest.approx(few.widths.greatest if few.widths else 0.0)
 
 
 def test_the_pages_show_both(dproof: Any, tmp_path: Path) -> None:

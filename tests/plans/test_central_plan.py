@@ -115,8 +115,11 @@ def test_too_many_cells_are_refused_with_the_columns_to_blame() -> None:
 def test_rows_are_not_drawn_one_by_one() -> None:
     with pytest.raises(InputError, match="has model = 'central'"):
         certify_row(Plan.from_dict(tables(THREE)))
-    with pytest.raises(InputError, match="for model = 'central' see `dproof plan`"):
-        advise(tables(THREE), rows=100, questions="SELECT count(*) FROM data")
+
+
+def test_a_release_of_tables_is_compared_with_asking() -> None:
+    (found,) = advise(tables(THREE), rows=100, questions="SELECT count(*) FROM data WHERE a = 'v1'").comparisons
+    assert found.release is not None and found.ask is not None and found.ratio is not None
 
 
 def test_the_ten_columns_of_adult_are_as_sharp_as_the_closed_form() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import dproof as dp
 from dproof import InputError, Plan
-from dproof.central.expectation import question_half_widths
+from dproof.advice.expect import Expected, expected_of_release
 from dproof.central.recipe import TableLaw, certify_tables
 from dproof.central.workload import Residual
 from dproof.testing import seeded_coins
@@ -36,6 +36,10 @@ def planned(*questions: Any, delta: Any = "1e-6", release: Any = None, columns: 
 
 def law_of(*questions: Any, **more: Any) -> TableLaw:
     return certify_tables(planned(*questions, **more))
+
+
+def expected(law: TableLaw, rows: int | None) -> list[Expected]:
+    return [one for question in law.plan.questions for one in expected_of_release(law, question, rows)]
 
 
 def test_the_tables_and_sums_that_the_questions_need_are_measured() -> None:
@@ -91,30 +95,30 @@ def test_a_question_by_all_cells_is_a_table_with_that_weight(delta: str) -> None
 def test_the_plus_or_minus_of_a_question_is_that_of_its_answers(delta: str, neighbours: str) -> None:
     sql = "SELECT sex, count(*) AS n, sum(age) AS s FROM release GROUP BY sex"
     plan = planned(sql, "SELECT count(*) AS n FROM release WHERE town = 'a'", delta=delta, neighbours=neighbours)
-    told = question_half_widths(certify_tables(plan), None)
+    told = dp.expect(plan, rows=None)
     table = pa.table({"sex": ["f", "m"] * 5000, "town": ["a", "a", "b", "c"] * 2500, "age": list(range(100)) * 100})
     release = dp.sanitise(table, plan)
     for one in told:
         cells = [row[one.column] for row in release.query(one.question).rows]
         for cell in cells:
-            assert one.half_widths is not None
-            assert (cell.high - cell.low) / 2 == pytest.approx(one.half_widths[1], rel=0.01)
+            assert one.widths is not None
+            assert (cell.high - cell.low) / 2 == pytest.approx(one.widths.greatest, rel=0.01)
 
 
 def test_a_mean_has_a_plus_or_minus_once_the_number_of_rows_is_known() -> None:
     law = law_of("SELECT sex, avg(age) AS m FROM release GROUP BY sex", neighbours="add-remove")
-    (unknown,), (known,) = question_half_widths(law, None), question_half_widths(law, 10_000)
-    assert unknown.half_widths is None and known.half_widths is not None and 0 < known.half_widths[1] < 2
+    (unknown,), (known,) = expected(law, None), expected(law, 10_000)
+    assert unknown.widths is None and known.widths is not None and 0 < known.widths.greatest < 2
 
 
 def test_the_plus_or_minus_of_a_deviation_has_the_width_of_the_bins() -> None:
     plan = planned("SELECT stddev(age) AS d, var_pop(age) AS v FROM release")
     with seeded_coins(1):
         release = dp.sanitise(pa.table({"age": list(range(100)) * 100}), plan)
-    for one in question_half_widths(certify_tables(plan), 10_000):
+    for one in dp.expect(plan, rows=10_000):
         cell = release.query(one.question).rows[0][one.column]
-        assert one.half_widths is not None
-        assert (cell.high - cell.low) / 2 == pytest.approx(one.half_widths[1], rel=0.1), one.column
+        assert one.widths is not None
+        assert (cell.high - cell.low) / 2 == pytest.approx(one.widths.greatest, rel=0.1), one.column
 
 
 def error(law: TableLaw, noise: Any, where: list[str]) -> float:
@@ -122,8 +126,8 @@ def error(law: TableLaw, noise: Any, where: list[str]) -> float:
     from dataclasses import replace
 
     other = replace(law, noise=noise)
-    widths = question_half_widths(replace(other, plan=law.plan), None)
-    return sum(one.half_widths[1] ** 2 for one in widths if one.half_widths and one.question in where)
+    widths = expected(replace(other, plan=law.plan), None)
+    return sum(one.widths.greatest**2 for one in widths if one.widths and one.question in where)
 
 
 def test_no_other_noise_answers_the_questions_better() -> None:
@@ -148,9 +152,7 @@ def test_the_largest_variance_of_questions_can_be_made_least() -> None:
         "SELECT town, age, count(*) FROM release GROUP BY town, age",
     ]
     total, largest = (law_of(*sql, neighbours="add-remove", release={"objective": o}) for o in ("total", "largest"))
-    widths = [
-        [one.half_widths[1] for one in question_half_widths(law, None) if one.half_widths] for law in (total, largest)
-    ]
+    widths = [[one.widths.greatest for one in expected(law, None) if one.widths] for law in (total, largest)]
     assert max(widths[1]) < max(widths[0])
 
 

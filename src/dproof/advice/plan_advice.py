@@ -9,9 +9,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from dproof.advice.advise import advise, asked_width, count_width
+from dproof.advice.expect import expected_of_asking, expected_of_release, usual_question
 from dproof.columns.column import quoted
-from dproof.errors import DproofError
+from dproof.errors import DproofError, InputError
 from dproof.exact import written
 from dproof.local.expectation import count_half_width, half_widths, mean_half_widths
 from dproof.local.mechanisms import MECHANISMS, choose
@@ -87,11 +87,12 @@ def plan_advice(law: RowLaw, rows: int) -> PlanAdvice:
 def _of_bins(plan: Plan, rows: int) -> Iterator[Hint]:
     """Bins for numbers on which the plan's questions have conditions, and what those counts would be."""
     chosen = question_bins(plan)
-    asked = advise(plan, rows=rows).comparisons if chosen else ()
+    law = certify_row(plan) if chosen else None
+    asked = [] if law is None else [one for each in plan.questions for one in expected_of_release(law, each, rows)]
     prices = Prices(plan, rows)
     for name, edges in chosen.items():
         on_number = [one for one in asked if name in columns(checked_question(one.question, plan.columns))]
-        before = [one.release for one in on_number if one.release is not None]
+        before = [one.half_width for one in on_number if one.half_width is not None]
         column = plan.column(name)
         binned = replace(column, bins=bins_between(column.space.present or column.space, edges))
         groups = [replace(group, columns=(binned,)) if group.columns == (column,) else group for group in plan.groups]
@@ -156,7 +157,8 @@ def _of_pairs(law: RowLaw, rows: int, width: float) -> Iterator[Hint]:
 
 def asking_advice(plan: Plan) -> PlanAdvice:
     """Advice for a plan under which there can be no release."""
-    width = count_width(plan)
+    (one,) = expected_of_asking(plan, Planned("SELECT count(*) FROM data", Fraction(1)), None, plan.privacy)
+    width = one.half_width
     counts = "" if width is None else f", which gives a count to {_width(width)} where one question gets all of ε"
     return PlanAdvice(
         f"The plan has neighbours = '{plan.privacy.neighbours}'. A release keeps the number of rows, so it needs "
@@ -210,7 +212,10 @@ def _verdict(told: str, part: float, whole: str) -> str | None:
 
 def _asking(plan: Plan, rows: int, column: str, width: float, what: str) -> Iterator[Hint]:
     """What a curator would give instead, where that is better."""
-    asked = asked_width(plan, rows, column)
+    if plan.column(column).space.holds_curves:
+        return
+    (one,) = expected_of_asking(plan, Planned(usual_question(plan, column), Fraction(1)), rows, plan.privacy)
+    asked = one.half_width
     if asked is not None and asked < width:
         text = f"`dproof ask` at the same ε gives {what} to {_width(asked)}, for one question"
         yield Hint("ask", (column,), width, asked, text)
@@ -324,3 +329,49 @@ class Prices:
 
 def _names(groups: Sequence[Wanted]) -> tuple[str, ...]:
     return tuple(column.name for group in groups for column in group.columns)
+
+
+def both_spreads(law: RowLaw, rows: int | None) -> dict[str, Any]:
+    """Which spread was chosen and, with a number of rows, ± of each column and each planned question under both.
+
+    >>> column = {"space": "categories", "values": ["yes", "no"]}
+    >>> plan = {"privacy": {"epsilon": 1, "spread": "auto"}, "columns": dict.fromkeys("abcd", column)}
+    >>> found = both_spreads(certify_row(Plan.of(plan)), 10_000)
+    >>> found["chosen"], {name: round(width) for name, width in found["columns"][0].items() if name != "name"}
+    ('sample', {'split': 782, 'sample': 451})
+    """
+    plan, chosen = law.plan, "split" if law.weights is None else "sample"
+    told: dict[str, Any] = {"asked": plan.spread, "chosen": chosen, "things": len(law.groups), "columns": []}
+    if rows is None:
+        return {**told, "questions": []}
+    laws = {spread: law if spread == chosen else _with_spread(plan, spread) for spread in ("split", "sample")}
+
+    def expected(planned: Planned) -> Iterator[tuple[str, dict[str, Any], dict[str, bool]]]:
+        """± of each column of an answer under both, but for those whose ± depends on the data."""
+        found = {way: [] if each is None else expected_of_release(each, planned, rows) for way, each in laws.items()}
+        for one in found[chosen]:
+            both = {way: next((e for e in each if e.column == one.column), None) for way, each in found.items()}
+            if one.widths is not None:
+                widths = {way: None if other is None else other.half_width for way, other in both.items()}
+                yield one.column, widths, {way: other is None or other.informative for way, other in both.items()}
+
+    for column in plan.columns:
+        if column.private and not column.space.holds_curves:
+            for _, widths, _ in expected(Planned(usual_question(plan, column.name), Fraction(1))):
+                told["columns"].append({"name": column.name, **widths})
+    questions = [
+        {"question": planned.sql, "column": alias, **widths, "informative": informative}
+        for planned in plan.questions
+        for alias, widths, informative in expected(planned)
+    ]
+    return {**told, "questions": questions}
+
+
+def _with_spread(plan: Plan, spread: Any) -> RowLaw | None:
+    """The law under the other spread; None where there is none, as for columns that are joined more than once."""
+    names = [name for group in plan.groups for name in group.names]
+    if spread == "split" and len(set(names)) < len(names):
+        return None
+    with suppress(InputError):
+        return certify_row(replace(plan, spread=spread))
+    return None

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from math import inf, isclose, isfinite, sqrt
+from math import sqrt
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dproof.central.curves import curve_function
-from dproof.central.estimate import MeasuredTables, query
+from dproof.central.curves import TableCurves, curve_function
+from dproof.central.estimate import MeasuredTables
+from dproof.central.question_sums import measured_sum
 from dproof.central.recipe import TableLaw
 from dproof.central.residuals import Estimates
 from dproof.central.workload import Residual
 from dproof.exact import written
-from dproof.local.estimated import RARE, Options
+from dproof.local.estimated import Options
 from dproof.plans.schema import schema_of
-from dproof.questions.answer import Cell
-from dproof.questions.measured import answer, chosen_by_noise, level_of_shown, possible_columns
-from dproof.questions.question import Question, columns
-from dproof.questions.ranges import Range
-from dproof.questions.schema import Schema, resolve
+from dproof.questions.measured import Measured, Shares
+from dproof.questions.question import Question, both
+from dproof.questions.schema import asks_for_curves
+from dproof.questions.sums import Term, present
 
 _LEVEL = 0.95
-_FEW, _MANY = 10**2, 10**9  # rows: a ± that is the same with both does not depend on their number
 
 
 class Width(NamedTuple):
@@ -92,23 +90,6 @@ def cost_shares(law: TableLaw, groups: Sequence[Collection[int]]) -> list[float]
     ]
 
 
-class Expected(NamedTuple):
-    """± at 95% of a column of the answer to a question: the least and the greatest over its groups; None if unknown.
-
-    `informative` is whether each would leave out anything that is possible: if not, the answer tells nothing. `rare` is
-    the greatest ± where a group, or a condition, has a tenth of the rows that it would have were they spread evenly:
-    None where that makes no difference, infinite where the answer would tell nothing.
-    """
-
-    question: str
-    weight: float
-    column: str
-    half_widths: tuple[float, float] | None
-    informative: tuple[bool, bool]
-    rare: float | None = None
-    share_of_rows: float | None = None
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class EvenTable:
     """What is measured of a table of so many rows, spread evenly over all cells, if no noise is drawn."""
@@ -128,110 +109,23 @@ def even_table(law: TableLaw, rows: float) -> EvenTable:
     return EvenTable(law, int(rows) if law.plan.rows_are_public else None, {**nobody, None: counts}, rows)
 
 
-class _Rarer(MeasuredTables):
-    """One question on an even table, if its groups and conditions had a share of the rows that is given, or a tenth of
-    what they have."""
-
-    def __init__(
-        self, release: EvenTable, question: Question, schema: Schema, options: Options, share: Fraction | None
-    ) -> None:
-        super().__init__(release, question, schema, options)
-        self.estimated = self.estimated.rarer(bool(question.group_by), share, int(release.count))
-        chosen = bool(question.group_by) or question.where is not None
-        for aggregate in self.asked.special if chosen else ():  # from the counts of values or bins
-            counts = self.asked.counts_by(aggregate)[0]
-            rows = float(counts.weights @ release.estimates[None].table(counts.table).ravel()) / self.asked.groups
-            factor = RARE if share is None else float(share) * release.count / rows
-            fewer = MeasuredTables(even_table(release.law, factor * release.count), question, schema, options)
-            self.answered[aggregate] = fewer.answered[aggregate]
-
-
-def question_half_widths(law: TableLaw, rows: int | None) -> list[Expected]:
-    """± of the answer to each question of the plan.
-
-    Of counts and sums it is the same whatever the data are. That of means and shares depends on how many rows there
-    are in a group: it is told for the `share_of_rows` that the plan states, or else for rows that are spread evenly
-    and for a rare group, and without their number it is not known.
-    """
-    expected = []
-    tables = [even_table(law, count) for count in ((_FEW, _MANY) if rows is None else (rows,))]
-    schema = schema_of(law.plan, "release")
-    for question in law.plan.questions:
-        asked, share = question.sql, question.share_of_rows
-        released = _of_release(asked, schema)
-        by_rows = [_half_widths(table, released, share is not None, share) for table in tables]
-        # A band that is too wide at one point may still tell something at another.
-        has_curves = any(schema.spaces[name].holds_curves for name in columns(released))
-        possible = {} if has_curves else possible_columns(released, schema, rows)
-        for column, widths in by_rows[0].items():
-            same = all(np.allclose(other[column] or 0, widths or 0, rtol=1e-6) for other in by_rows[1:])
-            told = widths if same else None
-            reach = possible.get(column, Range())
-            least, greatest = (reach.is_narrowed_by(width) for width in told or (None, None))
-            stated = None if share is None else float(share)
-            judged = (least, greatest)
-            expected.append(Expected(asked, float(question.weight), column, told, judged, share_of_rows=stated))
-        if share is None and not has_curves and rows is not None:
-            rare = _half_widths(tables[0], released, True, None)
-            expected = [_with_rare(one, rare, possible) if one.question == asked else one for one in expected]
-    return expected
-
-
-def _with_rare(
-    one: Expected, rare: Mapping[str, tuple[float, float] | None], possible: Mapping[str, Range]
-) -> Expected:
-    """What is expected, with ± of a rare group where it is another one."""
-    if one.half_widths is None or not one.informative[1]:
-        return one
-    width = (rare.get(one.column) or (inf, inf))[1]
-    if isclose(width, one.half_widths[1], rel_tol=1e-6):
-        return one
-    return one._replace(rare=width if possible.get(one.column, Range()).is_narrowed_by(width) else inf)
-
-
-def _of_release(sql: str, schema: Schema) -> Question:
-    """A question about the table, asked of its release."""
-    from dproof.questions.sql import parse  # few plans have questions
-
-    return resolve(replace(parse(sql), table=schema.table), schema)
-
-
-def _half_widths(
-    table: EvenTable, question: Question, rarer: bool = False, share: Fraction | None = None
-) -> dict[str, tuple[float, float] | None]:
-    """The least and the greatest ± of every estimated column of an answer, in all groups that may be shown; or if these
-    were rarer.
-    """
-    everywhere = replace(question, having=())
-    if chosen_by_noise(question):
-        everywhere = replace(everywhere, order_by=(), limit=None)
-    if rarer:
-        schema = schema_of(table.law.plan, "release")
-        rows = answer(everywhere, schema, lambda at: _Rarer(table, everywhere, schema, Options(at), share), _LEVEL).rows
-    else:
-        rows = query(table, everywhere).rows
-    level = level_of_shown(question, _LEVEL, lambda: len(rows))
-    widths: dict[str, tuple[float, float] | None] = {}
-    for name in (name for name, cell in (rows[0] if rows else {}).items() if isinstance(cell, Cell)):
-        cells = [row[name] for row in rows]
-        wider = deviations(table.law, level) / deviations(table.law)
-        halves = [half for half in (_half_width(table.law, cell, wider) for cell in cells) if half is not None]
-        widths[name] = (min(halves), max(halves)) if halves else None
-    return widths
-
-
-def _half_width(law: TableLaw, cell: Cell, wider: float) -> float | None:
-    """± of a cell: that of its interval, cut to nothing that is possible; of a curve where its band is widest.
-
-    Infinite where a divisor may be 0; None where there is no interval of what is told.
-    """
-    if isinstance(cell.stderr, list):
-        return float(np.max(np.subtract(cell.high, cell.low))) / 2
-    if cell.stderr is None:
-        return None
-    if cell.low is None or not isfinite(cell.stderr):
-        return inf
-    return wider * max(deviations(law) * float(cell.stderr), float(cell.high - cell.low) / 2)
+def expected_source(law: TableLaw, question: Question, rows: int, shares: Shares, level: float) -> Measured:
+    """What a release of the tables of so many rows, with values that are spread evenly, would tell of a question."""
+    schema, options, table = schema_of(law.plan, "release"), Options(level), even_table(law, rows)
+    if asks_for_curves(question, schema):
+        return TableCurves(table, question, schema, options)
+    source = MeasuredTables(table, question, schema, options)
+    if shares == Shares():
+        return source
+    source.estimated = source.estimated.with_shares(bool(question.group_by), shares, rows)
+    chosen = bool(question.group_by) or question.where is not None
+    for aggregate in source.asked.special if chosen else ():  # from the counts of values or bins
+        where = both(question.where, present(aggregate, schema))
+        counts = measured_sum(table, source.asked.weights(Term((), where)))
+        of_group = float(counts.weights @ table.estimates[None].table(counts.table).ravel()) / source.asked.groups
+        fewer = even_table(law, shares.factor(of_group, rows) * rows)
+        source.answered[aggregate] = MeasuredTables(fewer, question, schema, options).answered[aggregate]
+    return source
 
 
 def mean_half_widths(law: TableLaw, rows: int) -> dict[Residual, float]:

@@ -54,13 +54,13 @@ def plan(
 
     With model = "central": ± of a count in every table that is measured and of the plan's questions, which columns make
     it expensive, and below how many rows no count says anything; with --rows, ± of means, and what the local model
-    would give.
+    would give; with --question, ± of those from the release and from `dproof ask`.
     """
     chosen = Plan.read(path)
     if chosen.model == "central":
-        if question or half_width is not None:
-            raise InputError("--question and --half-width are for model = 'local': leave them out")
-        for said in advice(show_tables(chosen, path.name, rows, as_json)):
+        if half_width is not None:
+            raise InputError("--half-width is for model = 'local': leave it out")
+        for said in advice(show_tables(chosen, path.name, rows, question, as_json)):
             advise(said)
         return
     if question and rows is None:
@@ -72,7 +72,7 @@ def plan(
     law = with_bounds(certify_row(chosen)) if chosen.has_row_law else None
     answer = {**_answer(chosen, law, rows, solved), **_advice(chosen, law, rows), **_compared(chosen, rows, question)}
     if law is not None and chosen.spread is not None:
-        from dproof.advice.spread_advice import both_spreads  # which needs what estimates do
+        from dproof.advice.plan_advice import both_spreads  # which needs what estimates do
 
         answer["spread"] = both_spreads(law, rows)
     emit(answer, as_json, lambda: _page(answer, path.name))
@@ -153,7 +153,7 @@ def _compared(plan: Plan, rows: int | None, questions: list[str] | None) -> dict
         unknown = dict.fromkeys((*keys, "share_of_rows"))
         unanswered = [{"weight": float(one.weight), "question": one.sql, **unknown} for one in plan.questions]
         return {"questions": unanswered, "better": None, "questions_verdict": None}
-    from dproof.advice.advise import advise as compare
+    from dproof.advice.expect import advise as compare
 
     compared = compare(plan, rows=rows, questions=questions or None)
     return {
@@ -274,11 +274,11 @@ def _questions(answer: dict[str, Any]) -> Page:
 
 def _ways(asked: dict[str, Any], several: int) -> str:
     """± from a release and from a curator, of one column of an answer."""
-    release, ask = asked["release"], asked["ask"]
-    if release is None and ask is None:
+    release, ask = (asked[way] is not None or not asked["informative"][way] for way in ("release", "ask"))
+    if not release and not ask:
         return "± depends on the data"
-    ways = [] if release is None else [f"{_width(asked, 'release')} from a release"]
-    if ask is None:
+    ways = [f"{_width(asked, 'release')} from a release"] if release else []
+    if not ask:
         return "; ".join([*ways, "from `dproof ask`, ± depends on the data"])
     about = "about " if asked["estimated"] else ""
     ways.append(f"{_width(asked, 'ask', about)} from `dproof ask` for all of ε")

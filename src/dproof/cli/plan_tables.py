@@ -8,12 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from dproof.central.expectation import (
-    Expected,
     cost_shares,
     half_widths,
     least_half_width,
     mean_half_widths,
-    question_half_widths,
     unused_delta,
     useless,
 )
@@ -23,28 +21,30 @@ from dproof.cli.output import Page, emit, escape, pairs
 from dproof.errors import InputError
 from dproof.exact import float_above, several, written
 from dproof.local import expectation
-from dproof.local.estimated import RARE
 from dproof.local.recipe import certify_row
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
 from dproof.questions.answer import NOTHING, RARELY, rarely, stated
+from dproof.questions.measured import A_TENTH
 
 _LISTED = 12  # tables that are shown one by one
 _A_TENTH = " (and in a group that has a tenth of that)"
 
 
-def show_tables(plan: Plan, name: str, rows: int | None, as_json: bool) -> Privacy:
+def show_tables(plan: Plan, name: str, rows: int | None, questions: list[str] | None, as_json: bool) -> Privacy:
     """Print what the plan measures; with the number of rows, also what rows sanitised one by one would tell.
+
+    The questions are the plan's own, or those given.
 
     What a person may lose by it is returned.
     """
     law = certify_tables(plan)
-    answer = _answer(law, rows)
+    answer = _answer(law, rows, questions)
     emit(answer, as_json, lambda: _page(answer, name))
     return law.person
 
 
-def _answer(law: TableLaw, rows: int | None) -> dict[str, Any]:
+def _answer(law: TableLaw, rows: int | None, questions: list[str] | None) -> dict[str, Any]:
     plan, privacy = law.plan, law.person
     widths, keys = half_widths(law), [*map(Residual, law.tables), *law.sums]
     means = {} if rows is None else mean_half_widths(law, rows)
@@ -72,7 +72,7 @@ def _answer(law: TableLaw, rows: int | None) -> dict[str, Any]:
             }
             for key, one in zip(keys, widths, strict=True)
         ],
-        "questions": [_question(one) for one in question_half_widths(law, rows)] if plan.questions else [],
+        "questions": _expected(law, rows, questions) if questions or plan.questions else [],
         "columns": [
             {
                 "name": axis.name,
@@ -87,15 +87,31 @@ def _answer(law: TableLaw, rows: int | None) -> dict[str, Any]:
     }
 
 
-def _question(one: Expected) -> dict[str, Any]:
-    least, greatest = ((each if math.isfinite(each) else None) for each in one.half_widths or (math.nan, math.nan))
-    told = {"least_half_width": least, "half_width": greatest}
-    informative = dict(zip(told, one.informative, strict=True))
-    if one.rare is not None:
-        told["rare_half_width"] = one.rare if math.isfinite(one.rare) else None
-        informative["rare_half_width"] = math.isfinite(one.rare)
-    about = {"question": one.question, "weight": one.weight, "share_of_rows": one.share_of_rows, "column": one.column}
-    return {**about, **told, "informative": informative}
+def _expected(law: TableLaw, rows: int | None, questions: list[str] | None) -> list[dict[str, Any]]:
+    """± of each column of the answers: from the release, and where questions are given from `dproof ask` as well."""
+    from dproof.advice.expect import Expected, asked_questions, expected_of_asking, expected_of_release
+
+    def told(one: Expected) -> dict[str, Any]:
+        found: dict[str, float | None] = {"least_half_width": None, "half_width": None}
+        if one.widths is not None:
+            found = {"least_half_width": one.widths.least, "half_width": one.widths.greatest}
+        if one.rare is not None:
+            found["rare_half_width"] = one.rare
+        share = None if one.share_of_rows is None else float(one.share_of_rows)
+        about = {"question": one.question, "weight": float(one.weight), "share_of_rows": share, "column": one.column}
+        finite = {name: width if width is not None and math.isfinite(width) else None for name, width in found.items()}
+        return {**about, **finite, "informative": {name: one.possible.is_narrowed_by(w) for name, w in found.items()}}
+
+    answers = []
+    for planned in asked_questions(law.plan, rows, questions):
+        for one in expected_of_release(law, planned, rows):
+            answers.append(told(one))
+        if questions:
+            asked = expected_of_asking(law.plan, planned, rows, law.plan.privacy)
+            for answer, one in zip(answers[-len(asked) :], asked, strict=True):
+                answer["ask"] = {"half_width": one.half_width, "estimated": not one.exact}
+                answer["informative"]["ask"] = one.informative
+    return answers
 
 
 def _local(plan: Plan, rows: int) -> Mapping[str, float | None]:
@@ -156,7 +172,7 @@ def _worth(answer: dict[str, Any]) -> Page:
 def _mean(one: dict[str, Any]) -> str:
     """± of a mean, and in a group that has a tenth of the rows; without groups all rows are meant."""
     width = one["mean_half_width"]
-    return written(width) + (f" ({written(width / RARE)})" if one["columns"] else "")
+    return written(width) + (f" ({written(width / A_TENTH)})" if one["columns"] else "")
 
 
 def _named(one: dict[str, Any]) -> str:
@@ -169,7 +185,7 @@ def _questions(questions: Sequence[dict[str, Any]], rows: int | None) -> Page:
     for asked in questions:
         if asked["question"] != last:
             yield escape(last := asked["question"])
-        yield pairs([("•", f"{escape(asked['column'])}: {_width(asked, rows)}")])
+        yield pairs([("•", f"{escape(asked['column'])}: {_width(asked, rows)}{_asking(asked)}")])
     if questions:
         yield "± of means and shares are for rows that are spread evenly; those of counts and sums hold for all data."
         yield f"{RARELY}\n" if any("rare_half_width" in asked for asked in questions) else ""
@@ -186,6 +202,17 @@ def _width(asked: dict[str, Any], rows: int | None) -> str:
     if not asked["informative"]["least_half_width"]:
         return NOTHING
     return f"± {written(asked['least_half_width'])} or more, and {NOTHING} in some groups"
+
+
+def _asking(asked: dict[str, Any]) -> str:
+    """± from a curator, where questions were given."""
+    if "ask" not in asked:
+        return ""
+    if not asked["informative"]["ask"]:
+        return f"; {NOTHING} from `dproof ask` for all of ε"
+    width, about = asked["ask"]["half_width"], "about " if asked["ask"]["estimated"] else ""
+    told = "± depends on the data" if width is None else f"{about}± {written(width)}"
+    return f"; {told} from `dproof ask` for all of ε"
 
 
 def _lines(tables: Sequence[dict[str, Any]]) -> Page:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import groupby
 from typing import Any
@@ -14,20 +14,24 @@ import numpy as np
 from dproof.curator.curves import CurveSums, NoisyCurves
 from dproof.curator.limits import Amount
 from dproof.curator.recipe import Measurement, Noisy
+from dproof.curator.released import MeasuredTable
 from dproof.curator.select import promise
-from dproof.curator.simulate import WAYS_OUT, Statistics, is_affine, value_of
+from dproof.curator.simulate import WAYS_OUT, Released, Statistics, is_affine, value_of
 from dproof.errors import InputError
 from dproof.exact import float_above, int_or_float, several, written
 from dproof.privacy import Privacy
 from dproof.questions.canonical import canonical, condition, expression
+from dproof.questions.counting import even_sums
+from dproof.questions.distinct import values_of
 from dproof.questions.functions import changes_widths
-from dproof.questions.measured import level_of_shown, possible_columns, rows_of_group
-from dproof.questions.question import Aggregate, Expression, aggregates_of, measured_parts
+from dproof.questions.measured import Shares, level_of_shown, possible_columns, rows_of_group
+from dproof.questions.question import Aggregate, Expression, aggregates_of, both, measured_parts
 from dproof.questions.ranges import Range
 from dproof.questions.schema import Schema
 from dproof.questions.sensitivity import Sensitivity, sensitivity_of
-from dproof.questions.sums import Term, terms
+from dproof.questions.sums import Term, chooses, terms
 
+_SEED = bytes(32)  # of simulated noise: one for all tables, so that ± differ by what is asked alone
 _DEPENDS = "the interval depends on the data, so it cannot be previewed"
 _ESTIMATED = "; `dproof plan` with --rows and --question estimates it for a common and a rare group"
 
@@ -159,7 +163,7 @@ def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[st
     Where noisy values choose the rows that are shown, the half-width is the largest that it can be.
     """
     question = measurement.question
-    level = level_shown(measurement, level)
+    level = level_of_shown(question, level, lambda: len(measurement.declared_groups()[0]) * rows_of_group(question))
     return {
         item.alias: (None, None)
         if changes_widths(item.expression)
@@ -169,10 +173,34 @@ def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[st
     }
 
 
-def level_shown(measurement: Measurement, level: float) -> float:
-    """The level of the intervals of an answer, where noisy values leave the fewest rows that they may."""
-    question = measurement.question
-    return level_of_shown(question, level, lambda: len(measurement.declared_groups()[0]) * rows_of_group(question))
+def expected_source(measurement: Measurement, rows: int, shares: Shares, level: float) -> MeasuredTable:
+    """What would be told of a table of so many rows, with values that are spread evenly, if no noise were drawn."""
+    question, schema, keys = measurement.question, measurement.schema, measurement.keys
+    linear = [noisy.statistic for noisy in measurement.noisy if isinstance(noisy.statistic, Term)]
+    sums = even_sums(schema, keys, question.where, linear, rows)
+    some = [
+        term for term in linear if question.group_by or chooses(replace(term, where=both(question.where, term.where)))
+    ]
+    counts = [sums[term].mean() for term in some if not term.columns]
+    factor = shares.factor(float(np.mean(counts)), rows) if counts else 1.0
+    noisy: list[Any] = []
+    for part in measurement.noisy:
+        if isinstance(part.statistic, Term):
+            found = sums[part.statistic] * (factor if part.statistic in some else 1.0)
+            noisy.append([round(value) for value in found.tolist()])
+        else:
+            values = values_of(part.statistic, schema)
+            each = round(factor * rows / (measurement.groups * values))
+            noisy.append([values if part.values is None else [each] * values] * measurement.groups)
+    chosen = [[0] * measurement.groups for _ in measurement.chosen]  # any value: it has no interval
+    released: Released = {
+        "noisy": noisy,
+        "chosen": chosen,
+        **({"rows": rows} if measurement.unit.rows_are_public else {}),
+    }
+    source = MeasuredTable(measurement, released, level)
+    source.seed = _SEED
+    return source
 
 
 def _noise_text(noisy: Noisy, schema: Schema) -> str:

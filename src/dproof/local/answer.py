@@ -102,7 +102,8 @@ class MeasuredRelease:
         formulas = [a for a in asked if a.definition.formula] or [Aggregate("count")]
         needed = list(dict.fromkeys(term for a in formulas for term in centred_terms(a, question.where, schema)))
         summed = sorted({c for term in needed for c in term.columns if schema.is_open(c)})
-        chosen = sharpest(parts, needed, question, ends_of(parts[0].data, summed) if summed else {})
+        has_ends = summed and parts[0].data is not None
+        chosen = sharpest(parts, needed, question, ends_of(parts[0].data, summed) if has_ends else {})
         estimates = []
         for part in chosen:
             table, combos_read = part.counting.read(part.stored.data, part.stored.rows, combos)
@@ -148,6 +149,11 @@ class Dispatched:
     def add(self, part: Measured, asked: Sequence[Expression]) -> None:
         self.parts.append(part)
         self.by |= dict.fromkeys(asked, part)
+
+    def all_parts(self) -> Iterator[Measured]:
+        """The parts of these parts, where they have some, too."""
+        for part in self.parts:
+            yield from part.all_parts() if isinstance(part, Dispatched) else [part]
 
     @property
     def labels(self) -> Sequence[tuple[Any, ...]]:
@@ -218,8 +224,8 @@ def _needed(question: Question, asked: Sequence[Expression]) -> frozenset[str]:
 
 def _public_combos(release: Any, keys: Sequence[Key], where: Predicate | None = None) -> Combos:
     """The groups of public keys that rows of the whole release have, under what a condition says of public columns."""
-    if not keys:
-        return [()]
+    if not keys or release.data is None:
+        return [("",) * len(keys)]
     schema = release.law.schema
     reduced = None if where is None else normal(where)
     parts = reduced.parts if isinstance(reduced, And) else () if reduced is None else (reduced,)
@@ -268,7 +274,7 @@ def sharpest(
 
 def _precision(counting: Counting, needed: list[Term]) -> float:
     """One over the variance of the sums from one row, for evenly spread values; 1 where they have none."""
-    table, combos = counting.expect(1)
+    table, combos = counting.read(None, 1)
     estimates = table.estimates([counting.sum_of(term) for term in needed], counting.groups(combos))
     variance = float(np.einsum("gii->", estimates.covariance("population")))
     return (1 / variance if variance > 0 else 1.0) if np.isfinite(variance) else 0.0

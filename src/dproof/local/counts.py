@@ -529,7 +529,15 @@ class Counting:
         return cell * len(combos) + np.array([where[key] for key in keys], np.int64), combos
 
     def read(self, data: Any, rows: int, combos: Combos | None = None) -> tuple[Contingency, Combos]:
-        """Count the stored rows; with the groups of the public keys, those that they have or those given."""
+        """Count the stored rows; with the groups of the public keys, those that they have or those given.
+
+        Without data, the mean counts of so many rows whose values are spread evenly over their spaces.
+        """
+        if data is None:
+            counts = np.full((), float(rows))
+            for axis in self.axes:
+                counts = np.multiply.outer(counts, axis.evenly())
+            return self._table(counts, 1, rows), [("",) * len(self._public_keys)]
         summed = [reader for reader in self.readers if reader.decoder is None]
         sums = _products([(reader.number, reader.axes[0].states) for reader in summed])
         arrays, numbers, totals = count(data, self.expressions, sums)
@@ -542,13 +550,6 @@ class Counting:
         first, later = iter(range(len(shape))), iter(range(len(shape), counts.ndim))
         order = [next(first if reader.decoder else later) for reader in self.readers for _ in reader.axes]
         return self._table(counts.transpose([*order, len(shape) - 1]), len(combos), rows), combos
-
-    def expect(self, rows: int) -> tuple[Contingency, Combos]:
-        """The mean counts of a table whose values are spread evenly over their spaces."""
-        counts = np.full((), float(rows))
-        for axis in self.axes:
-            counts = np.multiply.outer(counts, axis.evenly())
-        return self._table(counts, 1, rows), [("",) * len(self._public_keys)]
 
     def _table(self, counts: Array, combos: int, rows: int) -> Contingency:
         """A table of counts, with axes fitted to the counts of their own states."""

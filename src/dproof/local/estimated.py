@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from math import isnan
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -32,6 +31,7 @@ from dproof.questions.intervals import (
     products,
     simultaneous,
 )
+from dproof.questions.measured import Shares
 from dproof.questions.question import Aggregate, Expression, Predicate, Question, evaluate, expressions
 from dproof.questions.schema import Schema
 from dproof.questions.sums import Term, centred_terms, chooses
@@ -54,7 +54,6 @@ WAYS_OUT = (  # of an answer that tells nothing
 _MEAN_MISSED = 0.1  # of the chance to miss a variance, for the mean
 _NEAR = 2.5  # half-widths from zero below which one over a divisor is not near its tangent
 _TANGENTS = 9  # numbers that the mean could be
-RARE = 0.1  # of the rows that a group would have were they spread evenly
 _UNSURE = "a group may be empty: the denominator's interval contains 0, so the ratio has no interval"
 
 
@@ -153,16 +152,16 @@ class Estimated:
         result = evaluate(expression, value)
         return result if isinstance(result, Value) else sums[self.needed[0]].constant(result)
 
-    def rarer(self, grouped: bool, share: Fraction | None, rows: int) -> Estimated:
-        """What would be estimated if fewer rows were in a group or satisfied a condition: such a share of all rows, or
-        without one a tenth of what they are. Sums over all rows stay as they are; so do all variances.
+    def with_shares(self, grouped: bool, shares: Shares, rows: float) -> Estimated:
+        """What would be estimated if other shares of all rows were in a group or satisfied a condition.
+
+        Sums over all rows stay as they are; so do all variances.
         """
         some = np.array([grouped or chooses(term) for term in self.needed])
         counts = self.estimates.values[:, some & [not term.columns for term in self.needed]]
         if not counts.size or not counts.mean() > 0:
             return self
-        factor = RARE if share is None else float(share) * rows / float(counts.mean())
-        values = np.where(some, factor, 1.0) * self.estimates.values
+        values = np.where(some, shares.factor(float(counts.mean()), rows), 1.0) * self.estimates.values
         return replace(self, estimates=replace(self.estimates, values=values))
 
     def cells(self, expression: Expression) -> tuple[list[Cell], Warnings]:

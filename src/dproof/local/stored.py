@@ -7,6 +7,7 @@ group of columns, the rows of a group are a random part of all, and are read by 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -312,29 +313,41 @@ def all_rows(release: Any) -> StoredRows:
     return StoredRows(release.law, release.data, release.rows, release.rows, release.private)
 
 
+@dataclass(frozen=True, slots=True)
+class ExpectedRelease:
+    """A release that is not there yet: so many rows, whose values are spread evenly, have no data."""
+
+    law: RowLaw
+    rows: int
+    data: None = None
+    private: bool = True
+
+
 def rows_that_answer(release: Any, columns: frozenset[str]) -> list[StoredRows]:
     """The parts of a release whose rows answer for all of these columns; the whole of it where each row does."""
     law: RowLaw = release.law
     private = columns & {column.name for column in law.plan.columns if column.private}
     if law.weights is None or not private:
         return [all_rows(release)]
-    names, numbers, _ = count(release.data, [quoted(ASKED)], [])
-    counted: dict[str, int] = {}
-    for name, number in zip(names[0].to_pylist(), numbers.tolist(), strict=True):
-        counted[name] = counted.get(name, 0) + int(number)
+    holding = _holding(law, private)
+    if release.data is None:
+        counted = {name: round(release.rows * chance) for name, _, chance in holding}
+    else:
+        names, numbers, _ = count(release.data, [quoted(ASKED)], [])
+        counted = Counter()
+        for name, number in zip(names[0].to_pylist(), numbers.tolist(), strict=True):
+            counted[name] += int(number)
     data, read = release.data, dict[Any, Any]()
     return [
-        StoredRows(part, Answering(data, name, read), counted.get(name, 0), release.rows, release.private)
-        for name, part, _ in _holding(law, private)
+        StoredRows(
+            part,
+            None if data is None else Answering(data, name, read),
+            counted.get(name, 0),
+            release.rows,
+            release.private,
+        )
+        for name, part, _ in holding
     ]
-
-
-def rows_to_expect(law: RowLaw, columns: frozenset[str], rows: int) -> list[StoredRows]:
-    """The same before there is a release: the parts that so many rows are expected to have."""
-    private = columns & {column.name for column in law.plan.columns if column.private}
-    if law.weights is None or not private:
-        return [StoredRows(law, None, rows, rows, True)]
-    return [StoredRows(part, None, round(rows * chance), rows, True) for _, part, chance in _holding(law, private)]
 
 
 def _holding(law: RowLaw, private: frozenset[str]) -> list[tuple[str, RowLaw, Any]]:

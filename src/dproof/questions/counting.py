@@ -6,6 +6,7 @@ Rows come in batches, or brought together where they are alike. Sums of whole nu
 from __future__ import annotations
 
 import math
+from collections import Counter as Counts
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,11 +15,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.errors import TooLarge
-from dproof.questions.partition import MOST_CELLS, Places, cut, grouping, numbered
+from dproof.errors import InputError, TooLarge
+from dproof.questions.partition import MISSING, MOST_CELLS, Cut, Places, cut, grouping, numbered
 from dproof.questions.question import Aggregate, Key, Missing, Predicate, both, leaves
 from dproof.questions.schema import Schema
-from dproof.questions.sums import Term, present
+from dproof.questions.sums import Term, WholeScale, present
 
 _SHORT = 1 << 40  # codes below this add up in a machine word over a batch
 _PART = 21  # bits: a batch of such numbers adds up below 2^53, where floats are exact
@@ -216,3 +217,56 @@ class Counter:
         for pair, count in counts.items():
             histograms[pair // size][pair % size] = count
         return histograms
+
+
+def even_sums(
+    schema: Schema, keys: Sequence[Key], where: Predicate | None, terms: Sequence[Term], rows: float
+) -> dict[Term, NDArray[np.float64]]:
+    """The sums over a table of so many rows whose values are spread evenly and independently, group by group.
+
+    >>> from dproof.spaces import Interval
+    >>> table = Schema("data", {"age": Interval(0, 9, 1)})
+    >>> [float(total[0]) for total in even_sums(table, [], None, [Term((), None), Term(("age",), None)], 100).values()]
+    [100.0, 450.0]
+    """
+    wheres = {term: both(where, term.where) for term in terms}
+    powers = {term: Counts(term.columns) for term in terms}
+    grid = cut(schema, wheres.values(), keys, dict.fromkeys(column for term in terms for column in term.columns))
+    groupings = [(grid.position(key.column), grouping(key, schema)) for key in keys]
+    shares = [_power_sums(axis, None, 0) for axis in grid.axes]
+    group: Any = numbered(
+        (_along(groups.of(grid.axes[place].samples), place, grid.axes), len(groups.labels))
+        for place, groups in groupings
+    )
+    groups_of_cells, all_groups = np.broadcast_to(group, grid.shape), math.prod(len(g.labels) for _, g in groupings)
+    found = {}
+    for term in terms:
+        cells = np.full(grid.shape, float(rows)) * grid.mask(wheres[term])
+        for place, axis in enumerate(grid.axes):
+            power = powers[term][axis.column]
+            sums = _power_sums(axis, term.scale(axis.column, schema), power) if power else shares[place]
+            cells = cells * _along(sums / shares[place].sum(), place, grid.axes)
+        found[term] = np.asarray(np.bincount(groups_of_cells.ravel(), cells.ravel(), all_groups), np.float64)
+    return found
+
+
+def _along(values: NDArray[Any], place: int, axes: Sequence[Cut]) -> NDArray[Any]:
+    return values.reshape([-1 if n == place else 1 for n in range(len(axes))])
+
+
+def _power_sums(axis: Cut, scale: WholeScale | None, power: int) -> NDArray[Any]:
+    """Σ of the powers of the numbers of all codes in each block; a missing value has none."""
+    sizes = axis.sizes[axis.block] if axis.bits is not None else axis.last - axis.first + 1.0
+    sizes = np.where(axis.first == MISSING, 0.0, sizes)
+    if scale is None:
+        return np.bincount(axis.block, sizes)
+    if scale.table is not None:
+        codes = np.arange(len(scale.table))
+        return np.bincount(axis.of(codes), scale.whole(codes).astype(float) ** power, axis.blocks)
+    if power > 4:
+        raise InputError(f"a sum of products of {power} numbers of one column has no ± beforehand")
+    middle = scale.shift + scale.factor * (axis.first + axis.last) / 2
+    squares = sizes**2
+    moments = (1.0, 0.0, (squares - 1) / 12, 0.0, (squares - 1) * (3 * squares - 7) / 240)  # of consecutive codes
+    means = sum(math.comb(power, k) * middle ** (power - k) * scale.factor**k * moments[k] for k in range(power + 1))
+    return np.bincount(axis.block, sizes * means)

@@ -17,7 +17,8 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import inf
 from operator import attrgetter
-from typing import Any, Protocol
+from statistics import NormalDist
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from dproof.exact import int_or_float
 from dproof.questions.aggregates import Known
 from dproof.questions.answer import Answer, Cell, as_values, cautions
 from dproof.questions.distinct import values_of
-from dproof.questions.functions import apply
+from dproof.questions.functions import apply, changes_widths
 from dproof.questions.question import (
     Aggregate,
     And,
@@ -46,6 +47,7 @@ from dproof.questions.schema import Schema, shown_as
 from dproof.questions.sums import present, undeclared_missing
 from dproof.spaces.space import COMPARISONS
 
+A_TENTH = 0.1  # of the rows that a group would have were they spread evenly: a rare group
 _SELDOM = 0.004  # where fewer of all answers are told, those may miss more often than they say
 _CHOSEN = (
     "these rows were chosen by noisy values, so their intervals are wider: on average {:.4g}% of the intervals shown "
@@ -129,6 +131,77 @@ def answer(
     if chosen and any(_is_interval(value) for row in rows for value in row.values()):
         notes[_CHOSEN.format(100 * level)] = None
     return Answer(tuple(columns), rows, level, tuple(notes), method)
+
+
+class Shares(NamedTuple):
+    """What part of the rows a group of a question has, or a condition in it, in a table that is not there yet.
+
+    That which is `stated`; else what it has where values are spread evenly, or if `rare` a tenth of that.
+    """
+
+    stated: Fraction | None = None
+    rare: bool = False
+
+    def factor(self, expected: float, rows: float) -> float:
+        """How many times as many rows a group has than the `expected` ones of all, where values are spread evenly."""
+        if self.stated is None or not expected > 0:
+            return A_TENTH if self.rare else 1.0
+        return float(self.stated) * rows / expected
+
+
+class HalfWidths(NamedTuple):
+    """± of one column of an answer over its groups: the least, the greatest and the root of the mean square.
+
+    Infinite where nothing would be known; `error` is the standard error, None where there is none.
+    """
+
+    least: float
+    greatest: float
+    typical: float
+    error: float | None = None
+
+
+def interval_widths(
+    question: Question, measured_at: Callable[[float], Measured], level: float
+) -> dict[str, HalfWidths | None]:
+    """Half of the length of the intervals in every column of an answer, before they are cut to what is possible.
+
+    All groups count that HAVING or LIMIT could leave, at the level that they then have. None has a column that has no
+    interval, or that a function such as SQRT stretches by more or less, as the estimate is.
+    """
+    measured = measured_at(level)
+    groups = list(measured.shown) or list(range(len(measured.labels)))
+    at = level_of_shown(question, level, lambda: len(groups) * rows_of_group(question))
+    measured, deviations = measured if at == level else measured_at(at), NormalDist().inv_cdf((1 + at) / 2)
+    found: dict[str, HalfWidths | None] = {}
+    for item in question.select:
+        if aggregates_of(item.expression):
+            found[item.alias] = None
+            if not changes_widths(item.expression):
+                cells = measured.cells(measured_parts(item.expression, question.unnest)[0], groups)
+                found[item.alias] = _widths(cells, deviations)
+    return found
+
+
+def _widths(cells: Sequence[Cell], deviations: float) -> HalfWidths | None:
+    """± over some cells; of a curve where its band is widest."""
+    known = [(_half_width(cell), cell.stderr) for cell in cells if cell.low is not None or not cell.informative]
+    if not known:
+        return None
+    halves = np.array([half for half, _ in known])
+    finite = [(half, stderr) for half, stderr in known if math.isfinite(half)]
+    # An interval that is much longer than its standard error explains holds a bias as well.
+    errors = [stderr if half <= 2 * deviations * stderr else half / deviations for half, stderr in finite if stderr]
+    typical = _mean_square([half for half, _ in finite]) if finite else inf
+    return HalfWidths(float(halves.min()), float(halves.max()), typical, _mean_square(errors) if errors else None)
+
+
+def _half_width(cell: Cell) -> float:
+    return inf if cell.low is None else float(np.max(np.subtract(cell.high, cell.low))) / 2
+
+
+def _mean_square(numbers: Sequence[Any]) -> float:
+    return float(np.sqrt(np.mean(np.square(np.hstack(numbers)))))
 
 
 def chosen_by_noise(question: Question) -> bool:

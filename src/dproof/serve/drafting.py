@@ -6,7 +6,7 @@ All of it follows from the draft and a number of rows: no data is opened.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -14,7 +14,7 @@ from functools import partial
 from math import isfinite
 from typing import Any
 
-from dproof.advice.advise import advise, asked_width, question_widths
+from dproof.advice.expect import Expected, expect, usual_question
 from dproof.advice.plan_advice import plan_advice
 from dproof.central import expectation as central_expectation
 from dproof.central.recipe import TableLaw, certify_tables
@@ -190,9 +190,13 @@ def _local_widths(plan: Plan, rows: int, names: Sequence[str], asked: Sequence[s
             known = means.get(group.name) if plan.column(name).is_averaged else counts[group.name]
             before = found.get(("", name))  # a row may be asked about a column in several groups
             found["", name] = known if before is None or (known is not None and known < before) else before
-    compared = advise(plan, rows=rows, questions=asked).comparisons if asked else ()
-    rare = {(one.question, one.column, _RARE): one.rare["release"] for one in compared if "release" in one.rare}
-    return found | {(one.question, one.column): one.release for one in compared} | rare
+    return found | _of_questions(expect(plan, rows=rows, questions=asked) if asked else ())
+
+
+def _of_questions(answers: Iterable[Expected]) -> Widths:
+    found: Widths = {(one.question, one.column): one.widths and one.widths.typical for one in answers}
+    rare = {(one.question, one.column): one.rare for one in answers if one.rare is not None}
+    return found | {(*key, _RARE): width if isfinite(width) else None for key, width in rare.items()}
 
 
 # What is measured of the whole table ---------------------------------------------------------------------------------
@@ -232,11 +236,7 @@ def _central_widths(plan: Plan, rows: int, names: Sequence[str], asked: Sequence
         elif is_counted:  # a set has an axis for each of its items
             width = deviations * counts.cell_variance((place,)) ** 0.5
             found["", name] = max(width, found.get(("", name)) or 0.0)
-    answers = central_expectation.question_half_widths(law, rows) if asked else []
-    answers = [one for one in answers if one.question in asked]
-    found |= {(a.question, a.column): (a.half_widths or (None, None))[1] for a in answers}
-    rare = {(a.question, a.column): a.rare for a in answers if a.rare is not None}
-    return found | {(*key, _RARE): width if isfinite(width) else None for key, width in rare.items()}
+    return found | _of_questions(expect(plan, rows=rows, questions=asked) if asked else ())
 
 
 # What is asked of the table ------------------------------------------------------------------------------------------
@@ -249,19 +249,15 @@ def _asking_draft(draft: Draft) -> Draft:
 
 def _asking_widths(plan: Plan, rows: int, names: Sequence[str], asked: Sequence[str]) -> Widths:
     """The plan's questions share ε evenly; the usual question about a column gets all of it."""
-    found: Widths = {("", name): asked_width(plan, rows, name) for name in names}
-    for sql in asked:
-        about = columns_of(checked_question(sql, plan.columns))
-        share = Fraction(1, len(plan.questions))
-        promise = plan.privacy
-        part = Privacy(promise.epsilon * share, promise.delta * share, neighbours=promise.neighbours)
-        # What the other columns are does not matter, and takes time.
-        groups = tuple(group for group in plan.groups if not group.names.isdisjoint(about)) or plan.groups[:1]
-        alone = replace(plan, privacy=part, groups=groups, spread=None)
-        for one in question_widths(alone, rows, sql):
-            found[sql, one.column] = one.ask
-            found |= {(sql, one.column, _RARE): one.rare["ask"]} if "ask" in one.rare else {}
-    return found
+    found: Widths = {}
+    for name in (name for name in names if not plan.column(name).space.holds_curves):
+        (one,) = expect(plan, rows=rows, questions=usual_question(plan, name), way="ask")
+        found["", name] = one.half_width
+    share, promise = Fraction(1, max(1, len(plan.questions))), plan.privacy
+    part = Privacy(promise.epsilon * share, promise.delta * share, neighbours=promise.neighbours)
+    return found | _of_questions(
+        expect(replace(plan, privacy=part), rows=rows, questions=asked, way="ask") if asked else ()
+    )
 
 
 # What a draft is, whichever way --------------------------------------------------------------------------------------
