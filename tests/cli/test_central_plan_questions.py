@@ -97,3 +97,21 @@ def test_a_budget_that_hides_any_table_is_refused_before_data_is_opened(
     plan = written(tmp_path, "", epsilon, delta)
     for command in (("plan", plan), ("sanitise", tmp_path / "none.csv", "--plan", plan, "--out", tmp_path / "out")):
         assert why in refused(*command)
+
+
+def test_any_question_is_told_from_the_release_and_from_asking(
+    dproof: Dproof, refused: Callable[..., str], tmp_path: Path
+) -> None:
+    plan = written(tmp_path, QUESTIONS)
+    asked = [
+        "SELECT count(*) AS old FROM data WHERE age >= 60",
+        "SELECT sex, avg(age) AS mean FROM release GROUP BY sex",
+    ]
+    words = ["plan", plan, "--rows", 5000, "--question", asked[0], "--question", asked[1]]
+    old, mean = dproof(*words, "--json").json["questions"]
+    assert [(one["question"], one["column"]) for one in (old, mean)] == [(asked[0], "old"), (asked[1], "mean")]
+    assert 0 < old["ask"]["half_width"] < old["half_width"] and not old["ask"]["estimated"]
+    assert 0 < mean["ask"]["half_width"] < 1 and mean["ask"]["estimated"]
+    page = " ".join(dproof(*words).out.split())
+    assert "; about ± " in page and "from `dproof ask` for all of ε" in page
+    assert "cuts the bin" in refused("plan", plan, "--question", "SELECT count(*) FROM data WHERE age > 70")
