@@ -44,7 +44,7 @@ from dproof.certification.certify import decide
 from dproof.certification.verify_certificate import Refused, read, seal, verify
 from dproof.curves.noise import VectorNoise, recorded_noise, vector_noise
 from dproof.exact import exp_below, float_above
-from dproof.laws import BlockDesign, Matrix, PlaneDesign, Rounded
+from dproof.laws import BlockDesign, Matrix, PlaneDesign, RoundedLaw
 from dproof.laws.gaussian import Gaussian
 from dproof.laws.law import LAWS
 from dproof.laws.noise import Lattice
@@ -101,7 +101,7 @@ CERTIFICATES: dict[str, Json] = {
     "plane design": _of(PlaneDesign(6, 2, 5, 2).to_json(), Privacy(1), 1.0, 0.0),
     "one item": certify(one_item(Subsets(["a", "b", "c"]), Privacy(1, "1/100")), Privacy(1, "1/100")).to_json(),
     "rounded": _of(
-        Rounded(6, 2, Matrix(np.array([[5, 3, 2], [3, 4, 3], [2, 3, 5]]), 10)).to_json(), Privacy(1), 1.0, 0.0
+        RoundedLaw(6, 2, Matrix(np.array([[5, 3, 2], [3, 4, 3], [2, 3, 5]]), 10)).to_json(), Privacy(1), 1.0, 0.0
     ),
     "laplace": certify(laplace(Interval(0, 6, 1), Privacy(2)), Privacy(2)).to_json(),
     "laplace with delta": certify(laplace(Interval(0, 6, 1), Privacy(2, "1/20")), Privacy(2, "1/20")).to_json(),

@@ -30,7 +30,7 @@ def test_columns_are_told_for_the_worst_table_and_questions_for_an_even_one(
     asked = ("--rows", ROWS, "--question", "SELECT count(*) FROM release WHERE town = 'v0'")
     told = dproof("plan", plan, *asked, "--json").json
     (group,) = certify_row(dp.Plan.read(plan)).groups
-    hit, miss = map(float, group.mechanism.family.hit_and_miss)
+    hit, miss = map(float, group.mechanism.family.support_probabilities)
     for held, width in ((ROWS, told["columns"][0]["half_width"]), (ROWS / 40, told["questions"][0]["release"])):
         variance = held * hit * (1 - hit) + (ROWS - held) * miss * (1 - miss)
         assert width == pytest.approx(1.959964 * sqrt(variance) / (hit - miss), rel=1e-6)

@@ -16,7 +16,7 @@ from dproof import Categories, Privacy, frequency
 from dproof.errors import TooLarge
 from dproof.laws import BlockDesign, PlaneDesign
 from dproof.laws import designs as module
-from dproof.laws.debias import Blocked, Products
+from dproof.laws.debias import DesignAxis, ScoreProducts
 from dproof.mechanisms.frequency import MOST_CODES, even_variance
 from dproof.testing import check_mechanism
 
@@ -30,7 +30,7 @@ def test_it_is_a_design(size: int, prime: int, classes: int, taken: int) -> None
     assert (held.sum(axis=1) == classes * law.width).all()
     together = {int((held[x] & held[y]).sum()) for x, y in combinations(range(size), 2)}
     assert together == {taken * (law.width - 1)}
-    hit, miss = law.hit_and_miss
+    hit, miss = law.support_probabilities
     weights = law.weights(0)
     assert hit == Fraction(int(weights[held[0]].sum()), law.total)
     assert all(miss == Fraction(int(weights[held[y]].sum()), law.total) for y in range(1, size))
@@ -143,7 +143,7 @@ def test_the_law_of_the_axis_is_the_law() -> None:
     axis = _axis(law, np.arange(10))
     assert np.allclose(axis.law.gather(np.eye(10), 1), matrix)
     assert np.allclose(axis.law.spread(np.eye(55), 1), matrix.T)
-    assert np.allclose(axis.evenly(), matrix.mean(axis=0))
+    assert np.allclose(axis.state_shares_if_uniform(), matrix.mean(axis=0))
     fold = _axis(law, GROUPS["three"]).wanted((0,))
     assert fold.gather(np.arange(10.0), 0).tolist() == [4.0, 1.0, 40.0]
     assert fold.spread(np.array([1.0, 2.0, 3.0]), 0).tolist() == [1, 2, 3, 3, 1, 3, 3, 3, 3, 3]
@@ -155,12 +155,12 @@ def test_groups_are_refused_from_a_billion_scores_on(more: int) -> None:
         own=np.ones(1), incidence=SimpleNamespace(states=(1 << 30) + more), spread=lambda weights, axis: np.ones((1, 1))
     )
     with pytest.raises(TooLarge, match="too many groups") if more else nullcontext():
-        Products(scores, scores).gather(np.ones(1), 0)
+        ScoreProducts(scores, scores).gather(np.ones(1), 0)
 
 
-def _axis(law: BlockDesign, block_of: np.ndarray) -> Blocked:
-    chances = (*map(float, law.hit_and_miss), law.high / law.total, law.low / law.total)
-    return Blocked("x", law.incidence(), block_of, int(block_of.max()) + 1, *chances, (None,))
+def _axis(law: BlockDesign, block_of: np.ndarray) -> DesignAxis:
+    chances = (*map(float, law.support_probabilities), law.high / law.total, law.low / law.total)
+    return DesignAxis("x", law.incidence(), block_of, int(block_of.max()) + 1, *chances, (None,))
 
 
 def best_known(size: int, epsilon: float) -> float:

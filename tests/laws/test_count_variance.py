@@ -47,7 +47,7 @@ def test_the_only_value_is_counted_exactly(law: Law) -> None:
 def test_counts_of_cells_together_have_the_mean_variance_over_all_values(law: Law, cells: int) -> None:
     matrix = np.array([law.weights(value) for value in range(57)]).astype(float) / law.total
     holds = (matrix == matrix.max()).T.astype(float)  # what each output shows
-    hit, miss = map(float, law.hit_and_miss)
+    hit, miss = map(float, law.support_probabilities)
     scores = ((holds - miss) / (hit - miss)) @ np.kron(np.eye(cells), np.ones((57 // cells, 1)))
     variances = matrix @ scores**2 - (matrix @ scores) ** 2
     assert law.cells_variance(cells, 57 // cells) == pytest.approx(variances.sum(axis=1).mean(), abs=1e-9)

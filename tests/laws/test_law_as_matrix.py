@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from dproof import Categories
-from dproof.laws.debias import Seen
+from dproof.laws.debias import SeenColumn
 from dproof.laws.matrix import Matrix
 from dproof.questions.partition import cut
 from dproof.questions.schema import Schema
@@ -23,5 +23,5 @@ def test_a_value_and_a_missing_one_are_shown_as_often_as_they_do_not_look_missin
 def test_every_output_is_a_state_of_its_own() -> None:
     space = Categories(["a", "b", "c", "d"])
     grid = cut(Schema("release", {"x": space}), [parse_predicate("x = 'b'")])
-    unmixed = LAW.unmix([Seen(grid.axes[0], space, space, None)], 1, "x")
+    unmixed = LAW.debias_axes([SeenColumn(grid.axes[0], space, space, None)], 1, "x")
     assert unmixed.state is not None and unmixed.state([np.array([2, 0, 3])]).tolist() == [2, 0, 3]

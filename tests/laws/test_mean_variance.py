@@ -9,7 +9,7 @@ import pytest
 
 from dproof import Categories, Interval
 from dproof.laws.laplace import two_sided
-from dproof.laws.matrix import Matrix, Rounded
+from dproof.laws.matrix import Matrix, RoundedLaw
 from dproof.laws.noise import Lattice
 from dproof.laws.optional import OptionalLaw
 
@@ -29,8 +29,8 @@ def test_a_matrix_law(low: int, high: int) -> None:
     assert worst.max() > 1.01 * worst[0]  # the first value is not the worst
     assert LAW.mean_variance(Interval(low, high, step=2).with_missing()) == pytest.approx(worst.max())
     fine = Interval(low, high, step=1)  # rounded at random to the three numbers
-    assert Rounded(5, 2, LAW).mean_variance(fine.with_missing()) == pytest.approx(worst.max())
-    assert Rounded(5, 2, LAW).mean_variance(fine) is None
+    assert RoundedLaw(5, 2, LAW).mean_variance(fine.with_missing()) == pytest.approx(worst.max())
+    assert RoundedLaw(5, 2, LAW).mean_variance(fine) is None
 
 
 def test_there_is_none_for_what_has_no_numbers_or_is_singular_or_large() -> None:

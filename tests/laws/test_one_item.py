@@ -8,7 +8,7 @@ import pytest
 import dproof as dp
 from dproof.laws import OneItem
 from dproof.laws import sets as module
-from dproof.laws.sets import Bits, Drawn
+from dproof.laws.sets import Bits, OneItemAxis
 
 
 class Fixed:
@@ -37,14 +37,16 @@ def test_every_draw_gives_every_answer_its_weight(bits: int, monkeypatch: pytest
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 1.0])
 def test_scores_are_unbiased_whatever_share_is_thought_likely(share: float) -> None:
     matrix = np.array([[0.75, 0.25 * 0.8, 0.25 * 0.2], [0.75, 0.25 * 0.2, 0.25 * 0.8]])
-    axis = Drawn("x", matrix, np.eye(2), np.zeros(2), np.zeros((3, 2)), np.zeros(3), asked=0.25, kept=0.8, share=share)
+    axis = OneItemAxis(
+        "x", matrix, np.eye(2), np.zeros(2), np.zeros((3, 2)), np.zeros(3), asked=0.25, kept=0.8, share=share
+    )
     scores = axis.scores((0,)).matrix
     assert np.allclose(matrix @ scores, np.eye(2)) and np.allclose(scores.sum(axis=1), 1)
 
 
 def test_the_share_follows_the_answers() -> None:
     matrix = np.array([[0.75, 0.2, 0.05], [0.75, 0.05, 0.2]])
-    axis = Drawn("x", matrix, np.eye(2), np.zeros(2), np.zeros((3, 2)), np.zeros(3), asked=0.25, kept=0.8)
+    axis = OneItemAxis("x", matrix, np.eye(2), np.zeros(2), np.zeros((3, 2)), np.zeros(3), asked=0.25, kept=0.8)
     assert axis.fit(np.array([75_000.0, 18_500.0, 6_500.0])).share == pytest.approx(0.1, abs=0.01)
     assert axis.fit(np.array([3.0, 1.0, 0.0])).share == pytest.approx(0.5, abs=0.02)
     assert axis.fit(np.zeros(3)).share == 0.5

@@ -12,7 +12,7 @@ import dproof as dp
 from dproof import Categories, Privacy, frequency
 from dproof.certification.verify_certificate import Refused, alike
 from dproof.laws import PlaneDesign
-from dproof.laws.debias import Blocked
+from dproof.laws.debias import DesignAxis
 from dproof.laws.designs import plane_set
 from dproof.mechanisms.frequency import MOST_CODES, best_design, even_variance
 from dproof.testing import check_mechanism
@@ -35,7 +35,7 @@ def test_it_is_a_design(size: int, order: int) -> None:
     held = np.array([law.weights(x) for x in range(size)]) == 3
     assert (held.sum(axis=1) == order + 1).all()
     assert {int((held[x] & held[y]).sum()) for x, y in combinations(range(size), 2)} == {1}
-    hit, miss = law.hit_and_miss
+    hit, miss = law.support_probabilities
     weights = law.weights(0)
     assert hit == Fraction(int(weights[held[0]].sum()), law.total)
     assert all(miss == Fraction(int(weights[held[y]].sum()), law.total) for y in range(1, size))
@@ -63,8 +63,8 @@ def test_counts_are_undone(block_of: np.ndarray) -> None:
     law = PlaneDesign(10, 3, 3, 1)
     matrix = np.array([law.weights(x) for x in range(10)]).astype(float) / law.total
     groups = int(block_of.max()) + 1
-    chances = (*map(float, law.hit_and_miss), law.high / law.total, law.low / law.total)
-    axis = Blocked("x", law.incidence(), block_of, groups, *chances, (None,))
+    chances = (*map(float, law.support_probabilities), law.high / law.total, law.low / law.total)
+    axis = DesignAxis("x", law.incidence(), block_of, groups, *chances, (None,))
     assert np.allclose(axis.law.gather(np.eye(10), 1), matrix)
     assert np.allclose(axis.law.spread(np.eye(13), 1), matrix.T)
     scores = axis.scores((0,))

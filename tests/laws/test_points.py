@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dproof import Interval, Mechanism, Privacy, bounded_laplace, gaussian, laplace, staircase
-from dproof.laws.debias import Mixed, Points, Scale, Seen, Shown
+from dproof.laws.debias import MatrixAxis, Points, PresenceAxis, Scale, SeenColumn
 from dproof.laws.noise import Lattice, lay_nodes, node_law
 from dproof.questions.partition import cut
 from dproof.questions.schema import Schema
@@ -25,12 +25,12 @@ MECHANISMS = {
 }
 
 
-def unmixed(mechanism: Mechanism, condition: str) -> Mixed:
+def unmixed(mechanism: Mechanism, condition: str) -> MatrixAxis:
     space = mechanism.inputs
     grid = cut(Schema("release", {"x": space}), [parse_predicate(condition)])
-    seen = Seen(grid.axes[0], space, mechanism.outputs, None)
-    (axis,) = mechanism.family.unmix([seen], 1, "x").axes
-    assert isinstance(axis, Mixed)
+    seen = SeenColumn(grid.axes[0], space, mechanism.outputs, None)
+    (axis,) = mechanism.family.debias_axes([seen], 1, "x").axes
+    assert isinstance(axis, MatrixAxis)
     return axis
 
 
@@ -97,7 +97,7 @@ def test_whether_numbers_are_there_is_told_apart_from_what_they_are() -> None:
     """Of numbers that are drawn from a table; where they are summed up, two chances do not tell all."""
     mechanism = bounded_laplace(Interval(0, 4, step=1), Privacy(4)).with_missing(Privacy(4))
     grid = cut(Schema("release", {"x": mechanism.inputs}), [parse_predicate("x IS NOT NULL")])
-    seen = Seen(grid.axes[0], mechanism.inputs, mechanism.outputs, None)
-    (there,) = mechanism.family.unmix([seen], 1, "x").axes
-    (summed,) = mechanism.family.unmix([replace(seen, scale=Scale())], 1, "x").axes
-    assert isinstance(there, Shown) and isinstance(summed, Mixed) and not isinstance(summed, Shown)
+    seen = SeenColumn(grid.axes[0], mechanism.inputs, mechanism.outputs, None)
+    (there,) = mechanism.family.debias_axes([seen], 1, "x").axes
+    (summed,) = mechanism.family.debias_axes([replace(seen, scale=Scale())], 1, "x").axes
+    assert isinstance(there, PresenceAxis) and isinstance(summed, MatrixAxis) and not isinstance(summed, PresenceAxis)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dproof import Interval, Privacy, certify
-from dproof.laws import Matrix, Rounded
+from dproof.laws import Matrix, RoundedLaw
 from dproof.laws import matrix as module
 from dproof.laws.law import law_from_json
 from dproof.optimality.design import rounded_design
@@ -22,7 +22,7 @@ LEAST = {"0.5": 16.0028, "1": 3.9907, "2": 0.8654, "4": 0.1271, "6": 0.02716, "8
 
 @pytest.mark.parametrize("size", [3, 4, 5, 8, 11])
 def test_every_law_is_the_mixture_of_its_neighbours(size: int) -> None:
-    law = Rounded(size, 2, INNER)
+    law = RoundedLaw(size, 2, INNER)
     for code in range(size):
         place = Fraction(code * 2, size - 1)
         k, f = place.numerator // place.denominator, place % 1
@@ -37,7 +37,7 @@ def test_every_law_is_the_mixture_of_its_neighbours(size: int) -> None:
 def test_every_word_rounds_as_the_law_says(size: int, tabled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every word of 16 bits, and with it every number below size − 1 that settles it: as many go up as the code lies
     beyond a coarse point, of (size − 1)·2^16."""
-    law, seen = Rounded(size, 2, INNER), []
+    law, seen = RoundedLaw(size, 2, INNER), []
     if not tabled:
         monkeypatch.setattr(module, "_TABLED", 0)
     monkeypatch.setattr(Matrix, "draw", lambda self, codes, coins: seen.append(codes) or codes)
@@ -54,7 +54,7 @@ def test_every_word_rounds_as_the_law_says(size: int, tabled: bool, monkeypatch:
 
 
 def test_no_pair_of_inputs_is_farther_apart_than_rows_are() -> None:
-    law = Rounded(11, 2, INNER)
+    law = RoundedLaw(11, 2, INNER)
     whole = Matrix(np.array([law.weights(n) for n in range(11)]), law.total)
     for odds in (Fraction(1), Fraction(2), Fraction(5)):
         assert law.worst(odds).value == whole.worst(odds).value
@@ -90,14 +90,14 @@ def test_bias_variance_and_error_are_those_of_the_matrix(high: int) -> None:
 
 def test_the_largest_variance_may_lie_at_a_coarse_point() -> None:
     """0 becomes −10 or 10, and 1 stays 1: in between the variance only falls."""
-    law = Rounded(11, 1, Matrix(np.array([[1, 0, 0, 1], [0, 0, 2, 0]]), 2))
+    law = RoundedLaw(11, 1, Matrix(np.array([[1, 0, 0, 1], [0, 0, 2, 0]]), 2))
     released = SimpleNamespace(numbers=lambda codes: np.array([-10.0, 0.0, 1.0, 10.0])[codes])
     bias, variance = law.bias_and_variance(Interval(0, 1, "0.1").line, released)
     assert (bias, variance) == pytest.approx((0, 100))
 
 
 def test_it_is_read_back_from_its_record() -> None:
-    law = Rounded(8, 2, INNER)
+    law = RoundedLaw(8, 2, INNER)
     again = law_from_json(law.to_json())
     assert again.to_json() == law.to_json() and again.weights(3).tolist() == law.weights(3).tolist()
 

@@ -57,7 +57,7 @@ def test_a_finer_step_hardly_changes_the_gaussian_scale(privacy: dp.Privacy) -> 
 
 def test_unary_encoding_takes_its_two_probabilities() -> None:
     given = dp.unary_encoding(LETTERS, p="3/4", q="1/8")
-    assert given.law("a")[{"a"}] * 64 == 3 * 49 / 4 and given.family.hit_and_miss == (3 / 4, 1 / 8)
+    assert given.law("a")[{"a"}] * 64 == 3 * 49 / 4 and given.family.support_probabilities == (3 / 4, 1 / 8)
     assert math.isclose(given.epsilon(), math.log(21), rel_tol=1e-12)  # p(1−q)/(q(1−p))
     assert given.draw(["a"] * 5) and dp.certify(given, 4)
     assert dp.unary_encoding(LETTERS, p="0.1234567890123456789012345678901", q="1/3").draw("a") is not None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dproof import Interval
-from dproof.laws.debias import Moments, Scale, Seen
+from dproof.laws.debias import MomentsAxis, Scale, SeenColumn
 from dproof.laws.laplace import two_sided
 from dproof.laws.noise import Lattice
 from dproof.laws.stairs import stairs
@@ -19,9 +19,9 @@ SPACE = Interval(0, 20, step=2)
 MIDDLE, UNIT = 10, 5  # numbers are counted from the middle, in this unit
 
 
-def summed(law: Lattice) -> Moments:
+def summed(law: Lattice) -> MomentsAxis:
     grid = cut(Schema("release", {"x": SPACE}), [], [], ["x"], set())
-    axis = law.moments_of(Seen(grid.axes[0], SPACE, SPACE.line, Scale(MIDDLE, UNIT)))
+    axis = law.moments_of(SeenColumn(grid.axes[0], SPACE, SPACE.line, Scale(MIDDLE, UNIT)))
     assert axis is not None
     return axis
 
@@ -45,4 +45,4 @@ def test_what_is_expected_of_numbers_that_are_spread_evenly() -> None:
     """The moments of x + Z for x even on [−1, 1] and Laplace noise of variance s: E Z⁴ = 6s²."""
     s = 0.7
     expected = [1, 0, 1 / 3 + s, 0, 1 / 5 + 6 * s / 3 + 6 * s**2]
-    assert Moments(5, (0.0, s), 1.0).evenly() == pytest.approx(expected)
+    assert MomentsAxis(5, (0.0, s), 1.0).state_shares_if_uniform() == pytest.approx(expected)

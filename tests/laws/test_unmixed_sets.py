@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dproof import Categories
-from dproof.laws.debias import Mixed, Seen
+from dproof.laws.debias import MatrixAxis, SeenColumn
 from dproof.laws.sets import SubsetSelection
 from dproof.questions.partition import cut
 from dproof.questions.schema import Schema
@@ -17,9 +17,9 @@ from dproof.questions.sql import parse_predicate
 def test_the_law_of_the_axis_is_the_law_and_every_set_has_a_state(width: int) -> None:
     space, law = Categories(["a", "b", "c", "d"]), SubsetSelection(4, width, 5, 2)
     grid = cut(Schema("release", {"x": space}), [parse_predicate("x = 'b'")])
-    unmixed = law.unmix([Seen(grid.axes[0], space, law.released_in(space), None)], 1, "x")
+    unmixed = law.debias_axes([SeenColumn(grid.axes[0], space, law.released_in(space), None)], 1, "x")
     (axis,), sets = unmixed.axes, np.flatnonzero(law.possible())
-    assert isinstance(axis, Mixed) and unmixed.state is not None
+    assert isinstance(axis, MatrixAxis) and unmixed.state is not None
     weights = np.array([law.weights(value)[sets] for value in range(4)]).astype(float)
     assert np.allclose(axis.matrix, weights / law.total)
     assert unmixed.state([sets]).tolist() == list(range(len(sets)))

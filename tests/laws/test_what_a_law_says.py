@@ -63,8 +63,8 @@ def test_the_variance_of_a_count_is_that_of_the_textbook() -> None:
 
 def test_sets_of_one_value_and_of_all_are_laws() -> None:
     one, every = SubsetSelection(3, 1, 3, 1), SubsetSelection(3, 3, 2, 1)
-    assert (one.total, one.hit_and_miss) == (5, (Fraction(3, 5), Fraction(1, 5)))
-    assert (every.total, every.hit_and_miss) == (2, (Fraction(1), Fraction(1)))
+    assert (one.total, one.support_probabilities) == (5, (Fraction(3, 5), Fraction(1, 5)))
+    assert (every.total, every.support_probabilities) == (2, (Fraction(1), Fraction(1)))
 
 
 def test_only_a_law_that_undoes_any_count_is_sharp() -> None:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dproof import InputError
-from dproof.laws.debias import Kept, Mixed, Moments
-from dproof.laws.scores import Dense, explain_singular, solve, unmixed_powers
+from dproof.laws.debias import MatrixAxis, MomentsAxis, ResponseAxis
+from dproof.laws.scores import DenseScores, explain_singular, noiseless_powers, solve
 from dproof.local.counts import Contingency, Groups, Sets, Sum
 from dproof.local.fits import likelihood, projection, shrinkage
 from dproof.questions.intervals import half_widths, normal_quantile, simultaneous
@@ -22,9 +22,9 @@ def alone(groups: int) -> Groups:
     return Groups([(n,) for n in range(groups)], np.arange(groups), (0,), Sets(1, np.ones((1, 1))))
 
 
-def hobby() -> Kept:
+def hobby() -> ResponseAxis:
     """HLM15, Example 6 with m = 4 and p = 0.1."""
-    return Kept("column 'hobby'", np.ones(5), 0.6, 0.1, (None,))
+    return ResponseAxis("column 'hobby'", np.ones(5), 0.6, 0.1, (None,))
 
 
 def test_frequencies_and_both_standard_errors_of_randomised_response() -> None:
@@ -44,7 +44,7 @@ def test_a_lumped_keep_or_other_law_is_undone(sizes: list[int], share: float) ->
     other = (1 - share) / total
     weights = np.array(sizes, float)
     law = share * np.eye(len(sizes)) + other * weights
-    scores = Kept("", weights, share + other, other).scores(())
+    scores = ResponseAxis("", weights, share + other, other).scores(())
     assert pytest.approx(np.eye(len(sizes)), abs=1e-8) == scores.spread(np.eye(len(sizes)), 0).T @ law.T
 
 
@@ -82,26 +82,26 @@ def test_a_singular_law_keeps_what_it_can_tell() -> None:
         "its law treats 'tea' and 'coffee' alike, so only their total can be asked for; 'milk' can be asked for"
     )
     none = np.zeros(3)
-    axis = Mixed("column 'drink'", law, np.eye(3), none, np.eye(3), none, ["tea", "coffee", "milk"])
+    axis = MatrixAxis("column 'drink'", law, np.eye(3), none, np.eye(3), none, ["tea", "coffee", "milk"])
     with pytest.raises(InputError, match="column 'drink' cannot be debiased: its law treats 'tea' and 'coffee' alike"):
         axis.refuse()
 
 
 def test_a_law_that_tells_nothing_is_refused() -> None:
     with pytest.raises(InputError, match="the same for every value"):
-        Kept("column 'x'", np.ones(3), 1 / 3, 1 / 3, (None,)).scores((0,))
+        ResponseAxis("column 'x'", np.ones(3), 1 / 3, 1 / 3, (None,)).scores((0,))
 
 
 @given(st.floats(-3, 3), st.floats(0.1, 4))
 def test_powers_of_a_number_are_unmixed(x: float, b: float) -> None:
     """Two-point noise ±b: E Z = 0, E Z² = b², E Z³ = 0, E Z⁴ = b⁴."""
-    for power, q in enumerate(unmixed_powers([0, b**2, 0, b**4], 4)):
+    for power, q in enumerate(noiseless_powers([0, b**2, 0, b**4], 4)):
         mean = sum(np.polyval(q[::-1], y) for y in (x - b, x + b)) / 2
         assert mean == pytest.approx(x**power, rel=1e-6, abs=1e-6)
 
 
 def test_a_sum_of_numbers_has_exactly_the_noise_of_its_rows() -> None:
-    axis = Moments(3, (0.0, 7.0), 10.0)
+    axis = MomentsAxis(3, (0.0, 7.0), 10.0)
     values = np.array([1.0, -2.0, 4.0])
     table = Contingency([axis], np.array([len(values), values.sum(), (values**2).sum()]), len(values))
     found = table.estimates([Sum(np.ones(1), ((1,),))], alone(1))
@@ -142,7 +142,7 @@ def test_many_cells_under_much_noise_are_best_drawn_together() -> None:
     errors = np.zeros(4)
     for _ in range(20):
         seen = sum(rng.multinomial(n, row) for n, row in zip(true, law, strict=True))
-        table = Contingency([Kept("", np.ones(k), keep, other, (None,))], seen.astype(float), rows)
+        table = Contingency([ResponseAxis("", np.ones(k), keep, other, (None,))], seen.astype(float), rows)
         unbiased = table.blocks(((0,),))
         clipped = np.maximum(unbiased, 0) * rows / np.maximum(unbiased, 0).sum()  # what peers do
         for n, found in enumerate((shrinkage(table), likelihood(table), clipped, unbiased)):
@@ -152,7 +152,7 @@ def test_many_cells_under_much_noise_are_best_drawn_together() -> None:
 
 def test_scores_gather_and_spread_are_each_others_transpose() -> None:
     rng = np.random.default_rng(3)
-    scores = Dense(rng.normal(size=(4, 3)))
+    scores = DenseScores(rng.normal(size=(4, 3)))
     counts, weights = rng.normal(size=(2, 4)), rng.normal(size=(2, 3))
     assert (scores.gather(counts, 1) * weights).sum() == pytest.approx((counts * scores.spread(weights, 1)).sum())
 

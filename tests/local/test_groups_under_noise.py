@@ -12,8 +12,8 @@ import pytest
 
 import dproof as dp
 from dproof import InputError
-from dproof.laws.debias import Bins, Mixed
-from dproof.laws.scores import Dense, Shared
+from dproof.laws.debias import CodeBins, MatrixAxis
+from dproof.laws.scores import DenseScores, SharedScores
 from dproof.local.counts import Contingency, Counting, Sets
 from dproof.local.stored import _binned
 from dproof.questions.question import aggregates
@@ -56,14 +56,16 @@ def test_what_groups_share_is_what_each_of_them_has_by_itself(release: Any, sql:
     for n, wanted in enumerate(sums):
         assert np.allclose(shared.values[:, n], table.total(table.blocks(wanted.powers), wanted, groups), rtol=1e-9)
 
-    (number,) = (n for n, axis in enumerate(table.axes) if isinstance(axis, Mixed) and axis.blocks > len(axis.matrix))
+    (number,) = (
+        n for n, axis in enumerate(table.axes) if isinstance(axis, MatrixAxis) and axis.blocks > len(axis.matrix)
+    )
     axis = table.axes[number]
-    assert isinstance(axis, Mixed)
+    assert isinstance(axis, MatrixAxis)
     written = replace(axis, seen=np.eye(axis.blocks)[axis.seen])
     for powers in {wanted.powers[number] for wanted in sums}:
         scores = axis.scores(powers)
-        assert isinstance(scores, Shared) and scores.matrix.shape[1] < axis.blocks
-        written._scores[powers] = Dense(scores.matrix[:, scores.kind])
+        assert isinstance(scores, SharedScores) and scores.matrix.shape[1] < axis.blocks
+        written._scores[powers] = DenseScores(scores.matrix[:, scores.kind])
     axes = [*table.axes[:number], written, *table.axes[number + 1 :]]
     every = replace(groups, sets=Sets(groups.sets.count, groups.sets.rows(np.arange(groups.sets.count))))
     alone = Contingency(axes, table.counts, table.rows).estimates(sums, every)
@@ -88,7 +90,7 @@ def test_codes_are_put_between_the_same_cuts_by_a_division_as_by_cases(cuts: Any
     plan = dp.Plan.from_dict(
         {"privacy": {"epsilon": 1}, "columns": {"x": {"space": "interval", "low": 0, "high": 9000, "step": 1}}}
     )
-    bins = Bins(-60_000, 60_000, 100, tuple(cuts))
+    bins = CodeBins(-60_000, 60_000, 100, tuple(cuts))
     codes = np.concatenate([np.arange(-300, 5300), [-70_000, -59_950, 59_999, 60_050, 80_000]])
     edges = np.unique([*range(bins.first, bins.last + 1, bins.wide), *cuts])
     table = duckdb.connect().from_arrow(pa.table({"x": codes}))

@@ -105,7 +105,7 @@ def test_the_variance_of_margins_is_nearly_that_of_all_scores(law: Any, held: in
     """Σ over cells of Var(s(Y_x)), on average over the values x, by brute force; exact for single values."""
     matrix = np.array([law.weights(x) for x in range(240)]).astype(float) / law.total
     holds = (np.array([law.weights(x) for x in range(240)]) == law.high).astype(float)
-    hit, miss = map(float, law.hit_and_miss)
+    hit, miss = map(float, law.support_probabilities)
     scores = (holds - miss).reshape(240 // held, held, -1).sum(axis=1) / (hit - miss)
     variances = (scores**2) @ matrix.T - (scores @ matrix.T) ** 2
     true = variances.sum(axis=0).mean()

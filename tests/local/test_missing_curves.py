@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.laws.debias import Shown
+from dproof.laws.debias import PresenceAxis
 from dproof.questions.question import Missing, Not
 from dproof.questions.sums import Term
 from dproof.testing import seeded_coins
@@ -145,7 +145,7 @@ def test_scores_are_right_on_average_whatever_a_row_holds() -> None:
     there = Not(Missing("load"))
     counting = Counting(release.law, [Term((), there)])
     (axis,) = counting.axes
-    assert isinstance(axis, Shown)
+    assert isinstance(axis, PresenceAxis)
     p, q = law.present / law.whole, law.missing / law.whole
     for columns, present, missing in (((), 1.0, 0.0), (("load",), 1.0, q / p)):
         sought = counting.sum_of(Term(columns, there))

@@ -24,8 +24,8 @@ from dproof.testing import check_mechanism, seeded_coins
 FIVE = Categories(list("abcde"))
 
 
-def hit_and_miss(mechanism: Mechanism) -> tuple[Fraction, Fraction]:
-    chances = mechanism.family.hit_and_miss
+def support_probabilities(mechanism: Mechanism) -> tuple[Fraction, Fraction]:
+    chances = mechanism.family.support_probabilities
     assert chances is not None
     return chances
 
@@ -45,7 +45,7 @@ def test_unary_encoding_values(form: str, epsilon: str, delta: float) -> None:
     """δ(ε) = p(1−q) − e^ε q(1−p), designed at 1."""
     mechanism = unary_encoding(FIVE, Privacy(1), form=form)
     assert mechanism.delta(epsilon) == pytest.approx(delta, abs=1e-10)
-    p, q = map(float, hit_and_miss(mechanism))
+    p, q = map(float, support_probabilities(mechanism))
     if form == "optimised":
         assert (p, q) == pytest.approx((0.5, 1 / (1 + exp(1))), abs=1e-12)
     else:
@@ -56,7 +56,7 @@ def test_unary_encoding_values(form: str, epsilon: str, delta: float) -> None:
 def test_subset_selection_formulas(width: int) -> None:
     e0, k = exp(1), 5
     mechanism = subset_selection(FIVE, Privacy(1), width=width)
-    hit, miss = map(float, hit_and_miss(mechanism))
+    hit, miss = map(float, support_probabilities(mechanism))
     assert hit == pytest.approx(width * e0 / (width * e0 + k - width), abs=1e-8)
     others = (e0 * width * (width - 1) + (k - width) * width) / ((k - 1) * (width * e0 + k - width))
     assert miss == pytest.approx(others, abs=1e-8)
@@ -91,7 +91,7 @@ def test_the_closed_forms_are_those_of_the_matrix(mechanism: Mechanism) -> None:
     matrix = Matrix(weights, total)
     for delta in (Fraction(0), Fraction(1, 50), Fraction(1, 3)):
         assert matrix.odds(delta).value == mechanism.family.odds(delta).value
-    hit, miss = hit_and_miss(mechanism)
+    hit, miss = support_probabilities(mechanism)
     bits = np.arange(mechanism.family.outputs)
     for value, chance in ((0, hit), (1, miss)):
         assert Fraction(int(weights[0][(bits >> value) & 1 == 1].sum()), total) == chance
@@ -118,7 +118,7 @@ def test_variances_of_a_rare_value(k: int, krr: float, unary: float, subset: flo
         (unary_encoding(space, Privacy(1)), unary),
         (found, subset),
     ]:
-        p, q = hit_and_miss(mechanism)
+        p, q = support_probabilities(mechanism)
         assert float(count_variance(p, q, rows=1000, holders=0)) / 1000**2 == pytest.approx(variance, abs=1e-6)
 
 
@@ -127,7 +127,7 @@ def test_randomised_response_wins_for_few_categories() -> None:
     for k, wins in ((10, True), (11, False)):
         space = Categories(range(k))
         krr, unary = (
-            count_variance(*hit_and_miss(make(space, Privacy(1))), rows=1, holders=0)
+            count_variance(*support_probabilities(make(space, Privacy(1))), rows=1, holders=0)
             for make in (randomised_response, unary_encoding)
         )
         assert (krr < unary) == wins
@@ -135,13 +135,13 @@ def test_randomised_response_wins_for_few_categories() -> None:
 
 def test_the_count_estimate_is_unbiased_with_the_stated_variance() -> None:
     mechanism = unary_encoding(FIVE, Privacy(1))
-    p, q = map(float, hit_and_miss(mechanism))
+    p, q = map(float, support_probabilities(mechanism))
     rows, holders, repeats = 200, 60, 4000
     codes = np.array([0] * holders + [1] * (rows - holders), np.uint8)
     with seeded_coins(8):
         drawn = mechanism.draw_codes(np.tile(codes, repeats)).reshape(repeats, rows)
     estimates = ((drawn & 1).sum(axis=1) - rows * q) / (p - q)
-    variance = float(count_variance(*hit_and_miss(mechanism), rows=rows, holders=holders))
+    variance = float(count_variance(*support_probabilities(mechanism), rows=rows, holders=holders))
     assert estimates.mean() == pytest.approx(holders, abs=5 * (variance / repeats) ** 0.5)
     assert estimates.var() == pytest.approx(variance, rel=0.12)
 
@@ -162,4 +162,4 @@ def test_unknown_forms_and_widths_are_refused() -> None:
 
 
 def test_one_category_alone_is_always_told() -> None:
-    assert hit_and_miss(subset_selection(Categories(["only"]), Privacy(1))) == (1, 0)
+    assert support_probabilities(subset_selection(Categories(["only"]), Privacy(1))) == (1, 0)

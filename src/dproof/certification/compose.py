@@ -170,7 +170,7 @@ class _SideBySide:
 
 
 @dataclass(frozen=True, slots=True)
-class Composed:
+class ComposedLoss:
     """What a composition costs: the most of several cases.
 
     >>> round(compose_losses([PrivacyLoss.of_privacy(Privacy("0.1"))] * 10).delta("0.5"), 10)
@@ -203,7 +203,7 @@ class Composed:
         return float("inf") if odds is None else float_above(log_above(odds))
 
 
-def compose_losses(losses: Sequence[PrivacyLoss]) -> Composed:
+def compose_losses(losses: Sequence[PrivacyLoss]) -> ComposedLoss:
     """The composition of independent losses; equal ones are merged as they go, so many of few kinds are cheap."""
     one = PrivacyLoss(((1, 1),), 1)
     counts: dict[PrivacyLoss, int] = defaultdict(int)
@@ -217,7 +217,7 @@ def compose_losses(losses: Sequence[PrivacyLoss]) -> Composed:
                 "too many different losses to compose exactly, above about 20; add up the promises of some of them"
             )
         halves[smaller] *= part
-    return Composed((_SideBySide(*sorted(halves, key=_fewest, reverse=True)),))
+    return ComposedLoss((_SideBySide(*sorted(halves, key=_fewest, reverse=True)),))
 
 
 def _fewest(loss: PrivacyLoss) -> int:
@@ -235,7 +235,7 @@ def _powers(loss: PrivacyLoss, times: int) -> Sequence[PrivacyLoss]:
     return (whole,) if len(whole.atoms) <= _MOST_ATOMS else (half, rest)
 
 
-def compose_promises(promises: Sequence[Privacy]) -> Composed:
+def compose_promises(promises: Sequence[Privacy]) -> ComposedLoss:
     """The least that any mechanisms with these promises can be held to together. Tight.
 
     δ_k(t) = 1 − (1−δ)^k (1 − Σ_l C(k,l) (e^((k−l)ε) − e^(t+lε))₊ / (1+e^ε)^k) for k equal promises (Kairouz, Oh and
@@ -249,7 +249,7 @@ def compose_promises(promises: Sequence[Privacy]) -> Composed:
     return compose_losses([losses[p] for p in promises])
 
 
-def compose_mechanisms(mechanisms: Sequence[Mechanism]) -> Composed:
+def compose_mechanisms(mechanisms: Sequence[Mechanism]) -> ComposedLoss:
     """What the laws themselves cost together, which is less than what their promises do; each at a pair of its own.
 
     Tight where each law has a pair of inputs that is the worst at every ε, and where laws are so few and so small that
@@ -268,7 +268,7 @@ def compose_mechanisms(mechanisms: Sequence[Mechanism]) -> Composed:
     if prod(comb(len(losses) + n - 1, n) for losses, n in times.items()) <= _MOST_CASES and () not in times:
         chosen = product(*(combinations_with_replacement(losses, n) for losses, n in times.items()))
         with suppress(TooLarge):
-            return Composed(tuple(case for losses in chosen for case in compose_losses([*chain(*losses)]).cases))
+            return ComposedLoss(tuple(case for losses in chosen for case in compose_losses([*chain(*losses)]).cases))
     bounds = {m: dominating(m.family.of_one_row) for m in candidates}
     return compose_losses([bounds[m] for m in mechanisms])
 
@@ -302,7 +302,7 @@ def _losses(family: Law) -> dict[tuple[int, int], PrivacyLoss]:
     return {(i, k): PrivacyLoss.of(zip(laws[i], laws[k], strict=True), total) for i, k in pairs}
 
 
-def compose_about_one_value(mechanisms: Sequence[Mechanism]) -> Composed:
+def compose_about_one_value(mechanisms: Sequence[Mechanism]) -> ComposedLoss:
     """What several answers about one and the same value cost together: one pair of inputs for all. Tight.
 
     >>> from dproof import Categories, solution_matrix
@@ -319,7 +319,7 @@ def compose_about_one_value(mechanisms: Sequence[Mechanism]) -> Composed:
         raise TooLarge("a mechanism has too many inputs and outputs to try every pair of values; leave same_value out")
     pairs = dict.fromkeys(pair for found in losses.values() for pair in found or ())
     cases = (compose_losses([(losses[m] or {})[pair] for m in mechanisms]) for pair in pairs)
-    return Composed(tuple(case for composed in cases for case in composed.cases))
+    return ComposedLoss(tuple(case for composed in cases for case in composed.cases))
 
 
 def own_worst_pair(family: Law) -> PrivacyLoss | None:
@@ -536,5 +536,5 @@ def compose(parts: Sequence[Promise | Mechanism], rule: Rule = "optimal", *, sam
     return Composition(rule, False, _Advanced(promises[0], len(promises)))
 
 
-def _composition(rule: str, cost: Composed) -> Composition:
+def _composition(rule: str, cost: ComposedLoss) -> Composition:
     return Composition(rule, cost.tight, cost)

@@ -25,7 +25,7 @@ from dproof.curves.bases import Floats
 from dproof.curves.lattice import CurveLattice, Expansion, Integers, Norm, Split, expand, l2_left_out
 from dproof.errors import InputError
 from dproof.exact import bisect, exact, exp_below, root_above, written
-from dproof.laws.debias import Seen
+from dproof.laws.debias import SeenColumn
 from dproof.laws.divergence import Odds, Worst, normal_delta, profile_odds
 from dproof.laws.gaussian import NARROWEST_SUM, GaussianSum, gaussian_sum
 from dproof.laws.k_norm import KNorm, k_norm
@@ -114,7 +114,7 @@ class CurveLaw(Centred):
     def is_absent(self, codes: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray(codes[:, 0] < 0)
 
-    def moments_of(self, seen: Seen) -> None:
+    def moments_of(self, seen: SeenColumn) -> None:
         return None
 
     # ---------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from dproof.laws.designs import BlockDesign, PlaneDesign
 from dproof.laws.gaussian import Gaussian, GaussianSum
 from dproof.laws.laplace import TwoSided
 from dproof.laws.law import Law
-from dproof.laws.matrix import Matrix, Rounded
+from dproof.laws.matrix import Matrix, RoundedLaw
 from dproof.laws.noise import Lattice
 from dproof.laws.optional import OptionalLaw
 from dproof.laws.response import KeepOrOther
@@ -30,7 +30,7 @@ __all__ = [
     "OneItem",
     "OptionalLaw",
     "PlaneDesign",
-    "Rounded",
+    "RoundedLaw",
     "RowByRow",
     "Stairs",
     "SubsetSelection",

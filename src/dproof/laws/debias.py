@@ -1,10 +1,10 @@
 """How estimation undoes a law: the independent factors of the law of a row, as a question sees them.
 
-A law says by `unmix` which axes undo it for a question (`Unmixed`). An axis is cut into the blocks that the question
-tells apart, and its sanitised states are counted. Its law goes from nodes, the true values as far as it knows them, to
-states. `scores(powers)` are those of every block's indicator times these powers of its numbers, NaN where there are
-none; `naive(powers)` the same as if the states were true; `wanted(powers)` what they stand for, from nodes to blocks;
-`evenly()` the share of each state where values are spread evenly.
+A law says by `debias_axes` which axes undo it for a question (`DebiasAxes`). An axis is cut into the blocks that the
+question tells apart, and its sanitised states are counted. Its law goes from nodes, the true values as far as it knows
+them, to states. `scores(powers)` are those of every block's indicator times these powers of its numbers, NaN where
+there are none; `naive(powers)` the same as if the states were true; `wanted(powers)` what they stand for, from nodes to
+blocks; `state_shares_if_uniform()` the share of each state where values are spread evenly.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ import numpy as np
 from dproof.errors import InputError, TooLarge
 from dproof.laws.scores import (
     Array,
-    Dense,
-    Placed,
-    Polynomial,
+    DenseScores,
+    PlacedValues,
+    PolynomialScores,
     Powers,
     Scores,
-    Shared,
-    Spiked,
+    SharedScores,
+    SpikeScores,
     Transform,
     cautious_nodes,
     explain_singular,
     likely_nodes,
+    noiseless_powers,
     refuse_flat,
     smoothed,
     solve,
-    unmixed_powers,
 )
 from dproof.spaces.interval import Line
 from dproof.spaces.space import Space
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kept:
+class ResponseAxis:
     """A keep-or-other law over blocks of `weights` values each: a block is kept or becomes any block, by its weight.
 
     P(Y_x = y) = other for each y, but keep for y = x, so that π_b = (λ_b − other·w_b)/(keep − other). HLM15, Example 6;
     Warner 1965. `numbers` has for each column of the law the number that a block stands for, where sums are asked for.
 
-    >>> hobby = Kept("hobby", np.ones(5), 6 / 10, 1 / 10)
+    >>> hobby = ResponseAxis("hobby", np.ones(5), 6 / 10, 1 / 10)
     >>> hobby.scores(()).gather(np.array([310, 150, 240, 120, 180]), 0).round(6).tolist()
     [420.0, 100.0, 280.0, 40.0, 160.0]
     """
@@ -72,39 +72,39 @@ class Kept:
     @property
     def law(self) -> Scores:
         """P(block b becomes block c), in the place of a score of c for b."""
-        return Spiked(np.full(self.blocks, self.keep - self.other), self.other * self.weights)
+        return SpikeScores(np.full(self.blocks, self.keep - self.other), self.other * self.weights)
 
     def scores(self, powers: Powers) -> Scores:
         if self.keep == self.other:
             refuse_flat(self.name)
         own = self.wanted(powers).own / (self.keep - self.other)
-        return Spiked(own, -self.other * self.weights * own)
+        return SpikeScores(own, -self.other * self.weights * own)
 
-    def wanted(self, powers: Powers) -> Spiked:
+    def wanted(self, powers: Powers) -> SpikeScores:
         """The product of the powers of the numbers of each block."""
         values = np.ones(self.blocks)
         for number, power in zip(self.numbers, powers, strict=True):
             if power:
                 assert number is not None
                 values = values * number**power
-        return Spiked(values, np.zeros(self.blocks))
+        return SpikeScores(values, np.zeros(self.blocks))
 
     naive = wanted
 
     def inverse(self) -> Scores:
         return self.scores((0,) * len(self.numbers))
 
-    def evenly(self) -> Array:
+    def state_shares_if_uniform(self) -> Array:
         return self.law.gather(self.weights / self.weights.sum(), 0)
 
 
-def public(blocks: int, columns: int = 0) -> Kept:
+def public(blocks: int, columns: int = 0) -> ResponseAxis:
     """Columns without noise."""
-    return Kept("", np.ones(blocks), 1.0, 0.0, (None,) * columns)
+    return ResponseAxis("", np.ones(blocks), 1.0, 0.0, (None,) * columns)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Mixed:
+class MatrixAxis:
     """Any finite law: `matrix` has a row for each node and a column for each state.
 
     `member` is the part of each node that lies in each block and `values` the number it stands for; `seen` and
@@ -125,7 +125,7 @@ class Mixed:
     likely: Array | None = None
     cautious: Array | None = None
     points: Points | None = None
-    _scores: dict[Powers, Dense | Shared] = field(default_factory=dict, init=False)
+    _scores: dict[Powers, DenseScores | SharedScores] = field(default_factory=dict, init=False)
 
     @property
     def blocks(self) -> int:
@@ -137,41 +137,45 @@ class Mixed:
 
     @property
     def law(self) -> Scores:
-        return Dense(self.matrix)
+        return DenseScores(self.matrix)
 
     @property
     def is_fitted(self) -> bool:
         """Whether the scores depend on the counts of the states."""
         return self.rough
 
-    def fit(self, counts: Array) -> Mixed:
+    def fit(self, counts: Array) -> MatrixAxis:
         """The same axis for these counts of its states."""
         likely = likely_nodes(self.matrix, np.maximum(counts, 0.0))
         return replace(self, likely=likely, cautious=cautious_nodes(likely))
 
-    def scores(self, powers: Powers) -> Dense | Shared:
+    def scores(self, powers: Powers) -> DenseScores | SharedScores:
         if powers not in self._scores:
             wanted, nodes, kind = self.wanted(powers).matrix, self.cautious, None
             if self.blocks > len(self.matrix):  # then nodes have several blocks, with the same scores
                 _, first, kind = np.unique(self.member, axis=1, return_index=True, return_inverse=True)
                 wanted = wanted[:, first]
             scores = solve(self.matrix, wanted) if nodes is None else smoothed(self.matrix, wanted, nodes)
-            self._scores[powers] = Dense(scores) if kind is None else Shared(scores, kind.reshape(-1))
+            self._scores[powers] = DenseScores(scores) if kind is None else SharedScores(scores, kind.reshape(-1))
         return self._scores[powers]
 
     def kinds(self, every: Sequence[Powers]) -> Array | None:
         """The kind of each block, where those of a kind share their scores for all of these powers."""
-        found = [scores.kind if isinstance(scores := self.scores(p), Shared) else None for p in every]
+        found = [scores.kind if isinstance(scores := self.scores(p), SharedScores) else None for p in every]
         return None if any(kind is None for kind in found) else found[0]
 
-    def wanted(self, powers: Powers) -> Dense:
-        return Dense(self.member * self.values[:, None] ** sum(powers))
+    def wanted(self, powers: Powers) -> DenseScores:
+        return DenseScores(self.member * self.values[:, None] ** sum(powers))
 
     def naive(self, powers: Powers) -> Transform:
         values = self.seen_values ** sum(powers)
-        return Placed(self.seen, values, self.blocks) if self.seen.ndim == 1 else Dense(self.seen * values[:, None])
+        return (
+            PlacedValues(self.seen, values, self.blocks)
+            if self.seen.ndim == 1
+            else DenseScores(self.seen * values[:, None])
+        )
 
-    def means(self, powers: Powers) -> Dense | Shared:
+    def means(self, powers: Powers) -> DenseScores | SharedScores:
         """What the scores are on average, for each node and block: P s."""
         scores = self.scores(powers)
         return replace(scores, matrix=self.matrix @ scores.matrix)
@@ -183,24 +187,24 @@ class Mixed:
         start = np.arange(len(self.matrix))
         return Points(self.matrix, start, np.zeros(len(start)), self.member.argmax(axis=1), self.values)
 
-    def tested(self, tests: Array) -> Mixed:
+    def tested(self, tests: Array) -> MatrixAxis:
         """The same axis with any functions of its states in the place of blocks, which stand for their own means."""
         found = replace(self, member=self.matrix @ tests, seen=tests)
-        found._scores[(0,)] = Dense(tests)
+        found._scores[(0,)] = DenseScores(tests)
         return found
 
-    def assign(self, *, cautiously: bool) -> Dense:
+    def assign(self, *, cautiously: bool) -> DenseScores:
         """The likely nodes of each state (Bayes); cautiously, with some rows thought to lie anywhere."""
         nodes = self.cautious if cautiously else self.likely
         assert nodes is not None
         joint = nodes[:, None] * self.matrix
-        return Dense((joint / np.maximum(joint.sum(axis=0), 1e-300)).T)
+        return DenseScores((joint / np.maximum(joint.sum(axis=0), 1e-300)).T)
 
-    def inverse(self) -> Dense:
+    def inverse(self) -> DenseScores:
         """The scores of every single node."""
-        return Dense(solve(self.matrix, np.eye(len(self.matrix))))
+        return DenseScores(solve(self.matrix, np.eye(len(self.matrix))))
 
-    def evenly(self) -> Array:
+    def state_shares_if_uniform(self) -> Array:
         return np.asarray(self.matrix.mean(axis=0))
 
     def refuse(self) -> None:
@@ -211,26 +215,30 @@ class Mixed:
             raise InputError(f"{self.name} cannot be debiased: {why}; {way}")
 
 
-class Shown(Mixed):
+class PresenceAxis(MatrixAxis):
     """Whether a value is there: two nodes, there and missing, and as many states, shown and not shown.
 
-    Where numbers are summed their `Moments` stand beside it. A missing number is shown at 0, where those begin, so it
-    adds nothing to E(Y^k; shown) = p·x^k: a number that is shown counts 1/p times, and one that is not counts nothing.
+    Where numbers are summed their `MomentsAxis` stands beside it. A missing number is shown at 0, where those begin, so
+    it adds nothing to E(Y^k; shown) = p·x^k: a number that is shown counts 1/p times, and one that is not counts 0.
     """
 
     __slots__ = ()
 
-    def scores(self, powers: Powers) -> Dense | Shared:
-        return Dense(self.wanted(powers).matrix / self.matrix[0, 0]) if any(powers) else Mixed.scores(self, powers)
+    def scores(self, powers: Powers) -> DenseScores | SharedScores:
+        return (
+            DenseScores(self.wanted(powers).matrix / self.matrix[0, 0])
+            if any(powers)
+            else MatrixAxis.scores(self, powers)
+        )
 
-    def evenly(self) -> Array:
+    def state_shares_if_uniform(self) -> Array:
         """The same as where nothing is missing."""
         return np.asarray(self.matrix[0])
 
 
-def is_rough(axis: Axis) -> bool:
+def is_rough(axis: DebiasAxis) -> bool:
     """Whether the scores of an axis do not quite attain what they stand for."""
-    return isinstance(axis, Mixed) and axis.rough
+    return isinstance(axis, MatrixAxis) and axis.rough
 
 
 class Blocks(Protocol):
@@ -305,7 +313,7 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class SeenColumn:
     """A column as a question sees it: its blocks, where its values and its released values live, and the scale of its
     numbers, where sums of them are asked for; whether it is `asked` about, or only released with one that is."""
 
@@ -320,7 +328,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Bins:
+class CodeBins:
     """Released codes that may be brought together before they are counted: from one multiple of `wide` to the next,
     or to a cut; those below `first` and beyond `last` with these."""
 
@@ -331,7 +339,7 @@ class Bins:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Unmixed:
+class DebiasAxes:
     """How the released codes of some columns are counted, and the axes that undo their law.
 
     `state` tells the state on the axes from the released codes of each column. With `by_block` it looks at nothing but
@@ -339,15 +347,17 @@ class Unmixed:
     is there and 0 for a missing one. A number whose powers are summed rather than counted has its `moments`.
     """
 
-    axes: tuple[Axis, ...]
+    axes: tuple[DebiasAxis, ...]
     state: Callable[[Sequence[Array]], Array] | None
     by_block: bool = False
-    bins: Bins | None = None
+    bins: CodeBins | None = None
     by_presence: bool = False
-    moments: Moments | None = None
+    moments: MomentsAxis | None = None
 
 
-def presence(column: Seen, chances: tuple[float, float], name: str, moments: Moments | None = None) -> Unmixed | None:
+def presence(
+    column: SeenColumn, chances: tuple[float, float], name: str, moments: MomentsAxis | None = None
+) -> DebiasAxes | None:
     """What undoes a law that shows a value with these chances, where it is there and where it is missing; None where a
     question tells values apart that are there."""
     absent = column.space.absent
@@ -357,12 +367,12 @@ def presence(column: Seen, chances: tuple[float, float], name: str, moments: Mom
         return None
     member = np.eye(column.blocks.blocks)[[there[0], *column.blocks.of(np.array([absent]))]]
     law, values = np.array([[chance, 1 - chance] for chance in chances]), np.array([1.0, 0.0])
-    axis = Shown(name, law, member, values, member, values)
-    return Unmixed((axis,), lambda released: 1 - released[0], by_presence=True, moments=moments)
+    axis = PresenceAxis(name, law, member, values, member, values)
+    return DebiasAxes((axis,), lambda released: 1 - released[0], by_presence=True, moments=moments)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moments:
+class MomentsAxis:
     """A number that is only summed: x + Z with noise of known moments E Z, E Z², …, or without noise.
 
     The states are the powers of the number up to `states − 1`; `reach` bounds it, noise and all, all but surely;
@@ -385,14 +395,14 @@ class Moments:
     def scores(self, powers: Powers) -> Scores:
         (power,) = powers
         if power > len(self.noise):
-            return Polynomial(np.full(power + 1, np.nan), self.states, self.reach)
-        return Polynomial(unmixed_powers(self.noise, power)[power], self.states, self.reach)
+            return PolynomialScores(np.full(power + 1, np.nan), self.states, self.reach)
+        return PolynomialScores(noiseless_powers(self.noise, power)[power], self.states, self.reach)
 
     def naive(self, powers: Powers) -> Scores:
         (power,) = powers
-        return Polynomial(np.eye(power + 1)[power], self.states, self.reach)
+        return PolynomialScores(np.eye(power + 1)[power], self.states, self.reach)
 
-    def evenly(self) -> Array:
+    def state_shares_if_uniform(self) -> Array:
         """E (x + Z)^k for x spread evenly over what it may be and noise with the moments of Laplace's law."""
         if not isfinite(self.reach):
             raise InputError("the numbers of a public column are not declared, so their ± cannot be predicted")
@@ -539,7 +549,7 @@ class Shifts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Held:
+class IncidenceScores:
     """s(y, b) = own(b)·(how many values of b lie in block y) + flat(b), for blocks b of values.
 
     `rest` is a group of values whose score is what the scores of all others leave of 1, so that they sum to 1.
@@ -555,7 +565,7 @@ class Held:
         counts = np.moveaxis(counts, axis, -1)
         counted, total = self.incidence.count(counts), counts.sum(axis=-1, keepdims=True)
         if not self._is_single:
-            counted = Folded(self.block_of, np.ones(len(self.block_of)), len(self.own)).gather(counted, -1)
+            counted = GroupSums(self.block_of, np.ones(len(self.block_of)), len(self.own)).gather(counted, -1)
         estimates = self.own * counted + self.flat * total
         if self.rest is not None:
             others = estimates.sum(axis=-1) - estimates[..., self.rest]
@@ -576,9 +586,9 @@ class Held:
 
     def times(self, other: Any) -> Transform:
         if not self._is_single:
-            return Products(self, other)
+            return ScoreProducts(self, other)
         own = self.own * other.own + self.own * other.flat + self.flat * other.own
-        return Held(self.incidence, self.block_of, own, self.flat * other.flat)
+        return IncidenceScores(self.incidence, self.block_of, own, self.flat * other.flat)
 
     def largest(self) -> Array:
         many = np.bincount(self.block_of, minlength=len(self.own))
@@ -591,11 +601,11 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Products:
+class ScoreProducts:
     """The products of two scores of the same state, of groups of several values: written out some groups at a time."""
 
-    one: Held
-    other: Held
+    one: IncidenceScores
+    other: IncidenceScores
 
     def _parts(self) -> Iterator[tuple[slice, Array]]:
         """Some groups, and the products of their scores: (groups, states)."""
@@ -619,7 +629,7 @@ class Products:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Folded:
+class GroupSums:
     """From single values to groups of them: the sum of each group, times the number that each value stands for."""
 
     block_of: Array
@@ -658,7 +668,7 @@ class Transition:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Blocked:
+class DesignAxis:
     """The axis of a block design: a state for each block, a node for each value.
 
     A value lies in the block of a row that has it with probability `hit`, and of any other row with `miss`, so that
@@ -692,7 +702,7 @@ class Blocked:
                 values[self.block_of] *= number**power
         return values
 
-    def scores(self, powers: Powers) -> Held:
+    def scores(self, powers: Powers) -> IncidenceScores:
         if self.hit == self.miss:
             refuse_flat(self.name)
         sizes = np.bincount(self.block_of, minlength=self.blocks)
@@ -700,22 +710,22 @@ class Blocked:
         # The variance of a group goes with its size: more than half of the values are counted by the others.
         most = 2 * sizes.max() >= sizes.sum() and not sum(powers)
         rest = int(sizes.argmax()) if most and sizes.max() > 1 else None
-        return Held(self.incidence, self.block_of, own, -self.miss * sizes * own, rest)
+        return IncidenceScores(self.incidence, self.block_of, own, -self.miss * sizes * own, rest)
 
-    def naive(self, powers: Powers) -> Held:
+    def naive(self, powers: Powers) -> IncidenceScores:
         """A row counts for every value that its block holds."""
-        return Held(self.incidence, self.block_of, self._values(powers), np.zeros(self.blocks))
+        return IncidenceScores(self.incidence, self.block_of, self._values(powers), np.zeros(self.blocks))
 
-    def wanted(self, powers: Powers) -> Folded:
-        return Folded(self.block_of, self._values(powers)[self.block_of], self.blocks)
+    def wanted(self, powers: Powers) -> GroupSums:
+        return GroupSums(self.block_of, self._values(powers)[self.block_of], self.blocks)
 
-    def inverse(self) -> Held:
+    def inverse(self) -> IncidenceScores:
         """The scores of every single value."""
         one = np.full(self.incidence.size, 1 / (self.hit - self.miss))
-        return Held(self.incidence, np.arange(self.incidence.size), one, -self.miss * one)
+        return IncidenceScores(self.incidence, np.arange(self.incidence.size), one, -self.miss * one)
 
-    def evenly(self) -> Array:
+    def state_shares_if_uniform(self) -> Array:
         return self.law.gather(np.full(self.incidence.size, 1 / self.incidence.size), 0)
 
 
-Axis: TypeAlias = Kept | Mixed | Moments | Blocked
+DebiasAxis: TypeAlias = ResponseAxis | MatrixAxis | MomentsAxis | DesignAxis

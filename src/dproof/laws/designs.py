@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import InputError
-from dproof.laws.debias import Blocked, Classes, Incidence, Seen, Shifts, Unmixed
+from dproof.laws.debias import Classes, DebiasAxes, DesignAxis, Incidence, SeenColumn, Shifts
 from dproof.laws.divergence import Pair, any_pair
 from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.laws.law import LAWS, WEIGHT, Law, Range
-from dproof.laws.scores import hit_and_miss_variance
+from dproof.laws.scores import support_variance
 from dproof.spaces.categories import Codes
 from dproof.spaces.products import Rows
 from dproof.spaces.space import Space
@@ -96,7 +96,7 @@ class CyclicDesign(Law):
         return self.bases * self.width - self.shared
 
     @property
-    def hit_and_miss(self) -> tuple[Fraction, Fraction]:
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
         """How likely the released block holds a value, where it is the input, and where it is not."""
         hit = Fraction((self.shared + self.telling) * self.high, self.total)
         return hit, Fraction(self.shared * self.high + self.telling * self.low, self.total)
@@ -125,22 +125,22 @@ class CyclicDesign(Law):
         return any_pair(self.size, self.telling * self.high, self.telling * self.low, self.total)
 
     def count_variance(self, space: Space) -> float | None:
-        return hit_and_miss_variance(*self.hit_and_miss)
+        return support_variance(*self.support_probabilities)
 
     def cells_variance(self, cells: int, held: int) -> float:
         """As if the value of a row were any residue: then its block is any block, and holds two given values with the
         chance w(w − 1)/(v(v − 1))."""
-        hit, miss = map(float, self.hit_and_miss)
+        hit, miss = map(float, self.support_probabilities)
         both = self.width * (self.width - 1) / (self.modulus * (self.modulus - 1))
         squares = cells * held * (miss + (held - 1) * both) + (hit - miss)
         means = cells * (held * miss) ** 2 + 2 * held * miss * (hit - miss) + (hit - miss) ** 2
         return (squares - means) / (hit - miss) ** 2
 
     def chances(self) -> tuple[str, Mapping[str, float]]:
-        held = float(self.hit_and_miss[0])
+        held = float(self.support_probabilities[0])
         return "the set of values that is released", {"holds the true one": held, "does not": 1 - held}
 
-    def unmix(self, seen: Sequence[Seen], others: int, name: str) -> Unmixed:
+    def debias_axes(self, seen: Sequence[SeenColumn], others: int, name: str) -> DebiasAxes:
         """One axis, whose states are the blocks of the design. It needs all columns, also those not asked about."""
         block_of, blocks = np.zeros(self.size, np.int64), 1
         numbers = []
@@ -149,10 +149,10 @@ class CyclicDesign(Law):
             block_of = block_of * column.blocks.blocks + column.blocks.of(codes)
             blocks *= column.blocks.blocks
             numbers += [column.numbers(codes)] if column.asked else []
-        hit, miss = map(float, self.hit_and_miss)
+        hit, miss = map(float, self.support_probabilities)
         high, low = self.high / self.total, self.low / self.total
-        axis = Blocked(name, self.incidence(), block_of, blocks, hit, miss, high, low, tuple(numbers))
-        return Unmixed((axis,), lambda released: released[0])
+        axis = DesignAxis(name, self.incidence(), block_of, blocks, hit, miss, high, low, tuple(numbers))
+        return DebiasAxes((axis,), lambda released: released[0])
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         if self.outputs > _TABLED:
@@ -198,7 +198,7 @@ class BlockDesign(CyclicDesign):
     each other under multiplication.
 
     >>> law = BlockDesign(6, 7, 3, 1, 3, 1)  # blocks of two residues of 7
-    >>> law.odds(Fraction(0)).value, law.outputs, str(law.hit_and_miss[0]), str(law.hit_and_miss[1])
+    >>> law.odds(Fraction(0)).value, law.outputs, str(law.support_probabilities[0]), str(law.support_probabilities[1])
     (Fraction(3, 1), 21, '6/11', '8/33')
     """
 
@@ -272,7 +272,7 @@ class PlaneDesign(CyclicDesign):
     residues is `plane_set(q)`. Singer 1938.
 
     >>> law = PlaneDesign(6, 2, 3, 1)  # lines of three of seven points
-    >>> law.odds(Fraction(0)).value, law.outputs, str(law.hit_and_miss[0]), str(law.hit_and_miss[1])
+    >>> law.odds(Fraction(0)).value, law.outputs, str(law.support_probabilities[0]), str(law.support_probabilities[1])
     (Fraction(3, 1), 7, '9/13', '5/13')
     """
 

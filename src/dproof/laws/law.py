@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import InputError, TooLarge, VerificationFailed
 from dproof.exact import exact
-from dproof.laws.debias import Mixed, Scale, Seen, Unmixed, presence
+from dproof.laws.debias import DebiasAxes, MatrixAxis, Scale, SeenColumn, presence
 from dproof.laws.divergence import Odds, Pair, Worst
 from dproof.spaces.interval import Line
 from dproof.spaces.space import Space
@@ -217,7 +217,7 @@ class Law(Protocol):
         return False
 
     @property
-    def hit_and_miss(self) -> tuple[Fraction, Fraction] | None:
+    def support_probabilities(self) -> tuple[Fraction, Fraction] | None:
         """How likely a value shows in the output of a row that has it, and of a row that does not.
 
         None where that depends on the value.
@@ -235,7 +235,7 @@ class Law(Protocol):
     def cells_variance(self, cells: int, held: int) -> float | None:
         """The variance that a row adds to the debiased counts of so many cells together, of `held` values each, on
         average over values that are equally frequent; None where it depends on the values."""
-        chances = self.hit_and_miss
+        chances = self.support_probabilities
         if chances is None:
             return None
         hit, miss = chances
@@ -247,7 +247,7 @@ class Law(Protocol):
         others may be missing and few are; None where none may be, or it is not known."""
         return None
 
-    def unmix(self, seen: Sequence[Seen], others: int, name: str) -> Unmixed:
+    def debias_axes(self, seen: Sequence[SeenColumn], others: int, name: str) -> DebiasAxes:
         """What undoes the law for a question that sees these columns and not `others` more codes: here, for one column,
         the whole matrix, every output a state."""
         (column,) = seen
@@ -262,16 +262,16 @@ class Law(Protocol):
         line = column.space.line
         if line is None:
             values = np.zeros(inputs) if column.scale is None else column.scale.numbers(column.space, codes)
-            axis = Mixed(name, matrix, member, values, member, values, column.space.decode(codes))
+            axis = MatrixAxis(name, matrix, member, values, member, values, column.space.decode(codes))
         else:
             scale, released = column.scale or Scale(), np.arange(outputs)
             nearest = member[nearest_codes(column, outputs)]
             numbers = scale.numbers(column.space, codes), nearest, scale.numbers(column.outputs, released)
-            axis = Mixed(name, matrix, member, *numbers, rough=True)
-        return Unmixed((axis,), lambda released: released[0])
+            axis = MatrixAxis(name, matrix, member, *numbers, rough=True)
+        return DebiasAxes((axis,), lambda released: released[0])
 
 
-def nearest_codes(column: Seen, outputs: int) -> NDArray[np.int64]:
+def nearest_codes(column: SeenColumn, outputs: int) -> NDArray[np.int64]:
     """For each released code of a number, the code of the value that it is nearest to."""
     line, released = column.space.line, np.arange(outputs)
     assert line is not None
@@ -282,7 +282,7 @@ def nearest_codes(column: Seen, outputs: int) -> NDArray[np.int64]:
     return nearest
 
 
-def presence_alone(column: Seen, matrix: NDArray[Any], name: str) -> Unmixed | None:
+def presence_alone(column: SeenColumn, matrix: NDArray[Any], name: str) -> DebiasAxes | None:
     """What tells whether a value is there, where no more is asked and every value is shown as often."""
     lacking = column.outputs.absent
     if column.space.present is None or column.scale is not None or lacking is None:

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import InputError
 from dproof.exact import exp_below
-from dproof.laws.debias import Mixed, Points, Scale, Seen, Unmixed
+from dproof.laws.debias import DebiasAxes, MatrixAxis, Points, Scale, SeenColumn
 from dproof.laws.divergence import Odds, Worst, tight_odds
 from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.laws.law import LAWS, SIZE, TOTAL, WEIGHT, Law, nearest_codes, presence_alone, read_number
 from dproof.laws.noise import overlaps
-from dproof.laws.scores import Dense, Powers, Shared, solve
+from dproof.laws.scores import DenseScores, Powers, SharedScores, solve
 from dproof.spaces.interval import Line
 from dproof.spaces.space import Space
 
@@ -277,7 +277,7 @@ _CLOSE = 1e-6  # relative, between errors that floats do not put in order
 
 
 @dataclass(frozen=True, eq=False)
-class Rounded(Law):
+class RoundedLaw(Law):
     """Point c of `size` lies at c·steps/(size − 1) = k + f on a coarse lattice: it becomes k + 1 with probability f,
     else k, and is drawn from that row of the inner law.
 
@@ -287,7 +287,7 @@ class Rounded(Law):
     Why it is private: a mixture of laws of a private family is no farther from another mixture than the worst two
     laws are from each other.
 
-    >>> law = Rounded(5, 1, Matrix(np.array([[3, 1], [1, 3]]), 4))
+    >>> law = RoundedLaw(5, 1, Matrix(np.array([[3, 1], [1, 3]]), 4))
     >>> [str(law.probability(c, 1)) for c in range(5)], law.odds(Fraction(0)).value
     (['1/4', '3/8', '1/2', '5/8', '3/4'], Fraction(3, 1))
     """
@@ -322,7 +322,7 @@ class Rounded(Law):
     def _place(self, codes: Any) -> tuple[Any, Any]:
         """The coarse point below each code, and how far beyond it the code lies, in parts of size − 1.
 
-        >>> [part.tolist() for part in Rounded(5, 2, Matrix(np.eye(3, dtype=int), 1))._place(np.arange(5))]
+        >>> [part.tolist() for part in RoundedLaw(5, 2, Matrix(np.eye(3, dtype=int), 1))._place(np.arange(5))]
         [[0, 0, 1, 1, 2], [0, 2, 0, 2, 0]]
         """
         below, part = np.divmod(np.minimum(codes, self.size - 1) * self.steps, self.size - 1)
@@ -383,10 +383,10 @@ class Rounded(Law):
         coarse = np.arange(self.steps + 1) * (self.size - 1) / self.steps
         return self.inner.variance_of_mean(space.present.values_of(coarse) - float(space.middle))
 
-    def with_missing(self, epsilon: Fraction, delta: Fraction) -> Rounded:
-        return Rounded(self.size, self.steps, self.inner.with_missing(epsilon, delta))
+    def with_missing(self, epsilon: Fraction, delta: Fraction) -> RoundedLaw:
+        return RoundedLaw(self.size, self.steps, self.inner.with_missing(epsilon, delta))
 
-    def unmix(self, seen: Sequence[Seen], others: int, name: str) -> Unmixed:
+    def debias_axes(self, seen: Sequence[SeenColumn], others: int, name: str) -> DebiasAxes:
         """The coarse points are nodes; a number between two of them has a law between theirs, exactly."""
         (column,) = seen
         matrix = np.asarray(self.inner.rows / self.inner.total, float)
@@ -407,9 +407,9 @@ class Rounded(Law):
         released = scale.numbers(column.outputs, np.arange(self.outputs))
         fair = not self._more and np.allclose(matrix @ released, values, rtol=0, atol=_UNBIASED)
         points = Points(matrix, start, share, blocks.of(codes), scale.numbers(column.space, codes))
-        kind = Unbiased if fair else Mixed
+        kind = UnbiasedAxis if fair else MatrixAxis
         axis = kind(name, matrix, member, values, shown, released, rough=True, points=points)
-        return Unmixed((axis,), lambda released: released[0])
+        return DebiasAxes((axis,), lambda released: released[0])
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         below, first, rest = (part.take(codes) for part in self._tabled) if self._tabled else self._chances(codes)
@@ -435,22 +435,22 @@ class Rounded(Law):
         return {"kind": self.kind, "size": str(self.size), "steps": self.steps, "law": dict(self.inner.to_json())}
 
     @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> Rounded:
+    def from_json(cls, record: Mapping[str, Any]) -> RoundedLaw:
         size, steps = read_number(record, "size", SIZE), read_number(record, "steps", _STEPS)
         return cls(size, steps, Matrix.from_json(record["law"]))
 
 
-LAWS[Rounded.kind] = Rounded.from_json
+LAWS[RoundedLaw.kind] = RoundedLaw.from_json
 
 
-class Unbiased(Mixed):
+class UnbiasedAxis(MatrixAxis):
     """Nodes under an unbiased law: a sum of all numbers is the sum of the released ones."""
 
     __slots__ = ()
 
-    def scores(self, powers: Powers) -> Dense | Shared:
+    def scores(self, powers: Powers) -> DenseScores | SharedScores:
         if self.blocks == 1 and sum(powers) == 1:
-            return Dense(self.seen_values[:, None])
+            return DenseScores(self.seen_values[:, None])
         return super().scores(powers)
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import TooLarge, VerificationFailed
-from dproof.laws.debias import Bins, Blocks, Mixed, Moments, Points, Scale, Seen, Unmixed
+from dproof.laws.debias import Blocks, CodeBins, DebiasAxes, MatrixAxis, MomentsAxis, Points, Scale, SeenColumn
 from dproof.laws.divergence import Odds, Worst, profile_odds
 from dproof.laws.law import LAWS, SIZE, Range, listed, read_number
 from dproof.laws.optional import Centred
@@ -276,13 +276,13 @@ class Lattice(Centred):
             return self.noise.moments[1]
         return self.noise.capped(1, source) + self.noise.capped(0, self.size - 1 - source)
 
-    def unmix(self, seen: Sequence[Seen], others: int, name: str) -> Unmixed:
+    def debias_axes(self, seen: Sequence[SeenColumn], others: int, name: str) -> DebiasAxes:
         """Numbers under noise: their moments where only sums are asked for, else nodes and states as fine as the noise
         and the question need."""
         (column,) = seen
         blocks, scale = column.blocks, column.scale or Scale()
         if blocks.blocks == 1 and (moments := self.moments_of(column)) is not None:
-            return Unmixed((), None, moments=moments)
+            return DebiasAxes((), None, moments=moments)
         cuts = blocks.first[1:]
         nodes = lay_nodes(self, cuts)
         lower = nodes.lower
@@ -292,11 +292,11 @@ class Lattice(Centred):
         numbers = scale.numbers(column.space, nodes.centres), held, scale.numbers(column.space, middles)
         points = None if nodes.step == 1 else self._points(nodes, column)
         law = node_law(self, nodes) if points is None else points.matrix[: points.even]
-        axis = Mixed(name, law, membership(nodes, blocks), *numbers, rough=True, points=points)
-        bins = Bins(int(lower[0]), int(lower[-1]), nodes.wide, tuple(map(int, cuts)))
-        return Unmixed((axis,), lambda released: np.searchsorted(nodes.edges, released[0], side="right"), bins=bins)
+        axis = MatrixAxis(name, law, membership(nodes, blocks), *numbers, rough=True, points=points)
+        bins = CodeBins(int(lower[0]), int(lower[-1]), nodes.wide, tuple(map(int, cuts)))
+        return DebiasAxes((axis,), lambda released: np.searchsorted(nodes.edges, released[0], side="right"), bins=bins)
 
-    def _points(self, nodes: Nodes, column: Seen) -> Points:
+    def _points(self, nodes: Nodes, column: SeenColumn) -> Points:
         """The nodes, the last code, and both ends of every run of a block."""
         grid = np.unique(np.append(nodes.centres, self.size - 1))
         codes = np.unique(np.concatenate([grid, column.blocks.first, column.blocks.last]))
@@ -306,14 +306,14 @@ class Lattice(Centred):
         law = node_law(self, replace(nodes, centres=grid))
         return Points(law, start, part, column.blocks.of(codes), values, len(nodes.centres))
 
-    def moments_of(self, seen: Seen) -> Moments | None:
+    def moments_of(self, seen: SeenColumn) -> MomentsAxis | None:
         if seen.scale is None or self.clamped:
             return None
         mean, _, square = (float(moment) for moment in self.noise.moments)
         assert seen.space.spacing is not None
         step = float(seen.space.spacing) / seen.scale.unit
         spread = max(square - mean**2, 0.0) ** 0.5 * step
-        return Moments(5, (mean * step, square * step**2), 1 + _FAR * spread)
+        return MomentsAxis(5, (mean * step, square * step**2), 1 + _FAR * spread)
 
     # Missing values ------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import InputError, VerificationFailed
 from dproof.exact import bisect, exp_below
-from dproof.laws.debias import Mixed, Moments, Points, PresentBlocks, Scale, Seen, Unmixed, presence
+from dproof.laws.debias import DebiasAxes, MatrixAxis, MomentsAxis, Points, PresentBlocks, Scale, SeenColumn, presence
 from dproof.laws.divergence import Odds, Worst, profile_odds
 from dproof.laws.guide import Guide, guide
 from dproof.laws.law import LAWS, TOTAL, Law, law_from_json, listed, read_number
@@ -50,7 +50,7 @@ class Centred(Law, ABC):
         """Which input codes stand for a missing value."""
 
     @abstractmethod
-    def moments_of(self, seen: Seen) -> Moments | None:
+    def moments_of(self, seen: SeenColumn) -> MomentsAxis | None:
         """The axis of a number of which only sums are asked for; None where the noise has no known moments."""
 
     def with_missing(self, epsilon: Fraction, delta: Fraction) -> OptionalLaw:
@@ -211,7 +211,7 @@ class OptionalLaw(Law):
         steps = (far + float(moments[2])) / p - 2 * far * shown + far * (p * shown**2 + (1 - p) * hidden**2)
         return float(steps * float(inside.spacing) ** 2)
 
-    def unmix(self, seen: Sequence[Seen], others: int, name: str) -> Unmixed:
+    def debias_axes(self, seen: Sequence[SeenColumn], others: int, name: str) -> DebiasAxes:
         """Whether a value is there, which two chances tell exactly; where values are told apart as well, the nodes and
         states of the inner law, and one more of each."""
         (column,) = seen
@@ -224,9 +224,9 @@ class OptionalLaw(Law):
             by_presence = presence(column, chances, name, moments)
             if by_presence is not None:
                 return by_presence
-        unmixed = self.inner.unmix([inside], others, name)
+        unmixed = self.inner.debias_axes([inside], others, name)
         (axis,), state = unmixed.axes, unmixed.state
-        assert isinstance(axis, Mixed) and state is not None
+        assert isinstance(axis, MatrixAxis) and state is not None
         # The middle lies at a node, or between two whose laws it shares.
         number = (column.scale or Scale()).numbers(space, np.array([self.inner.middle]))
         middle = np.stack([np.interp(number, axis.values, chance) for chance in axis.matrix.T], axis=1)
@@ -245,7 +245,7 @@ class OptionalLaw(Law):
             hidden = released[0] == self.absent
             return np.where(hidden, axis.states, state([np.where(hidden, 0, released[0])]))
 
-        return Unmixed((mixed,), states, bins=unmixed.bins)
+        return DebiasAxes((mixed,), states, bins=unmixed.bins)
 
     def _with_hidden(self, law: Array, middle: Array) -> Array:
         """The law of some values and of a missing one, with one more state for what is not shown."""

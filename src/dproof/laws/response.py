@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import InputError
 from dproof.exact import exp_below
-from dproof.laws.debias import Kept, Seen, Unmixed
+from dproof.laws.debias import DebiasAxes, ResponseAxis, SeenColumn
 from dproof.laws.divergence import Pair, any_pair
 from dproof.laws.guide import Guide, guide, word_width
 from dproof.laws.law import LAWS, SIZE, WEIGHT, Law, Range
-from dproof.laws.scores import two_chances_variance
+from dproof.laws.scores import support_variance
 from dproof.spaces.space import Space
 
 _TOTAL_BITS = 52  # words that belong to nobody, and are drawn again, stay below one in 2^12
@@ -70,7 +70,7 @@ class KeepOrOther(Law):
         return True
 
     @property
-    def hit_and_miss(self) -> tuple[Fraction, Fraction]:
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
         return Fraction(self.keep, self.total), Fraction(self.other, self.total)
 
     def chances(self) -> tuple[str, Mapping[str, float]]:
@@ -78,7 +78,7 @@ class KeepOrOther(Law):
         return "a value is", {"kept": kept, "replaced": 1 - kept}
 
     def probability(self, source: int, target: int) -> Fraction:
-        return self.hit_and_miss[source != target]
+        return self.support_probabilities[source != target]
 
     def maximal_error(self, space: Space) -> Fraction:
         return space.largest_sum() * Fraction(self.other, self.total)
@@ -87,9 +87,10 @@ class KeepOrOther(Law):
         if self.size == 1:
             return 0.0  # every row has the only value
         held, _ = space.counted()  # points that one count takes in
-        return two_chances_variance(self.keep + (held - 1) * self.other, held * self.other, self.total)
+        keep, other = self.support_probabilities
+        return support_variance(keep + (held - 1) * other, held * other)
 
-    def unmix(self, seen: Sequence[Seen], others: int, name: str) -> Unmixed:
+    def debias_axes(self, seen: Sequence[SeenColumn], others: int, name: str) -> DebiasAxes:
         """Joint blocks of all columns, the last varying fastest: a block is kept, or becomes any other by its size."""
         weights = np.array([float(others)])
         for column in seen:
@@ -103,8 +104,8 @@ class KeepOrOther(Law):
                 joint = joint * column.blocks.blocks + column.blocks.of(codes)
             return joint
 
-        kept = Kept(name, weights, self.keep / self.total, self.other / self.total, numbers)
-        return Unmixed((kept,), state, by_block=True)
+        kept = ResponseAxis(name, weights, self.keep / self.total, self.other / self.total, numbers)
+        return DebiasAxes((kept,), state, by_block=True)
 
     def with_missing(self, epsilon: Fraction, delta: Fraction) -> KeepOrOther:
         """A missing value is a value like any other."""

@@ -60,7 +60,7 @@ class Scores(Transform, Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spiked:
+class SpikeScores:
     """s(y, b) = own(b)·[y = b] + flat(b): the inverse of keep-or-other laws, and of no noise at all."""
 
     own: Array
@@ -74,9 +74,9 @@ class Spiked:
         own, flat = _along(self.own, weights, axis), _along(self.flat, weights, axis)
         return np.asarray(own * weights + (flat * weights).sum(axis=axis, keepdims=True))
 
-    def times(self, other: Spiked) -> Spiked:
+    def times(self, other: SpikeScores) -> SpikeScores:
         own = self.own * other.own + self.own * other.flat + self.flat * other.own
-        return Spiked(own, self.flat * other.flat)
+        return SpikeScores(own, self.flat * other.flat)
 
     def largest(self) -> Array:
         own = np.abs(self.own + self.flat)
@@ -84,7 +84,7 @@ class Spiked:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Dense:
+class DenseScores:
     """Any scores, written out."""
 
     matrix: Array
@@ -101,18 +101,19 @@ class Dense:
         used = weights != 0  # often one of thousands
         return np.asarray(self.matrix[:, used] @ weights[used])
 
-    def times(self, other: Any) -> Dense:
-        return Dense(self.matrix * other.matrix)
+    def times(self, other: Any) -> DenseScores:
+        return DenseScores(self.matrix * other.matrix)
 
     def largest(self) -> Array:
         return np.asarray(np.abs(self.matrix).max(axis=0, initial=0.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shared:
+class SharedScores:
     """Scores that blocks have in common: those of block b are column `kind[b]` of the matrix.
 
-    >>> shared, dense = Shared(np.array([[1.0, 3.0]]), np.array([1, 0, 1])), Dense(np.array([[3.0, 1.0, 3.0]]))
+    >>> shared = SharedScores(np.array([[1.0, 3.0]]), np.array([1, 0, 1]))
+    >>> dense = DenseScores(np.array([[3.0, 1.0, 3.0]]))
     >>> [scores.spread(np.array([2.0, 5.0, 7.0]), 0).tolist() for scores in (shared, dense)]
     [[32.0], [32.0]]
     """
@@ -121,26 +122,26 @@ class Shared:
     kind: Array
 
     def gather(self, counts: Array, axis: int) -> Array:
-        return Dense(self.matrix).gather(counts, axis).take(self.kind, axis)
+        return DenseScores(self.matrix).gather(counts, axis).take(self.kind, axis)
 
     def spread(self, weights: Array, axis: int) -> Array:
-        return Dense(self.matrix).spread(_summed(weights, self.kind, self.matrix.shape[1], axis), axis)
+        return DenseScores(self.matrix).spread(_summed(weights, self.kind, self.matrix.shape[1], axis), axis)
 
     def of_sum(self, weights: Array) -> Array:
-        return Dense(self.matrix).of_sum(np.bincount(self.kind, weights, self.matrix.shape[1]))
+        return DenseScores(self.matrix).of_sum(np.bincount(self.kind, weights, self.matrix.shape[1]))
 
-    def times(self, other: Any) -> Shared:
-        return Shared(self.matrix * other.matrix, self.kind)
+    def times(self, other: Any) -> SharedScores:
+        return SharedScores(self.matrix * other.matrix, self.kind)
 
     def largest(self) -> Array:
-        return Dense(self.matrix).largest()[self.kind]
+        return DenseScores(self.matrix).largest()[self.kind]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Placed:
+class PlacedValues:
     """What states show as they are: each has one `block`, and a value there.
 
-    >>> Placed(np.array([0, 2, 0]), np.array([1.0, 3.0, 4.0]), 3).gather(np.array([1, 1, 2]), 0).tolist()
+    >>> PlacedValues(np.array([0, 2, 0]), np.array([1.0, 3.0, 4.0]), 3).gather(np.array([1, 1, 2]), 0).tolist()
     [9.0, 0.0, 3.0]
     """
 
@@ -157,7 +158,7 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Polynomial:
+class PolynomialScores:
     """A polynomial of a number with noise, for one block: the states are the powers 0, 1, … of the number.
 
     `reach` is how far the number goes, all but surely.
@@ -175,8 +176,8 @@ class Polynomial:
     def spread(self, weights: Array, axis: int) -> Array:
         raise AssertionError("a single block is always one factor by itself")
 
-    def times(self, other: Polynomial) -> Polynomial:
-        return Polynomial(np.convolve(self.coefficients, other.coefficients), self.degrees, self.reach)
+    def times(self, other: PolynomialScores) -> PolynomialScores:
+        return PolynomialScores(np.convolve(self.coefficients, other.coefficients), self.degrees, self.reach)
 
     def largest(self) -> Array:
         return np.array([np.abs(self.coefficients) @ self.reach ** np.arange(len(self.coefficients))])
@@ -305,12 +306,12 @@ def explain_singular(law: Array, labels: Sequence[Any]) -> str:
     return f"its law has rank {rank} over {len(law)} values, so it cannot tell them all apart{part}"
 
 
-def unmixed_powers(moments: Sequence[float], highest: int) -> list[Array]:
+def noiseless_powers(moments: Sequence[float], highest: int) -> list[Array]:
     """Polynomials q_k with E q_k(x + Z) = x^k for noise Z with these moments E Z, E Z², …
 
     E (x + Z)^k = Σ_i C(k, i) x^(k−i) E Z^i, solved for x^k from k = 0 upwards (Appell polynomials).
 
-    >>> [q.tolist() for q in unmixed_powers([0.0, 2.0], 2)]
+    >>> [q.tolist() for q in noiseless_powers([0.0, 2.0], 2)]
     [[1.0], [0.0, 1.0], [-2.0, 0.0, 1.0]]
     """
     polynomials: list[Array] = []
@@ -322,14 +323,9 @@ def unmixed_powers(moments: Sequence[float], highest: int) -> list[Array]:
     return polynomials
 
 
-def two_chances_variance(hit: int, miss: int, total: int) -> float | None:
-    """The largest variance that a row adds to a debiased count, where it shows what is counted with chance hit/total if
-    it has it and miss/total if not; None where the two are the same."""
-    return hit_and_miss_variance(Fraction(hit, total), Fraction(miss, total))
-
-
-def hit_and_miss_variance(hit: Fraction, miss: Fraction) -> float | None:
-    """The same for these two chances."""
+def support_variance(hit: Fraction, miss: Fraction) -> float | None:
+    """The largest variance that a row adds to a debiased count, where it shows what is counted with the chance `hit` if
+    it has it and `miss` if not; None where the two are the same."""
     p, q = float(hit), float(miss)
     return None if hit == miss else max(p * (1 - p), q * (1 - q)) / (p - q) ** 2
 

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import InputError, TooLarge, VerificationFailed
-from dproof.laws.debias import Kept, Mixed, Seen, Unmixed
+from dproof.laws.debias import DebiasAxes, MatrixAxis, ResponseAxis, SeenColumn
 from dproof.laws.divergence import Pair, any_pair
 from dproof.laws.guide import Guide, coin, guide, uniform, uniform_below
 from dproof.laws.law import ITEMS, LAWS, SET_SIZE, TOTAL, WEIGHT, Law, Range, read_number
-from dproof.laws.scores import Array, Dense, Powers, hit_and_miss_variance, two_chances_variance
+from dproof.laws.scores import Array, DenseScores, Powers, support_variance
 from dproof.spaces.categories import Codes
 from dproof.spaces.space import Space
 from dproof.spaces.subsets import Answers
@@ -93,15 +93,16 @@ class Bits(Law):
         return sum((d * mass for d, mass in zip(distances, self.worst_pair().p, strict=True)), Fraction(0)) / self.total
 
     def count_variance(self, space: Space) -> float | None:
-        return two_chances_variance(self.stay, self.flip, self.stay + self.flip)
+        stays = Fraction(self.stay, self.stay + self.flip)
+        return support_variance(stays, 1 - stays)
 
-    def unmix(self, seen: Sequence[Seen], others: int, name: str) -> Unmixed:
+    def debias_axes(self, seen: Sequence[SeenColumn], others: int, name: str) -> DebiasAxes:
         """An axis for each bit that is looked at; the first is the highest, and all have the same law."""
         (column,) = seen
         bits = self.bits if column.blocks.bits is None else len(column.blocks.bits)
         total = self.stay + self.flip
-        bit = Kept(name, np.ones(2), self.stay / total, self.flip / total, (None,))
-        return Unmixed((bit,) * bits, lambda released: column.blocks.of(released[0]), by_block=True)
+        bit = ResponseAxis(name, np.ones(2), self.stay / total, self.flip / total, (None,))
+        return DebiasAxes((bit,) * bits, lambda released: column.blocks.of(released[0]), by_block=True)
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         drawn = codes.copy()
@@ -157,7 +158,7 @@ class Unary(Law):
         return int(self.whole**self.size)
 
     @property
-    def hit_and_miss(self) -> tuple[Fraction, Fraction]:
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
         return Fraction(self.own, self.whole), Fraction(self.other, self.whole)
 
     def weights(self, source: int) -> NDArray[Any]:
@@ -227,7 +228,7 @@ class SubsetSelection(Law):
         return comb(k - 1, w) * self.low, comb(k - 1, w - 1) * self.high
 
     @property
-    def hit_and_miss(self) -> tuple[Fraction, Fraction]:
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
         hit = Fraction(self._masses()[1], self.total)
         return hit, (self.width - hit) / max(1, self.size - 1)  # what is left of the width is shared among the others
 
@@ -235,16 +236,16 @@ class SubsetSelection(Law):
         return Codes(self.outputs)
 
     def chances(self) -> tuple[str, Mapping[str, float]]:
-        held = float(self.hit_and_miss[0])
+        held = float(self.support_probabilities[0])
         return "the set of values that is released", {"holds the true one": held, "does not": 1 - held}
 
     def count_variance(self, space: Space) -> float | None:
-        return hit_and_miss_variance(*self.hit_and_miss)
+        return support_variance(*self.support_probabilities)
 
     def possible(self) -> NDArray[np.bool_]:
         return np.asarray(np.bitwise_count(np.arange(self.outputs)) == self.width)
 
-    def unmix(self, seen: Sequence[Seen], others: int, name: str) -> Unmixed:
+    def debias_axes(self, seen: Sequence[SeenColumn], others: int, name: str) -> DebiasAxes:
         """Every set of the width is a state; a row counts for each value that its set holds."""
         (column,) = seen
         codes = np.arange(self.size)
@@ -254,10 +255,10 @@ class SubsetSelection(Law):
         matrix = (self.low + (self.high - self.low) * held.T) / self.total
         numbers = column.numbers(codes)
         values = np.zeros(self.size) if numbers is None else numbers
-        axis = Mixed(
+        axis = MatrixAxis(
             name, matrix, member, values, held @ member, held @ values / self.width, column.space.decode(codes)
         )
-        return Unmixed((axis,), lambda released: np.searchsorted(sets, released[0]))
+        return DebiasAxes((axis,), lambda released: np.searchsorted(sets, released[0]))
 
     def weights(self, source: int) -> NDArray[Any]:
         sets, has = _all_sets(self.size, source)
@@ -367,7 +368,7 @@ class OneItem(Law):
         p, q = self.stay / (self.stay + self.flip), self.flip / (self.stay + self.flip)
         return self.bits * p * q / (p - q) ** 2 + (self.bits - 1) / 4
 
-    def unmix(self, seen: Sequence[Seen], others: int, name: str) -> Unmixed:
+    def debias_axes(self, seen: Sequence[SeenColumn], others: int, name: str) -> DebiasAxes:
         """Whether a set holds one item; of two items of a row at most one was asked about."""
         (column,) = seen
         bits, p = column.blocks.bits, self.stay / (self.stay + self.flip)
@@ -383,13 +384,13 @@ class OneItem(Law):
             : len(nodes)
         ]
         shown = np.vstack([np.zeros(column.blocks.blocks), *member, *member[: 2 - len(nodes)]])
-        axis = Drawn(name, law, member, np.zeros(len(nodes)), shown, np.zeros(3), asked=chance, kept=p)
+        axis = OneItemAxis(name, law, member, np.zeros(len(nodes)), shown, np.zeros(3), asked=chance, kept=p)
         (bit,) = bits or (0,)
 
         def state(released: Sequence[Array]) -> Array:
             return np.where(released[0] // 2 == bit, 1 + released[0] % 2, 0)
 
-        return Unmixed((axis,), state)
+        return DebiasAxes((axis,), state)
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         item = uniform(self.bits).sample(len(codes), coins).astype(np.int64)
@@ -406,7 +407,7 @@ LAWS[OneItem.kind] = OneItem.from_json
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Drawn(Mixed):
+class OneItemAxis(MatrixAxis):
     """Whether a set holds an item that was asked about in a part `asked` of all rows, and then told with chance `kept`.
 
     The states are: not asked about, no, yes. With s the score of an answer by itself, a row has c + (s − c)/asked, and
@@ -419,7 +420,7 @@ class Drawn(Mixed):
 
     is_fitted = True
 
-    def fit(self, counts: Array) -> Drawn:
+    def fit(self, counts: Array) -> OneItemAxis:
         """With the share that these counts tell; where few rows were asked, nearer to a half."""
         _, no, yes = counts
         spare = max(0.0, 1 - self.kept) / (2 * self.kept - 1)  # answers to be told right by chance
@@ -427,9 +428,9 @@ class Drawn(Mixed):
         weight = (no + yes) / (no + yes + 100 * (1 + spare))
         return replace(self, share=float(np.clip(weight * share + (1 - weight) / 2, 0, 1)))
 
-    def scores(self, powers: Powers) -> Dense:
+    def scores(self, powers: Powers) -> DenseScores:
         absent, held = self.member[0], self.member[-1]
         middle = absent + self.share * (held - absent)
         over = (1 - self.kept) / (2 * self.kept - 1)
         answers = [absent - over * (held - absent), held + over * (held - absent)]
-        return Dense(np.vstack([middle, *(middle + (answer - middle) / self.asked for answer in answers)]))
+        return DenseScores(np.vstack([middle, *(middle + (answer - middle) / self.asked for answer in answers)]))

@@ -31,7 +31,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dproof.errors import InputError, TooLarge
-from dproof.laws.debias import Axis, Mixed, Moments, Scale, is_rough, public
+from dproof.laws.debias import DebiasAxis, MatrixAxis, MomentsAxis, Scale, is_rough, public
 from dproof.laws.scores import Array, Powers, Transform, gather
 from dproof.local.recipe import RowLaw
 from dproof.local.stored import AxisReader, count, integers, readers_of
@@ -124,13 +124,13 @@ class Estimates:
 class Contingency:
     """Counts of the sanitised rows over the states of some axes."""
 
-    axes: Sequence[Axis]
+    axes: Sequence[DebiasAxis]
     counts: Array
     rows: int
     _tables: dict[tuple[tuple[Powers, ...], bool], Array] = field(default_factory=dict)
     _likely: dict[tuple[tuple[Powers, ...], bool] | None, Array] = field(default_factory=dict)
 
-    def tested(self, axes: Sequence[Axis]) -> Contingency:
+    def tested(self, axes: Sequence[DebiasAxis]) -> Contingency:
         """The same counts where other functions of the states of rough axes are asked for: their likely nodes stay."""
         return Contingency(axes, self.counts, self.rows, _likely=self._likely)
 
@@ -153,7 +153,8 @@ class Contingency:
         if (powers, cautiously) not in self._likely:
             pairs = zip(self.axes, powers, strict=True)
             factors = (
-                a.assign(cautiously=cautiously) if isinstance(a, Mixed) and a.rough else a.scores(p) for a, p in pairs
+                a.assign(cautiously=cautiously) if isinstance(a, MatrixAxis) and a.rough else a.scores(p)
+                for a, p in pairs
             )
             self._likely[powers, cautiously] = gather(factors, self.counts)
         return self._likely[powers, cautiously]
@@ -167,7 +168,7 @@ class Contingency:
         if None not in self._likely:
             counts = self.counts
             for n, axis in enumerate(self.axes):
-                if isinstance(axis, Mixed) and axis.rough:
+                if isinstance(axis, MatrixAxis) and axis.rough:
                     counts = axis.law.gather(axis.assign(cautiously=False).gather(counts, n), n)
             self._likely[None] = counts
         return self._likely[None]
@@ -234,7 +235,7 @@ class Layout:
     def kinds(self, sums: Sequence[Sum]) -> tuple[Array, Array]:
         """One set of cells of every kind, and the kind of each: where they differ in blocks with the same scores."""
         rest = [(self.axes[n], [wanted.powers[n] for wanted in sums]) for n in self.rest]
-        shared = [axis.kinds(powers) if isinstance(axis, Mixed) else None for axis, powers in rest]
+        shared = [axis.kinds(powers) if isinstance(axis, MatrixAxis) else None for axis, powers in rest]
         if self.sets.takes.ndim == 2 or all(kinds is None for kinds in shared):
             return np.arange(self.sets.count), np.arange(self.sets.count)
         codes = [np.arange(axis.blocks) if kind is None else kind for (axis, _), kind in zip(rest, shared, strict=True)]
@@ -309,18 +310,18 @@ class _Factor:
 
     def means(self, pattern: int) -> Array:
         """What these scores are on average, for each chosen set and the nodes of the other axes."""
-        return self._on_nodes(pattern, Mixed.means)
+        return self._on_nodes(pattern, MatrixAxis.means)
 
     def biases(self, pattern: int) -> Array:
         """How far the means are from what they stand for."""
-        bias = self.means(pattern) - self._on_nodes(pattern, Mixed.wanted)
+        bias = self.means(pattern) - self._on_nodes(pattern, MatrixAxis.wanted)
         return np.where(np.abs(bias) < NO_BIAS, 0.0, bias)
 
-    def _on_nodes(self, pattern: int, values: Callable[[Mixed, Powers], Transform]) -> Array:
+    def _on_nodes(self, pattern: int, values: Callable[[MatrixAxis, Powers], Transform]) -> Array:
         weights = self._blocks(pattern)
         for place, n in enumerate(self.layout.rest):
             axis = self.layout.axes[n]
-            if isinstance(axis, Mixed) and axis.rough:
+            if isinstance(axis, MatrixAxis) and axis.rough:
                 weights = values(axis, self.powers[n]).spread(weights, place + 1)
         return weights.reshape(len(weights), -1)
 
@@ -470,7 +471,7 @@ class Counting:
                 self._places[column] = [(len(self.axes), 0)]
                 highest = 2 * degrees[column]
                 reach = max((abs(end - middle[column]) for end in ends.get(column, ())), default=inf)
-                powers = Moments(highest + 1, (0.0,) * (highest + 1), reach)
+                powers = MomentsAxis(highest + 1, (0.0,) * (highest + 1), reach)
                 self.readers.append(AxisReader((), (powers,), None, f"({name(column)}::DOUBLE - {middle[column]!r})"))
         fits(prod(axis.states for axis in self.axes))
         # The axes whose states are counted, and how many states these have.
@@ -486,7 +487,7 @@ class Counting:
         return " + ".join(terms)
 
     @property
-    def axes(self) -> list[Axis]:
+    def axes(self) -> list[DebiasAxis]:
         """The axes, but for that of the groups of public columns, which only the rows know."""
         return [axis for reader in self.readers for axis in reader.axes]
 
@@ -536,7 +537,7 @@ class Counting:
         if data is None:
             counts = np.full((), float(rows))
             for axis in self.axes:
-                counts = np.multiply.outer(counts, axis.evenly())
+                counts = np.multiply.outer(counts, axis.state_shares_if_uniform())
             return self._table(counts, 1, rows), [("",) * len(self._public_keys)]
         summed = [reader for reader in self.readers if reader.decoder is None]
         sums = _products([(reader.number, reader.axes[0].states) for reader in summed])
@@ -555,12 +556,12 @@ class Counting:
         """A table of counts, with axes fitted to the counts of their own states."""
         axes = [*self.axes, public(combos)]
         counts = counts.reshape([axis.states for axis in axes])
-        fitted: list[Axis] = []
+        fitted: list[DebiasAxis] = []
         for n, axis in enumerate(axes):
-            if isinstance(axis, Mixed) and axis.is_fitted:
+            if isinstance(axis, MatrixAxis) and axis.is_fitted:
                 marginal = np.moveaxis(counts, n, 0)
                 for other in reversed([*axes[:n], *axes[n + 1 :]]):
-                    marginal = marginal[..., 0] if isinstance(other, Moments) else marginal.sum(axis=-1)
+                    marginal = marginal[..., 0] if isinstance(other, MomentsAxis) else marginal.sum(axis=-1)
                 axis = axis.fit(marginal)
             fitted.append(axis)
         return Contingency(fitted, counts, rows)

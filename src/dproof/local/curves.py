@@ -21,7 +21,7 @@ from dproof.curves.bands import points_quantile, tube_quantile
 from dproof.curves.lattice import CurveLattice
 from dproof.curves.noise import CurveMechanism
 from dproof.errors import InputError
-from dproof.laws.debias import Kept, is_rough
+from dproof.laws.debias import ResponseAxis, is_rough
 from dproof.laws.scores import Array
 from dproof.local.counts import Contingency, Counting, fits
 from dproof.local.estimated import WAYS_OUT, Options, refuse_singular
@@ -152,7 +152,7 @@ def _functions(
             "choose them by public columns, categories or sets"
         )
     is_part = release.rows != release.release_rows
-    exact = all(isinstance(axis, Kept) and axis.exact for axis in counting.axes)
+    exact = all(isinstance(axis, ResponseAxis) and axis.exact for axis in counting.axes)
     if total and (not exact or (is_part and (counted.where is not None or counting.keys))):
         raise InputError(
             "a total of curves needs rows chosen by public columns, and a column where no curve may be missing: "

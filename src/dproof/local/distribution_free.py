@@ -34,7 +34,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from dproof.laws.debias import Mixed, Moments, is_rough
+from dproof.laws.debias import MatrixAxis, MomentsAxis, is_rough
 from dproof.laws.scores import Array, Powers
 from dproof.local.counts import NO_BIAS, Contingency, Estimates, Groups, Layout, Sets, Sum, Target
 from dproof.questions.intervals import half_widths
@@ -58,7 +58,7 @@ class Condition:
 
     def __init__(self, table: Contingency, sums: Sequence[Sum], groups: Groups, number: int) -> None:
         axis = table.axes[number]
-        assert isinstance(axis, Mixed)
+        assert isinstance(axis, MatrixAxis)
         self.table, self.sums, self.groups, self.number, self.axis = table, sums, groups, number, axis
         self.layout, self.points = Layout(table, groups), axis.singles()
         self.others = [n for n in self.layout.rest if n != number]
@@ -80,7 +80,7 @@ class Condition:
         cuts = np.flatnonzero(np.diff(self.points.block)) + 1
         few = len(cuts) <= _MOST_CUTS
         count = _EVEN if few else _MANY
-        thresholds = [np.searchsorted(np.cumsum(self.axis.evenly()), (np.arange(count) + 0.5) / count)]
+        thresholds = [np.searchsorted(np.cumsum(self.axis.state_shares_if_uniform()), (np.arange(count) + 0.5) / count)]
         if few:
             laws = self.points.matrix[self.points.start[cuts]]
             thresholds += [np.searchsorted(np.cumsum(law), _AROUND) for law in laws]
@@ -177,7 +177,7 @@ class Condition:
     def _sums(self, part: ChosenRows, powers: tuple[Powers, ...], tests: Array) -> Estimates:
         axes = list(self.table.axes)
         for n, axis in enumerate(axes):
-            if isinstance(axis, Mixed) and axis.rough:
+            if isinstance(axis, MatrixAxis) and axis.rough:
                 axes[n] = axis.tested(tests if n == self.number else np.ones((axis.states, 1)))
         blocks, size = [axes[n].blocks for n in self.others], tests.shape[1]
         by_test = np.eye(size).reshape(size, *[1] * len(blocks), size)
@@ -434,7 +434,7 @@ class Measures:
         if not alone:
             return not any(map(any, powers))
         axes = [axis for axis, p in zip(self.condition.table.axes, powers, strict=True) if any(p)]
-        return not any(isinstance(axis, Moments) and not axis.is_declared for axis in axes)
+        return not any(isinstance(axis, MomentsAxis) and not axis.is_declared for axis in axes)
 
     def _spread(self, measure: Measure, values: Array) -> Array:
         """∫ values d(measure) as a function of the variables; values may be several, by columns."""

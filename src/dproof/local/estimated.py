@@ -13,7 +13,7 @@ from dproof.arguments import choice, flag
 from dproof.coins import NOT_PRIVATE
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import level_of
-from dproof.laws.debias import Mixed
+from dproof.laws.debias import MatrixAxis
 from dproof.laws.scores import Array
 from dproof.local.counts import Contingency, Counting, Estimates, Groups, Target, of_whole, scale_up
 from dproof.local.distribution_free import DistributionFree, Linear
@@ -410,7 +410,7 @@ def refuse_singular(counting: Counting, values: Array) -> None:
     """Say which law cannot be undone, if something was not found."""
     if np.isnan(values).any():
         for axis in counting.axes:
-            if isinstance(axis, Mixed):
+            if isinstance(axis, MatrixAxis):
                 axis.refuse()
         public = [column for column in counting.numbers if counting.schema.is_open(column)]
         if public:

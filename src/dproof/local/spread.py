@@ -130,7 +130,7 @@ def noise(columns: Sequence[Column], mechanism: Mechanism, asked: frozenset[str]
     """
     family, space = mechanism.family, mechanism.inputs
     own = [column for column in columns if asked is None or column.name in asked]
-    chances = family.hit_and_miss
+    chances = family.support_probabilities
     if any(column.is_averaged for column in own):
         if len(columns) > 1 and chances is not None:
             shown = chances[0] + (space.size - 1) * chances[1]  # values in the output of a row, on average

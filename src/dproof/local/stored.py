@@ -24,7 +24,7 @@ import pyarrow.ipc
 from dproof.columns.arrow import as_numpy
 from dproof.columns.column import Column, quoted, text_literal
 from dproof.errors import InputError
-from dproof.laws.debias import Axis, Bins, Mixed, Scale, Seen, Unmixed
+from dproof.laws.debias import CodeBins, DebiasAxes, DebiasAxis, MatrixAxis, Scale, SeenColumn
 from dproof.laws.law import Law, listed
 from dproof.laws.scores import Array
 from dproof.local.recipe import Group, RowLaw
@@ -71,7 +71,7 @@ class AxisReader:
     """
 
     columns: tuple[str, ...]
-    axes: tuple[Axis, ...]
+    axes: tuple[DebiasAxis, ...]
     decoder: Decoder | None
     number: str = ""
 
@@ -201,16 +201,16 @@ def readers_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale
         yield AxisReader(() if state is not None else names, (unmixed.moments,), None, number)
 
 
-def _seen(column: Column, outputs: Any, cut: Cut | None, scale: Scale | None) -> Seen:
+def _seen(column: Column, outputs: Any, cut: Cut | None, scale: Scale | None) -> SeenColumn:
     """A column as a question sees it; one that it does not ask about is one block."""
     if cut is not None:
-        return Seen(cut, column.space, outputs, scale)
+        return SeenColumn(cut, column.space, outputs, scale)
     first, size = np.zeros(1, np.int64), int(column.sanitised.size)
     everything = Cut(column.name, first, first + size - 1, first, np.array([float(size)]))
-    return Seen(everything, column.sanitised, outputs, None, asked=False)
+    return SeenColumn(everything, column.sanitised, outputs, None, asked=False)
 
 
-def _by_codes(names: tuple[str, ...], group: Group, unmixed: Unmixed, cuts: Mapping[str, Cut]) -> AxisReader:
+def _by_codes(names: tuple[str, ...], group: Group, unmixed: DebiasAxes, cuts: Mapping[str, Cut]) -> AxisReader:
     """The axes of columns whose codes are read one by one; one code for all columns is the first one's."""
     state, stored = unmixed.state, list(zip(group.columns, group.storage, strict=True))
     assert state is not None
@@ -222,7 +222,7 @@ def _by_codes(names: tuple[str, ...], group: Group, unmixed: Unmixed, cuts: Mapp
     return AxisReader(names, unmixed.axes, together)
 
 
-def _binned(column: Column, bins: Bins) -> str:
+def _binned(column: Column, bins: CodeBins) -> str:
     """A code in the state of a number, in SQL: the lower end of a bin, or a cut that it has passed inside of that."""
     line = column.space.line
     code = f"round(({column.space.number_sql(column)} - {float(line.origin)!r}) / {float(line.step)!r})"
@@ -233,7 +233,7 @@ def _binned(column: Column, bins: Bins) -> str:
     return binned if column.space.absent is None else f"CASE WHEN {column.sql} IS NOT NULL THEN {binned} END"
 
 
-def _passed(code: str, bins: Bins) -> str:
+def _passed(code: str, bins: CodeBins) -> str:
     """The last cut that a code has passed, or a number between that and the code; below all cuts `first`; in SQL."""
     cuts, apart = bins.cuts, gcd(*bins.cuts)
     if len(cuts) > 1 and cuts[-1] - cuts[0] < 2 * apart * len(cuts):  # as between groups, of which there may be many
@@ -245,7 +245,7 @@ def _passed(code: str, bins: Bins) -> str:
 # Numbers that were sanitised by their bins: what a question sees of these ---------------------------------------------
 
 
-def _unmix_bins(law: Law, seen: list[Seen], bins: list[ColumnBins | None], others: int, name: str) -> Unmixed:
+def _unmix_bins(law: Law, seen: list[SeenColumn], bins: list[ColumnBins | None], others: int, name: str) -> DebiasAxes:
     """What undoes the law of some columns, of which those with `bins` were sanitised by them.
 
     A condition at the edges is a count of bins, and as exact as a condition on categories.
@@ -255,7 +255,7 @@ def _unmix_bins(law: Law, seen: list[Seen], bins: list[ColumnBins | None], other
     ]
     counted = [column for column in at_edges if column is not None]
     if len(counted) == len(seen):
-        return law.unmix(counted, others, name)
+        return law.debias_axes(counted, others, name)
     (column, *more), (edges, *_) = seen, bins
     if more or others > 1 or edges is None:
         raise InputError(
@@ -265,7 +265,7 @@ def _unmix_bins(law: Law, seen: list[Seen], bins: list[ColumnBins | None], other
     return _between_edges(law, column, edges, name)
 
 
-def _at_edges(column: Seen, bins: ColumnBins, name: str) -> Seen | None:
+def _at_edges(column: SeenColumn, bins: ColumnBins, name: str) -> SeenColumn | None:
     """The column with bins for values; None where a question tells values of one bin apart, or adds them up."""
     cut = column.blocks
     if column.scale is not None or bins.cut_by(cut.first[1:][np.diff(cut.block) != 0].tolist()):
@@ -275,7 +275,7 @@ def _at_edges(column: Seen, bins: ColumnBins, name: str) -> Seen | None:
     return replace(column, blocks=Cut(name, codes, codes, block, sizes), space=bins.space)
 
 
-def _between_edges(law: Law, column: Seen, bins: ColumnBins, name: str) -> Unmixed:
+def _between_edges(law: Law, column: SeenColumn, bins: ColumnBins, name: str) -> DebiasAxes:
     """Where in its bin a value lies is not told: a node for both ends of each part of a bin, all with the bin's law."""
     inputs, outputs, total = listed(law)
     matrix = np.asarray(np.array([law.weights(n) for n in range(inputs)]) / total, float)
@@ -289,8 +289,8 @@ def _between_edges(law: Law, column: Seen, bins: ColumnBins, name: str) -> Unmix
     # A released code that is no bin stands for those that may have given it, as likely as it makes them.
     likely = np.eye(inputs) if inputs == outputs else (matrix / np.maximum(matrix.sum(axis=0), 1e-300)).T
     shown = likely @ share
-    axis = Mixed(name, matrix[bin_of], member, values, shown @ member, shown @ values, rough=True)
-    return Unmixed((axis,), lambda released: released[0])
+    axis = MatrixAxis(name, matrix[bin_of], member, values, shown @ member, shown @ values, rough=True)
+    return DebiasAxes((axis,), lambda released: released[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -29,11 +29,12 @@ _LOW = 1 << 30
 MOST_CODES = 1 << 24  # of a block design: all are counted to answer a question
 _TOTAL_BITS = 54
 _MOST_ODDS = 1 << 20
-_FEW, _NEAR = 300, 40  # values for which every width is tried, and how far beyond them the prime may lie
-_NEARLY = 1.003  # times the least variance
-_GOOD = 1.01  # times that of subset selection: where few classes do not come so near, more designs are tried
-_FINER = 1.1  # from one width of classes or order of a plane that is tried to the next
-_LISTED = 14  # values of which all sets are counted
+_MOST_TRIED_FULLY = 300  # values for which designs of every prime near them are tried
+_FARTHEST_PRIME = 40  # beyond these values
+_NEAR_BEST = 1.003  # times the least variance
+_GOOD_ENOUGH = 1.01  # times that of subset selection: where few classes do not come so near, more designs are tried
+_NEXT_WIDTH = 1.1  # from one width of classes or order of a plane that is tried to the next
+_MOST_LISTED = 14  # values of which all sets are counted
 _NAMES = {
     SubsetSelection.kind: ("subset selection", "Ye and Barg 2018"),
     BlockDesign.kind: ("block design", "Park, Nam and Lee 2024"),
@@ -160,7 +161,7 @@ def frequency(space: Categories | Rows, privacy: Promise) -> Mechanism:
         return plain
     size, design = space.size, best_design(space.size, privacy.epsilon)
     laws: list[Law] = [plain.family]
-    if size <= _LISTED and space.factors is None:
+    if size <= _MOST_LISTED and space.factors is None:
         ratio = min(exp_below(privacy.epsilon), Fraction(_MOST_ODDS))
         laws += [SubsetSelection(size, width, int(_LOW * ratio), _LOW) for width in range(2, size - 1)]
     laws += [] if design is None else [design]
@@ -173,7 +174,7 @@ def frequency(space: Categories | Rows, privacy: Promise) -> Mechanism:
 
 def even_variance(law: Law, size: int) -> float:
     """The variance that a row adds to a debiased count, on average over so many values that are equally frequent."""
-    hit, miss = law.hit_and_miss or (0, 0)
+    hit, miss = law.support_probabilities or (0, 0)
     return _variance(float(hit), float(miss), size)
 
 
@@ -190,15 +191,15 @@ def best_design(size: int, epsilon: Fraction) -> CyclicDesign | None:
     ratio = min(exp_below(epsilon), Fraction(_MOST_ODDS))
     share = 1 / (1 + float(ratio))  # of the residues in the best block, which takes some of the classes
     wanted = {*range(2, 66), *(int(n / share) + more for n in range(1, 4) for more in (0, 1))}
-    if size <= _FEW:
-        wanted |= set(range(max(2, size - 1), size + _NEAR))  # a class for each residue
+    if size <= _MOST_TRIED_FULLY:
+        wanted |= set(range(max(2, size - 1), size + _FARTHEST_PRIME))  # a class for each residue
     designs = [law for classes in wanted for law in _of_classes(size, classes, ratio)]
     best = min((even_variance(law, size) for law in designs), default=inf)
-    if best > _GOOD * _subset_variance(size, float(ratio)):
+    if best > _GOOD_ENOUGH * _subset_variance(size, float(ratio)):
         designs += [law for width in _between(max(2, int(size * share)), 8) for law in _of_width(size, width, ratio)]
         designs += [law for order in _between(int(share**-0.5), 2 / share) for law in _of_plane(size, order, ratio)]
         best = min((even_variance(law, size) for law in designs), default=inf)
-    return min((law for law in designs if even_variance(law, size) <= _NEARLY * best), key=_codes, default=None)
+    return min((law for law in designs if even_variance(law, size) <= _NEAR_BEST * best), key=_codes, default=None)
 
 
 def _codes(law: CyclicDesign) -> int:
@@ -209,7 +210,7 @@ def _between(first: int, last: float) -> list[int]:
     """Whole numbers that grow by a tenth."""
     numbers = [first]
     while numbers[-1] < last:
-        numbers.append(int(numbers[-1] * _FINER) + 1)
+        numbers.append(int(numbers[-1] * _NEXT_WIDTH) + 1)
     return numbers
 
 

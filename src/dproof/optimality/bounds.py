@@ -27,7 +27,7 @@ from dproof.mechanisms.finite import itemwise_response, randomised_response
 from dproof.mechanisms.frequency import subset_selection, unary_encoding
 from dproof.mechanisms.mechanism import Mechanism, losses
 from dproof.optimality.design import Problem
-from dproof.optimality.programme import Seen, least_two_level, view
+from dproof.optimality.programme import LossCounts, least_two_level, view
 from dproof.privacy import Privacy, Promise
 from dproof.spaces.categories import Categories
 from dproof.spaces.space import Space, as_space
@@ -129,7 +129,7 @@ def _packing(space: Space, odds: Fraction) -> Fraction:
     return best
 
 
-def _view(space: Space) -> Seen | None:
+def _view(space: Space) -> LossCounts | None:
     """The distances that every point sees, each with how often; None where points see different ones."""
     distances = space.by_differences()
     if distances is not None and not space.is_discrete:
@@ -181,7 +181,7 @@ _MOST_DESIGNED = 101  # points for which the linear programme is solved while on
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedMechanism:
     """One mechanism of a comparison.
 
     `error` is the maximal expected error, None where outputs have no distance from inputs. `variance` is that of one
@@ -205,7 +205,7 @@ class Comparison:
 
     space: Space
     privacy: Privacy
-    rows: tuple[Compared, ...]
+    rows: tuple[ComparedMechanism, ...]
     left_out: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
@@ -244,7 +244,7 @@ def compare(space: Space, privacy: Promise) -> Comparison:
     """
     as_space(space)
     privacy = Privacy.of(privacy)
-    rows: list[Compared] = []
+    rows: list[ComparedMechanism] = []
     left_out: list[tuple[str, str]] = []
     within, anywhere = (float(lower_bound(space, privacy, outputs=where).value) for where in get_args(Outputs))
     for name, make in _candidates(space):
@@ -288,12 +288,12 @@ def _design(space: Space, privacy: Privacy) -> Mechanism:
     return Problem(space, privacy).best()
 
 
-def _row(mechanism: Mechanism, bound: float) -> Compared:
+def _row(mechanism: Mechanism, bound: float) -> ComparedMechanism:
     try:
         error: float | None = float(mechanism.error)
     except InputError:
         error = None
-    return Compared(mechanism, error, _variance(mechanism), None if error is None else bound)
+    return ComparedMechanism(mechanism, error, _variance(mechanism), None if error is None else bound)
 
 
 def _variance(mechanism: Mechanism) -> float | None:
@@ -301,7 +301,7 @@ def _variance(mechanism: Mechanism) -> float | None:
     if mechanism.inputs.line is not None:
         of_numbers = mechanism.bias_and_variance()
         return None if of_numbers is None else of_numbers.variance
-    hit, miss = mechanism.family.hit_and_miss or (0, 0)
+    hit, miss = mechanism.family.support_probabilities or (0, 0)
     return None if hit == miss else float(miss * (1 - miss) / (hit - miss) ** 2)
 
 

@@ -20,7 +20,7 @@ from dproof.arguments import choice, expect, flag, listed, mapping
 from dproof.errors import DproofWarning, InputError, TooLarge, did_you_mean
 from dproof.exact import exact, exp_below, written
 from dproof.laws.law import counted
-from dproof.laws.matrix import Matrix, Rounded
+from dproof.laws.matrix import Matrix, RoundedLaw
 from dproof.mechanisms.finite import as_neighbours, randomised_response
 from dproof.mechanisms.mechanism import Losses, Mechanism, Optimum, losses
 from dproof.optimality.interior import LARGEST
@@ -394,7 +394,7 @@ def rounded_design(space: Interval, privacy: Privacy) -> Mechanism:
     random and without bias.
 
     For ε up to 8 the largest variance is at most 1.02 of the least that any unbiased ε-private law has on the interval.
-    Why it is private: a mixture of private laws is private (`Rounded`).
+    Why it is private: a mixture of private laws is private (`RoundedLaw`).
 
     >>> law = rounded_design(Interval(-1, 1), Privacy(1))
     >>> law.family.steps, round(law.bias_and_variance().variance, 3)
@@ -406,7 +406,7 @@ def rounded_design(space: Interval, privacy: Privacy) -> Mechanism:
     law: Any = coarse.family
     width = space.diameter / steps
     outputs = space.between(space.low + width * grid.low, space.low + width * grid.high, width * grid.step)
-    return Mechanism(coarse.name, space, outputs, Rounded(space.size, steps, law), coarse.source)
+    return Mechanism(coarse.name, space, outputs, RoundedLaw(space.size, steps, law), coarse.source)
 
 
 def coarse_steps(space: Interval, privacy: Privacy) -> int:

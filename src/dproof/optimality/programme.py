@@ -291,7 +291,7 @@ _LARGEST_ODDS = 1 << 50  # whole numbers of 62 bits tell no larger odds apart
 _ONE = 1 << 64
 _SHIFTS = 4
 
-Seen = list[tuple[Fraction, int]]  # the losses that every point sees, rising, each with how often
+LossCounts = list[tuple[Fraction, int]]  # the losses that every point sees, rising, each with how often
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -311,7 +311,7 @@ class TwoLevel:
     inside: int
 
 
-def view(losses: Losses) -> Seen | None:
+def view(losses: Losses) -> LossCounts | None:
     """The losses that every input and every output sees, each with how often; None where they see different ones."""
     by_input, by_output = np.sort(losses.whole, axis=1), np.sort(losses.whole, axis=0)
     same = (by_input == by_input[0]).all() and (by_output == by_output[:, :1]).all()
@@ -346,7 +346,7 @@ def free_answer(losses: Losses, prior: NDArray[Any] | None) -> Solution | None:
     return Solution(Matrix(whole, 1), Fraction(0))
 
 
-def ball_law(losses: Losses, seen: Seen, epsilon: Fraction) -> Solution:
+def ball_law(losses: Losses, seen: LossCounts, epsilon: Fraction) -> Solution:
     """The law of a space that looks the same from every point: two levels, with all near outputs on the higher.
 
     P_ij = e^ε·l for the n outputs nearest to i and l for the others, with the n of least error; for the discrete metric
@@ -367,7 +367,7 @@ def ball_law(losses: Losses, seen: Seen, epsilon: Fraction) -> Solution:
     return Solution(Matrix(whole, near * high + (size - near) * low), best.error)
 
 
-def least_two_level(seen: Seen, odds: Fraction) -> TwoLevel:
+def least_two_level(seen: LossCounts, odds: Fraction) -> TwoLevel:
     """The law of least error with e^ε·l on a ball and l outside.
 
     min_r (e Σ_{ρ ≤ r} ρ + Σ_{ρ > r} ρ) / (e #{ρ ≤ r} + #{ρ > r}), from the rising losses and how often each is seen.
