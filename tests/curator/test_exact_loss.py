@@ -91,6 +91,9 @@ def added(plan: Plan, measurement: Measurement) -> list[Any]:
     return found
 
 
+ROOT_ABOVE = np.frompyfunc(lambda square: isqrt(square - 1) + 1 if square else 0, 1, 1)
+
+
 def moves(rows: list[Any], unit: Unit) -> Any:
     """Every difference between two sets of rows that a person may have."""
     counts = range(unit.rows_per_person if unit.rows_are_public else 0, unit.rows_per_person + 1)
@@ -100,12 +103,11 @@ def moves(rows: list[Any], unit: Unit) -> Any:
     return np.array([a - b for n, a in enumerate(owned) for b in owned[:n]])
 
 
-def cells(law: KNorm, x: Any) -> int:
-    """⌈‖x‖/s⌉."""
+def cells(law: KNorm, x: Any) -> Any:
+    """⌈‖x‖/s⌉ of each vector along the last axis, in whole numbers."""
     if law.norm == "linf":
-        return -(-int(max(abs(x))) // law.cell)
-    square = int(sum(x**2))
-    return -(-(isqrt(square - 1) + 1) // law.cell) if square else 0
+        return -(-abs(x).max(axis=-1) // law.cell)
+    return -(-ROOT_ABOVE((x**2).sum(axis=-1)) // law.cell)
 
 
 @pytest.mark.parametrize("norm", ["linf", "l2"])
@@ -114,7 +116,7 @@ def test_a_vector_of_k_norm_noise_costs_most_from_0_to_the_move(norm: Any) -> No
     law = KNorm(norm, 2, 3, Fraction(1, 2))
     points = np.stack(np.meshgrid(*[np.arange(-9, 10)] * 2), axis=-1).reshape(-1, 2).astype(object)
     for moved in np.array([[1, 0], [3, 0], [2, 2], [4, 1], [-5, 2]], object):
-        assert max(cells(law, x + moved) - cells(law, x) for x in points) == cells(law, moved)
+        assert max(cells(law, points + moved) - cells(law, points)) == cells(law, moved)
 
 
 @pytest.mark.parametrize("rows", [1, 3])
@@ -133,16 +135,16 @@ def test_no_person_moves_curves_at_a_higher_cost(
             assert measurement.curves is not None
             noise, differences = measurement.curves.noise, moves(added(plan, measurement), unit)
             if noise.split == "gaussian":
-                assert max(int((d**2).sum()) for d in differences) <= noise.size
+                assert (differences**2).sum(axis=(1, 2)).max() <= noise.size
                 assert rho or noise.worst(exp_below(privacy.epsilon)) <= privacy.delta
                 assert not rho or noise.size <= 2 * noise.law.square * measurement.price.rho  # type: ignore
                 continue
             law, said = noise.law, noise.odds(Fraction(0))
             assert said is not None and isinstance(law, KNorm | TwoSided)
             if isinstance(law, KNorm):  # drawn for each group by itself
-                steps, rate = max(sum(cells(law, group) for group in d) for d in differences), 1 / law.fall
+                steps, rate = max(cells(law, differences).sum(axis=-1)), 1 / law.fall
             else:
-                steps, rate = max(int(abs(d).sum()) for d in differences), law.ratio
+                steps, rate = abs(differences).sum(axis=(1, 2)).max(), law.ratio
             assert steps * log_below(rate) <= measurement.price.pure.epsilon
             assert steps * log_below(rate) <= log_above(said)  # what the noise says of itself holds too
 
