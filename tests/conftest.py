@@ -3,6 +3,7 @@
 `make test` tries the same examples in every run; `--hypothesis-profile search` tries new ones.
 """
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -19,6 +20,11 @@ settings.register_profile(
 )
 settings.register_profile("search", settings.get_profile("same"), derandomize=False)
 settings.load_profile("same")
+
+
+def pytest_sessionstart() -> None:
+    # In the background of a shell Ctrl-C is ignored, also by the commands that tests start and interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="module")

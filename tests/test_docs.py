@@ -8,14 +8,20 @@
 """
 
 import doctest
+import io
 import os
 import re
+import shlex
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from conftest import seed_coins
+from dproof.cli.app import main
 
 ROOT = Path(__file__).parent.parent
 SEEDED = os.pathsep.join([str(ROOT / "tests" / "seeded"), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -48,6 +54,24 @@ def run_python(block, page, names):
         exec(compile("\n" * block.line + block.code, str(page), "exec"), names)
 
 
+class Ran(NamedTuple):
+    returncode: int
+    stdout: str
+
+
+def run_command(command, folder, seed):
+    """A command of dproof in this process, where its libraries are loaded already; anything else in a shell."""
+    unquoted = re.sub(r"'[^']*'|\"[^\"$`]*\"", "", command)
+    if not re.fullmatch(r"dproof (?!serve|mcp)[^|&;<>$`*?~#]*", unquoted):
+        return run_shell(command, folder, seed)
+    words = shlex.split(command)
+    seed_coins(f"{seed} {words}")
+    printed = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
+    with redirect_stdout(printed), redirect_stderr(printed), pytest.raises(SystemExit) as left:
+        main(words[1:])
+    return Ran(left.value.code or 0, printed.buffer.getvalue().decode())
+
+
 def run_shell(command, folder, seed):
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     return subprocess.run(
@@ -65,7 +89,7 @@ def run_console(block, folder):
     for number, entry in enumerate(re.split(r"^\$ ", block.code, flags=re.MULTILINE)[1:]):
         command, shown = re.fullmatch(r"((?:[^\n]*\\\n)*[^\n]*)\n?(.*)", entry, re.DOTALL).groups()
         expected = [" ".join(line.split()) for line in shown.splitlines() if line.strip() and "..." not in line]
-        ran = run_shell(command, folder, f"{block.line} {number}")
+        ran = run_command(command, folder, f"{block.line} {number}")
         assert ran.returncode == 0 or (ran.returncode == 1 and expected), f"{command}\n{ran.stdout}"
         printed = "\n".join(" ".join(line.split()) for line in ran.stdout.splitlines())
         for line in expected:
@@ -82,8 +106,11 @@ def run_page(page, folder):
         elif block.tag == "console":
             run_console(block, folder)
         elif block.tag in ("bash", "sh"):
-            ran = run_shell(block.code, folder, block.line)
-            assert ran.returncode == 0, f"{block.code}\n{ran.stdout}"
+            lines = re.sub(r"\\\n *", "", block.code).splitlines()
+            alone = all(line.startswith("dproof ") for line in lines)
+            for number, command in enumerate(lines if alone else [block.code]):
+                ran = run_command(command, folder, f"{block.line} {number}")
+                assert ran.returncode == 0, f"{command}\n{ran.stdout}"
 
 
 @pytest.mark.filterwarnings("default::dproof.DproofWarning")  # a page may show a design that one is warned of
@@ -92,6 +119,8 @@ def test_every_block_runs(page, tmp_path, monkeypatch):
     from dproof.plans.column import SPACES
 
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.delenv("COLUMNS", raising=False)
     known = dict(SPACES)
     try:
         run_page(page, tmp_path)
@@ -116,6 +145,10 @@ def test_every_block_runs(page, tmp_path, monkeypatch):
         ("```console\n$ exit 1\n```\n", False),
         ("```console\n$ echo no; exit 2\nno\n```\n", False),
         ("```console\n$ dproof --version\ndproof 0...\n```\n", True),
+        ("```console\n$ dproof --version\nanother\n```\n", False),
+        ("```console\n$ dproof nonsense\n```\n", False),
+        ("```bash\ndproof explain --epsilon 1 \\\n  --json\n```\n", True),
+        ("```bash\ndproof --version\ndproof nonsense\n```\n", False),
         ("```bash\nfalse\ntrue\n```\n", False),
         ("```bash\ntrue\n```\n```text\nmake test\n```\n", True),
     ],
