@@ -32,7 +32,6 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.errors import OverBudget as OverBudget
     from dproof.errors import VerificationFailed as VerificationFailed
     from dproof.local.mechanisms import add_mechanism as add_mechanism
-    from dproof.local.release import Release as Release
     from dproof.meaning import explain as explain
     from dproof.mechanisms import noise as noise
     from dproof.mechanisms.additive import bounded_laplace as bounded_laplace
@@ -66,6 +65,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.questions.sensitivity import declare as declare
     from dproof.questions.sensitivity import sensitivity as sensitivity
     from dproof.questions.sql import Select as Select
+    from dproof.recipe import Release as Release
     from dproof.releases.inspection import check as check
     from dproof.releases.load import load as load
     from dproof.releases.sanitise import sanitise as sanitise
@@ -139,7 +139,7 @@ _PUBLIC = {
     "check": "dproof.releases.inspection",
     "sanitise": "dproof.releases.sanitise",
     "sanitize": "dproof.releases.sanitise",
-    "Release": "dproof.local.release",
+    "Release": "dproof.recipe",
     "load": "dproof.releases.load",
     "Sanitiser": "dproof.sklearn",
     "verify": "dproof.releases.verify",

@@ -15,7 +15,7 @@ import pytest
 import dproof as dp
 from dproof import VerificationFailed
 from dproof.certification import verify_certificate
-from dproof.local.release import CERTIFICATE, DATA, PARQUET, PLAN
+from dproof.storage.folder import CERTIFICATE, DATA, PARQUET, PLAN
 from tests.forging import forge
 
 pa = pytest.importorskip("pyarrow")

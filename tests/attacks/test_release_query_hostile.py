@@ -138,7 +138,7 @@ def test_the_engine_is_locked_even_where_the_words_are_not_checked(
 ) -> None:
     secret = tmp_path / "secret.csv"
     secret.write_text("canary\n31415\n")
-    monkeypatch.setattr(import_module("dproof.local.answer"), "_check", lambda sql: None)
+    monkeypatch.setattr(import_module("dproof.questions.raw"), "_check", lambda sql: None)
     for sql in (
         f"SELECT * FROM read_csv('{secret}')",
         f"SELECT * FROM read_text('{secret}')",

@@ -230,7 +230,7 @@ def test_deviations_of_few_rows_in_many_bins_cover() -> None:
     privacy = {"model": "central", "epsilon": 3, "delta": "1e-6", "neighbours": "change-one"}
     law = certify_tables(Plan.from_dict({"privacy": privacy, "columns": columns}))
     rows, counts = count_tables(open_source(pa.table({"x": [100] * 45})), law)
-    certificate = law.certificate(about(rows, None, {}), private=False)
+    certificate = law.record(about(rows, None, {}), private=False)
     missed = 0
     for seed in range(150):
         with seeded_coins(seed) as coins:

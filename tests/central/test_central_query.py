@@ -89,7 +89,7 @@ def check(described: dict[str, Any], questions: dict[str, Any]) -> None:
     private, law = table(), certify_tables(Plan.from_dict(described))
     rows, counts = count_tables(open_source(private), law)
     known = {"rows": rows if law.plan.rows_are_public else None, "made_up_rows": None, "files": {}}
-    certificate = law.certificate(known, private=False)
+    certificate = law.record(known, private=False)
     cells: dict[str, list[Any]] = {sql: [] for sql in questions}
     for seed in range(1000, 1000 + TIMES):
         with seeded_coins(seed) as coins:
@@ -193,7 +193,7 @@ def test_sums_that_were_not_measured_are_refused(sql: str, why: str) -> None:
 def test_quantiles_lie_in_their_intervals_and_near_the_truth(delta: str) -> None:
     private, law = table(), certify_tables(Plan.from_dict(plan("add-remove", delta)))
     _, counts = count_tables(open_source(private), law)
-    certificate = law.certificate({"rows": None, "made_up_rows": None, "files": {}}, private=False)
+    certificate = law.record({"rows": None, "made_up_rows": None, "files": {}}, private=False)
     women = np.array(private["sex"].to_pylist()) == "f"
     ages, scores = private["age"].to_numpy(), private["score"].to_numpy()
     truth = {
@@ -234,7 +234,7 @@ def test_laplace_intervals_are_no_narrower_than_one_draw_needs() -> None:
     law = certify_tables(Plan.from_dict(alone))
     private = table().select(["sex"])
     _, counts = count_tables(open_source(private), law)
-    certificate, truth = law.certificate({"rows": None, "made_up_rows": None, "files": {}}, private=False), None
+    certificate, truth = law.record({"rows": None, "made_up_rows": None, "files": {}}, private=False), None
     covered = []
     for seed in range(600):
         with seeded_coins(seed) as coins:

@@ -61,7 +61,7 @@ QUESTIONS = {
 def test_conditions_on_items_are_answered_without_bias_and_cover(neighbours: str) -> None:
     law = certify_tables(Plan.from_dict(plan(neighbours)))
     rows, counts = count_tables(open_source(table()), law)
-    certificate = law.certificate(about(rows if law.plan.rows_are_public else None, None, {}), private=False)
+    certificate = law.record(about(rows if law.plan.rows_are_public else None, None, {}), private=False)
     women = [sex == "f" for sex in table()["sex"].to_pylist()]
     truth = {where: sum(map(holds, sets(), women)) for where, holds in QUESTIONS.items()}
     cells: dict[str, list[Any]] = {where: [] for where in QUESTIONS}

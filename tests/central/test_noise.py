@@ -154,7 +154,7 @@ def test_a_certificate_with_other_parts_is_refused(parts: Any) -> None:
         {"privacy": {"model": "central", "epsilon": 3, "delta": "1e-3"}, "columns": {"a": column, "b": column}}
     )
     law = with_noise(TableLaw(plan, plan_axes(plan.columns), plan.privacy))
-    certificate = law.certificate({"rows": 5, "made_up_rows": None, "files": {}}, private=True)
+    certificate = law.record({"rows": 5, "made_up_rows": None, "files": {}}, private=True)
     assert recorded_table_law(plan, certificate).noise == law.noise
     certificate["measurements"][0]["parts"] = parts
     certificate.pop("seal")

@@ -17,7 +17,7 @@ from dproof import VerificationFailed
 from dproof.certification import verify_central as verifier
 from dproof.certification import verify_certificate
 from dproof.exact import float_above
-from dproof.local.release import PARQUET
+from dproof.storage.folder import PARQUET
 from tests.forging import forge
 
 pytestmark = pytest.mark.usefixtures("gaussian")
@@ -216,7 +216,7 @@ def test_noise_that_is_wider_everywhere_is_refused_even_where_all_bounds_follow_
     from dataclasses import replace
 
     wide = replace(law, noise={one: square * 2 for one, square in law.noise.items()})
-    true = wide.certificate(release.certificate["release"], private=True)
+    true = wide.record(release.certificate["release"], private=True)
 
     def change(certificate: dict[str, Any]) -> None:
         certificate.update({key: true[key] for key in ("noises", "measurements", "rho", "tight")})

@@ -230,7 +230,7 @@ def test_a_certificate_alone_is_checked_and_another_file_is_none(releases: dict[
 
 def test_stored_numbers_out_of_order_are_refused(releases: dict[str, Path], tmp_path: Path) -> None:
 
-    from dproof.local.release import PARQUET, digest
+    from dproof.storage.folder import PARQUET, digest
 
     out = tmp_path / "moved"
     shutil.copytree(releases["add-remove"], out)

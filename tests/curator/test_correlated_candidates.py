@@ -8,12 +8,12 @@ import pytest
 from dproof import Plan, Privacy
 from dproof.coins import current
 from dproof.curator.recipe import measure
-from dproof.curator.simulate import candidates_not_ruled_out, value_of
+from dproof.curator.simulate import candidates_not_ruled_out
 from dproof.plans.schema import schema_of
 from dproof.questions.question import aggregates
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
-from dproof.questions.sums import Term
+from dproof.questions.sums import Term, value_of
 from dproof.testing import seeded_coins
 
 NUMBERS = {"space": "interval", "low": 0, "high": 10}

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from dproof import Interval
-from dproof.curator.simulate import is_affine, value_of
+from dproof.curator.simulate import is_affine
 from dproof.questions.question import aggregates_of
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse
-from dproof.questions.sums import terms
+from dproof.questions.sums import terms, value_of
 
 SCHEMA = Schema("data", {"x": Interval(0, 10, step=1)})
 

@@ -10,9 +10,9 @@ import pandas
 import pytest
 
 from dproof.columns.values import written
-from dproof.curator.tally import counted_rows
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
+from dproof.plans.rows import counted_rows
 from dproof.tables import open_source
 from tests.engines.test_objects_alone import READERS
 from tests.odd_objects import batches_of

@@ -13,9 +13,9 @@ import pytest
 
 from dproof import InputError
 from dproof.columns.objects import single
-from dproof.curator.tally import counted_rows
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
+from dproof.plans.rows import counted_rows
 from dproof.tables import open_source
 
 OBJECTS: list[Any] = [

@@ -16,10 +16,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dproof.columns.objects import _bytes, object_array, single, texts
-from dproof.curator.tally import answerable, counted_rows
 from dproof.local.draw import _plain
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
+from dproof.plans.rows import counted_rows
+from dproof.plans.schema import answerable
 from dproof.tables import open_source
 from tests.odd_objects import COLUMNS, FRAMES, ODD, Sex, batches_of
 

@@ -26,7 +26,8 @@ import pytest
 
 from dproof import Plan, Privacy
 from dproof.curator.recipe import measure as measurement_of
-from dproof.curator.tally import read_codes, tally
+from dproof.curator.tally import tally
+from dproof.plans.rows import read_codes
 from dproof.plans.schema import schema_of
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse

@@ -23,7 +23,7 @@ import dproof as dp
 from dproof import DproofWarning, InputError, VerificationFailed
 from dproof.certification import verify_certificate
 from dproof.coins import current
-from dproof.local.release import CERTIFICATE, DATA, PLAN, REPORT
+from dproof.storage.folder import CERTIFICATE, DATA, PLAN, REPORT
 from dproof.tables import Source, open_source
 from dproof.tables.frames import batches
 from dproof.tables.source import Bound

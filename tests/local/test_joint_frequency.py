@@ -24,11 +24,11 @@ from dproof.laws import BlockDesign, PlaneDesign, debias
 from dproof.local import counts as contingency
 from dproof.local.counts import Counting
 from dproof.local.recipe import RowLaw, certify_row
-from dproof.local.release import DATA, PARQUET
 from dproof.mechanisms.frequency import even_variance
 from dproof.plans.questions import checked_question
 from dproof.questions.sums import Term
 from dproof.spaces.categories import Codes
+from dproof.storage.folder import DATA, PARQUET
 from dproof.testing import seeded_coins
 from tests.forging import forge
 

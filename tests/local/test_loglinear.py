@@ -13,7 +13,7 @@ import pytest
 import dproof as dp
 from dproof import InputError
 from dproof.errors import TooLarge
-from dproof.local.fits import fit_pairs, widening
+from dproof.local.estimate import fit_pairs, widening
 from dproof.testing import seeded_coins
 
 ROWS = 2000

@@ -10,7 +10,8 @@ import pytest
 
 import dproof as dp
 from dproof import InputError
-from dproof.local.counts import Estimates, of_whole, pooled
+from dproof.local.counts import of_whole, pooled
+from dproof.questions.estimated import SumEstimates
 from dproof.testing import seeded_coins
 
 FEW = {"space": "categories", "values": ["a", "b", "c"]}
@@ -57,11 +58,11 @@ def release() -> Any:
         return dp.sanitise(people(), PLAN)
 
 
-def part(rows: int, mean: float, square: float) -> Estimates:
+def part(rows: int, mean: float, square: float) -> SumEstimates:
     """What is estimated without noise from a part of so many rows of a population with this mean and mean square."""
     one = np.ones((1, 1))
     squares = rows * square * np.ones((1, 1, 1))
-    return Estimates(rows * mean * one, rows * mean * one, one, 0 * one, squares, squares, rows)
+    return SumEstimates(rows * mean * one, rows * mean * one, one, 0 * one, squares, squares, rows)
 
 
 def test_a_random_part_has_the_variance_of_sampling_without_replacement() -> None:
@@ -152,9 +153,9 @@ def test_columns_that_no_row_is_asked_for_together_are_refused_with_what_to_decl
 
 def test_a_margin_of_several_things_is_sharper_than_that_of_one(release: Any) -> None:
     from dproof.local.answer import MeasuredRelease
-    from dproof.local.estimated import Options
     from dproof.local.stored import rows_that_answer
     from dproof.plans.schema import schema_of
+    from dproof.questions.estimated import Options
     from dproof.questions.schema import resolve
     from dproof.questions.sql import as_question
 

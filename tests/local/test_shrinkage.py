@@ -10,7 +10,7 @@ import pytest
 from dproof.laws.debias import ResponseAxis
 from dproof.laws.response import response_law
 from dproof.local.counts import Contingency
-from dproof.local.fits import projection, shrinkage
+from dproof.local.estimate import projection, shrinkage
 
 TABLES = {
     "one value that nearly all have": np.array([27_000, *range(10, 410, 10)]),

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 import dproof as dp
 from dproof import InputError
 from dproof.columns.column import Column
-from dproof.curator.tally import answerable
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
+from dproof.plans.schema import answerable
 
 SIDES = ["Side dishes? - Corn", "Side dishes? - Yams/sweet potatoes"]
 PLAN: dict[str, Any] = {"space": "subsets", "columns": SIDES, "missing": []}

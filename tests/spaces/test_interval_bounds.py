@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from dproof import Interval
 from dproof.columns.objects import object_array
-from dproof.curator.tally import answerable
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
+from dproof.plans.schema import answerable
 
 BOUNDS = [
     ("0.3", "0.7", "0.1"),

@@ -150,7 +150,7 @@ def central(data: Callable[[], Any], plan: Mapping[str, Any], questions: Mapping
     table, law = data(), certify_tables(dp.Plan.from_dict(plan))
     true = {name: truths(table, asked.sql) for name, asked in questions.items()}
     _, counts = count_tables(open_source(table), law)
-    certificate = law.certificate(about(None, None, {}), private=False)
+    certificate = law.record(about(None, None, {}), private=False)
 
     def repeat(seed: int) -> Iterator[Told]:
         with seeded_coins(seed) as coins:

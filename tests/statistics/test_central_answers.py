@@ -106,7 +106,7 @@ def coverage(name: str, times: int = TIMES, epsilon: str = "1") -> dict[str, flo
     privacy = {"model": "central", "epsilon": epsilon, "delta": "1e-6", "neighbours": "add-remove"}
     law = certify_tables(Plan.from_dict({"privacy": privacy, "release": {"sums": True}, "columns": columns}))
     _, counts = count_tables(open_source(table), law)
-    certificate = law.certificate(about(None, None, {}), private=False)
+    certificate = law.record(about(None, None, {}), private=False)
     frame = {column: np.array(table[column].to_numpy()) for column in table.column_names}
     truths = {sql: truth(frame) for sql, truth in QUESTIONS[name].items()}
     inside: dict[str, list[bool]] = {sql: [] for sql in truths}

@@ -50,7 +50,7 @@ def test_intervals_of_all_pairs_cover_the_truth(neighbours: str) -> None:
     table = adult()
     law = certify_tables(plan(table, neighbours))
     rows, counts = count_tables(open_source(table), law)
-    certificate = law.certificate(
+    certificate = law.record(
         {"rows": rows if law.plan.rows_are_public else None, "made_up_rows": None, "files": {}}, private=False
     )
     pairs = list(combinations(range(len(law.axes)), 2))
@@ -74,7 +74,7 @@ def test_answers_in_sql_cover_the_truth() -> None:
     table = adult()
     law = certify_tables(plan(table, "add-remove"))
     _, counts = count_tables(open_source(table), law)
-    certificate = law.certificate(about(None, None, {}), private=False)
+    certificate = law.record(about(None, None, {}), private=False)
     frame = {name: np.array(table[name].to_pylist()) for name in ("age", "sex", "income", "race")}
     questions = {
         "SELECT sex, proportion(income = '>50K') AS v FROM release GROUP BY sex": {
@@ -102,7 +102,7 @@ def test_made_up_rows_are_as_near_as_tables_projected_one_by_one(epsilon: str, m
     law = certify_tables(plan(table, "add-remove", epsilon))
     rows, counts = count_tables(open_source(table), law)
     with seeded_coins(1) as coins:
-        found = release_of(law, law.certificate(about(None, None, {}), private=False), law.measure(counts, coins))
+        found = release_of(law, law.record(about(None, None, {}), private=False), law.measure(counts, coins))
         made = made_up_table(law, found.estimates[None], coins)
     _, near = count_tables(open_source(made), law)
     errors = []

@@ -48,7 +48,7 @@ def covered(curves: dict[str, Any], delta: str, times: int = TIMES) -> dict[str,
     promise = {"model": "central", "epsilon": 4, "delta": delta, "neighbours": "add-remove"}
     law = certify_tables(Plan.from_dict({"privacy": promise, "columns": columns}))
     _, exact = count_tables(open_source(table), law)
-    certificate = law.certificate(about(None, None, {}), private=False)
+    certificate = law.record(about(None, None, {}), private=False)
     truth, hits = {"all": hours.mean(axis=0), "week": hours[~weekend].mean(axis=0)}, dict.fromkeys(("all", "week"), 0)
     with seeded_coins(1) as coins:
         for _ in range(times):

@@ -32,7 +32,7 @@ from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.answer import NOTHING, rarely
 from dproof.questions.canonical import condition
-from dproof.questions.measured import HalfWidths, Measured, Shares, interval_widths, possible_columns
+from dproof.questions.measured import AnswerSource, HalfWidths, Shares, interval_widths, possible_columns
 from dproof.questions.question import Compare, Contains, Predicate, Question, aggregates_of, columns
 from dproof.questions.ranges import Range
 from dproof.questions.schema import Schema, asks_for_curves, resolve
@@ -131,7 +131,7 @@ def asked_questions(plan: Plan, rows: int | None, questions: str | Sequence[str]
     return asked
 
 
-Sources = Callable[[Question, int, Shares, float], Measured]  # what would be told: of a question, rows, at a level
+Sources = Callable[[Question, int, Shares, float], AnswerSource]  # what would be told: of a question, rows, at a level
 
 
 def expected_of_release(law: RowLaw | TableLaw, planned: Planned, rows: int | None) -> list[Expected]:
@@ -155,7 +155,7 @@ def expected_of_asking(plan: Plan, planned: Planned, rows: int | None, privacy: 
         items = [item.alias for item in parsed.select if aggregates_of(item.expression)]
         return [Expected(planned.sql, alias, planned.weight, None) for alias in items]
 
-    def source(_: Question, *facts: Any) -> Measured:
+    def source(_: Question, *facts: Any) -> AnswerSource:
         return asking.expected_source(measurement, *facts)
 
     found = _expected(planned, question, schema, rows, source, _nothing if measurement.curves else _whole)

@@ -25,9 +25,8 @@ from dproof.curves.bands import DRAWS, points_quantile, quantile_of_draws, tube_
 from dproof.curves.lattice import CurveLattice
 from dproof.errors import InputError
 from dproof.laws.scores import Array
-from dproof.local.curves import MeasuredCurves
-from dproof.local.estimated import Options
-from dproof.questions.curve_estimate import CurveEstimate, basis_notes
+from dproof.questions.curve_estimate import CurveEstimate, MeasuredCurves, basis_notes
+from dproof.questions.estimated import Options
 from dproof.questions.question import Expression, Question, aggregates, aggregates_of
 from dproof.questions.schema import Schema
 from dproof.questions.sums import centred_terms
@@ -39,7 +38,7 @@ _SEED = bytes(32)  # of the noise that the width of a band is read from: public,
 
 
 class TableCurves(MeasuredCurves):
-    """AVG and SUM of a curve column on the measured tables of a release (see `Measured`)."""
+    """AVG and SUM of a curve column on the measured tables of a release (see `AnswerSource`)."""
 
     ways_out = "a release with a larger ε, or fewer tables"
 

@@ -22,25 +22,22 @@ from dproof.central.residuals import Estimates
 from dproof.central.smooth import projection
 from dproof.coins import NOT_PRIVATE
 from dproof.columns.column import Column
-from dproof.curator.simulate import Statistics, value_of
 from dproof.errors import InputError
 from dproof.laws.scores import Array
-from dproof.local.counts import Estimates as SumEstimates
-from dproof.local.counts import values_of
-from dproof.local.estimated import Estimated, Options, Warnings, options_of, warned
 from dproof.plans.release_table import Axis
 from dproof.plans.schema import as_counted, schema_of
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.counting import Counter
 from dproof.questions.distinct import different, level_of_each, number_of_values
+from dproof.questions.estimated import Estimated, Options, SumEstimates, Warnings, options_of, warned
 from dproof.questions.intervals import Value, half_widths, normal_quantile
-from dproof.questions.measured import answer, calculated, possible, refuse_calculation, rows_of_group
+from dproof.questions.measured import AnswerSource, answer, calculated, possible, refuse_calculation, rows_of_group
 from dproof.questions.partition import grouping
 from dproof.questions.question import Aggregate, Expression, Item, Question, aggregates, aggregates_of, columns
 from dproof.questions.schema import Schema, asks_for_curves, resolve
 from dproof.questions.sql import Asked, as_question
-from dproof.questions.sums import Term, terms
+from dproof.questions.sums import Statistics, Term, terms, value_of, values_on
 
 _METHODS = {
     "inverse": "best linear unbiased estimate",
@@ -74,14 +71,11 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
         raise InputError("simultaneous intervals need Gaussian noise, so delta above 0: leave simultaneous out")
     if chosen.target != "table":
         raise InputError("the intervals of a release of tables are for the table that was measured: leave target out")
-    schema = schema_of(release.law.plan, "release")
+    schema = release.law.schema
     question = resolve(as_question(asked, "release"), schema)
     has_curves = asks_for_curves(question, schema)
-    measured = TableCurves if has_curves else MeasuredTables
     try:
-        answered = answer(
-            question, schema, lambda level: measured(release, question, schema, chosen.at(level)), chosen.level
-        )
+        answered = answer(question, schema, lambda level: source(release, question, chosen.at(level)), chosen.level)
     except Untold as refused:
         if has_curves:  # made-up rows leave them out
             raise
@@ -91,8 +85,15 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
     return replace(answered, notes=notes, method=CURVES if has_curves else _METHODS[chosen.method] + _INTERVALS)
 
 
+def source(release: Any, question: Question, options: Options) -> AnswerSource:
+    """What answers a question from the measured tables of a release."""
+    schema = release.law.schema
+    asker = TableCurves if asks_for_curves(question, schema) else MeasuredTables
+    return asker(release, question, schema, options)
+
+
 class MeasuredTables:
-    """One question on the measured tables of a release (see `Measured`)."""
+    """One question on the measured tables of a release (see `AnswerSource`)."""
 
     ways_out = _WAYS_OUT
 
@@ -101,7 +102,7 @@ class MeasuredTables:
         self.rows, self.private = release.rows, release.private
         self.asked = QuestionSums(question, schema, release.law.axes)
         groups, needed = self.asked.groups, self.asked.needed
-        self.keys, numbers = self.asked.keys, values_of(self.asked.scales)
+        self.keys, numbers = self.asked.keys, values_on(self.asked.scales)
         self.labels = list(product(*(key.labels for key in self.keys)))
         sums = [measured_sum(release, self.asked.weights(term)) for term in needed]
         values, nothing = _totals(release.estimates, sums, groups), np.zeros((groups, len(sums)))
@@ -373,7 +374,7 @@ def _restored_codes(column: Column, batch: Any) -> Any:
 
 
 class ModelRows:
-    """One question on the made-up rows of a release (see `Measured`)."""
+    """One question on the made-up rows of a release (see `AnswerSource`)."""
 
     ways_out = "a release with a larger ε"
 

@@ -17,9 +17,9 @@ from dproof.central.recipe import TableLaw
 from dproof.central.residuals import Estimates
 from dproof.central.workload import Residual
 from dproof.exact import written
-from dproof.local.estimated import Options
 from dproof.plans.schema import schema_of
-from dproof.questions.measured import Measured, Shares
+from dproof.questions.estimated import Options
+from dproof.questions.measured import AnswerSource, Shares
 from dproof.questions.question import Question, both
 from dproof.questions.schema import asks_for_curves
 from dproof.questions.sums import Term, present
@@ -109,7 +109,7 @@ def even_table(law: TableLaw, rows: float) -> EvenTable:
     return EvenTable(law, int(rows) if law.plan.rows_are_public else None, {**nobody, None: counts}, rows)
 
 
-def expected_source(law: TableLaw, question: Question, rows: int, shares: Shares, level: float) -> Measured:
+def expected_source(law: TableLaw, question: Question, rows: int, shares: Shares, level: float) -> AnswerSource:
     """What a release of the tables of so many rows, with values that are spread evenly, would tell of a question."""
     schema, options, table = schema_of(law.plan, "release"), Options(level), even_table(law, rows)
     if asks_for_curves(question, schema):

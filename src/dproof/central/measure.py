@@ -14,8 +14,8 @@ from dproof.central.release import CentralRelease, about, release_of
 from dproof.central.rows import made_up_table
 from dproof.central.workload import Residual, maximal
 from dproof.coins import Coins
-from dproof.curator.tally import counted_in_parts
 from dproof.errors import DproofError, InputError
+from dproof.plans.rows import counted_in_parts
 from dproof.questions.counting import Codes
 from dproof.questions.partition import numbered
 from dproof.tables.source import Source
@@ -31,12 +31,12 @@ def measure(source: Source, law: TableLaw, coins: Coins, progress: Progress | No
     """
     rows, tables = count_tables(source, law, progress)
     known = rows if law.plan.rows_are_public else None
-    certificate = law.certificate(about(known, None, {}), private=coins.private)
+    certificate = law.record(about(known, None, {}), private=coins.private)
     release = release_of(law, certificate, law.measure(tables, coins))
     if law.plan.asked is None or not law.plan.asked.rows:
         return release
     table = made_up_table(law, release.estimates[None], coins)
-    certificate = law.certificate(about(known, table.num_rows, {}), private=coins.private)
+    certificate = law.record(about(known, table.num_rows, {}), private=coins.private)
     return replace(release, certificate=certificate, table=table)
 
 

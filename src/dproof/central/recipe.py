@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import isqrt, log, sqrt
 from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,14 @@ from dproof.errors import InputError, TooLarge, VerificationFailed
 from dproof.exact import float_above
 from dproof.plans.plan import Plan
 from dproof.plans.release_table import Axis, plan_axes
+from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
+
+if TYPE_CHECKING:
+    from dproof.questions.estimated import Options
+    from dproof.questions.measured import AnswerSource
+    from dproof.questions.question import Question
+    from dproof.questions.schema import Schema
 
 _MOST_CELLS = 10_000_000  # of all tables together
 _MOST_COLUMNS = 12  # of a table: every set of them has a residual
@@ -78,6 +85,11 @@ class TableLaw:
     def promised(self) -> Privacy:
         """What the plan promises a person, which may be more than what is kept."""
         return self.plan.privacy
+
+    @cached_property
+    def schema(self) -> Schema:
+        """What a question may ask of the release."""
+        return schema_of(self.plan, "release")
 
     @cached_property
     def is_pure(self) -> bool:
@@ -260,6 +272,12 @@ class TableLaw:
         zeros = np.zeros(sum(map(self.domain.count, self.noise)), np.int64)
         return self.estimates(zeros, 0 if self.plan.rows_are_public else None)
 
+    def source(self, drawn: Any, question: Question, options: Options) -> AnswerSource:
+        """What answers a question from a release."""
+        from dproof.central.estimate import source  # takes a parser of SQL
+
+        return source(drawn, question, options)
+
     # What it costs ----------------------------------------------------------------------------------------------------
 
     def delta(self) -> Fraction:
@@ -276,7 +294,7 @@ class TableLaw:
         loss = largest_loss(self.domain, {r: 1 / s for r, s in self.noise.items()}, self.person.neighbours)
         return loss * self.plan.rows_per_person**2 / 2
 
-    def certificate(self, release: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
+    def record(self, release: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
         """The certificate of the measurements, sealed, with what is recorded about a release."""
         promise, rho = self.person, self.rho()
         drawn = {one: self._drawn_by(one) for one in self.noise}
@@ -291,7 +309,7 @@ class TableLaw:
             "delta": str(promise.delta),
             "rows_per_person": self.plan.rows_per_person,
             "columns": self.columns,
-            "noises": [self._record(noises[key]) for key in order],
+            "noises": [self._noise_record(noises[key]) for key in order],
             "measurements": [
                 {
                     "columns": list(measurement.table),
@@ -333,7 +351,7 @@ class TableLaw:
         told = (lattice.ball, lattice.terms) if self.is_pure and lattice is not None and has_k_norm(lattice) else ()
         return self.noise[measurement] * self.parts(measurement) ** 2, *told
 
-    def _record(self, measurement: Residual) -> dict[str, Any]:
+    def _noise_record(self, measurement: Residual) -> dict[str, Any]:
         """The noise as a certificate has it.
 
         Gaussian noise is draws H of one table of weights, added up as m^(n−1)·H + … + m·H + H; Laplace noise has its

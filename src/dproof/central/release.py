@@ -6,10 +6,9 @@ post-processing, and free (Theorem 4).
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,20 +21,17 @@ from dproof.arguments import as_path
 from dproof.central.recipe import TableLaw, recorded_table_law
 from dproof.central.residuals import Estimates
 from dproof.central.rows import ROWS, made_up_table
+from dproof.certification.certificate import write_certificate
 from dproof.coins import for_rehearsal
 from dproof.errors import InputError, VerificationFailed
-from dproof.local.release import CERTIFICATE, PARQUET, PLAN, REPORT, Release, digest
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
-from dproof.storage.folder import appearing
+from dproof.recipe import Release
+from dproof.storage.folder import CERTIFICATE, PARQUET, PLAN, REPORT, appearing, digest
 from dproof.storage.metadata import SEEDED, check_metadata
 
 if TYPE_CHECKING:
-    from dproof.local.curves import MeasuredCurves
-    from dproof.local.estimated import Options
     from dproof.questions.answer import Answer
-    from dproof.questions.question import Question
-    from dproof.questions.schema import Schema
     from dproof.questions.sql import Select
 
 TABLES = "tables.parquet"
@@ -48,19 +44,17 @@ _SCHEMA = pa.schema([("table", pa.string()), ("cell", pa.int64()), ("measured", 
 class CentralRelease(Release):
     """Tables of counts with noise, whose answers are unbiased and agree with each other; asking is free, for ever."""
 
-    law: TableLaw  # type: ignore[assignment]
-    _: KW_ONLY
+    law: TableLaw
+    certificate: Mapping[str, Any]
     measured: NDArray[np.int64]  # all measurements, one after another
     estimates: Mapping[int | None, Estimates]  # of counts, and of the sums of each column
-
-    @property
-    def rows(self) -> int | None:  # type: ignore[override]
-        """How many rows its source has, where that is public: under change-one."""
-        rows = self.certificate["release"]["rows"]
-        return None if rows is None else int(rows)
+    folder: Path | None = None
+    table: Any = None  # of made-up rows
+    unchecked: tuple[str, ...] = ()
 
     @property
     def privacy(self) -> Privacy:
+        """What it promises: what the plan has under [privacy], or the same with δ = 0."""
         return self.law.person
 
     @property
@@ -68,7 +62,7 @@ class CentralRelease(Release):
         """The made-up rows: the path of their file, or the table."""
         if self.certificate["release"]["made_up_rows"] is None:
             raise InputError(_NO_ROWS)
-        return self.table if self.folder is None else (Path(self.folder) / ROWS,)
+        return self.table if self.folder is None else (self.folder / ROWS,)
 
     @property
     def _content(self) -> str:
@@ -85,40 +79,26 @@ class CentralRelease(Release):
         data = self.data
         return pa.parquet.read_table(data[0]) if isinstance(data, tuple) else data
 
-    def to_pandas(self) -> Any:
-        """The made-up rows as a pandas frame."""
-        return self.to_arrow().to_pandas()
-
     def query(self, asked: str | Select, **options: Any) -> Answer:
         """Unbiased answers with intervals to SQL, where the table is called `release`, or to what `Select` built.
 
         With `method="projection"` no count is negative; with `method="model"` the made-up rows answer any question,
         without an interval.
         """
-        from dproof.central.estimate import query
+        from dproof.central.estimate import query, query_model
 
-        if options.get("method") == "model":
-            from dproof.central.estimate import query_model
+        return (query_model if options.get("method") == "model" else query)(self, asked, **options)
 
-            return query_model(self, asked, **options)
-        return query(self, asked, **options)
-
-    def raw(self, sql: str, **options: Any) -> Answer:
-        """SQL on the made-up rows."""
-        from dproof.local.answer import raw
-
-        answer = raw(self, sql, **options)
+    def raw(self, sql: str) -> Answer:
+        """The answer to SQL on the made-up rows."""
+        answer = Release.raw(self, sql)
         return replace(answer, notes=(_MADE_UP, *answer.notes[1:]), method="made-up rows")
 
-    def _measured_curves(self, question: Question, schema: Schema, options: Options) -> MeasuredCurves:
-        from dproof.central.curves import TableCurves
-
-        return TableCurves(self, question, schema, options)
-
     def on(self, session: Any) -> Release:
+        """Refused: there are no rows to count."""
         raise InputError("a release of tables is small and needs no Spark: ask it as it is")
 
-    def save(self, out: str | os.PathLike[str]) -> Release:
+    def save(self, out: str | os.PathLike[str]) -> CentralRelease:
         """Store a release that is held in memory, in a new folder."""
         with appearing(as_path(out, "out")) as folder:
             certificate = write(folder, self)
@@ -130,7 +110,7 @@ def release_of(
 ) -> CentralRelease:
     """The release with these measured numbers, and what follows from them."""
     found = law.estimates(numbers, certificate["release"]["rows"])
-    return CentralRelease(law, certificate, folder, measured=numbers, estimates=found)
+    return CentralRelease(law, certificate, numbers, found, folder)
 
 
 def about(rows: int | None, made_up: int | None, files: Mapping[str, str]) -> dict[str, Any]:
@@ -144,7 +124,7 @@ def rehearse(law: TableLaw) -> float:
     empty = {one: np.zeros(domain.table_shape(one), np.int64) for one in law.noise}
     sink = pa.BufferOutputStream()
     pa.parquet.write_table(_stored(law, law.measure(empty, coins), None, True), sink, **PARQUET)
-    certificate = law.certificate(about(0 if law.plan.rows_are_public else None, None, {}), private=True)
+    certificate = law.record(about(0 if law.plan.rows_are_public else None, None, {}), private=True)
     _page(law, certificate, law.precisions)
     if law.plan.asked is not None and law.plan.asked.rows:
         rows = made_up_table(law, law.precisions[None], coins)
@@ -162,10 +142,9 @@ def write(folder: Path, release: CentralRelease) -> dict[str, Any]:
         pa.parquet.write_table(release.to_arrow(), folder / ROWS, **PARQUET)
     names = (TABLES, PLAN, *([ROWS] if made_up is not None else []))
     files = {name: digest(folder / name) for name in names}
-    certificate = law.certificate(about(release.rows, made_up, files), private=release.private)
+    certificate = law.record(about(release.rows, made_up, files), private=release.private)
     (folder / REPORT).write_text(_page(law, certificate, release.estimates), "utf-8")
-    text = json.dumps(certificate, indent=1, ensure_ascii=False) + "\n"
-    (folder / CERTIFICATE).write_text(text, encoding="utf-8")
+    write_certificate(certificate, folder / CERTIFICATE)
     return certificate
 
 

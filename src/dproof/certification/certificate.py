@@ -143,7 +143,7 @@ class Certificate:
 
     def write(self, path: str | Path) -> None:
         """Store it as JSON, which `dproof verify` and the stand-alone verifier read."""
-        Path(path).write_text(json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_certificate(self.to_json(), Path(path))
 
     def __repr__(self) -> str:
         laws = ", ".join(f"{part.name!r} by {part.mechanism}" for part in self.parts)
@@ -184,6 +184,11 @@ def _sum_above(values: Iterable[float]) -> float:
 
 def _finite(value: float) -> float | str:
     return "inf" if value == inf else value
+
+
+def write_certificate(certificate: Mapping[str, Any], file: Path) -> None:
+    """Store the sealed record of a law or of measured tables."""
+    file.write_text(json.dumps(certificate, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def read_certificate(file: Path) -> dict[str, Any]:

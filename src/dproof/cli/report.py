@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 from dproof.cli.options import AsJson, argument, option
 from dproof.cli.output import emit, having_done
-from dproof.local.release import REPORT
 from dproof.releases.load import load
 from dproof.report.page import central_page, local_page
+from dproof.storage.folder import REPORT
 
 
 def report(

@@ -24,11 +24,12 @@ from dproof.curator.price import Price
 from dproof.curator.recipe import Measurement, check_groups, measure
 from dproof.curator.released import answer_of, draw, has_counts_by_value, rehearse
 from dproof.curator.simulate import Released
-from dproof.curator.tally import check_types, counter_of, made_up, read_rows, tally
+from dproof.curator.tally import counter_of, made_up, read_rows, tally
 from dproof.errors import InputError
 from dproof.exact import exact, int_or_float, level_of
 from dproof.mechanisms.noise import Noise, integer_laplace
 from dproof.plans.plan import Plan
+from dproof.plans.rows import check_types
 from dproof.plans.schema import as_counted, schema_of
 from dproof.privacy import Privacy, Promise
 from dproof.questions.answer import Answer, Cell

@@ -197,7 +197,7 @@ def _covariance_size(lattice: CurveLattice, split: Split, two: int, public: bool
 
 
 class NoisyCurves:
-    """Means or totals of curves from one set of released numbers, a function for each group (see `Measured`)."""
+    """Means or totals of curves from one set of released numbers, a function for each group (see `AnswerSource`)."""
 
     ways_out = WAYS_OUT
 

@@ -16,7 +16,7 @@ from dproof.curator.limits import Amount
 from dproof.curator.recipe import Measurement, Noisy
 from dproof.curator.released import MeasuredTable
 from dproof.curator.select import promise
-from dproof.curator.simulate import WAYS_OUT, Released, Statistics, is_affine, value_of
+from dproof.curator.simulate import WAYS_OUT, Released, is_affine
 from dproof.errors import InputError
 from dproof.exact import float_above, int_or_float, several, written
 from dproof.privacy import Privacy
@@ -29,7 +29,7 @@ from dproof.questions.question import Aggregate, Expression, aggregates_of, both
 from dproof.questions.ranges import Range
 from dproof.questions.schema import Schema
 from dproof.questions.sensitivity import Sensitivity, sensitivity_of
-from dproof.questions.sums import Term, chooses, terms
+from dproof.questions.sums import Statistics, Term, chooses, terms, value_of
 
 _SEED = bytes(32)  # of simulated noise: one for all tables, so that ± differ by what is asked alone
 _DEPENDS = "the interval depends on the data, so it cannot be previewed"

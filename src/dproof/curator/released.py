@@ -20,23 +20,14 @@ from dproof.coins import Coins, for_rehearsal
 from dproof.curator.curves import CurveSums, NoisyCurves, covariances
 from dproof.curator.recipe import Measurement, Noisy
 from dproof.curator.select import choose, promise
-from dproof.curator.simulate import (
-    WAYS_OUT,
-    Floats,
-    Released,
-    Statistics,
-    is_affine,
-    public_seed,
-    simulated_interval,
-    value_of,
-)
+from dproof.curator.simulate import WAYS_OUT, Floats, Released, is_affine, public_seed, simulated_interval
 from dproof.exact import int_or_float
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.counting import Tally
 from dproof.questions.distinct import different, level_of_each, number_of_values, rows_by_value
 from dproof.questions.measured import answer, calculated, level_of_chosen, possible, refuse_calculation
 from dproof.questions.question import Aggregate, Expression, aggregates, aggregates_of
-from dproof.questions.sums import Term, terms
+from dproof.questions.sums import Statistics, Term, terms, value_of
 
 _AS_DRAWN = "This costs nothing. The numbers as drawn are in the cell's `raw` (on the command line: with --json)."
 
@@ -134,7 +125,7 @@ def rehearse(measurement: Measurement, made_up: Tally, level: float) -> None:
 
 
 class MeasuredTable:
-    """One question on one set of released numbers: noisy sums, and values that were chosen (see `Measured`)."""
+    """One question on one set of released numbers: noisy sums, and values that were chosen (see `AnswerSource`)."""
 
     ways_out = WAYS_OUT
 

@@ -27,11 +27,10 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.exact import exact
 from dproof.mechanisms.noise import Noise
-from dproof.questions.aggregates import Sums, Values
 from dproof.questions.measured import level_of_seldom
-from dproof.questions.question import Aggregate, Arithmetic, Expression, Number, aggregates_of, evaluate
+from dproof.questions.question import Aggregate, Arithmetic, Expression, Number, aggregates_of
 from dproof.questions.schema import Schema
-from dproof.questions.sums import Term, WholeScale, terms
+from dproof.questions.sums import Statistics, Term, terms, value_of
 
 WAYS_OUT = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing
 Released = dict[str, Any]  # plain JSON: the numbers that leave the table, as a ledger keeps them
@@ -247,39 +246,6 @@ def _correlated(correlation: Aggregate, sums: Statistics, noises: dict[Any, Nois
 
 
 Floats = NDArray[np.float64]
-Statistics = dict[Any, Floats]  # the value of each sum, number of distinct values or chosen value, per group
-
-
-def value_of(expression: Expression, stats: Statistics, schema: Schema, *, clip: bool = True, doubt: int = 0) -> Floats:
-    """The value of an expression; `clip` and `doubt` as in `Sums`.
-
-    >>> from dproof.spaces import Categories
-    >>> table = Schema("data", {"age": Categories([0, 10])})
-    >>> mean = Aggregate("avg", ("age",))
-    >>> n, total = terms(mean, table)
-    >>> value_of(mean, {n: np.array([4.0]), total: np.array([2.0])}, table)
-    array([7.5])
-    """
-
-    def value(aggregate: Aggregate) -> Floats:
-        definition = aggregate.definition
-        if aggregate in stats:
-            counted = clip and definition.counts == "values"
-            return np.maximum(stats[aggregate], 0) if counted else stats[aggregate]
-        if definition.formula is None:
-            raise KeyError(aggregate)
-        needed = terms(aggregate, schema)
-        values = {column: _values(term.scale(column, schema)) for term in needed for column in term.columns}
-        fewest = 2 if doubt and definition.shape == "curved" else 1
-        sums = Sums({term.columns: stats[term] for term in needed}, values, fewest, clip, doubt)
-        return np.asarray(definition.formula(sums, aggregate.columns, aggregate.argument))
-
-    return np.asarray(evaluate(expression, value))
-
-
-def _values(scale: WholeScale) -> Values:
-    low, high = (float(scale.value(end)) for end in scale.ends)
-    return Values(float(scale.origin), float(scale.unit), float(scale.ends[1]), low, high)
 
 
 def is_doubtful(expression: Expression) -> bool:

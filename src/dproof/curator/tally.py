@@ -9,23 +9,19 @@ the way, and no value does: the time of an answer would tell it.
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import compress, product
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
-from dproof.columns.arrow import as_numpy, decoded, is_text
-from dproof.columns.column import Column, quoted
-from dproof.columns.objects import stored, texts
+from dproof.columns.arrow import as_numpy
+from dproof.columns.column import quoted
 from dproof.curator.recipe import Measurement
-from dproof.errors import InputError
 from dproof.plans.plan import Plan
+from dproof.plans.rows import counted_in_parts, read_codes
 from dproof.plans.schema import answerable
 from dproof.questions.counting import Codes, Counter, Tally
 from dproof.questions.question import columns
@@ -33,7 +29,6 @@ from dproof.questions.schema import Schema
 from dproof.questions.sums import Term, multiplied_out
 from dproof.tables import Source
 from dproof.tables.counting import InDuckDB, count_alike
-from dproof.tables.source import Bound
 
 _MOST_KINDS = 1 << 17
 
@@ -61,93 +56,6 @@ def made_up(measurement: Measurement) -> Tally:
     return counter.finish()
 
 
-def source_columns(plan: Plan, names: Sequence[str]) -> list[str]:
-    """The columns of the source that hold some columns of the plan, or any one of them."""
-    return list(dict.fromkeys(part for name in names for part in plan.column(name).sources)) or [plan.sources[0]]
-
-
-def check_types(source: Source, plan: Plan, names: Sequence[str]) -> None:
-    """Refuse columns whose types hold nothing that the plan can read, where the types are known without a row."""
-    if source.types is None:
-        return
-
-    def nothing(name: str) -> Any:
-        return pa.nulls(1, source.types.field(name).type)
-
-    for column in (answerable(plan.column(name)) for name in names):
-        column.encoder()([nothing(part) for part in column.sources])
-    if plan.person is not None:
-        counted_rows([nothing(plan.person)], plan.rows_per_person)
-
-
-def read_codes(
-    source: Source, plan: Plan, names: Sequence[str], treatment: Callable[[Column], Column] = answerable
-) -> Iterator[tuple[int, Codes]]:
-    """The codes of some columns, batch by batch, with the number of rows that count.
-
-    Which rows of a person count is known when all have been seen; so that every row is taken with its own person the
-    table is read once, for a source may give its rows in another order the next time, and the codes are kept till then.
-    """
-    wanted, chosen = source_columns(plan, names), (treatment(plan.column(name)) for name in names)
-    treat = [(column.name, column.sources, column.encoder()) for column in chosen]
-    persons, waiting = [], []
-    for batch in source.read(wanted if plan.person is None else [*wanted, plan.person]):
-        codes = {name: treated([batch.column(part) for part in parts]) for name, parts, treated in treat}
-        if plan.person is None:
-            yield batch.num_rows, codes
-        else:
-            persons.append(batch.column(plan.person))
-            waiting.append(codes)
-    kept = counted_rows(persons, plan.rows_per_person)
-    start = 0
-    for array, codes in zip(persons, waiting, strict=True):
-        rows = kept[start : start + len(array)]
-        start += len(array)
-        yield int(rows.sum()), {name: column[rows] for name, column in codes.items()}
-
-
-def counted_rows(arrays: Iterable[Any], rows_per_person: int) -> NDArray[np.bool_]:
-    """Which rows count, given the column that names the person of each; rows that name nobody are one person's.
-
-    Which of a person's rows count depends on that person's rows alone, so another person's coming or going changes
-    nothing for them, and no question can see more than `rows_per_person` rows of anyone.
-
-    >>> counted_rows([pa.array(["ann", "bob", "ann", "ann"])], 2).sum()
-    np.int64(3)
-    """
-    named = [stored(texts(array)) for array in arrays]
-    if not named:
-        return np.ones(0, bool)
-    try:
-        plain = [decoded(array) for array in named]
-        # As bytes: a text that is no UTF-8 comes as bytes, and a batch of them would differ from the others in type.
-        chunks = [array.cast(pa.large_binary()) if is_text(array.type) else array for array in plain]
-        coded = pa.chunked_array(chunks).dictionary_encode(null_encoding="encode").combine_chunks()
-    except pa.ArrowException:
-        kinds = " and ".join(dict.fromkeys(str(array.type) for array in named))
-        raise InputError(
-            f"the column that names persons has the type {kinds}: give each a text, or each a number"
-        ) from None
-    persons = as_numpy(coded.indices).astype(np.int64)
-    order = np.argsort(persons, kind="stable")
-    first = np.flatnonzero(np.diff(persons[order], prepend=-1))
-    start = np.repeat(first, np.diff(first, append=len(order)))
-    turn = np.empty(len(order), np.int64)
-    turn[order] = np.arange(len(order)) - start  # 0, 1, … over the rows of each person
-    by_mix = np.lexsort((_mixed(turn), persons))
-    kept = np.empty(len(order), bool)
-    kept[by_mix] = np.arange(len(order)) - start < rows_per_person
-    return kept
-
-
-def _mixed(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """A fixed scrambling, so that it is not always the first rows that count (splitmix64)."""
-    x = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
 def read_rows(source: Source, plan: Plan, names: Sequence[str], schema: Schema) -> Iterator[dict[str, Any]]:
     """The rows as dicts of declared values, None for what is not there."""
     for _, codes in read_codes(source, plan, names):
@@ -165,29 +73,6 @@ def tally_in_batches(source: Source, plan: Plan, measurement: Measurement) -> Ta
     empty, names = counter_of(measurement).finish(), columns(measurement.question)
     parts = counted_in_parts(source, plan, names, lambda batches: _counted(measurement, batches))
     return _added(empty, parts)
-
-
-def counted_in_parts(
-    source: Source,
-    plan: Plan,
-    names: Sequence[str],
-    count: Callable[[Iterator[tuple[int, Codes]]], Any],
-    treatment: Callable[[Column], Column] = answerable,
-) -> list[Any]:
-    """What is counted of the codes of some columns: of all rows, or of each part where they lie on many machines.
-
-    A count is what JSON can write.
-    """
-    if source.spread is None:
-        return [count(read_codes(source, plan, names, treatment))]
-    bound = None if plan.person is None else Bound(plan.person, plan.rows_per_person, plan.sources)
-    alone = replace(plan, person=None)
-
-    def work(batches: Iterator[Any]) -> bytes:
-        part = Source(plan.sources, lambda columns: batches)
-        return json.dumps(count(read_codes(part, alone, names, treatment))).encode()
-
-    return [json.loads(part) for part in source.spread(source_columns(plan, names), work, bound=bound)]
 
 
 def _counted(measurement: Measurement, batches: Iterator[tuple[int, Codes]]) -> Any:

@@ -11,24 +11,21 @@ from math import prod
 from types import MappingProxyType
 from typing import Any
 
-import duckdb
 import numpy as np
-from sqlglot import exp
 
-from dproof.coins import NOT_PRIVATE
 from dproof.errors import InputError
 from dproof.laws.debias import is_rough
 from dproof.laws.noise import NODES
 from dproof.local.counts import Combos, Counting, pooled
 from dproof.local.curves import ReleaseCurves
-from dproof.local.estimated import ROUGH, SMOOTH, WAYS_OUT, Estimated, Options, Warnings, estimate, options_of, warned
+from dproof.local.estimate import estimate
 from dproof.local.ranks import OrderStatistics
 from dproof.local.recipe import RowLaw
-from dproof.local.stored import CLOSED, StoredRows, all_rows, count, ends_of, relation, rows_that_answer
-from dproof.plans.plan import ASKED
+from dproof.local.stored import StoredRows, all_rows, count, ends_of, rows_that_answer
 from dproof.questions.answer import Answer, Cell
-from dproof.questions.canonical import condition, literal, name
-from dproof.questions.measured import Measured, answer, refuse_calculation
+from dproof.questions.canonical import condition
+from dproof.questions.estimated import ROUGH, SMOOTH, WAYS_OUT, Estimated, Options, Warnings, options_of, warned
+from dproof.questions.measured import AnswerSource, answer, refuse_calculation
 from dproof.questions.partition import grouping
 from dproof.questions.question import (
     Aggregate,
@@ -46,16 +43,17 @@ from dproof.questions.question import (
     normal,
 )
 from dproof.questions.schema import asks_for_curves, resolve
-from dproof.questions.sql import Asked, as_question, read_statement
+from dproof.questions.sql import Asked, as_question
 from dproof.questions.sums import Term, centred_terms
-from dproof.tables.source import Parts
 
 _MOST_GROUPS = 10_000
 _MOST_INTERVALS = 2_500  # of numbers under noise that are worked out one by one, by linear programmes
 
 
-def measured(release: Any, question: Question, options: Options) -> Measured:
-    """One question on a release; for each item of sets by itself, where these are grouped by."""
+def source(release: Any, question: Question, options: Options) -> AnswerSource:
+    """What answers a question from a release; for each item of sets by itself, where these are grouped by."""
+    if asks_for_curves(question, release.law.schema):
+        return ReleaseCurves(release, question, options)
     if not release.rows and any(release.law.schema.is_open(key.column) for key in question.group_by):
         return NoGroups(release)
     if question.unnest is not None:
@@ -66,7 +64,7 @@ def measured(release: Any, question: Question, options: Options) -> Measured:
 
 
 class NoGroups:
-    """A question grouped by a public column, on a release without rows: there are no groups (see `Measured`)."""
+    """A question grouped by a public column, on a release without rows: there are no groups (see `AnswerSource`)."""
 
     ways_out, labels, shown = WAYS_OUT, (), ()
 
@@ -81,7 +79,7 @@ class NoGroups:
 
 
 class MeasuredRelease:
-    """One question on stored rows: estimated sums, and order statistics (see `Measured`).
+    """One question on stored rows: estimated sums, and order statistics (see `AnswerSource`).
 
     `combos` are the groups of the public keys, where more rows than these have them. Where several parts of a release
     answer the question, the sums are pooled, and order statistics are those of the sharpest.
@@ -137,20 +135,20 @@ class MeasuredRelease:
 
 
 class Dispatched:
-    """A question whose expressions are measured by parts of their own, all with the same groups (see `Measured`)."""
+    """A question whose expressions are measured by parts of their own, all with the same groups."""
 
     ways_out = WAYS_OUT
 
     def __init__(self, release: Any) -> None:
         self.rows, self.private = release.rows, release.private
-        self.parts: list[Measured] = []
-        self.by: dict[Expression, Measured] = {}
+        self.parts: list[AnswerSource] = []
+        self.by: dict[Expression, AnswerSource] = {}
 
-    def add(self, part: Measured, asked: Sequence[Expression]) -> None:
+    def add(self, part: AnswerSource, asked: Sequence[Expression]) -> None:
         self.parts.append(part)
         self.by |= dict.fromkeys(asked, part)
 
-    def all_parts(self) -> Iterator[Measured]:
+    def all_parts(self) -> Iterator[AnswerSource]:
         """The parts of these parts, where they have some, too."""
         for part in self.parts:
             yield from part.all_parts() if isinstance(part, Dispatched) else [part]
@@ -209,7 +207,7 @@ class MeasuredItems(Dispatched):
         for item in question.unnest.items:
             one = replace(question, unnest=replace(question.unnest, items=(item,)))
             asked = list(dict.fromkeys(expressions(one)))
-            self.add(measured(release, _only(question, asked), options), asked)
+            self.add(source(release, _only(question, asked), options), asked)
 
 
 def _only(question: Question, asked: Sequence[Expression]) -> Question:
@@ -338,10 +336,6 @@ _TARGETS = {
     "table": "the table that was sanitised (privacy noise only)",
     "population": "the population that its rows were drawn from (privacy noise and sampling)",
 }
-_LONGEST = 100_000  # characters of SQL
-_MOST_ROWS = 1_000_000
-_ROW_MAKERS = (exp.GenerateSeries, exp.Unnest)  # functions that may stand after FROM: they read nothing
-_LABEL = "raw: the sanitised rows as they are, so counts and means are biased by their noise; query(...) debiases them"
 
 
 def query(release: Any, asked: Asked, **options: Any) -> Answer:
@@ -363,75 +357,12 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
         raise InputError("method='model' asks made-up rows, and this release has none: leave the method out")
     schema = release.law.schema
     question = resolve(as_question(asked, "release"), schema)
+    answered = answer(question, schema, lambda level: source(release, question, chosen.at(level)), chosen.level)
     if asks_for_curves(question, schema):
         method = f"mean of the released curves (unbiased); simultaneous bands for the {chosen.target}"
-        return answer(
-            question, schema, lambda level: ReleaseCurves(release, question, chosen.at(level)), chosen.level, method
-        )
-    answered = answer(question, schema, lambda level: measured(release, question, chosen.at(level)), chosen.level)
+        return replace(answered, method=method)
     rough = chosen.method == "inverse" and not {ROUGH, SMOOTH}.isdisjoint(answered.notes)
     method = _METHODS["approximate" if rough else chosen.method]
     if SMOOTH in answered.notes:
         method += "; assuming smooth distributions"
     return replace(answered, method=f"{method}; intervals for {_TARGETS[chosen.target]}")
-
-
-def raw(release: Any, sql: str) -> Answer:
-    """The answer of DuckDB to one SELECT over the table `release`, labelled as what it is.
-
-    Nothing but the release can be read: files, extensions, settings and the network are closed to the engine.
-
-    >>> import pyarrow, dproof as dp
-    >>> plan = {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": ["yes", "no"]}}}
-    >>> release = dp.sanitise(pyarrow.table({"read": ["yes"] * 30}), plan)
-    >>> raw(release, "SELECT count(*) AS n FROM release").rows
-    [{'n': 30}]
-    """
-    _check(sql)
-    with duckdb.connect(config=CLOSED) as database:  # one of its own: it is locked for good before it reads the SQL
-        relation(database, release.data).create_view("stored")
-        stored = set(release.law.stored)  # made-up rows leave out curves
-        kept = [column for column in release.plan.kept if stored.issuperset(column.stored)]
-        columns = ", ".join(f"{column.sql} AS {name(column.name)}" for column in kept)
-        columns += f", {name(ASKED)}" if ASKED in release.law.stored else ""
-        database.execute(f"CREATE VIEW release AS SELECT {columns} FROM stored")
-        _lock(database, release.data)
-        try:
-            result = database.execute(sql)
-            names = tuple(str(column[0]) for column in result.description)
-            rows = result.fetchmany(_MOST_ROWS + 1)
-        except duckdb.Error as error:
-            raise InputError(f"DuckDB cannot answer this: {str(error).split(chr(10))[0]}") from None
-    if len(rows) > _MOST_ROWS:
-        raise InputError(f"the answer has more than {_MOST_ROWS} rows: add a LIMIT, or read the release's own file")
-    if len(set(names)) < len(names):
-        raise InputError("two columns of the answer have the same name: give one another with AS")
-    notes = (_LABEL,) if release.private else (_LABEL, NOT_PRIVATE)
-    answer = [dict(zip(names, row, strict=True)) for row in rows]
-    return Answer(names, answer, notes=notes, method="raw")
-
-
-def _lock(database: Any, data: Any) -> None:
-    """Close the engine: the stored files stay readable, and nothing can be changed any more."""
-    files = data.files() if isinstance(data, Parts) else data
-    allowed = ", ".join(literal(str(path)) for path in files) if isinstance(files, tuple) else ""
-    database.execute(f"SET allowed_paths = [{allowed}]")
-    database.execute("SET enable_external_access = false")
-    database.execute("SET lock_configuration = true")
-
-
-def _check(sql: str) -> None:
-    """Refuse everything but one SELECT over `release`, in words of our own; the locked engine would refuse it too."""
-    tree = read_statement(sql, "raw takes one SELECT ... FROM release", _LONGEST)
-    if not isinstance(tree, exp.Query):
-        raise InputError("raw takes one SELECT: nothing can be attached, copied, installed, set or changed")
-    if tree.find(exp.Into):
-        raise InputError("raw changes nothing: leave INTO out")
-    readable = {str(part.alias).casefold() for part in tree.find_all(exp.CTE)} | {"release"}
-    for table in tree.find_all(exp.Table):
-        if isinstance(table.this, _ROW_MAKERS):
-            continue
-        if not isinstance(table.this, exp.Identifier) or table.args.get("db") or table.args.get("catalog"):
-            raise InputError("only the table release can be read, no files, functions or other tables")
-        if table.name.casefold() not in readable:
-            raise InputError(f"there is no table {table.name[:60]!r}: ask FROM release")

@@ -26,7 +26,7 @@ from functools import cached_property
 from itertools import combinations_with_replacement, product
 from math import inf, isnan, prod
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -37,13 +37,12 @@ from dproof.local.recipe import RowLaw
 from dproof.local.stored import AxisReader, count, integers, readers_of
 from dproof.questions.aggregates import Values
 from dproof.questions.canonical import condition, literal, name
+from dproof.questions.estimated import SumEstimates
 from dproof.questions.partition import MOST_CELLS, Bit, cut, grouping, numbered
 from dproof.questions.question import Key, Predicate, leaves
-from dproof.questions.sums import Term, scale_of
+from dproof.questions.sums import Term, scale_of, values_on
 from dproof.tables.counting import Decoder, decode_all, expressions
 
-Target = Literal["table", "population"]
-_ROUNDING = 1e-11  # a variance below this part of its terms is zero
 NO_BIAS = 1e-7  # a bias below this is none
 _MOST_SCORES = 1 << 28  # of groups by states, where they are written out
 _MOST_WEIGHTS = 1 << 22  # of sets by cells, at a time
@@ -95,29 +94,6 @@ class Groups:
     order: Array
     fixed: tuple[int, ...]
     sets: Sets
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Estimates:
-    """For every group the estimates of m sums, what their variances are made of, and the naive values."""
-
-    values: Array  # (groups, m)
-    naive: Array  # (groups, m)
-    heaviest: Array  # (groups, m): the largest score of one row
-    doubts: Array  # (groups, m): how far smoothed scores may be off on average
-    squares: Array  # (groups, m, m): Σ s_i s_j
-    products: Array  # (groups, m, m): the estimates of Σ f_i f_j
-    rows: int  # of the table
-
-    def covariance(self, target: Target, groups: slice = slice(None)) -> Array:
-        """The covariances of the sums of each group."""
-        values, squares = self.values[groups], self.squares[groups]
-        population = squares - values[:, :, None] * values[:, None, :] / max(self.rows, 1)
-        table = squares - self.products[groups]
-        # Where f² has no estimate, (Σ f)²/n is below Σ f²: the variance is then too large rather than too small.
-        covariances = population if target == "population" else np.where(np.isnan(table), population, table)
-        scales = np.sqrt(np.abs(np.einsum("gii->gi", squares)))
-        return np.where(np.abs(covariances) <= _ROUNDING * scales[:, :, None] * scales[:, None, :], 0.0, covariances)
 
 
 @dataclass(slots=True, eq=False)
@@ -182,11 +158,11 @@ class Contingency:
         factor = _Factor(Layout(self, groups), wanted)
         return factor.layout.bias(self.nodes(wanted.powers, cautiously=True), factor)[groups.order]
 
-    def estimates(self, sums: Sequence[Sum], groups: Groups) -> Estimates:
+    def estimates(self, sums: Sequence[Sum], groups: Groups) -> SumEstimates:
         """The estimates of these sums in every group; of groups that are alike but for their naive values once."""
         if not groups.order.size:  # of the public values of no rows
             none, pairs = np.zeros((0, len(sums))), np.zeros((0, len(sums), len(sums)))
-            return Estimates(none, none, none, none, pairs, pairs, self.rows)
+            return SumEstimates(none, none, none, none, pairs, pairs, self.rows)
         every = Layout(self, groups)
         first, kind = every.kinds(sums)
         few = Groups((), np.arange(every.cells * len(first)), groups.fixed, Sets(len(first), groups.sets.rows(first)))
@@ -206,7 +182,7 @@ class Contingency:
             products[:, i, j] = products[:, j, i] = layout.product(self.nodes(powers, cautiously=False), a, b)
         cell, chosen = np.divmod(groups.order, groups.sets.count)
         n = cell * len(first) + kind[chosen]
-        return Estimates(values[n], naive[groups.order], heaviest[n], doubts[n], squares[n], products[n], self.rows)
+        return SumEstimates(values[n], naive[groups.order], heaviest[n], doubts[n], squares[n], products[n], self.rows)
 
 
 class Layout:
@@ -343,12 +319,12 @@ class _Factor:
 _SAME = 1e-9  # two floats are the same number
 
 
-def scale_up(estimates: Estimates, release_rows: int) -> float:
+def scale_up(estimates: SumEstimates, release_rows: int) -> float:
     """How many rows one row of a part stands for."""
     return release_rows / max(estimates.rows, 1)
 
 
-def of_whole(sample: Estimates, release_rows: int) -> Estimates:
+def of_whole(sample: SumEstimates, release_rows: int) -> SumEstimates:
     """The sums over all rows, from estimates for a random part of them.
 
     A score that was the same in all rows of the part shows no variance; unless it is 1 whatever a row holds, it has
@@ -374,7 +350,7 @@ def of_whole(sample: Estimates, release_rows: int) -> Estimates:
     )
 
 
-def pooled(parts: Sequence[Estimates], weights: Sequence[float]) -> Estimates:
+def pooled(parts: Sequence[SumEstimates], weights: Sequence[float]) -> SumEstimates:
     """The sums over all rows, from the estimates of several disjoint random parts of them; the weights sum to 1."""
     first, rows = parts[0], max(parts[0].rows, 1)
     weighted = list(zip(weights, parts, strict=True))
@@ -505,7 +481,7 @@ class Counting:
     @property
     def values(self) -> dict[str, Values]:
         """The numbers whose sums are taken, as a formula sees them."""
-        return values_of(self.numbers)
+        return values_on(self.numbers)
 
     # Rows ----------------------------------------------------------------------------------------------------------
 
@@ -626,11 +602,6 @@ class Counting:
         if self._public_keys and by_rows:
             possible &= table.estimates([everything], groups).squares[:, 0, 0] > 0
         return np.asarray(possible)
-
-
-def values_of(scales: Mapping[str, Scale]) -> dict[str, Values]:
-    """Numbers on these scales, as a formula sees them."""
-    return {c: Values(s.middle, s.unit, 1.0, s.middle - s.unit, s.middle + s.unit) for c, s in scales.items()}
 
 
 def _is_fixed(reader: AxisReader, choices: Sequence[Choice]) -> bool:

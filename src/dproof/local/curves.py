@@ -8,13 +8,12 @@ about the centre, z = 0, and adds nothing to a sum of z.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 
-from dproof.arguments import expect, flag
 from dproof.coins import NOT_PRIVATE
 from dproof.columns.column import Column
 from dproof.curves.bands import points_quantile, tube_quantile
@@ -24,17 +23,13 @@ from dproof.errors import InputError
 from dproof.laws.debias import ResponseAxis, is_rough
 from dproof.laws.scores import Array
 from dproof.local.counts import Contingency, Counting, fits
-from dproof.local.estimated import WAYS_OUT, Options, refuse_singular
+from dproof.local.estimate import refuse_singular
 from dproof.local.stored import StoredRows, rows_that_answer, stored_rows
-from dproof.plans.plan import Plan
-from dproof.plans.schema import schema_of
-from dproof.questions.answer import Cell
 from dproof.questions.canonical import name
-from dproof.questions.curve_estimate import CurveEstimate, basis_notes
+from dproof.questions.curve_estimate import CurveEstimate, MeasuredCurves, basis_notes
+from dproof.questions.estimated import WAYS_OUT, Options
 from dproof.questions.question import (
-    Aggregate,
     Expression,
-    Item,
     Key,
     Predicate,
     Question,
@@ -43,47 +38,14 @@ from dproof.questions.question import (
     both,
     columns,
 )
-from dproof.questions.schema import Schema, resolve
-from dproof.questions.sql import parse_predicate
 from dproof.questions.sums import Term, present
 
 _BATCH = 1 << 16
 _FEW = 30  # rows below which a mean of noise is not yet normal
 
 
-class MeasuredCurves(Protocol):
-    """A question about one curve column, once it was measured (see `Measured`)."""
-
-    labels: Sequence[tuple[Any, ...]]
-
-    def functions(self, expression: Expression, groups: Sequence[int]) -> Sequence[CurveEstimate | None]:
-        """AVG or SUM of the curves of each of some groups; None where there may be none to take a mean of."""
-        ...
-
-    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Cell]:
-        functions = self.functions(expression, groups)
-        return [Cell(None, informative=False) if function is None else function.cell() for function in functions]
-
-
-def mean_curve(
-    plan: Plan, column: str, where: str | None, total: bool, measured: Callable[[Question, Schema], MeasuredCurves]
-) -> CurveEstimate:
-    """The mean of a curve column of a release, or its total at each grid point, with a simultaneous band."""
-    expect(column, str, "column", "the name of a curve column")
-    schema = schema_of(plan, "release")
-    if column not in schema.spaces or not schema.spaces[column].holds_curves:
-        raise InputError(f"column {column!r} holds no sanitised curves")
-    asked = Aggregate("sum" if flag(total, "total") else "avg", (column,))
-    condition = None if where is None else parse_predicate(where)
-    question = resolve(Question("release", (Item("curve", asked),), condition), schema)
-    (curve,) = measured(question, schema).functions(question.select[0].expression, [0])
-    if curve is None:
-        raise InputError("the condition may select no rows, so there may be no mean: choose more rows")
-    return curve
-
-
 class ReleaseCurves(MeasuredCurves):
-    """AVG and SUM of a curve column on the stored rows of a release (see `Measured`)."""
+    """AVG and SUM of a curve column on the stored rows of a release (see `AnswerSource`)."""
 
     ways_out = WAYS_OUT
 

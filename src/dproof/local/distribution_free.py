@@ -36,7 +36,8 @@ import numpy as np
 
 from dproof.laws.debias import MatrixAxis, MomentsAxis, is_rough
 from dproof.laws.scores import Array, Powers
-from dproof.local.counts import NO_BIAS, Contingency, Estimates, Groups, Layout, Sets, Sum, Target
+from dproof.local.counts import NO_BIAS, Contingency, Groups, Layout, Sets, Sum
+from dproof.questions.estimated import Linear, SumEstimates, Target
 from dproof.questions.intervals import half_widths
 
 _EVEN, _MANY = 12, 40  # thresholds that share the states evenly, beside those at cuts and in the place of them
@@ -72,7 +73,7 @@ class Condition:
         law, _ = self.points.means(bins)
         self.occur = law.any(axis=0)
         self.bins, self.law = bins[:, self.occur], law[:, self.occur]
-        self._measured: dict[tuple[bytes, tuple[Powers, ...]], Estimates] = {}
+        self._measured: dict[tuple[bytes, tuple[Powers, ...]], SumEstimates] = {}
         self._attained: dict[tuple[bytes, Powers], bool] = {}
 
     def _thresholds(self) -> Array:
@@ -167,14 +168,14 @@ class Condition:
         """The powers of a count."""
         return tuple((0,) * len(p) for p in self.sums[0].powers)
 
-    def measured(self, part: ChosenRows, powers: tuple[Powers, ...]) -> Estimates:
+    def measured(self, part: ChosenRows, powers: tuple[Powers, ...]) -> SumEstimates:
         """The sums of all tests over the rows of a part times powers of other numbers, in each cell of fixed axes."""
         key = part.cells.tobytes(), powers
         if key not in self._measured:
             self._measured[key] = self._sums(part, powers, self.tests)
         return self._measured[key]
 
-    def _sums(self, part: ChosenRows, powers: tuple[Powers, ...], tests: Array) -> Estimates:
+    def _sums(self, part: ChosenRows, powers: tuple[Powers, ...], tests: Array) -> SumEstimates:
         axes = list(self.table.axes)
         for n, axis in enumerate(axes):
             if isinstance(axis, MatrixAxis) and axis.rough:
@@ -217,7 +218,7 @@ def _distinct(matrix: Array) -> tuple[Array, Array]:
 class DistributionFree:
     """Which sums of which groups need these intervals, and the intervals."""
 
-    def __init__(self, table: Contingency, sums: Sequence[Sum], groups: Groups, estimates: Estimates) -> None:
+    def __init__(self, table: Contingency, sums: Sequence[Sum], groups: Groups, estimates: SumEstimates) -> None:
         numbers = [n for n, axis in enumerate(table.axes) if is_rough(axis)]
         self.estimates, self.conditions = estimates, [Condition(table, sums, groups, number) for number in numbers]
         self._most: dict[tuple[Any, ...], float] = {}
@@ -356,13 +357,6 @@ _ROUNDING = 1e-7  # what the solver may miss, as a part of all rows
 Measure: TypeAlias = tuple[int, tuple[Powers, ...]]  # the rows of a part, times powers of other numbers
 
 
-class Linear(NamedTuple):
-    """shift + Σ coefficients · sums."""
-
-    coefficients: Array
-    shift: float = 0.0
-
-
 class Bounds(NamedTuple):
     """Functions of the variables, in rows, and what they are, give or take a radius."""
 
@@ -384,7 +378,7 @@ class Measures:
         condition: Condition,
         group: int,
         parts: list[ChosenRows],
-        estimates: Estimates,
+        estimates: SumEstimates,
         target: Target,
         around: Array | None = None,
     ) -> None:

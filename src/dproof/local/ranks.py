@@ -15,14 +15,15 @@ from dproof.errors import InputError
 from dproof.exact import int_or_float
 from dproof.laws.noise import NODES
 from dproof.laws.scores import Array
-from dproof.local.counts import Combos, Contingency, Counting, Target, of_whole, scale_up
+from dproof.local.counts import Combos, Contingency, Counting, of_whole, scale_up
 from dproof.local.distribution_free import DistributionFree
-from dproof.local.estimated import Estimated, Options, estimate, refuse_singular
+from dproof.local.estimate import estimate, refuse_singular
 from dproof.local.stored import StoredRows, count, whole
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Cell
 from dproof.questions.canonical import name
 from dproof.questions.distinct import different, level_of_each, values_of
+from dproof.questions.estimated import Estimated, Options, Target
 from dproof.questions.intervals import Ends, half_widths, normal_quantile
 from dproof.questions.question import Aggregate, Compare, Contains, Key, Predicate, Question, both
 from dproof.questions.sums import Term, present, undeclared_missing

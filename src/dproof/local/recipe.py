@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,11 @@ from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.schema import Schema
 from dproof.spaces.categories import Codes
+
+if TYPE_CHECKING:
+    from dproof.questions.estimated import Options
+    from dproof.questions.measured import AnswerSource
+    from dproof.questions.question import Question
 
 _LARGEST_JOINT = 1 << 31  # points of the space that columns are joined into
 _OTHERWISE = "write mechanism = 'randomised_response' for it and for what it is joined with"
@@ -203,12 +208,22 @@ class RowLaw:
         raise InputError(f"the column {column!r} is not sanitised by this plan")
 
     def certificate(self, release: dict[str, Any] | None = None, *, private: bool = True) -> Certificate:
-        """The certificate of the row, with what is recorded about a release."""
+        """The certificate of a row, with what is recorded about a release if there is one."""
         sampled = None
         if self.weights is not None:
             columns = (tuple(column.name for column in group.columns) for group in self.groups)
             sampled = tuple(zip(columns, self.weights, strict=True))
         return Certificate(self.plan.privacy, self.parts, release, private, sampled)
+
+    def record(self, release: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
+        """The sealed certificate of a release, with what is recorded about it."""
+        return self.certificate(dict(release), private=private).to_json()
+
+    def source(self, drawn: Any, question: Question, options: Options) -> AnswerSource:
+        """What answers a question from a release."""
+        from dproof.local.answer import source  # takes a parser of SQL and a database
+
+        return source(drawn, question, options)
 
 
 def with_bounds(law: RowLaw) -> RowLaw:

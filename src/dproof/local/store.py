@@ -11,18 +11,16 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
 
 from dproof.coins import current, for_rehearsal
-from dproof.curator.payment import Payment
 from dproof.errors import InputError
 from dproof.local.draw import made_up_rows, public_type, sanitised_blocks, stored_schema
 from dproof.local.recipe import RowLaw
-from dproof.local.release import CERTIFICATE, DATA, PARQUET, PLAN, REPORT, Release, digest, finish, prepare
+from dproof.storage.folder import DATA, PARQUET, digest
 from dproof.storage.metadata import SEEDED
 from dproof.tables.source import Source, Spread
 
@@ -70,31 +68,12 @@ def write_parts(spread: Spread, law: RowLaw, folder: Path) -> Written:
     return (rows, files) if files else write_whole(aligned(iter(()), law, current().private), folder)
 
 
-def write_elsewhere(source: Source, law: RowLaw, uri: str, payment: Payment) -> Release:
-    """Have the engine write the release to a file system of its own: the rows, then the rest, the certificate last."""
-    if source.store is None:
-        raise InputError(f"only Spark writes to {uri.partition(':')[0]}://: give the name of a folder on a disk")
-    draw, types, deal = partial(_draw, law), partial(_types, law), law.plan.order == "shuffle"
-    prepared = prepare(law)
-    rehearse(law)
-    payment.pay(law)
-    payment.settle(None)  # from now on there are rows that others may see
-    try:
-        with source.store(uri, law.plan.sources, draw, types, deal) as (rows, files, put), TemporaryDirectory() as here:
-            certificate = finish(Path(here), prepared, rows, files, current().private)
-            for name in (PLAN, REPORT, CERTIFICATE):
-                put(Path(here) / name)
-    except BaseException as error:
-        error.add_note(f"a part of the release may have been seen in {uri}, so what was paid for it is spent")
-        raise
-    return Release(prepared[0], certificate, uri)
-
-
-def _draw(law: RowLaw, batches: Iterator[Any]) -> Iterator[Any]:
+def drawn_rows(law: RowLaw, batches: Iterator[Any]) -> Iterator[Any]:
+    """The sanitised blocks of some batches of rows, drawn where these are."""
     return sanitised_blocks(Source(law.plan.sources, lambda columns: batches), law, current())
 
 
-def _types(law: RowLaw, given: Any) -> Any:
+def drawn_types(law: RowLaw, given: Any) -> Any:
     """The schema of what is drawn from rows of a schema, without dictionaries."""
     schema = next(aligned(iter(()), law, True))
     for place, field in enumerate(schema):

@@ -30,18 +30,12 @@ from dproof.laws.scores import Array
 from dproof.local.recipe import Group, RowLaw
 from dproof.plans.plan import ASKED, Plan
 from dproof.questions.partition import Cut
+from dproof.questions.raw import CLOSED, stored_relation
 from dproof.spaces.bins import Bins as ColumnBins
-from dproof.tables.counting import Decoder, count_alike, decode_all, expressions, relation_of
+from dproof.tables.counting import Decoder, count_alike, decode_all, expressions
 from dproof.tables.source import Parts
 
 _MOST_BINS = 1 << 14
-CLOSED: dict[str, Any] = {
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "python_enable_replacements": False,
-}
-
-
 Counted = tuple[list[Any], Array, list[Array]]  # values of key expressions, how many rows have each, and sums
 
 
@@ -93,19 +87,10 @@ def stored_rows(data: Any) -> Iterator[Any]:
 
 
 def relation(database: Any, data: Any) -> Any:
-    """The stored rows, from Parquet files or an Arrow table."""
-    data = data.files() if isinstance(data, Parts) else data
-    try:
-        if isinstance(data, Answering):
-            return relation(database, data.data).filter(f"{quoted(ASKED)} = {text_literal(data.group)}")
-        rows = relation_of(database, data)
-    except duckdb.Error:
-        raise InputError("the stored table of the release cannot be read: dproof verify says what is wrong") from None
-    if rows is not None:
-        return rows
-    import pyarrow.parquet
-
-    return database.from_arrow(pyarrow.concat_tables(pyarrow.parquet.read_table(path) for path in data))
+    """The stored rows; of a part of a release, those that were asked for its group."""
+    if isinstance(data, Answering):
+        return relation(database, data.data).filter(f"{quoted(ASKED)} = {text_literal(data.group)}")
+    return stored_relation(database, data)
 
 
 def count(data: Any, keys: Sequence[str], sums: Sequence[str]) -> Counted:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
+from dproof.arguments import expect, flag
 from dproof.curves.bands import fine, smoothed
 from dproof.curves.bases import Floats
 from dproof.curves.lattice import CurveLattice, left_out
+from dproof.errors import InputError
 from dproof.questions.answer import Answer, Cell
+from dproof.questions.question import Aggregate, Expression, Item, Question
 from dproof.questions.ranges import Range
+from dproof.questions.schema import Schema, resolve
+from dproof.questions.sql import parse_predicate
 
 _ROUNDING = 0.001  # of the range: what is left out by rounding alone
 
@@ -144,3 +149,27 @@ def basis_notes(lattice: CurveLattice) -> tuple[str, ...]:
     way = smooth if lattice.expansion.kernel is None else "more `terms` in the plan leave out less"
     missed = f"what {lattice.terms} terms may leave out of a curve, up to {widest:.3g} at a point"
     return (f"the band allows for {missed}; {way}",)
+
+
+class MeasuredCurves(Protocol):
+    """A question about one curve column, once it was measured (see `AnswerSource`)."""
+
+    labels: Sequence[tuple[Any, ...]]
+
+    def functions(self, expression: Expression, groups: Sequence[int]) -> Sequence[CurveEstimate | None]:
+        """AVG or SUM of the curves of each of some groups; None where there may be none to take a mean of."""
+        ...
+
+    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Cell]:
+        functions = self.functions(expression, groups)
+        return [Cell(None, informative=False) if function is None else function.cell() for function in functions]
+
+
+def curve_question(schema: Schema, column: str, where: str | None, total: bool) -> Question:
+    """The question for the mean of all curves of a column that a condition chooses, or for their total."""
+    expect(column, str, "column", "the name of a curve column")
+    if column not in schema.spaces or not schema.spaces[column].holds_curves:
+        raise InputError(f"column {column!r} holds no sanitised curves")
+    asked = Aggregate("sum" if flag(total, "total") else "avg", (column,))
+    condition = None if where is None else parse_predicate(where)
+    return resolve(Question(schema.table, (Item("curve", asked),), condition), schema)

@@ -56,7 +56,7 @@ _CHOSEN = (
 _LEFT_OUT = "HAVING leaves out groups of which it has no information: whether they belong here is not known"
 
 
-class Measured(Protocol):
+class AnswerSource(Protocol):
     """What is known of the groups of a question once it was measured."""
 
     @property
@@ -83,7 +83,7 @@ class Measured(Protocol):
 
 
 def answer(
-    question: Question, schema: Schema, measured_at: Callable[[float], Measured], level: float, method: str = ""
+    question: Question, schema: Schema, measured_at: Callable[[float], AnswerSource], level: float, method: str = ""
 ) -> Answer:
     """The rows that HAVING, ORDER BY and LIMIT leave, with cells cut to what is possible.
 
@@ -162,7 +162,7 @@ class HalfWidths(NamedTuple):
 
 
 def interval_widths(
-    question: Question, measured_at: Callable[[float], Measured], level: float
+    question: Question, measured_at: Callable[[float], AnswerSource], level: float
 ) -> dict[str, HalfWidths | None]:
     """Half of the length of the intervals in every column of an answer, before they are cut to what is possible.
 

@@ -7,6 +7,7 @@ the middle of each range.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -20,8 +21,9 @@ from numpy.typing import NDArray
 from dproof.errors import TooLarge
 from dproof.exact import exact
 from dproof.laws.debias import Scale
+from dproof.questions.aggregates import Sums, Values
 from dproof.questions.partition import MISSING
-from dproof.questions.question import Aggregate, Missing, Not, Predicate, atoms, both
+from dproof.questions.question import Aggregate, Expression, Missing, Not, Predicate, atoms, both, evaluate
 from dproof.questions.schema import Schema
 
 _LARGEST = 1 << 62
@@ -158,3 +160,47 @@ def multiplied_out(columns: tuple[str, ...]) -> list[tuple[str, ...]]:
 def undeclared_missing(schema: Schema) -> Schema:
     """The schema in which any value of a column that nobody declared may be missing too."""
     return replace(schema, nullable=schema.nullable | schema.open_columns)
+
+
+Statistics = dict[
+    Any, NDArray[np.float64]
+]  # the value of each sum, number of distinct values or chosen value, per group
+
+
+def value_of(
+    expression: Expression, stats: Statistics, schema: Schema, *, clip: bool = True, doubt: int = 0
+) -> NDArray[np.float64]:
+    """The value of an expression; `clip` and `doubt` as in `Sums`.
+
+    >>> from dproof.spaces import Categories
+    >>> table = Schema("data", {"age": Categories([0, 10])})
+    >>> mean = Aggregate("avg", ("age",))
+    >>> n, total = terms(mean, table)
+    >>> value_of(mean, {n: np.array([4.0]), total: np.array([2.0])}, table)
+    array([7.5])
+    """
+
+    def value(aggregate: Aggregate) -> NDArray[np.float64]:
+        definition = aggregate.definition
+        if aggregate in stats:
+            counted = clip and definition.counts == "values"
+            return np.maximum(stats[aggregate], 0) if counted else stats[aggregate]
+        if definition.formula is None:
+            raise KeyError(aggregate)
+        needed = terms(aggregate, schema)
+        values = {column: _values(term.scale(column, schema)) for term in needed for column in term.columns}
+        fewest = 2 if doubt and definition.shape == "curved" else 1
+        sums = Sums({term.columns: stats[term] for term in needed}, values, fewest, clip, doubt)
+        return np.asarray(definition.formula(sums, aggregate.columns, aggregate.argument))
+
+    return np.asarray(evaluate(expression, value))
+
+
+def _values(scale: WholeScale) -> Values:
+    low, high = (float(scale.value(end)) for end in scale.ends)
+    return Values(float(scale.origin), float(scale.unit), float(scale.ends[1]), low, high)
+
+
+def values_on(scales: Mapping[str, Scale]) -> dict[str, Values]:
+    """Numbers on these scales, as a formula sees them."""
+    return {c: Values(s.middle, s.unit, 1.0, s.middle - s.unit, s.middle + s.unit) for c, s in scales.items()}

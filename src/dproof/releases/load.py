@@ -11,9 +11,10 @@ from dproof.arguments import as_path
 from dproof.certification.certificate import read_certificate
 from dproof.errors import InputError, VerificationFailed
 from dproof.local.recipe import recorded_row_law
-from dproof.local.release import CERTIFICATE, PLAN, Release
+from dproof.local.release import LocalRelease
 from dproof.plans.plan import Plan
-from dproof.storage.folder import fetch, is_remote, is_unfinished
+from dproof.recipe import Release
+from dproof.storage.folder import CERTIFICATE, PLAN, fetch, is_remote, is_unfinished
 
 
 def load(path: str | os.PathLike[str]) -> Release:
@@ -23,7 +24,9 @@ def load(path: str | os.PathLike[str]) -> Release:
             fetch(path, Path(here), (CERTIFICATE, PLAN))
             if Plan.read(Path(here) / PLAN).model == "central":
                 raise InputError("a release of tables is opened from a disk: copy its folder to one")
-            return replace(load(here), folder=path)
+            release = load(here)
+            assert isinstance(release, LocalRelease)
+            return replace(release, folder=path)
     folder = as_path(path, "path")
     if not (folder / CERTIFICATE).is_file() or is_unfinished(folder):
         raise InputError(f"{str(folder)!r} is not a release: a release is a folder that `dproof sanitise` made")
@@ -40,4 +43,4 @@ def opened(folder: Path) -> Release:
         from dproof.central.release import opened_tables  # a release of rows needs none of it
 
         return opened_tables(folder, plan, certificate)
-    return Release(recorded_row_law(plan, certificate), certificate, folder)
+    return LocalRelease(recorded_row_law(plan, certificate), certificate, folder)

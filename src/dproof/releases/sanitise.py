@@ -6,7 +6,9 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -22,12 +24,22 @@ from dproof.curator.payment import NoAccount, Payment
 from dproof.errors import DproofWarning, InputError, VerificationFailed
 from dproof.local.draw import Progress, sanitised_blocks
 from dproof.local.recipe import RowLaw, certify_row
-from dproof.local.release import CERTIFICATE, Release, about, finish, prepare
-from dproof.local.store import aligned, rehearse, write_elsewhere, write_parts, write_whole
+from dproof.local.release import LocalRelease, about, finish, prepare
+from dproof.local.store import aligned, drawn_rows, drawn_types, rehearse, write_parts, write_whole
 from dproof.plans.plan import Plan
+from dproof.recipe import Release
 from dproof.releases.load import load
 from dproof.releases.verify import check
-from dproof.storage.folder import appearing, check_absent, check_room, finish_earlier, is_remote
+from dproof.storage.folder import (
+    CERTIFICATE,
+    PLAN,
+    REPORT,
+    appearing,
+    check_absent,
+    check_room,
+    finish_earlier,
+    is_remote,
+)
 from dproof.tables import Source, open_source
 
 _ROOM = 4e6  # bytes for the page and the certificate
@@ -77,8 +89,8 @@ def sanitise(
         payer.pay(law)
         schema, batches = next(blocks), list(blocks)
         stored = pa.Table.from_batches(batches, schema)
-        certificate = law.certificate(about(law, stored.num_rows, {}), private=coins.private).to_json()
-        release = Release(law, certificate, table=stored)
+        certificate = law.record(about(law, stored.num_rows, {}), private=coins.private)
+        release: Release = LocalRelease(law, certificate, table=stored)
         payer.settle(certificate["seal"])
     elif is_remote(out):
         release = write_elsewhere(opened, law, out, payer)
@@ -89,10 +101,10 @@ def sanitise(
             check_room(folder, _ROOM + rehearse(law) * (opened.rows or 0))
             payer.pay(law)
             rows, files = write_whole(blocks, folder) if spread is None else write_parts(spread, law, folder)
-            return Release(prepared[0], finish(folder, prepared, rows, files, coins.private), Path(out))
+            return LocalRelease(prepared[0], finish(folder, prepared, rows, files, coins.private), Path(out))
 
         release = _stored(Path(out), law, payer, write)
-    _warn(release)
+    _warn(release.rows or 0, law)
     return release
 
 
@@ -170,14 +182,34 @@ def _checked(left: Path, published: Set[str]) -> bool:
     return True
 
 
-def _warn(release: Release) -> None:
-    if not release.rows:  # which a release shows, and change-one has made public
+def _warn(rows: int, law: RowLaw) -> None:
+    if not rows:  # which a release shows, and change-one has made public
         warnings.warn("the table has no rows, so the release is empty", DproofWarning, stacklevel=3)
-    expected = float(release.rows * release.plan.privacy.delta)
+    expected = float(rows * law.plan.privacy.delta)
     if expected > _RARE:
         warnings.warn(
-            f"with delta > 0 a law may publish a true value with probability delta: over {release.rows} rows that is "
+            f"with delta > 0 a law may publish a true value with probability delta: over {rows} rows that is "
             f"{expected:.3g} on average; choose delta well below one over the number of rows",
             DproofWarning,
             stacklevel=3,
         )
+
+
+def write_elsewhere(source: Source, law: RowLaw, uri: str, payment: Payment) -> Release:
+    """Have the engine write the release to a file system of its own: the rows, then the rest, the certificate last."""
+    if source.store is None:
+        raise InputError(f"only Spark writes to {uri.partition(':')[0]}://: give the name of a folder on a disk")
+    draw, types, deal = partial(drawn_rows, law), partial(drawn_types, law), law.plan.order == "shuffle"
+    prepared = prepare(law)
+    rehearse(law)
+    payment.pay(law)
+    payment.settle(None)  # from now on there are rows that others may see
+    try:
+        with source.store(uri, law.plan.sources, draw, types, deal) as (rows, files, put), TemporaryDirectory() as here:
+            certificate = finish(Path(here), prepared, rows, files, current().private)
+            for name in (PLAN, REPORT, CERTIFICATE):
+                put(Path(here) / name)
+    except BaseException as error:
+        error.add_note(f"a part of the release may have been seen in {uri}, so what was paid for it is spent")
+        raise
+    return LocalRelease(prepared[0], certificate, uri)

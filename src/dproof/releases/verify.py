@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from dproof.arguments import as_path
 from dproof.central.recipe import check_noise
-from dproof.central.release import TABLES
+from dproof.central.release import TABLES, CentralRelease
 from dproof.central.rows import ROWS, check_rows, row_count
 from dproof.certification.certificate import certified_part, read_certificate
 from dproof.certification.verify_central import FORMAT as CENTRAL
@@ -34,12 +34,13 @@ from dproof.laws.law import LAWS as RECORDED
 from dproof.laws.law import law_from_json
 from dproof.local.draw import stored_schema, stored_types
 from dproof.local.recipe import Group, RowLaw
-from dproof.local.release import CERTIFICATE, PLAN, Release, about
+from dproof.local.release import LocalRelease, about
 from dproof.plans.column import added_sizes
 from dproof.plans.plan import ASKED
 from dproof.plans.reader import Misplaced
+from dproof.recipe import Release
 from dproof.releases.load import load, opened
-from dproof.storage.folder import fetch, is_remote, is_unfinished
+from dproof.storage.folder import CERTIFICATE, PLAN, fetch, is_remote, is_unfinished
 from dproof.storage.metadata import SEEDED, check_metadata
 
 _NAMES = (b"dproof certificate", CENTRAL.encode())  # one stands in each
@@ -60,6 +61,7 @@ def verify(path: str | os.PathLike[str]) -> Release | None:
         with TemporaryDirectory() as here:
             fetch(path, Path(here))
             checked = verify(here)
+        assert isinstance(release, LocalRelease)
         return checked and replace(release, unchecked=checked.unchecked)
     place = as_path(path, "path")
     if not place.exists():
@@ -85,12 +87,16 @@ def check(place: Path) -> Release | None:
     try:
         folder = place if place.is_dir() else None
         if certificate.get("format") == CENTRAL:
-            unread = verify_central(dict(certificate), folder)
-            return None if folder is None else replace(_tables(opened(folder), folder), unchecked=tuple(unread))
-        unchecked = verify_certificate(dict(certificate), folder, added_sizes(), _added_laws())
+            unchecked = verify_central(dict(certificate), folder)
+        else:
+            unchecked = verify_certificate(dict(certificate), folder, added_sizes(), _added_laws())
         if folder is None:
             return None
         release = opened(folder)
+        if isinstance(release, CentralRelease):
+            _check_tables(release, folder)
+            return replace(release, unchecked=tuple(unchecked))
+        assert isinstance(release, LocalRelease)
         _check_stored(release)
         _check_said(release)
         return replace(release, unchecked=tuple(unchecked))
@@ -100,10 +106,10 @@ def check(place: Path) -> Release | None:
         raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
 
 
-def _tables(release: Any, folder: Path) -> Any:
-    """A release of tables whose certificate says no more than follows from its plan and noise, with its rows."""
+def _check_tables(release: CentralRelease, folder: Path) -> None:
+    """A release of tables says no more in its certificate than follows from its plan and noise, and so do its rows."""
     said = release.certificate
-    true = release.law.certificate(said["release"], private=release.private)
+    true = release.law.record(said["release"], private=release.private)
     for key in true.keys() | said.keys():
         if key != "seal" and (said.get(key) != true.get(key) or not _agree(said.get(key), true.get(key))):
             raise VerificationFailed(f"the value of {key!r} in the certificate does not follow from its plan and noise")
@@ -115,7 +121,6 @@ def _tables(release: Any, folder: Path) -> Any:
         if made_up != row_count(release.estimates[None]):
             raise VerificationFailed("the number of made-up rows does not follow from the measured tables")
         check_rows(folder / ROWS, release.law, made_up, release.private)
-    return release
 
 
 def _added_laws() -> Laws:
@@ -129,7 +134,7 @@ def _added_laws() -> Laws:
     return dict.fromkeys(RECORDED.keys() - LAWS.keys(), read)
 
 
-def _check_said(release: Release) -> None:
+def _check_said(release: LocalRelease) -> None:
     """What the plan and the whole numbers of the laws determine is worked out again; lower bounds are taken as said."""
     said, groups = release.certificate, []
     for group in release.law.groups:
@@ -141,7 +146,7 @@ def _check_said(release: Release) -> None:
             raise VerificationFailed(f"the law of {group.name!r} has a smaller error than its lower bound")
         groups.append(replace(group, part=replace(part, lower_bound=group.part.lower_bound)))
     law = replace(release.law, groups=tuple(groups))
-    true = law.certificate(about(law, release.rows, said["release"]["files"]), private=release.private).to_json()
+    true = law.record(about(law, release.rows, said["release"]["files"]), private=release.private)
     for key in true.keys() | said.keys():
         if key != "seal" and not _agree(said.get(key), true.get(key)):
             raise VerificationFailed(f"the value of {key!r} in the certificate does not follow from its plan and laws")
@@ -158,7 +163,7 @@ def _agree(said: Any, true: Any) -> bool:
     return said >= true if isinstance(said, float) else bool(said == true)
 
 
-def _check_stored(release: Release) -> None:
+def _check_stored(release: LocalRelease) -> None:
     if not release.files or set(release.certificate["release"]["files"]) != {*(f.name for f in release.files), PLAN}:
         raise VerificationFailed("the certificate does not name the files of the release")
     rows, asked = 0, np.zeros(len(release.law.groups), np.int64)
@@ -182,7 +187,7 @@ def _check_stored(release: Release) -> None:
         _check_weights(release.law, asked)
 
 
-def _check_schema(release: Release, schema: Any) -> None:
+def _check_schema(release: LocalRelease, schema: Any) -> None:
     for field in stored_schema(release.law):
         # Spark has no type for the few texts of a category.
         types = (field.type, field.type.value_type) if pa.types.is_dictionary(field.type) else (field.type,)

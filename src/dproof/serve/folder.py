@@ -29,10 +29,11 @@ from dproof.curator.curator import Curator
 from dproof.curator.ledger import Ledger
 from dproof.curator.ledger_file import is_begun
 from dproof.errors import InputError, did_you_mean
-from dproof.local.release import CERTIFICATE, Release
 from dproof.plans.plan import Plan
+from dproof.recipe import Release
 from dproof.releases.load import load
 from dproof.serve import limits
+from dproof.storage.folder import CERTIFICATE
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TABLES, _PLANS, _LEDGERS, _CHECKED, _RELEASES = "tables", "plans", "ledgers", "checked", "releases"

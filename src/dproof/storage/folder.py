@@ -6,6 +6,7 @@ without one is no release.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import shutil
@@ -19,6 +20,8 @@ import pyarrow as pa
 
 from dproof.errors import InputError
 
+DATA, PARTS = "release.parquet", "part-*.parquet"  # one file, or as many as there are
+PLAN, CERTIFICATE, REPORT = "plan.toml", "certificate.json", "report.html"
 UNFINISHED = ".unfinished-"
 
 
@@ -236,3 +239,19 @@ def _reached(uri: str) -> Iterator[tuple[Any, str]]:
             f"{scheme}:// cannot be read from here: copy the folder to a disk, or ask what dp.sanitise returned, "
             "with .on(spark)"
         ) from None
+
+
+# What the stored file looks like follows from the plan: fixed settings, no metadata of the source, no index.
+PARQUET: dict[str, Any] = {
+    "compression": "snappy",
+    "version": "2.6",
+    "write_statistics": False,
+    "write_batch_size": 1 << 16,  # rows encoded at a time: they stay in cache
+    "row_group_size": 1 << 20,
+}
+
+
+def digest(file: Path) -> str:
+    """The SHA-256 of a file."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -19,7 +19,6 @@ from starlette.concurrency import run_in_threadpool
 
 from dproof.columns.column import Column, quoted, text_literal
 from dproof.errors import DproofError, InputError
-from dproof.local.release import PLAN
 from dproof.plans.plan import Plan
 from dproof.serve import api, limits
 from dproof.serve.bodies import AskRequest, QueryRequest
@@ -27,6 +26,7 @@ from dproof.serve.desk import Desk
 from dproof.serve.pages import Fields, address, checked, page, refusal
 from dproof.serve.service import Known, Service, TheDesk, TheService
 from dproof.serve.tokens import Holder
+from dproof.storage.folder import PLAN
 
 router = APIRouter(include_in_schema=False)
 _KEYWORDS = ("SELECT", "count(*)", "avg(", "sum(", "median(", "FROM", "WHERE", "GROUP BY", "ORDER BY", "AND", "BETWEEN")

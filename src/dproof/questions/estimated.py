@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 
@@ -13,11 +13,7 @@ from dproof.arguments import choice, flag
 from dproof.coins import NOT_PRIVATE
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import level_of
-from dproof.laws.debias import MatrixAxis
 from dproof.laws.scores import Array
-from dproof.local.counts import Contingency, Counting, Estimates, Groups, Target, of_whole, scale_up
-from dproof.local.distribution_free import DistributionFree, Linear
-from dproof.local.fits import fold, likelihood, projection, shrink, shrinkage
 from dproof.questions.aggregates import Sums, Values
 from dproof.questions.answer import Cell
 from dproof.questions.intervals import (
@@ -37,6 +33,7 @@ from dproof.questions.schema import Schema
 from dproof.questions.sums import Term, centred_terms, chooses
 
 Warnings = tuple[tuple[str, Array], ...]  # what to say, and about which groups
+Target = Literal["table", "population"]
 Method = Literal["inverse", "likelihood", "projection", "shrinkage", "loglinear", "model"]
 Assume = Literal["nothing", "smooth"]
 ROUGH = (
@@ -54,6 +51,7 @@ WAYS_OUT = (  # of an answer that tells nothing
 _MEAN_MISSED = 0.1  # of the chance to miss a variance, for the mean
 _NEAR = 2.5  # half-widths from zero below which one over a divisor is not near its tangent
 _TANGENTS = 9  # numbers that the mean could be
+_ROUNDING = 1e-11  # a variance below this part of its terms is zero
 _UNSURE = "a group may be empty: the denominator's interval contains 0, so the ratio has no interval"
 
 
@@ -113,6 +111,49 @@ def warned(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class SumEstimates:
+    """For every group the estimates of m sums, what their variances are made of, and the naive values."""
+
+    values: Array  # (groups, m)
+    naive: Array  # (groups, m)
+    heaviest: Array  # (groups, m): the largest score of one row
+    doubts: Array  # (groups, m): how far smoothed scores may be off on average
+    squares: Array  # (groups, m, m): Σ s_i s_j
+    products: Array  # (groups, m, m): the estimates of Σ f_i f_j
+    rows: int  # of the table
+
+    def covariance(self, target: Target, groups: slice = slice(None)) -> Array:
+        """The covariances of the sums of each group."""
+        values, squares = self.values[groups], self.squares[groups]
+        population = squares - values[:, :, None] * values[:, None, :] / max(self.rows, 1)
+        table = squares - self.products[groups]
+        # Where f² has no estimate, (Σ f)²/n is below Σ f²: the variance is then too large rather than too small.
+        covariances = population if target == "population" else np.where(np.isnan(table), population, table)
+        scales = np.sqrt(np.abs(np.einsum("gii->gi", squares)))
+        return np.where(np.abs(covariances) <= _ROUNDING * scales[:, :, None] * scales[:, None, :], 0.0, covariances)
+
+
+class Linear(NamedTuple):
+    """shift + Σ coefficients · sums."""
+
+    coefficients: Array
+    shift: float = 0.0
+
+
+class EveryDistribution(Protocol):
+    """Intervals that hold however numbers under wide noise are distributed."""
+
+    @property
+    def biased(self) -> Array:
+        """Which sums have a score with a bias, by groups."""
+
+    def interval(
+        self, group: int, top: Linear, bottom: Linear | None, level: float, target: Target
+    ) -> tuple[float, float]:
+        """The least and the greatest of a linear function of the sums, or of a ratio of two, in a group."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Estimated:
     """The estimated sums of every group, ready to be calculated with."""
 
@@ -121,10 +162,10 @@ class Estimated:
     needed: list[Term]
     where: Predicate | None
     options: Options
-    estimates: Estimates
+    estimates: SumEstimates
     fitted: Array | None  # by another method than the inverse
     covariance: Array
-    distribution_free: DistributionFree | None  # where a condition may have a bias, and no distribution is assumed
+    distribution_free: EveryDistribution | None  # where a condition may have a bias, and no distribution is assumed
     scale: float = 1.0  # all rows over those that were counted, for which `distribution_free` is
 
     @property
@@ -311,7 +352,7 @@ class Estimated:
         unsure = spread.unsure | (mean.unsure & ~mean.exact)
         return spread._replace(low=low, high=high, exact=spread.exact & mean.exact, unsure=unsure)
 
-    def _for_every_distribution(self, value: Value, spread: Spread, free: DistributionFree, level: float) -> Spread:
+    def _for_every_distribution(self, value: Value, spread: Spread, free: EveryDistribution, level: float) -> Spread:
         """The intervals that are right whatever the distribution, where the scores of a condition have a bias."""
         rough = (free.biased & (value.gradient != 0)).any(axis=1)
         # A part of the rows stands for all as for a population; that it is a large part is not made use of.
@@ -361,59 +402,3 @@ def _number(number: Any, whole: bool = False) -> float | int | None:
     if not np.isfinite(number):
         return None
     return round(float(number)) if whole else float(number)
-
-
-def estimate(
-    counting: Counting,
-    table: Contingency,
-    groups: Groups,
-    needed: list[Term],
-    question: Question,
-    options: Options,
-    all_rows: int | None = None,
-) -> Estimated:
-    """The sums of a question in every group; over `all_rows`, where the table has a random part of them."""
-    sums = list(map(counting.sum_of, needed))
-    asked = counting.schema, counting.values, needed, question.where, options
-    with np.errstate(invalid="ignore"):  # a public number may be infinite, and then its sum is refused
-        estimates, fitted = table.estimates(sums, groups), None
-    if options.method == "loglinear":
-        refuse_singular(counting, estimates.values)
-        # A part of the rows stands for all as for a population; that it is a large part is not made use of.
-        is_part = all_rows is not None and all_rows != table.rows
-        shrunk = shrink(table, sums, groups, options.level, "population" if is_part else options.target)
-        estimates = replace(estimates, values=shrunk.values, heaviest=shrunk.heaviest)
-        if all_rows is None or not is_part:
-            return Estimated(*asked, estimates, None, shrunk.covariance, None)
-        squares = shrunk.covariance + np.einsum("gi,gj->gij", estimates.values, estimates.values) / max(table.rows, 1)
-        estimates = of_whole(replace(estimates, squares=squares, products=np.full_like(squares, np.nan)), all_rows)
-        return Estimated(*asked, estimates, None, estimates.covariance("population"), None)
-    if options.method != "inverse":
-        cells = _FITS[options.method](table)
-        refuse_singular(counting, cells)
-        fitted = np.stack([table.total(fold(table, cells, wanted), wanted, groups) for wanted in sums], axis=1)
-    else:
-        refuse_singular(counting, estimates.values)
-    distribution_free = DistributionFree(table, sums, groups, estimates) if options.assume == "nothing" else None
-    scale = 1.0
-    if all_rows is not None and all_rows != table.rows:
-        estimates, scale = of_whole(estimates, all_rows), scale_up(estimates, all_rows)
-        fitted = None if fitted is None else fitted * scale
-    covariance = estimates.covariance(options.target)
-    return Estimated(*asked, estimates, fitted, covariance, distribution_free, scale)
-
-
-_FITS = {"likelihood": likelihood, "projection": projection, "shrinkage": shrinkage}
-
-
-def refuse_singular(counting: Counting, values: Array) -> None:
-    """Say which law cannot be undone, if something was not found."""
-    if np.isnan(values).any():
-        for axis in counting.axes:
-            if isinstance(axis, MatrixAxis):
-                axis.refuse()
-        public = [column for column in counting.numbers if counting.schema.is_open(column)]
-        if public:
-            listed = ", ".join(map(repr, public))
-            raise InputError(f"{listed} holds NaN or an infinite number, which has no sum: make it missing, or COUNT")
-        raise InputError("the law of these columns cannot be inverted; raw(...) shows the rows as they are")

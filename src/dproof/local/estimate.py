@@ -20,7 +20,7 @@ intervals: Armstrong, Kolesár and Plagborg-Møller 2022).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
 
@@ -29,8 +29,12 @@ import numpy as np
 from dproof.errors import InputError, TooLarge
 from dproof.laws.debias import DebiasAxis, DesignAxis, MatrixAxis, MomentsAxis, ResponseAxis, is_rough
 from dproof.laws.scores import Array, Scores, Transform, gather, on_simplex
-from dproof.local.counts import Contingency, Groups, Layout, Sum, Target
+from dproof.local.counts import Contingency, Counting, Groups, Layout, Sum, of_whole, scale_up
+from dproof.local.distribution_free import DistributionFree
+from dproof.questions.estimated import Estimated, Options, Target
 from dproof.questions.intervals import normal_quantile, tail
+from dproof.questions.question import Question
+from dproof.questions.sums import Term
 
 _STEPS = 5_000
 _SETTLED = 1e-8  # relative change of the likeliest counts at which they stand still
@@ -287,3 +291,59 @@ def _cell_weights(table: Contingency, wanted: Sum, groups: Groups) -> Array:
     for n, (axis, powers) in enumerate(zip(table.axes, wanted.powers, strict=True)):
         taken = finite(axis).wanted(powers).spread(taken, n + 1)
     return np.asarray(taken.reshape(len(groups.order), -1))
+
+
+def estimate(
+    counting: Counting,
+    table: Contingency,
+    groups: Groups,
+    needed: list[Term],
+    question: Question,
+    options: Options,
+    all_rows: int | None = None,
+) -> Estimated:
+    """The sums of a question in every group; over `all_rows`, where the table has a random part of them."""
+    sums = list(map(counting.sum_of, needed))
+    asked = counting.schema, counting.values, needed, question.where, options
+    with np.errstate(invalid="ignore"):  # a public number may be infinite, and then its sum is refused
+        estimates, fitted = table.estimates(sums, groups), None
+    if options.method == "loglinear":
+        refuse_singular(counting, estimates.values)
+        # A part of the rows stands for all as for a population; that it is a large part is not made use of.
+        is_part = all_rows is not None and all_rows != table.rows
+        shrunk = shrink(table, sums, groups, options.level, "population" if is_part else options.target)
+        estimates = replace(estimates, values=shrunk.values, heaviest=shrunk.heaviest)
+        if all_rows is None or not is_part:
+            return Estimated(*asked, estimates, None, shrunk.covariance, None)
+        squares = shrunk.covariance + np.einsum("gi,gj->gij", estimates.values, estimates.values) / max(table.rows, 1)
+        estimates = of_whole(replace(estimates, squares=squares, products=np.full_like(squares, np.nan)), all_rows)
+        return Estimated(*asked, estimates, None, estimates.covariance("population"), None)
+    if options.method != "inverse":
+        cells = _FITS[options.method](table)
+        refuse_singular(counting, cells)
+        fitted = np.stack([table.total(fold(table, cells, wanted), wanted, groups) for wanted in sums], axis=1)
+    else:
+        refuse_singular(counting, estimates.values)
+    distribution_free = DistributionFree(table, sums, groups, estimates) if options.assume == "nothing" else None
+    scale = 1.0
+    if all_rows is not None and all_rows != table.rows:
+        estimates, scale = of_whole(estimates, all_rows), scale_up(estimates, all_rows)
+        fitted = None if fitted is None else fitted * scale
+    covariance = estimates.covariance(options.target)
+    return Estimated(*asked, estimates, fitted, covariance, distribution_free, scale)
+
+
+_FITS = {"likelihood": likelihood, "projection": projection, "shrinkage": shrinkage}
+
+
+def refuse_singular(counting: Counting, values: Array) -> None:
+    """Say which law cannot be undone, if something was not found."""
+    if np.isnan(values).any():
+        for axis in counting.axes:
+            if isinstance(axis, MatrixAxis):
+                axis.refuse()
+        public = [column for column in counting.numbers if counting.schema.is_open(column)]
+        if public:
+            listed = ", ".join(map(repr, public))
+            raise InputError(f"{listed} holds NaN or an infinite number, which has no sum: make it missing, or COUNT")
+        raise InputError("the law of these columns cannot be inverted; raw(...) shows the rows as they are")

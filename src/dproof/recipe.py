@@ -1,0 +1,169 @@
+"""A model is a recipe: what is drawn of a table, what that costs a person, and how a question is answered from it.
+
+Three models implement it: `local` draws rows one by one, `central` measures tables of the whole, and the curator
+answers question by question. A recipe is made from a plan before any data is opened. What it draws of a table is kept
+as a `Release`, or is the answer itself, and `source` answers a question from it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+
+from dproof.coins import NOT_PRIVATE
+from dproof.errors import InputError
+from dproof.plans.plan import ASKED, Plan
+from dproof.privacy import Privacy
+
+if TYPE_CHECKING:
+    from dproof.questions.answer import Answer
+    from dproof.questions.curve_estimate import CurveEstimate
+    from dproof.questions.estimated import Options, Target
+    from dproof.questions.measured import AnswerSource
+    from dproof.questions.question import Question
+    from dproof.questions.schema import Schema
+    from dproof.questions.sql import Select
+
+Drawn = TypeVar("Drawn", contravariant=True)
+
+
+class Recipe(Protocol[Drawn]):
+    """What is drawn by a plan, whatever the model: known before any data is opened."""
+
+    @property
+    def plan(self) -> Plan:
+        """What is public about the table."""
+
+    @property
+    def person(self) -> Privacy:
+        """What a person may lose by what is drawn."""
+
+    @property
+    def promised(self) -> Privacy:
+        """What the plan promises a person, which may be more: a ledger begins with it."""
+
+    @property
+    def schema(self) -> Schema:
+        """What a question may ask."""
+
+    def source(self, drawn: Drawn, question: Question, options: Options) -> AnswerSource:
+        """What answers a question that the schema resolved, from what was drawn."""
+
+    def record(self, release: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
+        """The sealed certificate of what was drawn and what it costs, with what is recorded about a release."""
+
+
+@runtime_checkable
+class Release(Protocol):
+    """What `sanitise` made of a table: questions on it are free, for ever (HLM15, Theorem 4).
+
+    It is one draw, kept in a folder or in memory; it is never a view that would draw again. A `LocalRelease` has
+    sanitised rows, a `CentralRelease` has measured tables.
+    """
+
+    __slots__ = ()
+
+    law: Any  # its recipe
+    certificate: Mapping[str, Any]
+    folder: Path | str | None  # a folder here, or the URI of one elsewhere
+    table: Any  # an Arrow table of its rows, where the release is held in memory
+    unchecked: tuple[str, ...]  # files in its folder that `verify` does not look at
+
+    @property
+    def plan(self) -> Plan:
+        """What is public about the table, and what was done with each column."""
+        plan: Plan = self.law.plan
+        return plan
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows its source has; None where that is not public."""
+        rows = self.certificate["release"]["rows"]
+        return None if rows is None else int(rows)
+
+    @property
+    def private(self) -> bool:
+        """False where it was drawn with seeded coins."""
+        return bool(self.certificate["private"])
+
+    @property
+    def privacy(self) -> Privacy:
+        """What it promises: what the plan has under [privacy], or less where the central model needs no δ."""
+        return self.plan.privacy
+
+    @property
+    def data(self) -> Any:
+        """Where its rows are: the paths of stored files, or an Arrow table."""
+
+    @property
+    def _content(self) -> str:
+        """What it holds, in words."""
+
+    def __repr__(self) -> str:
+        where = "in memory" if self.folder is None else f"in {str(self.folder)!r}"
+        promise = f"epsilon = {self.privacy.epsilon}, delta = {self.privacy.delta}"
+        stamp = "" if self.private else f", {NOT_PRIVATE}"
+        return f"<release of {self._content} {where}, {promise}{stamp}>"
+
+    def to_arrow(self) -> Any:
+        """Its rows as an Arrow table."""
+
+    def to_pandas(self) -> Any:
+        """Its rows as a pandas frame."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Its rows as a Polars frame."""
+        import polars
+
+        return polars.from_arrow(self.to_arrow())
+
+    def query(self, asked: str | Select, **options: Any) -> Answer:
+        """Unbiased answers with intervals to SQL, where the table is called `release`, or to what `Select` built."""
+
+    def raw(self, sql: str) -> Answer:
+        """The answer to SQL on its rows as they are."""
+        from dproof.questions.raw import raw
+
+        stored = set(self.law.stored)  # made-up rows leave out curves
+        columns = {column.name: column.sql for column in self.plan.kept if stored.issuperset(column.stored)}
+        asked = {ASKED: f'"{ASKED}"'} if ASKED in stored else {}
+        return raw(self.data, columns | asked, sql, private=self.private)
+
+    def mean_curve(
+        self,
+        column: str,
+        *,
+        where: str | None = None,
+        total: bool = False,
+        level: float = 0.95,
+        target: Target = "table",
+    ) -> CurveEstimate:
+        """The mean of a curve column, with a band that holds at all points at once.
+
+        `where`, a condition in SQL; `total=True` for the total at each grid point instead; `level` of the band;
+        `target` "table" (privacy noise only) or "population" (noise and sampling).
+
+        >>> import dproof as dp, pyarrow
+        >>> plan = {"privacy": {"epsilon": 1}, "columns": {
+        ...     "load": {"space": "curves", "points": 9, "low": 0, "high": 2, "terms": 3}}}
+        >>> dp.sanitise(pyarrow.table({"load": [[1.0] * 9] * 400}), plan).mean_curve("load").estimate.shape
+        (9,)
+        """
+        from dproof.questions.curve_estimate import curve_question
+        from dproof.questions.estimated import Options
+
+        question = curve_question(self.law.schema, column, where, total)
+        measured = self.law.source(self, question, Options(level=level, target=target))
+        (curve,) = measured.functions(question.select[0].expression, [0])
+        if curve is None:
+            raise InputError("the condition may select no rows, so there may be no mean: choose more rows")
+        return curve  # type: ignore[no-any-return]
+
+    def on(self, session: Any) -> Release:
+        """The stored release, counted by the workers of a Spark session, who must see its folder."""
+
+    def save(self, out: str | os.PathLike[str]) -> Release:
+        """Store a release that is held in memory, in a new folder."""
