@@ -12,7 +12,7 @@ import uvicorn
 from dproof import Privacy
 from dproof.curator import curator
 from dproof.serve.app import application, hosts_of
-from dproof.serve.connections import PunctualProtocol, listening
+from dproof.serve.connections import listening
 from dproof.serve.custody import check_table
 from dproof.serve.desk import Desk, give_budgets
 from dproof.serve.folder import Folder
@@ -82,15 +82,13 @@ def serving(made, **settings):
             await super().startup(sockets)
             ready.set()
 
-    class Protocol(PunctualProtocol):
-        patience = settings.pop("patience", 60.0)
-
     bound = socket.create_server(("127.0.0.1", 0))
     made.port = bound.getsockname()[1]
     hosts = hosts_of(["127.0.0.1"], made.port, settings.pop("names", ()))
-    pair = settings.pop("pair", ())  # a certificate and its key
+    pair = settings.pop("pair", (None, None))  # a certificate and its key
+    patience = settings.pop("patience", 60.0)
     app = application(Desk(made.folder, made.tokens), hosts, Settings(**{"tick": 0.05, **settings}))
-    server = Server(listening(app, *pair, protocol=Protocol))
+    server = Server(listening(app, *pair, patience=patience))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()
     assert ready.wait(60)

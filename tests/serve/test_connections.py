@@ -77,6 +77,50 @@ def test_the_next_request_of_a_connection_has_its_own_time(made):
     connection.close()
 
 
+def asked_health(made):
+    return f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{made.port}\r\n\r\n".encode()
+
+
+def status_of(connection):
+    """The status of a response, which is read to its end."""
+    response = http.client.HTTPResponse(connection)
+    response.begin()
+    response.read()
+    return response.status
+
+
+def test_half_a_request_behind_another_is_cut(made):
+    """It is slow from its own first byte on, however it came: with the request before it, or drop by drop after it."""
+    with socket.create_connection(("127.0.0.1", made.port), 60) as connection:
+        connection.sendall(asked_health(made) + head(made, 50)[:30])
+        assert status_of(connection) == 200
+        connection.settimeout(0.02)
+        for _ in range(10_000):
+            try:
+                connection.sendall(b"x")
+                assert connection.recv(1) == b""
+                break
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+        else:
+            raise AssertionError("it was never cut")
+
+
+def test_after_a_request_that_was_refused_unread_the_next_is_answered_and_may_be_slow_in_the_end(made):
+    refused = f"POST /sign-in HTTP/1.1\r\nHost: 127.0.0.1:{made.port}\r\nOrigin: http://evil.example\r\n"
+    with socket.create_connection(("127.0.0.1", made.port), 60) as connection:
+        for _ in range(3):
+            connection.sendall(f"{refused}Content-Length: 7\r\n\r\ntoken=x".encode())
+            assert status_of(connection) == 403
+            connection.sendall(asked_health(made))
+            assert status_of(connection) == 200
+        connection.sendall(f"{refused}Content-Length: 700\r\n\r\ntoken=x".encode())
+        assert status_of(connection) == 403
+        assert is_cut(connection)  # its body never came to its end
+
+
 def test_who_does_not_read_is_cut(made):
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
