@@ -63,6 +63,16 @@ def test_what_the_reference_shows_is_there_and_says_what_it_is(module: str, name
         assert inspect.getdoc(part)
 
 
+@pytest.mark.parametrize("name", ["Privacy", "Mechanism", "Distribution", "Certificate", "Kernel"])
+def test_every_public_method_is_in_the_reference(name: str) -> None:
+    kind = getattr(dproof, name)
+    own = (vars(part) for part in kind.__mro__ if part.__module__.startswith("dproof"))
+    fields = getattr(kind, "__dataclass_fields__", {})
+    methods = {method for part in own for method in part if method[0] != "_"} - set(fields)
+    (shown,) = (methods for module, item, methods in ITEMS if (module, item) == ("dproof", name))
+    assert methods == set(shown)
+
+
 def test_the_reference_becomes_directives() -> None:
     made = reference("- `Release`: `query`, `raw` and the rest\n  of it\n\n- `dproof.testing.check_metric`\n")
     assert ".. autoclass:: Release\n   :members: query, raw\n" in made and ".. autofunction:: check_metric" in made

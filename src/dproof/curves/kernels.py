@@ -61,6 +61,7 @@ class Kernel:
 
     @property
     def is_brownian(self) -> bool:
+        """Whether it is the kernel of Brownian motion, which is known at time 0."""
         return self.name == "brownian"
 
     @property

@@ -143,6 +143,7 @@ class Distribution(Mapping[Any, Fraction]):
         return [(self.outputs.label(n), Fraction(int(w), total)) for n, w in enumerate(weights)]
 
     def values(self) -> Any:
+        """The probabilities, in the order of the outputs."""
         return [probability for _, probability in self.items()]
 
     def __repr__(self) -> str:
