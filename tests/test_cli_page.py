@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dproof.cli.app import COMMANDS, _app
+from dproof.cli.app import COMMANDS, load_command
 
 PAGE = (Path(__file__).parent.parent / "docs" / "cli.md").read_text(encoding="utf-8")
 
@@ -20,7 +20,7 @@ def test_the_page_has_every_command() -> None:
 def test_the_page_has_every_option(name: str) -> None:
     section = re.search(rf"^## dproof {name}\n(.*?)(?=^## |\Z)", PAGE, flags=re.MULTILINE | re.DOTALL)
     assert section is not None
-    command = _app(name).commands[name]
+    command = load_command(name)
     options = {word for parameter in command.params for word in parameter.opts if word.startswith("--")}
     shown = set(re.findall(r"^  (--[\w-]+)", section[1], flags=re.MULTILINE)) - {"--help"}
     assert shown == options - {"--help"}, "run `python docs/make_cli.py`"

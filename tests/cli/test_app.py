@@ -1,6 +1,5 @@
 """The frame of the command line: commands, exit codes, errors, colours, pipes."""
 
-import importlib
 import os
 import subprocess
 import sys
@@ -27,8 +26,8 @@ def outside(*arguments, **environment):
 
 @pytest.mark.parametrize("name", app.COMMANDS)
 def test_no_option_takes_help_or_another_option_for_its_value(name):
-    group = app._app(name)
-    options = [one for one in group.commands[name].params if isinstance(one, click.Option)]
+    group = app.application()
+    options = [one for one in app.load_command(name).params if isinstance(one, click.Option)]
     for option in (one for one in options if not one.is_flag):
         for word in ("--help", "-h"):
             told = CliRunner().invoke(group, [name, option.opts[-1], word])
@@ -39,8 +38,7 @@ def test_no_option_takes_help_or_another_option_for_its_value(name):
 
 @pytest.mark.parametrize("name", app.COMMANDS)
 def test_the_table_tells_the_truth(name):
-    function = getattr(importlib.import_module(f"dproof.cli.{name}"), name)
-    assert function.__doc__.splitlines()[0] == app.COMMANDS[name]
+    assert app.load_command(name).callback.__doc__.splitlines()[0] == app.COMMANDS[name]
 
 
 def test_aliases_are_of_words_that_are_no_commands():
@@ -61,7 +59,6 @@ def test_help_lists_the_commands_and_loads_none():
     assert sorted(ran.stdout.splitlines()[-1].split()) == [
         "dproof.cli",
         "dproof.cli.app",
-        "dproof.cli.options",
         "dproof.cli.output",
         "dproof.errors",
     ]

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from io import TextIOWrapper
@@ -28,7 +28,6 @@ from typing import Any
 import click
 
 from dproof import __version__
-from dproof.cli.options import Command, Commands, parameters
 from dproof.cli.output import advise
 from dproof.errors import DproofError, DproofWarning, InputError
 
@@ -91,13 +90,12 @@ def _run(words: list[str]) -> None:
             stream.reconfigure(errors="replace")
     # Imports leave hardly any garbage, and to look for it again and again would be a tenth of a short command's time.
     gc.set_threshold(200_000, 20, 20)
-    chosen = next((word for word in _typed() or words if not word.startswith("-")), None)
     signals: list[int] = []
     try:
         with _noting(signals), warnings.catch_warnings():
             warnings.showwarning = _show_warning
             warnings.simplefilter("always", DproofWarning)  # told as a line, whatever the environment makes of warnings
-            _app(chosen)(words, prog_name="dproof")
+            application()(words, prog_name="dproof")
     except BaseException as error:
         if signals:  # whatever native code has made of it
             noted = hasattr(error, "__notes__")
@@ -170,51 +168,55 @@ def _is_importing(frame: FrameType | None) -> bool:
     return False
 
 
-def _typed() -> list[str]:
-    """What stands on the line that a shell wants completed; nothing where dproof is run for itself."""
-    if "_DPROOF_COMPLETE" not in os.environ:
-        return []
-    line = os.environ.get("COMP_WORDS", "")
-    return line.split()[1:]
+class Commands(click.Group):
+    """The commands in the order of the table: each is loaded when it is run, and help and completion load none."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*COMMANDS, *ALIASES]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        name = ALIASES.get(cmd_name, cmd_name)
+        return click.Command(cmd_name, short_help=COMMANDS[name], hidden=cmd_name != name) if name in COMMANDS else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        word, command, rest = super().resolve_command(ctx, args)
+        return word, None if command is None else load_command(ALIASES.get(str(word), str(word))), rest
 
 
-def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        print(f"dproof {__version__}")
-        context.exit()
+def load_command(name: str) -> click.Command:
+    """The command of a name in the table, from its module."""
+    command: click.Command = getattr(import_module(f"dproof.cli.{name}"), name)
+    return command
 
 
-def _flowing(function: Callable[..., None]) -> str:
-    """The docstring with each paragraph in one line, so that help breaks where the terminal does."""
-    return "\n\n".join(" ".join(part.split()) for part in (function.__doc__ or "").split("\n\n"))
+def application() -> click.Group:
+    """The application, whose help is as wide as the terminal and no wider than can be read."""
 
+    def show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+        if wanted:
+            print(f"dproof {__version__}")
+            context.exit()
 
-def _app(chosen: str | None) -> click.Group:
-    """The application with the chosen command loaded and the others only listed, so that help is quick."""
-    settings = {"help_option_names": ["-h", "--help"], "terminal_width": min(get_terminal_size().columns, _WIDEST) - 2}
     version = click.Option(
         ["--version"],
         is_flag=True,
         is_eager=True,
         expose_value=False,
-        callback=_version,
+        callback=show_version,
         help="Show the version and exit.",
     )
-    app = Commands(
+    return Commands(
         "dproof",
         help="Differential privacy for numbers, categories, sets and curves under one roof, with a proof.",
         params=[version],
-        context_settings=settings,
+        context_settings={
+            "help_option_names": ["-h", "--help"],
+            "show_default": True,
+            "terminal_width": min(get_terminal_size().columns, _WIDEST) - 2,
+        },
     )
-    for word, name in {**{name: name for name in COMMANDS}, **ALIASES}.items():
-        named = {"short_help": COMMANDS[name], "hidden": word != name}
-        if word != chosen:
-            app.add_command(click.Command(word, **named))  # type: ignore[arg-type]
-            continue
-        function = getattr(import_module(f"dproof.cli.{name}"), name)
-        params = parameters(function)
-        app.add_command(Command(word, callback=function, params=params, help=_flowing(function), **named))  # type: ignore[arg-type]
-    return app
 
 
 def _leave(error: BaseException, message: str, code: int) -> None:

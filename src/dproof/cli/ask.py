@@ -4,41 +4,71 @@ from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Any
 
-from dproof.cli.init import Data, Table
-from dproof.cli.options import AsJson, Plot, argument, flag, option
-from dproof.cli.output import advise, answer_page, emit, escape, having_done
+import click
+
+from dproof.cli.answers import answer_page, out_option, plot_option
+from dproof.cli.command import PATH, command, data_argument, json_option, table_option
+from dproof.cli.output import advise, emit, escape, having_done
 from dproof.curator.curator import Curator
 from dproof.curator.ledger_file import is_begun
 from dproof.errors import InputError
 from dproof.questions.output_formats import output_file
 
 
+@command
+@data_argument
+@click.argument("question", metavar="QUESTION", help="SELECT … FROM data …")
+@click.option("--plan", metavar="PLAN.toml", type=PATH, required=True, help="The plan.")
+@click.option(
+    "--ledger",
+    metavar="FILE",
+    type=PATH,
+    required=True,
+    help="The ledger; created with the plan's budget if it does not exist.",
+)
+@click.option("--epsilon", metavar="E", help="ε that the question may cost.")
+@click.option(
+    "--delta",
+    metavar="D",
+    default="0",
+    help="δ that the question may cost; under a budget with δ, many questions that have one cost less.",
+)
+@click.option("--accuracy", metavar="A", help="Instead of ε: the half-width wanted, at the least ε.")
+@click.option("--level", metavar="P", type=float, default=0.95, help="Confidence level of the intervals.")
+@click.option("--analyst", metavar="NAME", help="Who asks; needed where analysts have budgets.")
+@click.option("--mark", metavar="HASH", help="A mark of the ledger that you kept: refuse an older copy.")
+@table_option
+@click.option("--preview", is_flag=True, help="Show cost and accuracy; spend and read nothing.")
+@plot_option
+@out_option
+@click.option("--all", "every", is_flag=True, help="Answer more than 1,000 groups too, and print every one.")
+@json_option
 def ask(
-    data: Data,
-    question: Annotated[str, argument("QUESTION", "SELECT … FROM data …")],
-    plan: Annotated[Path, option("PLAN.toml", "The plan.")],
-    ledger: Annotated[Path, option("FILE", "The ledger; created with the plan's budget if it does not exist.")],
-    epsilon: Annotated[str | None, option("E", "ε that the question may cost.")] = None,
-    delta: Annotated[
-        str, option("D", "δ that the question may cost; under a budget with δ, many questions that have one cost less.")
-    ] = "0",
-    accuracy: Annotated[str | None, option("A", "Instead of ε: the half-width wanted, at the least ε.")] = None,
-    level: Annotated[float, option("P", "Confidence level of the intervals.")] = 0.95,
-    analyst: Annotated[str | None, option("NAME", "Who asks; needed where analysts have budgets.")] = None,
-    mark: Annotated[str | None, option("HASH", "A mark of the ledger that you kept: refuse an older copy.")] = None,
-    table: Table = None,
-    preview: Annotated[bool, flag("--preview", "Show cost and accuracy; spend and read nothing.")] = False,
-    plot: Plot = None,
-    every: Annotated[bool, flag("--all", "Answer more than 1,000 groups too, and print every one.")] = False,
-    as_json: AsJson = False,
+    data: Path,
+    question: str,
+    plan: Path,
+    ledger: Path,
+    epsilon: str | None,
+    delta: str,
+    accuracy: str | None,
+    level: float,
+    analyst: str | None,
+    mark: str | None,
+    table: str | None,
+    preview: bool,
+    plot: Path | None,
+    out: Path | None,
+    every: bool,
+    as_json: bool,
 ) -> None:
     """Ask the private table a question; the ledger is debited first.
 
     The answer is noisy and has an interval. Asking the same question again is free and gives the same answer.
     """
-    picture = None if plot is None else output_file(plot, picture=True)  # before anything is paid
+    files = [output_file(plot, picture=True)] if plot is not None else []  # before anything is paid
+    files += [output_file(out)] if out is not None else []
     if (epsilon is None) == (accuracy is None):
         raise InputError("say what the question may cost, with --epsilon, or how good it must be, with --accuracy")
     wanted: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "accuracy": accuracy, "level": level}
@@ -59,10 +89,11 @@ def ask(
     with having_done("the question is paid for and its answer stored: asking it again is free"):
         remaining = {"remaining": curator.remaining().to_json()}
         emit({**answer.to_json(), **remaining}, as_json, lambda: answer_page(answer, every))
-        if picture is not None:
+        for file in files:
+            what = "picture" if file == plot else "answer"
             try:
-                answer.plot(picture)
+                answer.save(file)
             except InputError as problem:  # the answer is paid for and printed; only its picture is missing
-                advise(f"no picture: {problem}")
+                advise(f"no {what}: {problem}")
             else:
-                advise(f"the picture is in {picture}")
+                advise(f"the {what} is in {file}")

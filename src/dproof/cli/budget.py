@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from dproof.cli.options import AsJson, argument, option
-from dproof.cli.output import Page, emit, escape, table
+import click
+
+from dproof.cli.command import PATH, command, json_option
+from dproof.cli.output import Page, Table, emit, escape
 from dproof.curator.ledger import Ledger, counts_left, statement
 from dproof.curator.ledger_file import is_begun
 from dproof.errors import InputError
@@ -21,16 +23,24 @@ In an earlier version curves by group had too little noise: the answers that say
 paid. What was spent and what is left count what they may have cost. Asked again, such a question is paid for again."""
 
 
+@command
+@click.argument("ledger", metavar="FILE", type=PATH, help="The ledger.")
+@click.option(
+    "--plan", metavar="PLAN.toml", type=PATH, help="Create the ledger with this plan's budget if it does not exist."
+)
+@click.option("--analyst", metavar="NAME", help="Give this analyst a budget of their own.")
+@click.option("--epsilon", metavar="E", help="ε that the analyst may spend.")
+@click.option("--delta", metavar="D", default="0", help="δ that the analyst may spend.")
+@click.option("--mark", metavar="HASH", help="A mark that you kept: check that it is in this ledger.")
+@json_option
 def budget(
-    ledger: Annotated[Path, argument("FILE", "The ledger.")],
-    plan: Annotated[
-        Path | None, option("PLAN.toml", "Create the ledger with this plan's budget if it does not exist.")
-    ] = None,
-    analyst: Annotated[str | None, option("NAME", "Give this analyst a budget of their own.")] = None,
-    epsilon: Annotated[str | None, option("E", "ε that the analyst may spend.")] = None,
-    delta: Annotated[str, option("D", "δ that the analyst may spend.")] = "0",
-    mark: Annotated[str | None, option("HASH", "A mark that you kept: check that it is in this ledger.")] = None,
-    as_json: AsJson = False,
+    ledger: Path,
+    plan: Path | None,
+    analyst: str | None,
+    epsilon: str | None,
+    delta: str,
+    mark: str | None,
+    as_json: bool,
 ) -> None:
     """Show what was spent, for what, and what is left.
 
@@ -57,7 +67,7 @@ def _page(answer: dict[str, Any], left: str, unanswered: frozenset[int]) -> Page
     if answer["analysts"]:
         analysts = [(escape(one["name"]), *(_figures(one[word]) for word in _KINDS)) for one in answer["analysts"]]
         yield ""
-        yield table(("analyst", *(f"{word} ε, δ" for word in _KINDS)), analysts, left=range(4))
+        yield Table(("analyst", *(f"{word} ε, δ" for word in _KINDS)), analysts, left=range(4))
     entries = []
     for entry in answer["entries"]:
         what = entry.get("question") or entry.get("description") or _WORDS[entry["kind"]]
@@ -67,7 +77,7 @@ def _page(answer: dict[str, Any], left: str, unanswered: frozenset[int]) -> Page
         when = entry["at"][:16].replace("T", " ")
         entries.append((_figures(entry), *map(escape, (what, entry.get("analyst", ""), when))))
     yield ""
-    yield table(("ε, δ", "what", "who", "when (UTC)"), entries, left=range(4))
+    yield Table(("ε, δ", "what", "who", "when (UTC)"), entries, left=range(4))
     if any("may_have_cost" in entry for entry in answer["entries"]):
         yield _EARLIER
     yield f"\nmark       {answer['mark']}"

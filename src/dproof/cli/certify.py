@@ -5,14 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 from math import inf
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import click
 
 from dproof.certification import certify as certification
 from dproof.certification.certify import Witness, find_witness
+from dproof.cli.command import PATH, command, delta_option, epsilon_option, json_option
 from dproof.cli.matrix_file import read_law
-from dproof.cli.options import AsJson, Delta, Epsilon, argument, option
 from dproof.cli.output import Page, advise, emit, escape, pairs
 from dproof.exact import exp_below, float_above
 from dproof.laws.divergence import Worst
@@ -23,13 +23,13 @@ from dproof.privacy import Privacy
 _SHOWN = 12  # outputs of the worst set that a person is shown
 
 
-def certify(
-    matrix: Annotated[Path, argument("MATRIX", "The law: a .csv, .json or .npy file.")],
-    epsilon: Epsilon,
-    delta: Delta = "0",
-    as_json: AsJson = False,
-    certificate: Annotated[Path | None, option("FILE", "Write the certificate here if it holds.")] = None,
-) -> None:
+@command
+@click.argument("matrix", metavar="MATRIX", type=PATH, help="The law: a .csv, .json or .npy file.")
+@epsilon_option
+@delta_option
+@json_option
+@click.option("--certificate", metavar="FILE", type=PATH, help="Write the certificate here if it holds.")
+def certify(matrix: Path, epsilon: str, delta: str, as_json: bool, certificate: Path | None) -> None:
     """Say exactly how private a mechanism is, with the worst case.
 
     MATRIX has a row for each input (a value of one person's row) and a column for each output; the entries are

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-from dproof.cli.init import Data, Table
-from dproof.cli.options import AsJson, option
-from dproof.cli.output import Page, emit, escape, pairs, table
+import click
+
+from dproof.cli.command import PATH, command, data_argument, json_option, table_option
+from dproof.cli.output import Page, Table, emit, escape, pairs
 from dproof.exact import several
 from dproof.releases.inspection import CONFIDENTIAL, Inspection
 from dproof.releases.inspection import check as inspect
 
 
-def check(
-    data: Data,
-    plan: Annotated[Path, option("PLAN.toml", "The plan.")],
-    table: Table = None,
-    as_json: AsJson = False,
-) -> None:
+@command
+@data_argument
+@click.option("--plan", metavar="PLAN.toml", type=PATH, required=True, help="The plan.")
+@table_option
+@json_option
+def check(data: Path, plan: Path, table: str | None, as_json: bool) -> None:
     """Count values that a plan does not cover: confidential.
 
     For each column: how many values are missing, outside the declared space, not numbers, or clamped, and the most
@@ -41,7 +41,7 @@ def _page(inspection: Inspection, name: str) -> Page:
         ]
         for column in inspection.columns
     ]
-    yield table(headings, rows, left=(0, 1))
+    yield Table(headings, rows, left=(0, 1))
     strange = [column for column in inspection.columns if column.values]
     if strange:
         yield "\nWhat is outside or no number, most frequent first:\n"

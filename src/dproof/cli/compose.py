@@ -6,13 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 from math import inf
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
+
+import click
 
 from dproof.certification import compose as composing
 from dproof.certification.compose import Composition
+from dproof.cli.command import command, json_option, neighbours_option
 from dproof.cli.matrix_file import read_law
-from dproof.cli.options import AsJson, Neighbours, argument, option
-from dproof.cli.output import Page, advise, emit, table
+from dproof.cli.output import Page, Table, advise, emit
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact, float_above, several
 from dproof.mechanisms.mechanism import Mechanism
@@ -24,13 +26,23 @@ _MOST_PARTS = 100_000
 _MOST_ROWS = 1_000
 
 
+@command
+@click.argument(
+    "parts",
+    nargs=-1,
+    required=True,
+    metavar="PART...",
+    help="ε, or ε,δ, or a file with a law; 10x0.1,1e-6 is ten of these.",
+)
+@click.option("--delta", metavar="D", help="Report ε at this δ; by default at the sum of the δ given.")
+@click.option("--epsilon", metavar="E", help="Report δ at this ε instead.")
+@neighbours_option
+@click.option(
+    "--rows", metavar="N", type=click.IntRange(1, _MOST_ROWS), default=1, help="Also report it for N rows together."
+)
+@json_option
 def compose(
-    parts: Annotated[list[str], argument("PART...", "ε, or ε,δ, or a file with a law; 10x0.1,1e-6 is ten of these.")],
-    delta: Annotated[str | None, option("D", "Report ε at this δ; by default at the sum of the δ given.")] = None,
-    epsilon: Annotated[str | None, option("E", "Report δ at this ε instead.")] = None,
-    neighbours: Neighbours = "change-one",
-    rows: Annotated[int, option("N", "Also report it for N rows together.", limits=(1, _MOST_ROWS))] = 1,
-    as_json: AsJson = False,
+    parts: tuple[str, ...], delta: str | None, epsilon: str | None, neighbours: str, rows: int, as_json: bool
 ) -> None:
     """Say what several guarantees or mechanisms cost together.
 
@@ -140,13 +152,13 @@ def _finite(answer: dict[str, Any]) -> dict[str, Any]:
 def _page(answer: dict[str, Any], given: Sequence[Any]) -> Page:
     what = "mechanism" if isinstance(given[0], Mechanism) else "guarantee"
     yield f"\n[bold]{several(len(given), what)}[/bold] about the same rows, {answer['neighbours']}:\n"
-    yield table(("rule", "ε", "δ", ""), (_figures(row["rule"], row) for row in answer["rules"]), left=(0, 3))
+    yield Table(("rule", "ε", "δ", ""), (_figures(row["rule"], row) for row in answer["rules"]), left=(0, 3))
     group, changed = answer["group"], answer["change_one"]
     derived = [] if group is None else [_figures(f"{group['rows']} rows together", group)]
     derived += [] if changed is None else [_figures("read as change-one", changed)]
     if derived:
         yield f"\nBy the rule [bold]{answer['rule']}[/bold]:\n"
-        yield table(("", "ε", "δ", ""), derived, left=(0, 3))
+        yield Table(("", "ε", "δ", ""), derived, left=(0, 3))
     yield ""
 
 

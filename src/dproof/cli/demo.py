@@ -7,13 +7,14 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Annotated, Any
+from typing import Any
 
+import click
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.cli.options import AsJson, option
-from dproof.cli.output import Page, emit, escape, having_done, table
+from dproof.cli.command import PATH, command, json_option
+from dproof.cli.output import Page, Table, emit, escape, having_done
 from dproof.coins import Coins
 from dproof.errors import InputError
 
@@ -71,11 +72,13 @@ QUESTIONS = (
 )
 
 
-def demo(
-    out: Annotated[Path | None, option("DIR", "The folder to make for the demo; a temporary one by default.")] = None,
-    people: Annotated[int, option("N", "How many people to make up.", limits=(1, 10**7))] = 20_000,
-    as_json: AsJson = False,
-) -> None:
+@command
+@click.option("--out", metavar="DIR", type=PATH, help="The folder to make for the demo; a temporary one by default.")
+@click.option(
+    "--people", metavar="N", type=click.IntRange(1, 10**7), default=20_000, help="How many people to make up."
+)
+@json_option
+def demo(out: Path | None, people: int, as_json: bool) -> None:
     """Make up a survey, sanitise it in both models, and compare their answers with the truth.
 
     Nobody in the survey exists, so the truth can be shown beside the answers: those of tables that were measured once
@@ -191,7 +194,7 @@ def _page(answer: dict[str, Any]) -> Page:
     for asked in answer["answers"]:
         yield f"[bold]{escape(asked['sql'])}[/bold]"
         rows = (_cells(row, 2 if asked["figure"] == "hours" else 0) for row in asked["rows"])
-        yield table(("", "truth", "central, 95%", "local, 95%"), rows, left=(0,))
+        yield Table(("", "truth", "central, 95%", "local, 95%"), rows, left=(0,))
         yield ""
     yield "95% intervals: about one in twenty misses the truth."
     yield f"\nQuery them, without limit:\n  dproof query {folder}/central 'SELECT … FROM release'"

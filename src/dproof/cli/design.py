@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
+import click
+
+from dproof.cli.command import PATH, command, delta_option, epsilon_option, json_option
 from dproof.cli.matrix_file import read_matrix
-from dproof.cli.options import AsJson, Delta, Epsilon, flag, option
-from dproof.cli.output import Page, advise, emit, escape, pairs, table
+from dproof.cli.output import Page, Table, advise, emit, escape, pairs
 from dproof.columns.column import Column
 from dproof.errors import InputError
 from dproof.exact import float_above, float_below
@@ -23,22 +25,36 @@ from dproof.spaces.space import Space
 _SHOWN = 11  # inputs and outputs of a matrix that a person is shown
 
 
+@command
+@click.option(
+    "--space", metavar="SPACE.toml", type=PATH, required=True, help="The space, as in a plan's table of a column."
+)
+@epsilon_option
+@delta_option
+@click.option(
+    "--loss", metavar="LOSS", default="metric", help="metric, squared, or a file with a matrix, inputs by outputs."
+)
+@click.option("--outputs", metavar="SPACE.toml", type=PATH, help="A larger space to release into; the same by default.")
+@click.option(
+    "--prior", metavar="P,…", help="Probabilities of the values, separated by commas; otherwise the worst case."
+)
+@click.option("--unbiased", is_flag=True, help="For numbers: no bias, least worst-case variance.")
+@click.option("--metric-privacy", is_flag=True, help="Multiply ε by the distance of two values.")
+@click.option("--law", metavar="FILE", type=PATH, help="Write the law here, as CSV of exact fractions.")
+@click.option("--picture", metavar="FILE", type=PATH, help="Draw the law here, as SVG.")
+@json_option
 def design(
-    space: Annotated[Path, option("SPACE.toml", "The space, as in a plan's table of a column.")],
-    epsilon: Epsilon,
-    delta: Delta = "0",
-    loss: Annotated[str, option("LOSS", "metric, squared, or a file with a matrix, inputs by outputs.")] = "metric",
-    outputs: Annotated[
-        Path | None, option("SPACE.toml", "A larger space to release into; the same by default.")
-    ] = None,
-    prior: Annotated[
-        str | None, option("P,…", "Probabilities of the values, separated by commas; otherwise the worst case.")
-    ] = None,
-    unbiased: Annotated[bool, flag("--unbiased", "For numbers: no bias, least worst-case variance.")] = False,
-    metric_privacy: Annotated[bool, flag("--metric-privacy", "Multiply ε by the distance of two values.")] = False,
-    law: Annotated[Path | None, option("FILE", "Write the law here, as CSV of exact fractions.")] = None,
-    picture: Annotated[Path | None, option("FILE", "Draw the law here, as SVG.")] = None,
-    as_json: AsJson = False,
+    space: Path,
+    epsilon: str,
+    delta: str,
+    loss: str,
+    outputs: Path | None,
+    prior: str | None,
+    unbiased: bool,
+    metric_privacy: bool,
+    law: Path | None,
+    picture: Path | None,
+    as_json: bool,
 ) -> None:
     """Find the mechanism of least error for a space, with proof.
 
@@ -152,7 +168,7 @@ def _page(answer: dict[str, Any], name: str) -> Page:
         inputs, outputs = ([escape(_short(label)) for label in answer[side]] for side in ("inputs", "outputs"))
         rows = ((label, *(f"{100 * p:.3g}" for p in row)) for label, row in zip(inputs, answer["matrix"], strict=True))
         yield "\nThe law in per cent: true values in rows, released ones in columns."
-        yield table(["", *outputs], rows, left=(0,))
+        yield Table(["", *outputs], rows, left=(0,))
     yield ""
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Any
+
+import click
 
 from dproof import meaning
-from dproof.cli.options import AsJson, Delta, Epsilon, Neighbours, option
-from dproof.cli.output import Page, emit, pairs, table
+from dproof.cli.command import command, delta_option, epsilon_option, json_option, neighbours_option
+from dproof.cli.output import Page, Table, emit, pairs
 from dproof.privacy import Privacy
 
 _RELATION = {
@@ -16,13 +18,15 @@ _RELATION = {
 }
 
 
-def explain(
-    epsilon: Epsilon,
-    delta: Delta = "0",
-    neighbours: Neighbours = "change-one",
-    stake: Annotated[str, option("B", "The difference between your best and worst outcome, in euros say.")] = "10000",
-    as_json: AsJson = False,
-) -> None:
+@command
+@epsilon_option
+@delta_option
+@neighbours_option
+@click.option(
+    "--stake", metavar="B", default="10000", help="The difference between your best and worst outcome, in euros say."
+)
+@json_option
+def explain(epsilon: str, delta: str, neighbours: str, stake: str, as_json: bool) -> None:
     """Say what a guarantee means for one person.
 
     Beliefs, chances and money: how far anything that anyone learns from the output can depend on one row.
@@ -54,7 +58,7 @@ def _sections(answer: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         "Chances",
         Group(
             f"{said['chance']}\n",
-            table(("from", "a belief moves to", "a chance moves to"), moves),
+            Table(("from", "a belief moves to", "a chance moves to"), moves),
         ),
     )
     utility = answer["utility"]
@@ -65,7 +69,7 @@ def _sections(answer: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     )
     yield "Attack", f"{said['guess']} {said['both']}".rstrip()
     groups = ((str(g["size"]), meaning.figure(g["epsilon"]), meaning.figure(g["delta"])) for g in answer["group"])
-    yield "Groups", Group("A family of g people together has a weaker guarantee.\n", table(("g", "ε", "δ"), groups))
+    yield "Groups", Group("A family of g people together has a weaker guarantee.\n", Table(("g", "ε", "δ"), groups))
     changed = answer["add_remove_read_as_change_one"]
     epsilon, delta = meaning.figure(changed["epsilon"]), meaning.figure(changed["delta"])
     yield (

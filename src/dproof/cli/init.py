@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import click
 import pyarrow as pa
 
-from dproof.cli.options import AsJson, argument, flag, option
+from dproof.cli.command import command, data_argument, json_option, table_option
 from dproof.cli.output import advise, emit
 from dproof.columns.arrow import decoded
 from dproof.columns.values import Numerals
@@ -25,9 +25,6 @@ from dproof.plans.reader import to_toml
 from dproof.tables import Source, open_source
 from dproof.tables.delimited import doubtful_names, unpacked
 from dproof.tables.source import USUAL, Layout, ending
-
-Data = Annotated[Path, argument("DATA", "A .csv, .tsv, .xlsx, .parquet, .arrow or .duckdb file, or a folder.")]
-Table = Annotated[str | None, option("NAME", "The table inside a DuckDB file, or the sheet of an .xlsx.")]
 
 _LOOKED = """\
 # CONFIDENTIAL until a person has checked it: --look read rows of the table to
@@ -77,12 +74,12 @@ _HEADERLESS = """\
 """
 
 
-def init(
-    data: Data,
-    table: Table = None,
-    look: Annotated[bool, flag("--look", "Also read some rows, for kinds, encoding and decimal sign.")] = False,
-    as_json: AsJson = False,
-) -> None:
+@command
+@data_argument
+@table_option
+@click.option("--look", is_flag=True, help="Also read some rows, for kinds, encoding and decimal sign.")
+@json_option
+def init(data: Path, table: str | None, look: bool, as_json: bool) -> None:
     """Draft a plan from the names of a table's columns.
 
     The draft goes to standard output: `dproof init people.csv > plan.toml`, then declare the spaces. It is made from

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
 
-from dproof.cli.options import argument
+import click
+
+from dproof.cli.command import command
 from dproof.errors import InputError
 
 TOKEN = "DPROOF_TOKEN"
 
 
-def mcp(url: Annotated[str, argument("URL", "The address of a running `dproof serve`.")]) -> None:
+@command
+@click.argument("url", metavar="URL", help="The address of a running `dproof serve`.")
+def mcp(url: str) -> None:
     """Let an assistant ask a server, by the Model Context Protocol.
 
     The token is taken from the environment variable DPROOF_TOKEN. The assistant sees answers with noise and never a

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from shutil import get_terminal_size
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from dproof.questions.answer import Answer
-
+_GAP = 3  # columns of the terminal between two columns of a table
 Page = Iterable[Any]  # what a person is shown: markup and renderables of rich
 
 
@@ -55,11 +53,81 @@ def escape(text: object) -> str:
     return escaped(str(text))
 
 
-def table(headings: Iterable[str], rows: Iterable[Iterable[str]], left: Container[int] = ()) -> Any:
-    """A table of figures on the right of their columns; those numbered in `left` hold names instead."""
-    from dproof.cli.fitting import FittingTable
+class Table:
+    """A table of rich, or where its words are too wide for the terminal, a line for each cell, row by row.
 
-    return FittingTable(headings, rows, left)
+    Figures stay on one line, on the right of their columns; columns numbered in `left` hold words, and break between
+    two of them. Columns numbered in `spare` are left out first, one after another, until the rest fits.
+    """
+
+    def __init__(
+        self,
+        headings: Iterable[str],
+        rows: Iterable[Iterable[str]],
+        left: Container[int] = (),
+        spare: Sequence[int] = (),
+    ) -> None:
+        from rich.text import Text
+
+        self.headings = [Text.from_markup(heading, style="bold") for heading in headings]
+        self.rows = [[Text.from_markup(cell) for cell in row] for row in rows]
+        self.left, self.spare = left, spare
+
+    def __rich_measure__(self, console: Any, options: Any) -> Any:
+        from rich.measure import Measurement
+
+        widest = sum(most for _, most in self._ranges()) + _GAP * (len(self.headings) - 1)
+        return Measurement(1, max(1, widest)).clamp(max_width=options.max_width)
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        from rich import box, table
+        from rich.text import Text
+
+        for hidden in (self.spare[:count] for count in range(len(self.spare) + 1)):
+            shown = [n for n in range(len(self.headings)) if n not in hidden]
+            widths = self._widths(shown, options.max_width)
+            if widths is None:
+                continue
+            made = table.Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+            for n, width in zip(shown, widths, strict=True):
+                made.add_column(self.headings[n], justify="left" if n in self.left else "right", width=width)
+            for row in self.rows:
+                made.add_row(*(row[n] for n in shown))
+            yield made
+            if hidden:
+                names = ", ".join(self.headings[n].plain for n in sorted(hidden))
+                yield f"[dim]In a wider terminal also: {names}.[/dim]"
+            return
+        for n, row in enumerate(self.rows):
+            yield from [""] * (n > 0)
+            for heading, cell in zip(self.headings, row, strict=True):
+                if cell.plain:
+                    yield Text.assemble(heading, ": ", cell) if heading.plain else cell
+
+    def _widths(self, shown: Sequence[int], room: int) -> list[int] | None:
+        """The width of each column, where the widest give way first, as rich's may not break words; None: no room."""
+        ranges = self._ranges()
+        least, widths = [ranges[n][0] for n in shown], [ranges[n][1] for n in shown]
+        while sum(widths) + _GAP * (len(widths) - 1) > room:
+            wide = [n for n, width in enumerate(widths) if width > least[n]]
+            if not wide:
+                return None
+            widths[max(wide, key=widths.__getitem__)] -= 1
+        return widths
+
+    def _ranges(self) -> list[tuple[int, int]]:
+        """How narrow a column can be, its longest word or figure, and how wide."""
+        from rich.cells import cell_len
+
+        def longest_word(text: Any) -> int:
+            return max(map(cell_len, text.plain.split()), default=0)
+
+        ranges = []
+        for n, (heading, *cells) in enumerate(zip(self.headings, *self.rows, strict=True)):
+            whole = [cell.cell_len for cell in cells]
+            least = max([longest_word(heading), *(map(longest_word, cells) if n in self.left else whole)])
+            ranges.append((least, max([heading.cell_len, *whole])))
+        return ranges
 
 
 def pairs(rows: Iterable[tuple[Any, ...]]) -> Any:
@@ -70,25 +138,6 @@ def pairs(rows: Iterable[tuple[Any, ...]]) -> Any:
     for row in rows:
         made.add_row(*row)
     return made
-
-
-def answer_page(answer: Answer, every: bool = False) -> Page:
-    """The table of an answer, all of it or its first rows, and how and with what care it was made."""
-    from dproof.exact import percent
-    from dproof.questions.answer import SHOWN_ROWS, Cell
-
-    names = [n for n, key in enumerate(answer.columns) if not any(isinstance(row[key], Cell) for row in answer.rows)]
-    most = None if every else SHOWN_ROWS
-    yield ""
-    yield table(map(escape, answer.columns), (map(escape, line) for line in answer.texts(most)), left=names)
-    if most is not None and len(answer.rows) > most:
-        yield f"… {len(answer.rows) - most:,} more (--all)"
-    yield ""
-    if answer.method != "raw":
-        said = [f"{percent(answer.level)} intervals"] * answer.has_intervals + [escape(answer.method)]
-        text = "; ".join(said)
-        yield f"[dim]{text[:1].upper()}{text[1:]}.[/dim]"
-    yield from (f"[yellow]{escape(note)}[/yellow]" for note in answer.notes)
 
 
 def _page(parts: Page) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from dproof.cli.options import AsJson, argument, option
-from dproof.cli.output import Page, advise, emit, escape, pairs
+import click
+
+from dproof.cli.command import PATH, command, json_option
+from dproof.cli.output import Page, Table, advise, emit, escape, pairs
 from dproof.cli.plan_tables import show_tables
 from dproof.errors import InputError
 from dproof.exact import float_above, written
@@ -34,15 +37,18 @@ _CONDITIONS = {  # what to ask of a number, by whether it answers conditions
 }
 
 
-def plan(
-    path: Annotated[Path, argument("PLAN.toml", "The plan.")],
-    rows: Annotated[int | None, option("N", "How many rows the table has.")] = None,
-    half_width: Annotated[str | None, option("W", "Find the least ε with which every count has ± W.")] = None,
-    question: Annotated[
-        list[str] | None, option("SQL", "A question whose ± you want; repeatable, instead of the plan's own.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
+@command
+@click.argument("path", metavar="PLAN.toml", type=PATH, help="The plan.")
+@click.option("--rows", metavar="N", type=int, help="How many rows the table has.")
+@click.option("--half-width", metavar="W", help="Find the least ε with which every count has ± W.")
+@click.option(
+    "--question",
+    metavar="SQL",
+    multiple=True,
+    help="A question whose ± you want; repeatable, instead of the plan's own.",
+)
+@json_option
+def plan(path: Path, rows: int | None, half_width: str | None, question: tuple[str, ...], as_json: bool) -> None:
     """Show what a plan will do to each column, and what to expect.
 
     For each column: its mechanism, its part of ε, the expected error of a value and the lower bound for any mechanism;
@@ -146,7 +152,7 @@ def _advice(plan: Plan, law: RowLaw | None, rows: int | None) -> dict[str, Any]:
     return {"verdict": plan_hints.verdict, "advice": [hint.to_json() for hint in plan_hints.hints]}
 
 
-def _compared(plan: Plan, rows: int | None, questions: list[str] | None) -> dict[str, Any]:
+def _compared(plan: Plan, rows: int | None, questions: Sequence[str]) -> dict[str, Any]:
     """What the questions would give, both ways."""
     if rows is None or not (questions or plan.questions):
         keys = ("column", "release", "ask", "ask_shared", "rare", "informative", "estimated", "break_even")
@@ -155,7 +161,7 @@ def _compared(plan: Plan, rows: int | None, questions: list[str] | None) -> dict
         return {"questions": unanswered, "better": None, "questions_verdict": None}
     from dproof.advice.expect import advise as compare
 
-    compared = compare(plan, rows=rows, questions=questions or None)
+    compared = compare(plan, rows=rows, questions=list(questions) or None)
     return {
         "questions": compared.to_json()["comparisons"],
         "better": compared.better,
@@ -206,9 +212,7 @@ def _columns(answer: dict[str, Any]) -> Page:
         )[: len(headings)]
         for column in answer["columns"]
     ]
-    from dproof.cli.fitting import FittingTable  # rich, which --json does not need
-
-    yield FittingTable(headings, rows, left=(0, 1), spare=(2, 5, 4, 1, 3))
+    yield Table(headings, rows, left=(0, 1), spare=(2, 5, 4, 1, 3))
     noisy = any(column["conditions"] is False for column in answer["columns"])
     yield (
         "\nerror: how far a released value is from the true one on average, for the worst true value; at best: the "
@@ -233,8 +237,6 @@ def _columns(answer: dict[str, Any]) -> Page:
 
 def _spread(answer: dict[str, Any]) -> Page:
     """How ε is spread over the columns, and what the other way would give."""
-    from dproof.cli.fitting import FittingTable
-
     spread = answer["spread"]
     how = "Every row answers for all columns, and ε is split over them"
     if spread["chosen"] == "sample":
@@ -246,7 +248,7 @@ def _spread(answer: dict[str, Any]) -> Page:
             (escape(entry["name"]), *map(_figure, (entry["split"], entry["sample"]))) for entry in spread["columns"]
         ]
         yield "± of the count of one value, or of the mean, both ways:\n"
-        yield FittingTable(["column", "split", "sample"], rows, left=(0,))
+        yield Table(["column", "split", "sample"], rows, left=(0,))
     for entry in spread["questions"]:
         widths = ", ".join(f"{_width(entry, way)} {way}" for way in ("split", "sample"))
         yield pairs([("•", f"{escape(entry['question'])}: {escape(entry['column'])} {widths}")])

@@ -17,7 +17,7 @@ from dproof.central.expectation import (
 )
 from dproof.central.recipe import TableLaw, certify_tables
 from dproof.central.workload import Residual
-from dproof.cli.output import Page, emit, escape, pairs
+from dproof.cli.output import Page, Table, emit, escape, pairs
 from dproof.errors import InputError
 from dproof.exact import float_above, several, written
 from dproof.local import expectation
@@ -124,8 +124,6 @@ def _local(plan: Plan, rows: int) -> Mapping[str, float | None]:
 
 
 def _page(answer: dict[str, Any], name: str) -> Page:
-    from dproof.cli.fitting import FittingTable  # rich, which --json does not need
-
     rows = answer["rows_per_person"]
     who = "a person" if rows == 1 else f"a person with up to {rows:,} rows"
     yield (
@@ -135,7 +133,7 @@ def _page(answer: dict[str, Any], name: str) -> Page:
     )
     if answer["unused_delta"]:
         yield f"{escape(answer['unused_delta'])}\n"
-    yield FittingTable(["table", "cells", "±"], list(_lines(answer["tables"])), left=(0,), spare=(1,))
+    yield Table(["table", "cells", "±"], list(_lines(answer["tables"])), left=(0,), spare=(1,))
     yield "\n±: a count, or a sum, of one cell is right to about this, 19 times out of 20, whatever the data.\n"
     if any("curves" in column for column in answer["columns"]):
         yield "For curves: a sum at one grid point; a mean, with --rows, at all grid points at once.\n"
@@ -147,7 +145,7 @@ def _page(answer: dict[str, Any], name: str) -> Page:
     if has_local:
         heads.append("± if local")
         figures = [(*row, _or_nothing(c["local_half_width"])) for row, c in zip(figures, columns, strict=True)]
-    yield FittingTable(heads, figures, left=(0,), spare=(1,))
+    yield Table(heads, figures, left=(0,), spare=(1,))
     yield "\npart of the cost: of tables with this column. Fewer values or bins in the first rows make every ± smaller."
     if has_local:
         yield "± if local: of a count by this column alone, if every row were sanitised by itself at the same ε."

@@ -3,33 +3,52 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-from dproof.cli.options import AsJson, EveryRow, Plot, argument, flag, option
-from dproof.cli.output import advise, answer_page, emit
+import click
+
+from dproof.cli.answers import answer_page, out_option, plot_option
+from dproof.cli.command import PATH, command, json_option
+from dproof.cli.output import advise, emit
 from dproof.questions.answer import Answer
 from dproof.questions.output_formats import output_file
 from dproof.releases.load import load
 
 
+@command
+@click.argument("release", metavar="DIR", type=PATH, help="The folder of the release.")
+@click.argument("sql", metavar="SQL", help="One SELECT ... FROM release.")
+@json_option
+@plot_option
+@out_option
+@click.option("--level", metavar="L", type=float, default=0.95, help="Confidence level of the intervals.")
+@click.option(
+    "--method",
+    metavar="M",
+    default="inverse",
+    help="inverse, projection, likelihood, shrinkage or loglinear; central: inverse, projection, model.",
+)
+@click.option(
+    "--target", metavar="TARGET", default="table", help="What the intervals cover: the table or the population."
+)
+@click.option(
+    "--assume", metavar="A", default="nothing", help="What to assume of numbers under wide noise: nothing, or smooth."
+)
+@click.option("--simultaneous", is_flag=True, help="Simultaneous intervals, for each column.")
+@click.option("--raw", is_flag=True, help="Query the sanitised rows without debiasing, in DuckDB's SQL.")
+@click.option("--all", "every", is_flag=True, help="Print every row, not only the first 50.")
 def query(
-    release: Annotated[Path, argument("DIR", "The folder of the release.")],
-    sql: Annotated[str, argument("SQL", "One SELECT ... FROM release.")],
-    as_json: AsJson = False,
-    plot: Plot = None,
-    level: Annotated[float, option("L", "Confidence level of the intervals.")] = 0.95,
-    method: Annotated[
-        str,
-        option(
-            "M",
-            "inverse, projection, likelihood, shrinkage or loglinear; central: inverse, projection, model.",
-        ),
-    ] = "inverse",
-    target: Annotated[str, option("TARGET", "What the intervals cover: the table or the population.")] = "table",
-    assume: Annotated[str, option("A", "What to assume of numbers under wide noise: nothing, or smooth.")] = "nothing",
-    simultaneous: Annotated[bool, flag("--simultaneous", "Simultaneous intervals, for each column.")] = False,
-    raw: Annotated[bool, flag("--raw", "Query the sanitised rows without debiasing, in DuckDB's SQL.")] = False,
-    every: EveryRow = False,
+    release: Path,
+    sql: str,
+    as_json: bool,
+    plot: Path | None,
+    out: Path | None,
+    level: float,
+    method: str,
+    target: str,
+    assume: str,
+    simultaneous: bool,
+    raw: bool,
+    every: bool,
 ) -> None:
     """Query a release: debiased answers with intervals, at no cost.
 
@@ -40,15 +59,16 @@ def query(
 
     With --json: columns, and rows in which an estimate has estimate, low, high, stderr, raw and informative.
     """
-    picture = None if plot is None else output_file(plot, picture=True)
+    files = [output_file(plot, picture=True)] if plot is not None else []
+    files += [output_file(out)] if out is not None else []
     opened = load(release)
     if raw:
         answer: Answer = opened.raw(sql)
     else:
         chosen = {"level": level, "method": method, "target": target, "assume": assume, "simultaneous": simultaneous}
         answer = opened.query(sql, **chosen)
-    if picture is not None:
-        answer.plot(picture)
+    for file in files:
+        answer.save(file)
     emit(answer.to_json(), as_json, lambda: answer_page(answer, every))
-    if picture is not None:
-        advise(f"the picture is in {plot}")
+    for file in files:
+        advise(f"the {'picture' if file == plot else 'answer'} is in {file}")

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from dproof.cli.options import AsJson, argument, option
+import click
+
+from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import emit, having_done
 from dproof.releases.load import load
 from dproof.report.page import central_page, local_page
 from dproof.storage.folder import REPORT
 
 
-def report(
-    release: Annotated[Path, argument("DIR", "The folder of a release.")],
-    out: Annotated[Path | None, option("FILE", "Write the page here instead of into DIR.")] = None,
-    as_json: AsJson = False,
-) -> None:
+@command
+@click.argument("release", metavar="DIR", type=PATH, help="The folder of a release.")
+@click.option("--out", metavar="FILE", type=PATH, help="Write the page here instead of into DIR.")
+@json_option
+def report(release: Path, out: Path | None, as_json: bool) -> None:
     """Write the page that explains a release.
 
     For non-experts: one HTML file with its charts inside, without scripts or network access. It is made

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from dproof.cli.init import Data, Table
-from dproof.cli.options import AsJson, option
+import click
+
+from dproof.cli.command import PATH, command, data_argument, json_option, table_option
 from dproof.cli.output import Page, advise, emit, escape, having_done
 from dproof.curator.payment import ReleasePayment
 from dproof.exact import float_above, several
@@ -21,16 +22,19 @@ from dproof.releases import sanitise as sanitisation
 _WIDE = 60  # columns of a terminal from which the bar tells the rate as well
 
 
-def sanitise(
-    data: Data,
-    plan: Annotated[Path, option("PLAN.toml", "The plan.")],
-    out: Annotated[Path, option("DIR", "The folder to make; it must not exist yet.")],
-    table: Table = None,
-    ledger: Annotated[
-        Path | None, option("FILE", "Pay for the release from this ledger first; created if it does not exist.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
+@command
+@data_argument
+@click.option("--plan", metavar="PLAN.toml", type=PATH, required=True, help="The plan.")
+@click.option("--out", metavar="DIR", type=PATH, required=True, help="The folder to make; it must not exist yet.")
+@table_option
+@click.option(
+    "--ledger",
+    metavar="FILE",
+    type=PATH,
+    help="Pay for the release from this ledger first; created if it does not exist.",
+)
+@json_option
+def sanitise(data: Path, plan: Path, out: Path, table: str | None, ledger: Path | None, as_json: bool) -> None:
     """Sanitise a table once; then anyone may query it without limit.
 
     The plan's laws are certified first. Then a sanitised row is drawn for every row, or with model = "central" the

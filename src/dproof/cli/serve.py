@@ -5,27 +5,43 @@ from __future__ import annotations
 import logging
 import socket
 from pathlib import Path
-from typing import Annotated
 
-from dproof.cli.options import argument, flag, option
+import click
+
+from dproof.cli.command import PATH, command
 from dproof.cli.output import advise
 from dproof.errors import InputError
 
-Served = Annotated[Path, argument("FOLDER", "The folder, with tables/, plans/, ledgers/ and releases/ in it.")]
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
+@command
+@click.argument(
+    "folder", metavar="FOLDER", type=PATH, help="The folder, with tables/, plans/, ledgers/ and releases/ in it."
+)
+@click.option("--port", metavar="N", type=click.IntRange(1, 65535), default=8722, help="The port.")
+@click.option(
+    "--host",
+    metavar="ADDRESS",
+    default="127.0.0.1",
+    help="The address to listen on; any but this machine's own needs TLS.",
+)
+@click.option("--name", metavar="HOST", multiple=True, help="A name that people use for the server; repeatable.")
+@click.option("--certificate", metavar="FILE", type=PATH, help="The TLS certificate, in PEM.")
+@click.option("--key", metavar="FILE", type=PATH, help="The TLS key, in PEM.")
+@click.option("--behind-proxy", "proxied", is_flag=True, help="A proxy on this machine ends TLS and passes Host on.")
+@click.option(
+    "--tick", metavar="S", type=float, default=1.0, help="Answers from the table leave at multiples of S seconds."
+)
 def serve(
-    folder: Served,
-    port: Annotated[int, option("N", "The port.", limits=(1, 65535))] = 8722,
-    host: Annotated[str, option("ADDRESS", "The address to listen on; any but this machine's own needs TLS.")] = (
-        "127.0.0.1"
-    ),
-    name: Annotated[list[str] | None, option("HOST", "A name that people use for the server; repeatable.")] = None,
-    certificate: Annotated[Path | None, option("FILE", "The TLS certificate, in PEM.")] = None,
-    key: Annotated[Path | None, option("FILE", "The TLS key, in PEM.")] = None,
-    proxied: Annotated[bool, flag("--behind-proxy", "A proxy on this machine ends TLS and passes Host on.")] = False,
-    tick: Annotated[float, option("S", "Answers from the table leave at multiples of S seconds.")] = 1.0,
+    folder: Path,
+    port: int,
+    host: str,
+    name: tuple[str, ...],
+    certificate: Path | None,
+    key: Path | None,
+    proxied: bool,
+    tick: float,
 ) -> None:
     """Serve tables and releases over HTTP, for people with tokens.
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
+
+import click
 
 from dproof.cli import output
-from dproof.cli.options import AsJson, argument, option
+from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import Page, advise, emit, escape
 from dproof.errors import InputError
 from dproof.privacy import Privacy
@@ -16,16 +18,26 @@ from dproof.serve.folder import Folder
 from dproof.serve.tokens import Tokens
 
 
+@command
+@click.argument("folder", metavar="FOLDER", type=PATH, help="The folder that is served.")
+@click.option("--custodian", metavar="NAME", help="Give a token to a custodian, who may do everything.")
+@click.option("--analyst", metavar="NAME", help="Give a token to an analyst, with a budget on tables.")
+@click.option("--table", metavar="NAME", multiple=True, help="A table that the analyst may ask; repeatable.")
+@click.option("--epsilon", metavar="E", help="ε that the analyst may spend on each of these tables.")
+@click.option("--delta", metavar="D", default="0", help="δ that the analyst may spend on each of them.")
+@click.option("--days", metavar="N", type=click.IntRange(1, 3650), default=90, help="How long the token lasts.")
+@click.option("--revoke", metavar="NUMBER", type=int, help="End a token now.")
+@json_option
 def token(
-    folder: Annotated[Path, argument("FOLDER", "The folder that is served.")],
-    custodian: Annotated[str | None, option("NAME", "Give a token to a custodian, who may do everything.")] = None,
-    analyst: Annotated[str | None, option("NAME", "Give a token to an analyst, with a budget on tables.")] = None,
-    table: Annotated[list[str] | None, option("NAME", "A table that the analyst may ask; repeatable.")] = None,
-    epsilon: Annotated[str | None, option("E", "ε that the analyst may spend on each of these tables.")] = None,
-    delta: Annotated[str, option("D", "δ that the analyst may spend on each of them.")] = "0",
-    days: Annotated[int, option("N", "How long the token lasts.", limits=(1, 3650))] = 90,
-    revoke: Annotated[int | None, option("NUMBER", "End a token now.")] = None,
-    as_json: AsJson = False,
+    folder: Path,
+    custodian: str | None,
+    analyst: str | None,
+    table: tuple[str, ...],
+    epsilon: str | None,
+    delta: str,
+    days: int,
+    revoke: int | None,
+    as_json: bool,
 ) -> None:
     """Give, list and revoke the tokens of a server.
 
@@ -72,4 +84,4 @@ def _page(answer: dict[str, Any]) -> Page:
         )
         for one in answer["tokens"]
     ]
-    yield output.table(("number", "name", "role", "tables", "ends", "revoked"), rows, left=range(6))
+    yield output.Table(("number", "name", "role", "tables", "ends", "revoked"), rows, left=range(6))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import click
 
 from dproof.certification.certificate import read_certificate
 from dproof.certification.verify_central import FORMAT as CENTRAL
 from dproof.certification.verify_certificate import of_a_row
-from dproof.cli.options import AsJson, argument
+from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import Page, emit, escape
 from dproof.errors import VerificationFailed
 from dproof.exact import float_above, several
@@ -20,10 +20,10 @@ from dproof.plans.plan import not_protected
 from dproof.releases.verify import verify as check
 
 
-def verify(
-    path: Annotated[Path, argument("DIR-or-CERTIFICATE", "A release, or a certificate.")],
-    as_json: AsJson = False,
-) -> None:
+@command
+@click.argument("path", metavar="DIR-or-CERTIFICATE", type=PATH, help="A release, or a certificate.")
+@json_option
+def verify(path: Path, as_json: bool) -> None:
     """Verify a release with its files, or a certificate.
 
     The exit code is 0 if everything holds, and 1 if something does not or if seeded coins were used.
