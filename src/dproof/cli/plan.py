@@ -66,7 +66,7 @@ def plan(path: Path, rows: int | None, half_width: str | None, question: tuple[s
     if chosen.model == "central":
         if half_width is not None:
             raise InputError("--half-width is for model = 'local': leave it out")
-        for said in advice(show_tables(chosen, path.name, rows, question, as_json)):
+        for said in advice(show_tables(chosen, path.name, rows, list(question) or None, as_json)):
             advise(said)
         return
     if question and rows is None:
