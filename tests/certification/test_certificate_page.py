@@ -12,6 +12,7 @@ from dproof.certification.verify_certificate import LAWS, NOISES, certificate_wi
 from dproof.laws import (
     Bits,
     BlockDesign,
+    BoundedLattice,
     Gaussian,
     GaussianSum,
     KeepOrOther,
@@ -46,6 +47,7 @@ WRITTEN = [
     Gaussian(Fraction(2)),
     GaussianSum(Gaussian(Fraction(400)), 9, 2),
     KeepOrOther(3, 2, 1),
+    BoundedLattice(3, two_sided(Fraction(2))),
     Lattice(3, two_sided(Fraction(2)), True),
     Matrix(np.array([[3, 1], [1, 3]]), 4),
     OneItem(3, 2, 1),

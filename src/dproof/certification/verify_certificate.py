@@ -214,6 +214,7 @@ LAWS: dict[str, Shape] = {
     | {"high": WEIGHT, "low": WEIGHT},
     "plane-design": {"size": whole(1, 1 << 24), "order": whole(2, 4095), "high": WEIGHT, "low": WEIGHT},
     "lattice": {"size": digits(1, SIZE), "clamped": truth, "noise": NOISE},
+    "bounded": {"size": digits(2, 1 << 20), "noise": by_kind({"two-sided": NOISES["two-sided"]})},
     "vectors": {
         "norm": one_of("l1", "l2", "linf"),
         "sides": many(whole(0, 1 << 40), 1, 512),
@@ -477,6 +478,25 @@ def two_sided(noise: dict[str, Any], shift: int, odds: Fraction, terms: int = 1)
     return min(Fraction(1), excess + min(terms, shift) * max(Fraction(0), 1 - mine * (1 + a) / (1 - a) * kept))
 
 
+def bounded(law: dict[str, Any], odds: Fraction) -> Fraction:
+    """A number plus Laplace noise, given that it lies among 0, …, n = size − 1: Z_i is the chance that input i does.
+
+    P(Y_p = y)/P(Y_q = y) ≤ r^|p − q|·Z_q/Z_p with r the largest ratio of two neighbouring values of the noise, which is
+    a mixture of the ideal law with weight c and something else: see `two_sided`. The ideal Z is (1 + a − a^(q+1) −
+    a^(n−q+1))/(1 + a), least at the ends, and r^|p − q|·Z_q/Z_p is r^n at most. Noise with odds e₀ at δ = 0 has
+    δ ≤ (e₀ − e)/(e₀ + 1).
+    """
+    noise, n = law["noise"], int(law["size"]) - 1
+    ratio = step_odds(noise)
+    require(ratio > 1 and noise["reach"] is None, "the noise does not fit its law")
+    a, (lower, top, both) = 1 / ratio, tables(noise)
+    chance = prod((Fraction(table[0], sum(table)) for table in lower), start=Fraction(top[0][0], sum(both)))
+    weight, least = chance * (1 + a) / (1 - a), 1 - (a + power(a, n + 1, 1)) / (1 + a)
+    require(least > 0, "the noise is too wide for its interval")
+    most = power(ratio, n, 1) * (1 + max(Fraction(0), 1 - weight) / (weight * least))
+    return max(Fraction(0), (most - odds) / (most + 1))
+
+
 def tables(noise: dict[str, Any]) -> tuple[list[Law], list[Law], Law]:
     """The lower digits, the top digit for each sign, and the top digit whatever the sign."""
     lower, top = noise["lower"], noise["top"]
@@ -660,6 +680,7 @@ BOUNDS: dict[str, Callable[..., Fraction]] = {
     "coefficients": coefficients,
     "vectors": vectors,
     "lattice": lattice,
+    "bounded": bounded,
     "optional": optional,
 }
 

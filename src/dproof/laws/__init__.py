@@ -8,7 +8,7 @@ estimation undoes them. All are imported here, so that every kind can be read ba
 
 from dproof.laws.designs import BlockDesign, PlaneDesign
 from dproof.laws.gaussian import Gaussian, GaussianSum
-from dproof.laws.laplace import TwoSided
+from dproof.laws.laplace import BoundedLattice, TwoSided
 from dproof.laws.law import Law
 from dproof.laws.matrix import Matrix, RoundedLaw
 from dproof.laws.noise import Lattice
@@ -21,6 +21,7 @@ from dproof.laws.stairs import Stairs
 __all__ = [
     "Bits",
     "BlockDesign",
+    "BoundedLattice",
     "Gaussian",
     "GaussianSum",
     "KeepOrOther",

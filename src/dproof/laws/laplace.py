@@ -5,12 +5,13 @@ digit has a small table of whole numbers; the top one carries the sign and has a
 one block of top digits and draws again: the geometric law has no memory, so the tables reach all of Z.
 The tables *are* the law. Every ratio P(k)/P(k+1) of two neighbours, within a digit or across a carry, is one of
 finitely many fractions, and their maximum bounds what a step costs. `IdealLaplace` is what the tables approach.
+`BoundedLattice` is the law of numbers with such noise, given that they stay inside of their interval.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -23,9 +24,12 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import InputError, TooLarge, VerificationFailed
 from dproof.exact import exp_above, exp_below, log_above, log_below
+from dproof.laws.divergence import Odds, Worst
 from dproof.laws.guide import Guide, guide
-from dproof.laws.law import SIZE, read_number
-from dproof.laws.noise import NOISES, TABLED, Geometric, NoiseLaw, draw_on, falling
+from dproof.laws.law import LAWS, SIZE, read_number
+from dproof.laws.noise import NOISES, TABLED, Geometric, Lattice, NoiseLaw, draw_on, falling
+from dproof.laws.optional import OptionalLaw
+from dproof.spaces.space import Space
 
 _SHIFT = 7
 _BASE = 1 << _SHIFT
@@ -36,6 +40,7 @@ _WIDEST_TOP = 100  # scale, in top digits, up to which one more digit would only
 _TOPS = ((7, 2.0**-10), (3, 2.0**-4))
 _WIDEST = 1 << 50  # scale beyond which whole numbers of 62 bits grow coarse and sums near 2^63
 _FARTHEST = 1 << 10  # blocks of a recorded table that a law is followed through
+MOST_BOUNDED = 1 << 20  # points of an interval that noise must not leave
 _TILE = 1 << 20  # draws per step: the few escapes of a step are settled together
 
 
@@ -456,3 +461,125 @@ class IdealLaplace:
         second = a * (1 + a - tail * ends) / (1 - a) ** 3
         mass = 1 + 2 * a * (1 - tail) / (1 - a)
         return 2 * first / mass, 2 * second / mass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundedLattice(Lattice):
+    """Y_i = i + X, given that it lies among 0, …, n = size − 1: P(Y_i = y) = P(X = y − i)/Z_i, for Laplace noise X.
+
+    Nothing is written out, and Z_i = P(0 ≤ i + X ≤ n) is another for every i, so there is no common total.
+
+    Why it is private: P(Y_p = y)/P(Y_q = y) ≤ r^|p − q| · Z_q/Z_p, where r is the largest ratio of two neighbouring
+    weights of X. With a = 1/r, X is the ideal law L(k) ∝ a^|k| with weight c = P(X = 0)/L(0), and something else: so
+    Z_q/Z_p ≤ z_q/z_p · (1 + (1 − c)/(c·z_q)), with (1 + a)·z_q = h(q) = 1 + a − a^(q+1) − a^(n−q+1). At the two ends
+    r^|p − q|·z_q/z_p is r^n, and it is nowhere larger: r·h(q + 1) − h(q) ≥ (1 + a)(r + a − 2) ≥ 0, and h is concave, so
+    that h(p + d)/h(p) falls with p. Noise with odds e₀ at δ = 0 has δ(e) ≤ (e₀ − e)/(e₀ + 1) (Kairouz, Oh and
+    Viswanath 2015).
+
+    >>> law = BoundedLattice(3, two_sided(Fraction(2)))
+    >>> [str(law.probability(0, y).limit_denominator(9)) for y in range(3)]
+    ['4/7', '2/7', '1/7']
+    >>> round(float(law.odds(Fraction(0)).value), 6)
+    4.0
+    """
+
+    kind: ClassVar[str] = "bounded"
+
+    noise: TwoSided
+    clamped: bool = field(default=True, init=False)
+
+    @property
+    def total(self) -> None:
+        return None
+
+    @property
+    def scale(self) -> None:
+        return None
+
+    def _inside(self, source: int) -> tuple[Fraction, Fraction]:
+        """P(source + X < 0), and Z_source."""
+        below = self.noise.cumulative(-source - 1)
+        return below, self.noise.cumulative(self.size - 1 - source) - below
+
+    def probability(self, source: int, target: int) -> Fraction:
+        if not 0 <= target < self.size:
+            return Fraction(0)
+        return self.noise.probability(target - source) / self._inside(source)[1]
+
+    def cumulative(self, source: int, target: int) -> Fraction:
+        if not 0 <= target < self.size - 1:
+            return Fraction(int(target >= 0))
+        below, inside = self._inside(source)
+        return (self.noise.cumulative(target - source) - below) / inside
+
+    def weights(self, source: int) -> NDArray[Any]:
+        raise TooLarge(
+            f"bounded noise on {self.size} points is not written out as a matrix; ask for single probabilities, or use "
+            "a coarser step"
+        )
+
+    @property
+    def _pure(self) -> Fraction:
+        """e₀, rounded up."""
+        n, a = self.size - 1, 1 / self.noise.ratio
+        c = self.noise.probability(0) * (1 + a) / (1 - a)
+        least = 1 - (a + exp_above((n + 1) * log_above(a))) / (1 + a)
+        pure = self.noise.pure(n)
+        assert pure is not None, "without a reach there are odds for every shift"
+        return pure * (1 + max(Fraction(0), 1 - c) / (c * least))
+
+    def worst(self, odds: Fraction) -> Worst:
+        pure = self._pure
+        return Worst(max(Fraction(0), (pure - odds) / (pure + 1)), 0, self.size - 1)
+
+    def odds(self, delta: Fraction) -> Odds:
+        pure = self._pure
+        return Odds(max(Fraction(1), pure - delta * (pure + 1)), 0, self.size - 1)
+
+    def _steps_off(self, source: int) -> Fraction:
+        """E|Y_i − i|, exactly: E(|X|; X ≤ m) = E min(|X|, m) − m·P(X > m) over X ≥ 0, and likewise below 0."""
+        below, inside = self._inside(source)
+        last = self.size - 1 - source
+        above = 1 - below - inside
+        return (self.noise.capped(1, source) - source * below + self.noise.capped(0, last) - last * above) / inside
+
+    def maximal_error(self, space: Space) -> Fraction:
+        """The largest error of one point, exactly; floats tell which points may have it, to eleven digits."""
+        n, a = self.size - 1, float(1 / self.noise.ratio)
+        q = np.arange(n // 2 + 1, dtype=np.float64)  # the others are mirror images
+        near, far = a**q, a ** (n - q)
+        moved = a * (2 - (q + 1) * near - (n - q + 1) * far + a * (q * near + (n - q) * far)) / (1 - a)
+        errors = moved / (1 + a - a * (near + far))
+        likely = np.argsort(errors)[-4:].tolist()
+        return space.separation * max(map(self._steps_off, {0, n // 2, *likely}))
+
+    def upto(self, below: NDArray[Any], centres: NDArray[Any]) -> NDArray[Any]:
+        beside = np.array([[float(part) for part in self._inside(int(centre))] for centre in centres])
+        return np.asarray((below - beside[:, :1]) / beside[:, 1:])
+
+    def with_missing(self, epsilon: Fraction, delta: Fraction) -> OptionalLaw:
+        raise InputError("bounded noise on so many points has no output for a missing value: use laplace")
+
+    def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
+        """Noise is drawn again until the number lies inside."""
+        given = codes.astype(np.int64, copy=False)
+        drawn = self.noise.draw(len(given), coins) + given
+        waiting = np.flatnonzero((drawn < 0) | (drawn >= self.size))
+        while len(waiting):
+            again = self.noise.draw(len(waiting), coins) + given[waiting]
+            drawn[waiting] = again
+            waiting = waiting[(again < 0) | (again >= self.size)]
+        return drawn
+
+    def to_json(self) -> Mapping[str, Any]:
+        return {"kind": self.kind, "size": str(self.size), "noise": dict(self.noise.to_json())}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> BoundedLattice:
+        law = cls(read_number(record, "size", (2, MOST_BOUNDED)), TwoSided.from_json(record["noise"]))
+        if record["noise"]["kind"] != TwoSided.kind or law.noise.ratio <= 1 or law.noise.reach is not None:
+            raise VerificationFailed("the certificate cannot be read: bounded noise is Laplace noise without a reach")
+        return law
+
+
+LAWS[BoundedLattice.kind] = BoundedLattice.from_json

@@ -333,6 +333,8 @@ def counted(number: int) -> str:
 def listed(law: Law, most: int | None = None) -> tuple[int, int, int]:
     """How many inputs and outputs a law has that is to be written out whole, and its total; at most so many entries."""
     inputs, outputs, total = law.inputs, law.outputs, law.total
+    if inputs is not None and outputs is not None and total is None:
+        raise TooLarge("this law is not written out as a matrix; ask for single probabilities, or use a coarser step")
     if inputs is None or outputs is None or total is None:
         raise InputError("this law has infinitely many outputs, so no matrix; ask for single probabilities, or clamp")
     if most is not None and inputs * outputs > most:

@@ -296,6 +296,10 @@ class Lattice(Centred):
         bins = CodeBins(int(lower[0]), int(lower[-1]), nodes.wide, tuple(map(int, cuts)))
         return DebiasAxes((axis,), lambda released: np.searchsorted(nodes.edges, released[0], side="right"), bins=bins)
 
+    def upto(self, below: Array, centres: Array) -> Array:
+        """P(Y ≤ edge) for each node and edge, from those of the noise alone."""
+        return below
+
     def _points(self, nodes: Nodes, column: SeenColumn) -> Points:
         """The nodes, the last code, and both ends of every run of a block."""
         grid = np.unique(np.append(nodes.centres, self.size - 1))
@@ -396,7 +400,7 @@ def node_law(law: Lattice, nodes: Nodes) -> Array:
     """P(state | node), from the exact cumulative law of the noise."""
     gaps, which = np.unique(nodes.edges - nodes.centres[:, None] - 1, return_inverse=True)
     below = np.array([float(law.noise.cumulative(int(gap))) for gap in gaps])
-    upto = below[which].reshape(len(nodes.centres), -1)
+    upto = law.upto(below[which].reshape(len(nodes.centres), -1), nodes.centres)
     return np.diff(np.pad(upto, ((0, 0), (1, 1)), constant_values=((0, 0), (0, 1))), axis=1)
 
 

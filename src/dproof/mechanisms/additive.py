@@ -8,12 +8,14 @@ from math import ceil, exp, expm1, log
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dproof.arguments import expect, flag
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact, exp_below, least, least_whole
 from dproof.laws.gaussian import gaussian as gaussian_law
-from dproof.laws.laplace import TwoSided, two_sided
+from dproof.laws.laplace import MOST_BOUNDED, BoundedLattice, TwoSided, two_sided
+from dproof.laws.law import Law
 from dproof.laws.matrix import Matrix, whole_law
 from dproof.laws.noise import Lattice, NoiseLaw
 from dproof.laws.response import KeepOrOther
@@ -25,7 +27,7 @@ from dproof.spaces.interval import Interval
 
 _FARTHEST, _FLATTEST = 4096, 1000  # a reach, in scales, and a scale, in reaches, that no useful law has
 _NARROWEST = Fraction(1, 1000)  # a scale, in steps, beside which no other point of the lattice is ever drawn
-_MOST_BOUNDED = 501  # points of an interval for bounded Laplace noise
+_MOST_WRITTEN_OUT = 501  # points of an interval whose bounded Laplace noise is a matrix
 _TOTAL = 1 << 60
 _WORKING = 192  # bits in which the weights are computed before they are rounded
 _NUDGES = (0, -44, -36, -28, -20, -14, -10)  # what rounding to whole numbers may cost, as powers of two
@@ -154,40 +156,58 @@ def bounded_laplace(
     ε ≥ D/b + ln(C_{low+D}/C_low), and with δ > 0 and D below the width the worst pair lies inside the interval.
     Holohan, Antonatos, Braghin and Mac Aonghusa 2020.
 
-    Why it is private: the matrix of whole numbers is checked over all neighbouring pairs before it is returned.
+    Beyond 501 points, up to 1,048,576, no matrix is written out: noise is drawn again until the number lies inside, all
+    inputs are neighbours, and δ is not used.
+
+    Why it is private: the matrix of whole numbers is checked over all neighbouring pairs before it is returned; without
+    a matrix see `BoundedLattice`, of which the two ends are the worst pair.
 
     >>> m = bounded_laplace(Interval(0, 1, "0.02"), Privacy(1))
     >>> m.epsilon() <= 1, round(float(m.error), 3)
     (True, 0.415)
     >>> round(bounded_laplace(Interval(0, 1, "0.02"), scale=2).epsilon(), 4)
     0.5
+    >>> m = bounded_laplace(Interval(0, 100_000, 1), Privacy(1))
+    >>> m.epsilon() <= 1, round(float(m.error) / 100_000, 3)
+    (True, 0.418)
     """
     steps, promise = _given_scale(interval, privacy, scale, "scale")
-    n = interval.size - 1
+    n, source = interval.size - 1, "Holohan et al. 2020"
     if n == 0:
-        return _alone("bounded Laplace", interval, "Holohan et al. 2020")
-    if interval.size > _MOST_BOUNDED:
-        raise TooLarge(f"bounded Laplace noise takes at most {_MOST_BOUNDED} lattice points; use a coarser step")
+        return _alone("bounded Laplace", interval, source)
+    if interval.size > MOST_BOUNDED:
+        raise TooLarge(f"bounded Laplace noise takes at most {MOST_BOUNDED:,} lattice points; use a coarser step")
     # Values that far apart may stand for points that lie a part of a step farther apart.
     reach = n if sensitivity is None else ceil(exact(sensitivity, "sensitivity") / interval.step)
     if not 1 <= reach <= n:
         raise InputError("the sensitivity must be above 0 and at most the interval's width")
-    apart = np.abs(np.subtract.outer(np.arange(n + 1), np.arange(n + 1)))
-    neighbours = None if reach == n else (apart > 0) & (apart <= reach)
+    if interval.size > _MOST_WRITTEN_OUT:
+        if reach < n:
+            raise TooLarge(f"with a sensitivity bounded Laplace noise takes at most {_MOST_WRITTEN_OUT} lattice points")
+        promise = None if promise is None else Privacy(promise.epsilon)
 
-    def noise(b: Fraction) -> Mechanism:
-        family = Matrix(_bounded_rows(n, b), _TOTAL, neighbours)
-        return Mechanism("bounded Laplace", interval, interval, family, "Holohan et al. 2020")
+    def noise(b: Fraction) -> Law:
+        if interval.size <= _MOST_WRITTEN_OUT:
+            return Matrix(_bounded_rows(n, b), _TOTAL, None if reach == n else _within(n + 1, reach))
+        if b > _FLATTEST * n:
+            raise TooLarge("noise that wide is flat on the interval; use more epsilon, or laplace")
+        return BoundedLattice(n + 1, two_sided(exp_below(1 / b)))
 
     if promise is None:
-        return noise(steps)
+        return Mechanism("bounded Laplace", interval, interval, noise(steps), source)
     demand_noise(promise.epsilon, promise.delta)
     least_scale, odds = _bounded_scale(n, reach, promise), exp_below(promise.epsilon)
     for power in _NUDGES:
-        mechanism = noise(least_scale * (1 + (Fraction(2) ** power if power else 0)))
-        if mechanism.family.worst(odds).value <= promise.delta:
-            return mechanism
+        family = noise(least_scale * (1 + (Fraction(2) ** power if power else 0)))
+        if family.worst(odds).value <= promise.delta:
+            return Mechanism("bounded Laplace", interval, interval, family, source)
     raise TooLarge("no law in whole numbers of 60 bits keeps this promise; use a coarser step, or another epsilon")
+
+
+def _within(size: int, reach: int) -> NDArray[np.bool_]:
+    """Which points are neighbours, where those are that lie no farther apart than the reach."""
+    apart = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
+    return (apart > 0) & (apart <= reach)
 
 
 def _bounded_scale(n: int, reach: int, privacy: Privacy) -> Fraction:
