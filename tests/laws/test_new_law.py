@@ -13,12 +13,14 @@ import pytest
 from numpy.typing import NDArray
 
 from dproof import Categories, InputError, Mechanism, Privacy, VerificationFailed, certify, randomised_response
+from dproof.certification import verify_certificate as verifier
 from dproof.coins import Coins
 from dproof.laws.divergence import Pair
 from dproof.laws.guide import uniform_below
 from dproof.laws.law import LAWS, SIZE, WEIGHT, Law, Range, law_from_json
 from dproof.laws.matrix import Matrix
 from dproof.testing import check_mechanism, seeded_coins
+from tests.forging import resealed
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,23 @@ def test_a_number_outside_its_range_is_refused(forged: dict[str, Any]) -> None:
 def test_a_kind_that_nobody_registered_is_not_read() -> None:
     with pytest.raises(VerificationFailed, match="a law of the kind 'forget', which is not known: import the module"):
         law_from_json(Forget(4, 5).to_json())
+
+
+def test_two_entries_make_the_stand_alone_verifier_check_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = certify(mechanism(5), Privacy(2)).to_json()
+    with pytest.raises(verifier.Refused, match="not known"):
+        verifier.verify(record)
+
+    def worst_pair(law: dict[str, int], odds: Fraction) -> Iterator[verifier.Pair]:
+        keep, rest, total = 1 + law["keep"], law["size"] - 2, law["size"] + law["keep"]
+        yield 0, 1, [keep, 1, rest], [1, keep, rest], total
+
+    monkeypatch.setitem(verifier.LAWS, "forget", {"size": verifier.whole(1, 1 << 62), "keep": verifier.WEIGHT})
+    monkeypatch.setitem(verifier.PAIRWISE, "forget", worst_pair)
+    assert verifier.verify(record) == []
+    record["laws"][0]["law"]["keep"] = "7"
+    with pytest.raises(verifier.Refused, match="is not \\(2, 0\\)-private"):
+        verifier.verify(resealed(record))
 
 
 def test_what_has_no_list_of_weights_says_so_in_words() -> None:
