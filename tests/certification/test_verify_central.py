@@ -60,7 +60,7 @@ def test_losses_are_those_of_all_neighbouring_tables(sizes: list[int], data: Any
 
 
 @given(st.lists(st.integers(2, 5), min_size=13, max_size=15), st.data())
-@settings(max_examples=20)
+@settings(max_examples=6)
 def test_the_bound_for_many_columns_is_that_of_the_library(sizes: list[int], data: Any) -> None:
     tables = [t for n in (1, 2, 3) for t in combinations(range(len(sizes)), n)]
     chosen = data.draw(st.lists(st.sampled_from(tables), min_size=5, max_size=30, unique=True))

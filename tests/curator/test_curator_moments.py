@@ -60,10 +60,10 @@ def coverage(found: list[Any], truth: float) -> float:
     ("asked", "n", "epsilon", "neighbours", "gaps"),
     [
         ("variance(age)", 200, "0.01", "change-one", False),
-        ("stddev(age)", 200, "0.05", "change-one", False),
-        ("stddev(age)", 1200, "0.003", "change-one", False),
+        pytest.param("stddev(age)", 200, "0.05", "change-one", False, marks=pytest.mark.slow),
+        pytest.param("stddev(age)", 1200, "0.003", "change-one", False, marks=pytest.mark.slow),
         ("variance(age)", 200, "0.2", "add-remove", True),
-        ("covar_pop(age, size)", 200, "0.05", "change-one", False),
+        pytest.param("covar_pop(age, size)", 200, "0.05", "change-one", False, marks=pytest.mark.slow),
         ("corr(age, size)", 1200, "1", "change-one", False),
         ("stddev(age) / avg(age)", 200, "0.05", "change-one", False),
     ],

@@ -253,18 +253,18 @@ def test_a_column_without_a_name_can_be_dropped(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("quote", ["", '"'])
-@pytest.mark.parametrize("place", [0, 3, 400_000])
+@pytest.mark.parametrize("place", [0, 3, 50_000])
 def test_one_long_field_stops_nothing(tmp_path: Path, place: int, quote: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dproof.tables.delimited._BLOCKS", (1 << 18, 1 << 20, 1 << 25))
-    rows = [f"{n},a\n" for n in range(500_000)]
-    rows[place] = f"{place},{quote}{'long ' * 800_000}{quote}\n"
+    monkeypatch.setattr("dproof.tables.delimited._BLOCKS", (1 << 15, 1 << 17, 1 << 22))
+    rows = [f"{n},a\n" for n in range(60_000)]
+    rows[place] = f"{place},{quote}{'long ' * 100_000}{quote}\n"
     (tmp_path / "x.csv").write_text("n,note\n" + "".join(rows))
     source = open_source(tmp_path / "x.csv")
     source.start()
     found = [int(n) for batch in source.read(["n"]) for n in batch.column(0).to_pylist()]
-    assert found == [*range(500_000)]
+    assert found == [*range(60_000)]
     lengths = [len(text) for batch in source.read(["note"]) for text in batch.column(0).to_pylist()]
-    assert lengths.pop(place) == 4_000_000 and {*lengths} == {1}
+    assert lengths.pop(place) == 500_000 and {*lengths} == {1}
 
 
 # Workbooks -----------------------------------------------------------------------------------------------------------

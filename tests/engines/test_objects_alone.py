@@ -58,7 +58,7 @@ OBJECTS = st.one_of(_SCALARS, _SCALARS, st.lists(_SCALARS, max_size=3), st.tuple
 
 
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(values=st.lists(OBJECTS, min_size=1, max_size=8), rows=st.integers(1, 4))
 @example(values=ODD, rows=10**6)
 @example(values=ODD[::-1], rows=7)

@@ -59,7 +59,7 @@ def test_a_float_is_inside_as_its_shortest_decimal_is(bounds: Any, kind: Any) ->
 
 
 @pytest.mark.parametrize("bounds", BOUNDS, ids=str)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 @example(data=None)
 def test_typed_floats_objects_and_texts_are_read_alike(bounds: Any, data: Any) -> None:
