@@ -71,10 +71,10 @@ def check_metric(space: Space) -> None:
 def check_column(column: Column) -> None:
     """What is stored for a code is possible, and is read back as that code: from a release, and from a source."""
     codes = np.arange(column.space.size)
-    arrays = column.space.store(column, codes)
-    assert column.space.restore(column, arrays).tolist() == codes.tolist(), "restore undoes store"
+    arrays = column.codec.store(codes)
+    assert column.codec.restore(arrays).tolist() == codes.tolist(), "restore undoes store"
     assert column.encoder()(arrays).tolist() == codes.tolist(), "the encoder reads what is stored"
-    assert column.space.possible(column, arrays, None, None), "what is stored is possible"
+    assert column.codec.possible(arrays, None, None), "what is stored is possible"
 
 
 def check_mechanism(mechanism: Mechanism) -> None:

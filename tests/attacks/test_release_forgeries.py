@@ -15,6 +15,7 @@ import pytest
 import dproof as dp
 from dproof import VerificationFailed
 from dproof.certification import verify_certificate
+from dproof.columns import codec_of
 from dproof.storage.folder import CERTIFICATE, DATA, PARQUET, PLAN
 from tests.forging import forge
 
@@ -174,8 +175,8 @@ def test_an_output_that_no_input_can_give_is_refused(tmp_path: Path) -> None:
     assert given is not None and given.tolist() == [True, True, False]
     space = Categories(list("abc"))
     column = Column("x", "categories", ("x",), space)
-    assert space.possible(column, [pa.array(["a", "b"])], given, None)
-    assert not space.possible(column, [pa.array(["a", "c"])], given, None)
+    assert codec_of(space, column).possible([pa.array(["a", "b"])], given, None)
+    assert not codec_of(space, column).possible([pa.array(["a", "c"])], given, None)
 
 
 def test_wide_noise_on_a_fine_lattice_is_accepted(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from dproof import Curves, expand
-from dproof.curves.columns import are_possible, store_curves
+from dproof.columns import codec_of
 
 LATTICES = {
     "values": expand(Curves(0, 1, 9, 0, 5)).lattice("gaussian"),
@@ -20,18 +20,19 @@ LATTICES = {
 @pytest.mark.parametrize("form", ["list", "wide"])
 @pytest.mark.parametrize("lattice", LATTICES.values(), ids=LATTICES)
 def test_only_whole_coefficients_within_reach_of_the_noise_are_possible(lattice, form: str) -> None:
+    codec = codec_of(lattice, SimpleNamespace(form=form))
     edge, reach = lattice.box[0] if lattice.box else lattice.radius, 100
     z = np.random.default_rng(4).integers(-edge, edge, (5, lattice.terms), endpoint=True)
     z[0, 0] = edge + reach
 
     def stored(z: np.ndarray, factor: float = 1.0) -> list[pa.Array]:
-        arrays = store_curves(lattice, SimpleNamespace(form=form), z)
+        arrays = codec.store(z)
         if factor == 1:
             return arrays
         values = np.array([array.to_pylist() for array in arrays]) * factor
         return [pa.array(row.tolist()) for row in values]
 
-    assert are_possible(lattice, stored(z), reach) and are_possible(lattice, stored(z), None)
+    assert codec.possible(stored(z), None, reach) and codec.possible(stored(z), None, None)
     farther = z + (np.arange(5)[:, None] == 0) * (np.arange(lattice.terms) == 0)
-    assert not are_possible(lattice, stored(farther), reach) and are_possible(lattice, stored(farther), None)
-    assert not are_possible(lattice, stored(z, 1 + 1e-6), None)
+    assert not codec.possible(stored(farther), None, reach) and codec.possible(stored(farther), None, None)
+    assert not codec.possible(stored(z, 1 + 1e-6), None, None)

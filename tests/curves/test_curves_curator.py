@@ -241,7 +241,7 @@ def test_no_value_of_a_curve_stops_the_work(values) -> None:
     region = expand(Curves(0, 1, 3, 0, 10), terms=3)
     text = [values.view(pa.string()), values.dictionary_encode()] if pa.types.is_binary(values.type) else []
     for array in (values, *text):
-        column = Column("load", "curves", ("a", "b", "c"), region, "wide", clamp=True, gaps=True)
+        column = Column("load", "curves", ("a", "b", "c"), region, "wide", clamp=True, invalid_as_null=True)
         places = column.encoder()([array] * 3)
         assert places[0].min() > 0 and len(places) == 2
 

@@ -16,6 +16,7 @@ import pytest
 import dproof as dp
 from dproof import VerificationFailed
 from dproof.certification import verify_certificate
+from dproof.columns import codec_of
 from dproof.testing import seeded_coins
 
 ITEMS = ["Music", "Football", "Chess", "Tea", "Cars"]
@@ -124,8 +125,10 @@ def test_a_code_that_no_block_has_is_refused(tmp_path: Path) -> None:
     outputs = release.law.groups[0].mechanism.outputs
     good, null, far = ([pa.array([0, code], pa.int32())] for code in (1, None, outputs.size))
     column = release.plan.column("town")
-    assert outputs.possible(column, good, None, None)
-    assert not outputs.possible(column, null, None, None) and not outputs.possible(column, far, None, None)
+    assert codec_of(outputs, column).possible(good, None, None)
+    assert not codec_of(outputs, column).possible(null, None, None) and not codec_of(outputs, column).possible(
+        far, None, None
+    )
 
 
 def sets(form: str, held: np.ndarray) -> tuple[Any, dict[str, Any]]:

@@ -18,7 +18,6 @@ from dproof import InputError
 from dproof.columns.column import Column
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
-from dproof.plans.schema import answerable
 
 SIDES = ["Side dishes? - Corn", "Side dishes? - Yams/sweet potatoes"]
 PLAN: dict[str, Any] = {"space": "subsets", "columns": SIDES, "missing": []}
@@ -49,7 +48,7 @@ def test_not_ticked(text: str) -> None:
 
 @pytest.mark.parametrize("text", OUTSIDE)
 def test_anything_else_is_outside(text: str) -> None:
-    assert codes(answerable(column()), [text], ["x"]) == [-1]
+    assert codes(column().with_missing_allowed(), [text], ["x"]) == [-1]
     assert codes(column(outside="clamp"), [text], ["x"]) == [2]
     with pytest.raises(InputError, match="'sides' has a flag that is neither ticked nor unticked") as refused:
         codes(column(), [text], ["x"])
@@ -60,7 +59,7 @@ def test_anything_else_is_outside(text: str) -> None:
 def test_a_row_is_missing_only_where_every_flag_is_blank(blank: str | None) -> None:
     both = column(missing=SIDES)
     assert codes(both, [blank, "x", blank, "no"], [blank, blank, "x", blank]) == [3, 1, 2, 0]
-    assert codes(answerable(column(missing="refuse")), [blank, "x"], [blank, blank]) == [-1, 1]
+    assert codes(column(missing="refuse").with_missing_allowed(), [blank, "x"], [blank, blank]) == [-1, 1]
     with pytest.raises(InputError, match="'sides' has a missing value"):
         codes(column(missing="refuse"), ["x", blank], ["x", blank])
 
@@ -90,7 +89,7 @@ CELLS = st.sampled_from([*TICKED, *NOT_TICKED, *BLANK, *OUTSIDE])
 
 @given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=8))
 def test_a_row_is_read_as_it_would_be_alone(rows: list[tuple[Any, Any]]) -> None:
-    for treated in (column(outside="clamp"), answerable(column(missing="refuse"))):
+    for treated in (column(outside="clamp"), column(missing="refuse").with_missing_allowed()):
         treat = treated.encoder()
         arrays = [pa.array(flag, pa.string()) for flag in zip(*rows, strict=True)]
         alone = [treat([array.slice(n, 1) for array in arrays]).tolist() for n in range(len(rows))]

@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 import dproof as dp
-from dproof.columns.column import Draft
+from dproof.columns.codec import Codec, Draft
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,6 @@ class Postcodes(dp.Space):
     @classmethod
     def from_plan(cls, table):
         return cls(table.texts("regions"))
-
-    @classmethod
-    def draft(cls, kind):
-        return Draft("postcodes", {"regions": []}) if pa.types.is_fixed_size_binary(kind) else None
 
     @property
     def size(self):
@@ -75,7 +71,13 @@ class Postcodes(dp.Space):
         return [self.regions[code] for code in codes]
 
 
-dp.add_space("postcodes", Postcodes)
+class PostcodeCodec(Codec):
+    @classmethod
+    def draft(cls, kind):
+        return Draft("postcodes", {"regions": []}) if pa.types.is_fixed_size_binary(kind) else None
+
+
+dp.add_space("postcodes", Postcodes, PostcodeCodec)
 '''
 TABLE: dict[str, Any] = {"space": "postcodes", "regions": ["10", "53", "80"], "missing": "10"}
 PLAN = {"privacy": {"epsilon": 6}, "columns": {"home": TABLE, "n": {"space": "interval", "low": 0, "high": 9}}}

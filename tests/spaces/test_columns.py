@@ -43,9 +43,9 @@ def test_arrays_and_lists_are_encoded_alike(space: Any) -> None:
 @pytest.mark.parametrize("name", COLUMNS)
 def test_a_stored_null_is_possible_only_where_missing_is_a_value(name: str) -> None:
     column = read_column("q", Reader(COLUMNS[name], ()))
-    stored = column.space.store(column, np.zeros(2, np.int64))
+    stored = column.codec.store(np.zeros(2, np.int64))
     nulls = [pa.concat_arrays([array, pa.nulls(1, array.type)]) for array in stored]
-    assert column.space.possible(column, nulls, None, None) is (column.space.absent is not None)
+    assert column.codec.possible(nulls, None, None) is (column.space.absent is not None)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_stored_null_is_possible_only_where_missing_is_a_value(name: str) -> N
 def test_another_way_to_write_a_value_is_not_possible(name: str, stored: Any) -> None:
     """Else a file could carry a message in the way its values are written."""
     column = read_column("q", Reader(COLUMNS[name], ()))
-    assert not column.space.possible(column, [stored], None, None)
+    assert not column.codec.possible([stored], None, None)
 
 
 def test_a_name_is_one_space() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import dproof as dp
 from dproof import InputError
+from dproof.columns import codec_of
 from dproof.columns.arrow import as_numpy
 from dproof.columns.column import Column
 from dproof.columns.objects import object_array
@@ -32,7 +33,7 @@ def read(array: Any, **keys: Any) -> list[Any]:
     """What the encoder makes of an array; None for what would be refused."""
     from dataclasses import replace
 
-    column = replace(column_of(**keys), gaps=True)
+    column = replace(column_of(**keys), invalid_as_null=True)
     return [None if code < 0 else str(column.space.label(code)) for code in column.encoder()([array]).tolist()]
 
 
@@ -50,7 +51,7 @@ def test_days_are_the_days_of_the_calendar() -> None:
 @pytest.mark.parametrize("column", [column_of(), column_of(step=19), column_of(low="0001-01-01", high="0001-01-09")])
 def test_what_is_stored_is_read_back(column: Column) -> None:
     check_column(column)
-    (stored,) = column.space.store(column, np.arange(3))
+    (stored,) = column.codec.store(np.arange(3))
     assert stored.type == pa.date32()
 
 
@@ -316,8 +317,8 @@ def test_a_stored_day_off_the_lattice_is_refused(tmp_path: Path) -> None:
     for days, possible in (([0, 19], True), ([0, 18], False), ([0, None], False)):
         start = dt.date(2024, 2, 1)
         array = pa.array([None if n is None else start + dt.timedelta(n) for n in days])
-        assert column.space.possible(column, [array], None, None) is possible
-        assert column.space.line.possible(column, [array], None, 500) is possible
+        assert column.codec.possible([array], None, None) is possible
+        assert codec_of(column.space.line, column).possible([array], None, 500) is possible
 
 
 def test_the_distance_of_days_is_exact() -> None:

@@ -13,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof import Dates, Interval
+from dproof.columns import codec_of
 from dproof.columns.column import Column
-from dproof.columns.values import DECIMALS, FAR, LARGEST_FACTOR, THOUSANDS, Numerals, read_decimals
+from dproof.columns.numbers import FAR, LARGEST_FACTOR, read_decimals
+from dproof.columns.values import DECIMALS, THOUSANDS, Numerals
 
 SIGNS = [Numerals(decimal, mark) for decimal in DECIMALS for mark in THOUSANDS if decimal != mark]
 LATTICES = [
@@ -80,10 +82,13 @@ def test_texts_all_at_once_are_read_as_each_alone(space: Interval, data: Any, si
     alphabet = st.text("0123456789+-eE., '\t\u00a0\u2009tfi/a", max_size=12)
     texts = data.draw(st.lists(st.one_of(numbers(signs, space), alphabet, st.sampled_from(ODD)), max_size=12))
     column = treated(space, clamp, signs)
-    alone = [space.lookup(column)(text.encode()) for text in texts]
+    alone = [codec_of(space, column).lookup(text.encode()) for text in texts]
     for kind in (pa.string(), pa.large_binary()):
         assert (
-            space.lookups(column)(pa.array([text.encode() for text in texts], pa.binary()).cast(kind)).tolist() == alone
+            codec_of(space, column)
+            .lookups(pa.array([text.encode() for text in texts], pa.binary()).cast(kind))
+            .tolist()
+            == alone
         )
 
 
@@ -125,7 +130,7 @@ def test_what_is_left_to_be_read_alone_is_little(monkeypatch: pytest.MonkeyPatch
 
 def test_one_value_more_costs_one_look_more() -> None:
     """What is remembered makes room for nothing else: one more value than that makes no other be read again."""
-    from dproof.columns.column import _REMEMBERED, one_by_one
+    from dproof.columns.codec import _REMEMBERED, one_by_one
 
     def looks(count: int) -> int:
         seen: list[Any] = []
@@ -142,8 +147,8 @@ def test_decimals_of_arrow_are_read_at_once_too() -> None:
     values = [Decimal("1.25"), Decimal("-3"), Decimal("9.99"), Decimal("1E-20"), None]
     array = pa.array(values, pa.decimal128(38, 20))
     for clamp in (True, False):
-        alone = [space.lookup(treated(space, clamp))(value) for value in values]
-        assert space.lookups(treated(space, clamp))(array).tolist() == alone
+        alone = [codec_of(space, treated(space, clamp)).lookup(value) for value in values]
+        assert codec_of(space, treated(space, clamp)).lookups(array).tolist() == alone
 
 
 TIMES = [
@@ -175,5 +180,5 @@ def test_dates_all_at_once_are_read_as_each_alone(parts: list[tuple[str, str, st
     space = Dates("1900-01-01", "2100-12-27", 7)
     texts = [(date + time + blank).encode("utf-8", "replace") for date, time, blank in parts]
     column = treated(space, clamp)
-    alone = [space.lookup(column)(text) for text in texts]
-    assert space.lookups(column)(pa.array(texts, pa.binary())).tolist() == alone
+    alone = [codec_of(space, column).lookup(text) for text in texts]
+    assert codec_of(space, column).lookups(pa.array(texts, pa.binary())).tolist() == alone

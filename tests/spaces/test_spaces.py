@@ -21,8 +21,8 @@ from dproof import (
     itemwise_response,
     randomised_response,
 )
-from dproof.columns.arrow import narrowest
 from dproof.errors import TooLarge
+from dproof.spaces.space import narrowest
 from dproof.testing import check_metric
 from tests.strategies import metrics
 

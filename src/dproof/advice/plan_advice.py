@@ -315,7 +315,7 @@ class Prices:
     def _flags(self) -> Iterator[Hint]:
         """Columns of yes and no as one set: its items may share ε better than columns do."""
         alone = [g for g in self.plan.groups if g.name in self.now and len(g.columns) == 1]
-        flags = [g for g in alone if g.columns[0].space.is_flag]
+        flags = [g for g in alone if g.columns[0].codec.is_flag]
         if len(flags) < 2:
             return
         names = _names(flags)

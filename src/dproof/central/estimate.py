@@ -25,7 +25,7 @@ from dproof.columns.column import Column
 from dproof.errors import InputError
 from dproof.laws.scores import Array
 from dproof.plans.release_table import Axis
-from dproof.plans.schema import as_counted, schema_of
+from dproof.plans.schema import preprocessing_notes, schema_of
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.counting import Counter
@@ -81,7 +81,7 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
             raise
         has_rows = release.certificate["release"]["made_up_rows"] is not None
         raise InputError(f"{refused}{_MODEL if has_rows else _NO_MODEL}") from None
-    notes = (*answered.notes, *as_counted(release.law.plan, columns(question)))
+    notes = (*answered.notes, *preprocessing_notes(release.law.plan, columns(question)))
     return replace(answered, notes=notes, method=CURVES if has_curves else _METHODS[chosen.method] + _INTERVALS)
 
 
@@ -370,7 +370,7 @@ def query_model(release: Any, asked: Asked, **options: Any) -> Answer:
 
 def _restored_codes(column: Column, batch: Any) -> Any:
     """What stored rows hold. A source is read otherwise: a missing set, for one, is stored as an item."""
-    return column.space.restore(column, [batch.column(name) for name in column.stored])
+    return column.codec.restore([batch.column(name) for name in column.stored])
 
 
 class ModelRows:

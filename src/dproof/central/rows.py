@@ -215,7 +215,7 @@ def made_up_table(law: TableLaw, estimates: Estimates, coins: Coins) -> Any:
         column = law.plan.column(name)
         if column.space.items is not None and column.space.absent is not None:
             drawn = np.where(drawn & column.space.absent, column.space.absent, drawn)  # a missing set holds nothing
-        arrays |= zip(column.stored, column.space.store(column, drawn), strict=True)
+        arrays |= zip(column.stored, column.codec.store(drawn), strict=True)
     made = pa.table({name: arrays[name] for name in law.stored})
     return made.replace_schema_metadata(MADE_UP if coins.private else SEEDED_ROWS)
 
@@ -250,6 +250,6 @@ def check_rows(file: Path, law: TableLaw, count: int, private: bool) -> None:
     batch = rows.combine_chunks()
     for column in (column for column in law.plan.columns if column.private and not column.space.holds_curves):
         arrays = [batch.column(name).combine_chunks() for name in column.stored]
-        same = [array.type for array in column.space.store(column, np.zeros(0, np.int64))]
-        if [array.type for array in arrays] != same or not column.space.possible(column, arrays, None, 0):
+        same = [array.type for array in column.codec.store(np.zeros(0, np.int64))]
+        if [array.type for array in arrays] != same or not column.codec.possible(arrays, None, 0):
             raise VerificationFailed(f"the made-up rows hold a value of {column.name!r} that the plan does not declare")

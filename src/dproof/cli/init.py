@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import click
@@ -18,6 +19,7 @@ import pyarrow as pa
 
 from dproof.cli.command import command, data_argument, json_option, table_option
 from dproof.cli.output import advise, emit
+from dproof.columns import codec_class
 from dproof.columns.arrow import decoded
 from dproof.columns.values import Numerals
 from dproof.plans.column import SPACES
@@ -36,22 +38,7 @@ _HEAD = """\
 # A draft: the names of the columns and nothing of their values. Everything in
 # a plan is public knowledge, so declare from what you know, not from the data.
 # A column's space is one of
-#   categories   values = ["a", "b"]; outside = "refuse" or "category";
-#                missing = "refuse" or "category"
-#   interval     low = 0, high = 100, step = 1; outside = "clamp" or "refuse";
-#                missing = a number, or "category"
-#   date         low = 2024-01-01, high = 2024-12-31, step = 7 (in days);
-#                outside = "clamp" or "refuse"; missing = a date, or
-#                "category"
-#   subsets      values = ["Corn", "Peas"] and separator = ";", or a column for
-#                each box that can be ticked:
-#                columns = ["Sides? - Corn", "Sides? - Peas"]
-#                (ticked: the text in values, yes, true, 1, x; not ticked: no,
-#                false, 0 or a blank); missing = [] or "category"
-#   curves       low = 0, high = 5, and columns = ["h00", "h01"] or one column
-#                of lists; outside = "clamp" or "refuse"; missing = "centre"
-#                (half way between low and high) or "category"
-# or write public = true (released as it is) or drop = true (left out), which
+{spaces}# or write public = true (released as it is) or drop = true (left out), which
 # is where ids, names and free text belong.
 # share = 2 doubles a column's part of epsilon. With many columns write
 # spread = "auto" under [privacy]: then epsilon is split so that answers are
@@ -109,7 +96,7 @@ def init(data: Path, table: str | None, look: bool, as_json: bool) -> None:
 
 
 def _draft(columns: Iterable[tuple[str, str]], layout: Layout) -> str:
-    parts = [_HEAD.rstrip("\n") + "\n"]
+    parts = [_HEAD.format(spaces=_overview()).rstrip("\n") + "\n"]
     signs = {"decimal": layout.numerals.decimal, "thousands": layout.numerals.thousands}
     usual = {"encoding": USUAL.encoding, "decimal": USUAL.numerals.decimal, "thousands": USUAL.numerals.thousands}
     file = {"separator": layout.separator, "encoding": layout.encoding, **signs, "sheet": layout.sheet}
@@ -155,9 +142,20 @@ def _drafted(name: str, kind: Any) -> tuple[str, str]:
     if not name:
         return "nameless", "# A column without a name.\n" + to_toml({"columns": {name: {"drop": True}}})
     # Spaces that were added come first; categories, which text is drafted as, come last.
-    drafts = ((space, SPACES[space].draft(kind)) for space in reversed(SPACES))
+    drafts = ((space, codec_class(SPACES[space]).draft(kind)) for space in reversed(SPACES))
     space, draft = next((space, draft) for space, draft in drafts if draft is not None)
-    return draft.kind, to_toml({"columns": {name: {"space": space, **draft.keys}}}) + draft.below
+    below = (f"# {key.draft}\n" for key in codec_class(SPACES[space]).keys if key.draft)
+    return draft.kind, to_toml({"columns": {name: {"space": space, **draft.keys}}}) + "".join(below)
+
+
+def _overview() -> str:
+    """The spaces that a plan can name, each with its usual keys."""
+    lines = []
+    for name, space in SPACES.items():
+        keys = "; ".join(key.example for key in codec_class(space).keys if key.example)
+        whole = keys.replace(" = ", "\0=\0")  # what belongs together stays on one line
+        lines += wrap(whole, 79, initial_indent=f"#   {name:<12} ", subsequent_indent=f"#{' ' * 16}")
+    return "".join(f"{line}\n" for line in lines).replace("\0", " ")
 
 
 _SAMPLE = 10_000  # rows

@@ -9,11 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def is_arrow(values: Any) -> bool:
-    """Whether a column is an Arrow array, told without loading Arrow."""
-    return type(values).__module__.partition(".")[0] == "pyarrow"
-
-
 def is_text(kind: Any) -> bool:
     """Whether an Arrow type is one of texts or of bytes, which in a file may be texts."""
     return str(kind) in ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
@@ -135,8 +130,3 @@ def plain_texts(array: Any) -> Any:
 
     is_view = pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type)
     return array.cast(pa.large_binary()) if is_view else array
-
-
-def narrowest(size: int) -> np.dtype[Any]:
-    """The narrowest unsigned dtype for the codes of a space."""
-    return np.min_scalar_type(max(size - 1, 0))

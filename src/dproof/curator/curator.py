@@ -30,7 +30,7 @@ from dproof.exact import exact, int_or_float, level_of
 from dproof.mechanisms.noise import Noise, integer_laplace
 from dproof.plans.plan import Plan
 from dproof.plans.rows import check_types
-from dproof.plans.schema import as_counted, schema_of
+from dproof.plans.schema import preprocessing_notes, schema_of
 from dproof.privacy import Privacy, Promise
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.canonical import canonical
@@ -145,7 +145,7 @@ class Curator:
             remaining=self.remaining(),
             times=self.ledger.times(measurement.privacy, analyst=self.analyst, rho=rho, cut=cut),
             rows=self.public_rows,
-            notes=as_counted(self.plan, columns(measurement.question)),
+            notes=preprocessing_notes(self.plan, columns(measurement.question)),
         )
 
     @overload
@@ -297,7 +297,7 @@ class Curator:
         kept, free = self.buy(self.key(text, known), price, rehearsed, fresh)
         cell = cell_of(kept, integer_laplace(noise.size, self.paid(kept).privacy))
         declared = "The sensitivity is declared by the author of the query and was only tested, not proven."
-        notes = (*self.receipt(self.paid(kept), kept, free), declared, *as_counted(self.plan, known))
+        notes = (*self.receipt(self.paid(kept), kept, free), declared, *preprocessing_notes(self.plan, known))
         return Answer((query.name,), [{query.name: cell}], level, notes, "Laplace noise, sensitivity declared")
 
     def _answer(self, measurement: Measurement, level: float, released: Released, *, free: bool) -> Answer:
@@ -313,7 +313,7 @@ class Curator:
             measurement = self._measure(measurement.question, self.paid(released), by_value=by_value)
         notes = [
             *self.receipt(measurement.price, released, free),
-            *as_counted(self.plan, columns(measurement.question)),
+            *preprocessing_notes(self.plan, columns(measurement.question)),
         ]
         if measurement.curves is not None:
             notes.append("The guarantee is for the whole curve of a row, not for one point of it.")

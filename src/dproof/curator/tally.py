@@ -22,7 +22,6 @@ from dproof.columns.column import quoted
 from dproof.curator.recipe import Measurement
 from dproof.plans.plan import Plan
 from dproof.plans.rows import counted_in_parts, read_codes
-from dproof.plans.schema import answerable
 from dproof.questions.counting import Codes, Counter, Tally
 from dproof.questions.question import columns
 from dproof.questions.schema import Schema
@@ -105,8 +104,8 @@ def tally_in_duckdb(table: InDuckDB, plan: Plan, measurement: Measurement) -> Ta
     import duckdb  # lazy: most questions are asked of a text file, which is read without it
 
     counter = counter_of(measurement)
-    used = {name: answerable(plan.column(name)) for name in columns(measurement.question)}
-    in_sql = {name: column.space.code_sql(column, table.whole(column.sources)) for name, column in used.items()}
+    used = {name: plan.column(name).with_missing_allowed() for name in columns(measurement.question)}
+    in_sql = {name: column.codec.code_sql(table.whole(column.sources)) for name, column in used.items()}
     # Of a number that is added up it may matter no more than whether it is there.
     keys = {
         name: quoted(name) if name in counter.valued else f"-({quoted(name)} < 0)::TINYINT"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import isqrt, sqrt
@@ -19,16 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import expect, listed, whole
-from dproof.columns.column import Column, ColumnSpace, Encode, quoted
 from dproof.curves.bases import HAT, MOST_HATS, Basis, Floats, basis, hat_functions, whitened_hats
 from dproof.curves.kernels import Kernel, eigenbasis
 from dproof.errors import InputError
 from dproof.exact import exact
 from dproof.privacy import Neighbours
 from dproof.spaces.curves import PLACES, Curves, moderate
+from dproof.spaces.interval import ABSENT
 
 if TYPE_CHECKING:
-    from dproof.plans.reader import Reader
+    pass
 
 Split = Literal["laplace", "gaussian", "k_norm"]
 Norm = Literal["l1", "l2", "linf"]
@@ -40,7 +40,7 @@ _TERMS = (4, 8, 16, 32)  # of an eigenbasis, to choose from
 
 
 @dataclass(frozen=True, slots=True)
-class Expansion(ColumnSpace):
+class Expansion:
     """The basis a curve is expanded in and the region that its coefficients are clipped into.
 
     The region lies around `centre`, a public curve (half way between low and high where none is given):
@@ -48,7 +48,8 @@ class Expansion(ColumnSpace):
     the coefficients; or, with a `kernel`, the ball of a radius in the kernel's space H, in its eigenbasis. With the
     basis "hat" and no radius it is all that lies between low and high, as the values on the grid.
     `by_terms` is the basis that a plan names where all of the grid is measured: for its waves and its coefficients.
-    With `open_terms` the plan does not say how many terms of a kernel's eigenbasis are measured.
+    With `open_terms` the plan does not say how many terms of a kernel's eigenbasis are measured. Where it is `optional`
+    a curve may be missing: None, one diameter away from each curve, whose places are all −1.
 
     >>> Expansion(Curves(0, 24, 25, low=0, high=5), terms=4).lattice("gaussian").size("l2", "change-one") == 2**30
     True
@@ -63,6 +64,7 @@ class Expansion(ColumnSpace):
     centre: tuple[Fraction, ...] | None = None
     by_terms: Expansion | None = None
     open_terms: bool = False
+    optional: bool = False
 
     # What a question may ask of a column, as of every space.
     holds_curves: ClassVar[bool] = True
@@ -72,37 +74,51 @@ class Expansion(ColumnSpace):
     line: ClassVar[None] = None
     items: ClassVar[None] = None
     labels: ClassVar[None] = None
-    absent: ClassVar[int | None] = None  # of a curve a condition knows that it is there, code 0, or missing, code 1
+    size: ClassVar[None] = None
     mechanisms: ClassVar[str] = "curves"
-    outside_ways: ClassVar[tuple[str, ...]] = ("clamp", "refuse")
     is_counted: ClassVar[bool] = False
+    declared: ClassVar[int] = 0
 
-    @classmethod
-    def column(cls, name: str, kind: str, table: Reader) -> Column:
-        from dproof.curves.columns import curve_column
-
-        return curve_column(name, kind, table)
+    def fewer(self, count: int) -> None:
+        return None
 
     @property
     def code_shape(self) -> tuple[int, ...]:
         return (self.space.points,)
 
-    def encoder(self, column: Column) -> Encode:
-        from dproof.curves.columns import curve_places
+    @property
+    def absent(self) -> int | None:
+        """Of a curve a condition knows that it is there, code 0, or missing, code 1."""
+        return 1 if self.optional else None
 
-        return lambda arrays: curve_places(column, arrays)
+    @property
+    def present(self) -> Expansion | None:
+        return replace(self, optional=False) if self.optional else None
 
-    def sql(self, column: Column) -> str:
-        fields = ", ".join(map(quoted, column.stored))
-        return f"[{fields}]" if column.form == "wide" else fields
-
-    def stand_in(self, code: int) -> str | None:
-        return None if code == self.absent else "the public centre"
+    @property
+    def without_missing(self) -> Expansion:
+        return self.present or self
 
     def with_missing(self) -> Expansion:
-        from dproof.curves.optional import OptionalCurves
+        """The curves of the expansion, and a missing one.
 
-        return OptionalCurves(*(getattr(self, field.name) for field in fields(self)))
+        >>> day = Expansion(Curves(0, 1, 2, low=0, high=1), terms=2).with_missing()
+        >>> day.encode([[0, 1], None]).tolist(), day.present == Expansion(Curves(0, 1, 2, low=0, high=1), terms=2)
+        ([[0, 16777216], [-1, -1]], True)
+        """
+        return replace(self, optional=True)
+
+    @property
+    def diameter(self) -> Fraction:
+        return self.space.diameter
+
+    def encode(self, curves: Any) -> Integers:
+        """The places of each curve, from anything that `Curves.encode` takes, or a list with None in it."""
+        if not isinstance(curves, (list, tuple)):
+            return self.space.encode(curves)
+        codes = np.full((len(curves), self.space.points), -1, np.int64)
+        codes[[curve is not None for curve in curves]] = self.space.encode([c for c in curves if c is not None])
+        return codes
 
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
@@ -188,12 +204,14 @@ def _functions(space: Curves, name: str, terms: int, kernel: Kernel | None, has_
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CurveLattice:
-    """Curves as vectors z of whole numbers: f ≈ centre + Σ scales_j · z_j · φ_j, with z in a ball or a box."""
+    """Curves as vectors z of whole numbers: f ≈ centre + Σ scales_j · z_j · φ_j, with z in a ball or a box.
+
+    Where it is `optional` there is one more point, a missing curve, with the code `ABSENT` for every coefficient.
+    """
 
     labels: ClassVar[None] = None
     items: ClassVar[None] = None
     line: ClassVar[None] = None
-    absent: ClassVar[int | None] = None
     holds_curves: ClassVar[bool] = True
     expansion: Expansion
     scales: Floats
@@ -202,6 +220,7 @@ class CurveLattice:
     matrix: Integers  # from places on the grid to coefficients, over 2^shift
     shift: int
     middle: Integers  # places of the centre
+    optional: bool = False
 
     @property
     def terms(self) -> int:
@@ -249,9 +268,13 @@ class CurveLattice:
         return np.where(length > self.radius, shrunk, z)
 
     def evaluate(self, z: Any, at: Any = None) -> Floats:
-        """The functions that lattice points stand for, anywhere between start and stop; on the grid by default."""
-        times = self.space.times if at is None else np.atleast_1d(np.asarray(at, np.float64))
-        return self.centre(times) + (np.asarray(z) * self.scales) @ self.functions(times)
+        """The functions that lattice points stand for, anywhere between start and stop; on the grid by default. A
+        missing curve is NaN everywhere."""
+        codes, times = np.asarray(z), self.space.times if at is None else np.atleast_1d(np.asarray(at, np.float64))
+        lacking = codes[..., :1] == ABSENT if self.optional else None
+        shown = codes if lacking is None else np.where(lacking, 0, codes)
+        values = self.centre(times) + (shown * self.scales) @ self.functions(times)
+        return values if lacking is None else np.where(lacking, np.nan, values)
 
     def decode(self, z: Any) -> list[list[float]]:
         """The values on the grid."""
@@ -261,31 +284,16 @@ class CurveLattice:
     def code_shape(self) -> tuple[int, ...]:
         return (self.terms,)
 
-    def store(self, column: Column, codes: Integers) -> list[Any]:
-        """The Arrow arrays that lattice points are stored as."""
-        from dproof.curves.columns import store_curves
+    @property
+    def absent(self) -> int | None:
+        return ABSENT if self.optional else None
 
-        return store_curves(self, column, codes)
-
-    def stored_values(self, arrays: Sequence[Any]) -> Floats | None:
-        """The values on the grid of stored curves, one row each; None where a number is missing."""
-        from dproof.curves.columns import restore_curves
-
-        return restore_curves(arrays, self.space.points)
+    @property
+    def present(self) -> CurveLattice | None:
+        return replace(self, optional=False) if self.optional else None
 
     def with_missing(self) -> CurveLattice:
-        """The lattice with one more point, that of a missing curve."""
-        from dproof.curves.optional import OptionalLattice
-
-        return OptionalLattice(*(getattr(self, field.name) for field in fields(self)))
-
-    def possible(
-        self, column: Column, arrays: Sequence[Any], given: NDArray[np.bool_] | None, reach: int | None
-    ) -> bool:
-        """Whether stored arrays hold nothing but curves that noise of this reach can give."""
-        from dproof.curves.columns import are_possible
-
-        return are_possible(self, arrays, reach)
+        return replace(self, optional=True)
 
 
 @lru_cache(maxsize=64)

@@ -366,7 +366,7 @@ def recorded_curve_law(expansion: Expansion, record: Mapping[str, Any]) -> Curve
     """The mechanism that a certificate speaks of; its region must be that of the expansion."""
     if (record["kind"] == OptionalLaw.kind) != (expansion.absent is not None):
         raise ValueError("the plan and the certificate do not agree on whether a curve may be missing")
-    if expansion.absent is not None:
+    if expansion.present is not None:
         shown = recorded_curve_law(expansion.present, record["law"])
         return shown.or_missing(OptionalLaw.around(shown.family, record))
     law, box = recorded_noise(record["noise"]), None if record["box"] is None else tuple(record["box"])

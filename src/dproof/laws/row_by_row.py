@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.columns.arrow import narrowest
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact
 from dproof.laws.divergence import Odds, Worst
 from dproof.laws.law import LAWS, Law, Range, law_from_json, listed, read_number
 from dproof.spaces.products import join_codes, one_row_apart, split_code
+from dproof.spaces.space import narrowest
 
 _LARGEST = 1 << 22  # outputs whose weights are written out
 _MOST_TABLES = 1 << 10  # whose errors are compared

@@ -17,6 +17,7 @@ import numpy as np
 from dproof.coins import NOT_PRIVATE
 from dproof.columns.column import Column
 from dproof.curves.bands import points_quantile, tube_quantile
+from dproof.curves.columns import stored_values
 from dproof.curves.lattice import CurveLattice
 from dproof.curves.noise import CurveMechanism
 from dproof.errors import InputError
@@ -156,7 +157,7 @@ def _moments(counted: _Counted, column: Column, lattice: CurveLattice) -> Array:
     with stored_rows(counted.release.data) as rows:
         for batch in rows.project(", ".join(wanted)).to_arrow_reader(_BATCH):
             keys, held = batch.columns[: len(counting.expressions)], batch.columns[len(counting.expressions) :]
-            values = lattice.stored_values(held)
+            values = stored_values(lattice, held)
             if values is None:
                 raise InputError(f"the stored column {column.name!r} has a missing value: run dproof verify")
             z = np.column_stack([np.ones(len(values)), (values - lattice.centre(times)) @ undo])

@@ -19,6 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
+from dproof.columns import codec_of
 from dproof.columns.arrow import from_numpy
 from dproof.columns.column import Column, Encode
 from dproof.columns.objects import texts
@@ -36,7 +37,7 @@ def stored_draws(group: Group, codes: NDArray[Any], coins: Coins) -> dict[str, A
     drawn = group.split(group.mechanism.family.draw(codes, coins))
     arrays: dict[str, Any] = {}
     for column, space, part in zip(group.columns, group.storage, drawn, strict=True):
-        arrays |= zip(column.stored, space.store(column, part), strict=True)
+        arrays |= zip(column.stored, codec_of(space, column).store(part), strict=True)
     return arrays
 
 
@@ -50,7 +51,7 @@ def stored_types(groups: Iterable[Group]) -> dict[str, Any]:
     types: dict[str, Any] = {}
     for group in groups:
         for column, space in zip(group.columns, group.storage, strict=True):
-            for name, array in zip(column.stored, space.store(column, first_codes(space, 0)), strict=True):
+            for name, array in zip(column.stored, codec_of(space, column).store(first_codes(space, 0)), strict=True):
                 types[name] = array.type if types.get(name, array.type) == array.type else pa.float64()
     return types
 

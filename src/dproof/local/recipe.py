@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from dproof.certification.certificate import Certificate, Part
 from dproof.certification.certify import certify
 from dproof.certification.compose import compose_losses, own_worst_pair
-from dproof.columns.arrow import narrowest
 from dproof.columns.column import Column
 from dproof.curves.noise import recorded_curve_law
 from dproof.errors import InputError, NotPrivate, TooLarge, VerificationFailed
@@ -32,6 +31,7 @@ from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.schema import Schema
 from dproof.spaces.categories import Codes
+from dproof.spaces.space import narrowest
 
 if TYPE_CHECKING:
     from dproof.questions.estimated import Options

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.ipc
 
+from dproof.columns import codec_of
 from dproof.columns.arrow import as_numpy
 from dproof.columns.column import Column, quoted, text_literal
 from dproof.errors import InputError
@@ -182,7 +183,7 @@ def readers_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale
     if unmixed.moments is not None:
         ((column, _),), scale = touched, seen[0].scale
         assert scale is not None
-        number = f"(({column.space.number_sql(column)} - {scale.middle!r}) / {scale.unit!r})"
+        number = f"(({column.codec.number_sql} - {scale.middle!r}) / {scale.unit!r})"
         yield AxisReader(() if state is not None else names, (unmixed.moments,), None, number)
 
 
@@ -201,7 +202,8 @@ def _by_codes(names: tuple[str, ...], group: Group, unmixed: DebiasAxes, cuts: M
     assert state is not None
     read = stored[:1] if group.mechanism.family.is_coded else [(c, space) for c, space in stored if c.name in cuts]
     decoders = [
-        Decoder(*space.reader(column, cuts[column.name].bits if unmixed.by_block else None)) for column, space in read
+        Decoder(*codec_of(space, column).reader(cuts[column.name].bits if unmixed.by_block else None))
+        for column, space in read
     ]
     together = Decoder(expressions(decoders), lambda arrays: state(decode_all(decoders, arrays)))
     return AxisReader(names, unmixed.axes, together)
@@ -210,7 +212,7 @@ def _by_codes(names: tuple[str, ...], group: Group, unmixed: DebiasAxes, cuts: M
 def _binned(column: Column, bins: CodeBins) -> str:
     """A code in the state of a number, in SQL: the lower end of a bin, or a cut that it has passed inside of that."""
     line = column.space.line
-    code = f"round(({column.space.number_sql(column)} - {float(line.origin)!r}) / {float(line.step)!r})"
+    code = f"round(({column.codec.number_sql} - {float(line.origin)!r}) / {float(line.step)!r})"
     first, last, wide, passed = bins.first, bins.last, gcd(bins.wide, *bins.cuts), ""
     if last - first > _MOST_BINS * wide:  # too many bins if every edge shall be the end of one
         wide, passed = bins.wide, f", {_passed(code, bins)}"

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from dproof import coins
 from dproof.arguments import choice, expect
 from dproof.arguments import listed as listed_argument
-from dproof.columns.arrow import narrowest
 from dproof.errors import InputError, TooLarge, did_you_mean
 from dproof.exact import exp_below, float_above, has_shape, level_of, log_above, whole_numbers, written
 from dproof.laws.law import Law, counted, listed
@@ -27,7 +26,7 @@ from dproof.privacy import Privacy, Promise
 from dproof.spaces.categories import Categories
 from dproof.spaces.interval import Line
 from dproof.spaces.products import Lines
-from dproof.spaces.space import Space, as_space
+from dproof.spaces.space import Space, as_space, narrowest
 
 Inclusive = Literal["both", "neither", "left", "right"]
 _LARGEST_MATRIX = 1 << 26  # entries; beyond this ask for one law at a time

@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 
 from dproof import coins
 from dproof.certification.certify import decide
-from dproof.columns.arrow import narrowest
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact, exp_above
 from dproof.laws.matrix import Matrix
@@ -36,7 +35,7 @@ from dproof.optimality.interior import solve_pure
 from dproof.optimality.programme import SIMPLEX, SLACK, TOTAL, Rows, certified_law, least_favourable, pure_bound, spread
 from dproof.spaces.categories import Categories
 from dproof.spaces.interval import Interval
-from dproof.spaces.space import Space
+from dproof.spaces.space import Space, narrowest
 
 _MOST_OUTPUTS = 1000  # finer outputs lower the variance by less than one part in 10^5
 _REACH = 1.5  # times (e^ε + 1)/(e^ε − 1), the outputs of the two-point law; farther ones are never used

@@ -8,17 +8,20 @@ from fractions import Fraction
 from typing import Any
 
 from dproof.arguments import described, expect
-from dproof.columns.column import Column, ColumnSpace
+from dproof.columns import CODECS, codec_class
+from dproof.columns.codec import Codec
+from dproof.columns.column import Column
 from dproof.curves.lattice import Expansion
 from dproof.errors import InputError
 from dproof.plans.reader import Reader
 from dproof.spaces.categories import Categories
 from dproof.spaces.dates import Dates
 from dproof.spaces.interval import Interval
+from dproof.spaces.space import Space
 from dproof.spaces.subsets import Subsets
 
 # The spaces that a plan can name. `add_space` adds one.
-SPACES: dict[str, type[ColumnSpace]] = {
+SPACES: dict[str, type] = {
     "categories": Categories,
     "interval": Interval,
     "date": Dates,
@@ -28,14 +31,21 @@ SPACES: dict[str, type[ColumnSpace]] = {
 _OWN = frozenset(SPACES)
 
 
-def add_space(name: str, space: type[ColumnSpace]) -> None:
-    """Let plans say `space = "name"` for a space of one's own, whose class has `from_plan`."""
+def add_space(name: str, space: type[Space], codec: type[Codec] | None = None) -> None:
+    """Let plans say `space = "name"` for a space of one's own, whose class has `from_plan`.
+
+    `codec`, a subclass of `dproof.columns.codec.Codec`, reads and stores its values where they are more than texts.
+    """
     expect(name, str, "name", "a text: what plans call the space")
-    if not isinstance(space, type) or not issubclass(space, ColumnSpace):
+    if not isinstance(space, type) or not issubclass(space, Space):
         raise InputError(f"space must be a class of spaces, a subclass of dproof.Space, not {described(space)}")
     if SPACES.get(name, space) is not space:
         raise InputError(f"there is a space called {name!r} already: choose another name")
+    if codec is not None and not (isinstance(codec, type) and issubclass(codec, Codec)):
+        raise InputError(f"codec must be a subclass of dproof.columns.codec.Codec, not {described(codec)}")
     SPACES[name] = space
+    if codec is not None:
+        CODECS[space] = codec
 
 
 def added_sizes() -> dict[str, Callable[[Any], int]]:
@@ -57,7 +67,7 @@ def read_column(name: str, table: Reader) -> Column:
         table.finish()
         return Column(name, "public", (name,))
     kind = table.choice("space", tuple(SPACES))
-    column = SPACES[kind].column(name, kind, table)
+    column = codec_class(SPACES[kind]).read_column(SPACES[kind], name, kind, table)
     column = replace(column, share=table.share("share", Fraction(1)), mechanism=table.text("mechanism", "auto"))
     table.finish()
     return column

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 from dproof.arguments import as_path, described
 from dproof.certification.verify_certificate import LONGEST_PLAN, is_deep
-from dproof.columns.values import plain
 from dproof.errors import InputError, did_you_mean, nearest
 from dproof.exact import exact, plain_number
+from dproof.spaces.space import plain
 
 T = TypeVar("T")
 Keys = tuple[str, ...]

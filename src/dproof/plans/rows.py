@@ -19,7 +19,6 @@ from dproof.columns.column import Column
 from dproof.columns.objects import stored, texts
 from dproof.errors import InputError
 from dproof.plans.plan import Plan
-from dproof.plans.schema import answerable
 from dproof.questions.counting import Codes
 from dproof.tables import Source
 from dproof.tables.source import Bound
@@ -38,14 +37,17 @@ def check_types(source: Source, plan: Plan, names: Sequence[str]) -> None:
     def nothing(name: str) -> Any:
         return pa.nulls(1, source.types.field(name).type)
 
-    for column in (answerable(plan.column(name)) for name in names):
+    for column in (plan.column(name).with_missing_allowed() for name in names):
         column.encoder()([nothing(part) for part in column.sources])
     if plan.person is not None:
         counted_rows([nothing(plan.person)], plan.rows_per_person)
 
 
 def read_codes(
-    source: Source, plan: Plan, names: Sequence[str], treatment: Callable[[Column], Column] = answerable
+    source: Source,
+    plan: Plan,
+    names: Sequence[str],
+    treatment: Callable[[Column], Column] = Column.with_missing_allowed,
 ) -> Iterator[tuple[int, Codes]]:
     """The codes of some columns, batch by batch, with the number of rows that count.
 
@@ -117,7 +119,7 @@ def counted_in_parts(
     plan: Plan,
     names: Sequence[str],
     count: Callable[[Iterator[tuple[int, Codes]]], Any],
-    treatment: Callable[[Column], Column] = answerable,
+    treatment: Callable[[Column], Column] = Column.with_missing_allowed,
 ) -> list[Any]:
     """What is counted of the codes of some columns: of all rows, or of each part where they lie on many machines.
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Literal
 
-from dproof.columns.column import Column
 from dproof.plans.plan import Plan
 from dproof.plans.release_table import axes_of
 from dproof.questions.schema import Open, Schema
@@ -19,40 +17,34 @@ def schema_of(plan: Plan, table: Literal["data", "release"] = "data") -> Schema:
     missing value. Values of public columns are not declared.
     """
     kept = plan.kept
-    private = {c.name: answerable(c) if table == "data" else c for c in kept if c.private}
+    private = {c.name: c.with_missing_allowed() if table == "data" else c for c in kept if c.private}
     spaces = {c.name: private[c.name].space if c.private else Open() for c in kept}
     # Where a missing value is a value of its own that the true table lacks, what is missing is a group there.
     declared = [
         c.name for c in kept if c.private and c.space.absent is not None and private[c.name].space.absent is None
     ]
-    gaps = [name for name, column in private.items() if table == "data" and column.refuses]
+    may_be_missing = [name for name, column in private.items() if table == "data" and column.refuses]
     bins = {c.name: c.sanitised_bins for c in kept if c.sanitised_bins is not None} if table == "release" else {}
     if plan.model == "central" and table == "release":
         axes = [axis for c in kept if c.private for axis in axes_of(c) if axis.item is None]
         bins = {axis.name: axis.bins for axis in axes}
-    return Schema(table, spaces, frozenset(gaps), frozenset(declared), bins)
+    return Schema(table, spaces, frozenset(may_be_missing), frozenset(declared), bins)
 
 
-def answerable(column: Column) -> Column:
-    """A column treated so that no value stops the work: what the plan refuses is missing."""
-    treated: Column = column.space.with_gaps(column)
-    return replace(treated, gaps=True)
-
-
-def as_counted(plan: Plan, names: Iterable[str]) -> tuple[str, ...]:
+def preprocessing_notes(plan: Plan, names: Iterable[str]) -> tuple[str, ...]:
     """What the plan makes of the rows before these columns are counted: an answer is about what it makes of them.
 
     Of a person with many rows only some count, and another value may stand for a missing one.
 
     >>> columns = {"who": {"drop": True}, "age": {"space": "interval", "low": 0, "high": 110, "missing": 40}}
     >>> privacy = {"model": "central", "epsilon": 1, "person": "who", "rows_per_person": 3}
-    >>> print(*as_counted(Plan.of({"privacy": privacy, "columns": columns}), ["age"]), sep="\\n")
+    >>> print(*preprocessing_notes(Plan.of({"privacy": privacy, "columns": columns}), ["age"]), sep="\\n")
     Of each person at most 3 rows count, as the plan says: the answer is about these rows.
     Where 'age' is missing it counts as 40, as the plan says.
     """
     most = "1 row counts" if plan.rows_per_person == 1 else f"{plan.rows_per_person:,} rows count"
     persons = f"Of each person at most {most}, as the plan says: the answer is about these rows."
     columns = [plan.column(name) for name in dict.fromkeys(names)]
-    found = [(c.name, c.space.stand_in(c.missing)) for c in columns if c.missing is not None]
+    found = [(c.name, c.codec.stand_in(c.missing)) for c in columns if c.missing is not None]
     stand_ins = (f"Where {name!r} is missing it counts as {what}, as the plan says." for name, what in found if what)
     return (*(() if plan.person is None else (persons,)), *stand_ins)

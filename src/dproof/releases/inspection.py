@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dproof.columns.arrow import decoded
 from dproof.columns.column import Column
 from dproof.columns.objects import stored, texts
-from dproof.columns.set_forms import HOW_FLAGS_ARE_READ
+from dproof.columns.sets import HOW_FLAGS_ARE_READ
 from dproof.columns.values import written
 from dproof.errors import InputError
 from dproof.plans.plan import Plan
@@ -144,12 +144,12 @@ class _Counting:
         self._counts: Counter[str] = Counter()
         self._values: Counter[bytes] = Counter()
         if column.private:
-            # With gaps, what would be refused has the code −1: each of these refuses one thing and no other.
-            alone = replace(column, gaps=True)
+            # What would be refused has the code −1: each of these refuses one thing and no other.
+            alone = replace(column, invalid_as_null=True)
             self._outside = replace(alone, clamp=False, outside=None, missing=0).encoder()
             self._missing = replace(alone, clamp=True, outside=0, missing=None).encoder()
             strict = replace(alone, clamp=False, missing=0)
-            self._flags = [flag.encoder() for flag in column.space.flags(strict)]
+            self._flags = [flag.encoder() for flag in strict.codec.flags()]
 
     def add(self, arrays: Sequence[Any]) -> None:
         column, blank = self.column, _blank(arrays[0])
@@ -157,7 +157,7 @@ class _Counting:
             self._counts["missing"] += int(blank.sum())
             return
         outside, missing = _refused(self._outside(arrays)), _refused(self._missing(arrays))
-        readable = column.space.noun is None
+        readable = column.codec.noun is None
         no_number = np.zeros_like(missing) if readable else missing & ~blank
         self._counts["missing"] += int((missing & ~no_number).sum())
         self._counts["no_number"] += int(no_number.sum())
@@ -233,7 +233,7 @@ def _hints(plan: Plan, rows: int, columns: Sequence[ColumnInspection], persons: 
     hints = [] if rows else ["The table has no rows."]
     for counts in columns:
         column, name, present = plan.column(counts.name), repr(counts.name), rows - counts.missing
-        flags = column.private and column.space.flags(column)
+        flags = column.private and column.codec.flags()
         signed = column.private and column.space.line is not None and column.space.has_sums  # plain numbers, no dates
         if counts.undecodable:
             hints.append(
@@ -250,7 +250,7 @@ def _hints(plan: Plan, rows: int, columns: Sequence[ColumnInspection], persons: 
             asked = _SIGNS if signed else "are all values in the plan, and is the encoding right?"
             hints.append(f"Most values of {name} are outside: {asked}")
         if counts.no_number:
-            hints.append(f"Some values of {name} are not {column.space.noun}s: {column.space.unreadable_advice}")
+            hints.append(f"Some values of {name} are not {column.codec.noun}s: {column.codec.unreadable_advice}")
         if counts.clamped > present / 2 and not flags:
             asked = _SIGNS if signed else "does the plan have the right bounds or values?"
             hints.append(f"Most values of {name} are clamped: {asked}")
@@ -259,7 +259,7 @@ def _hints(plan: Plan, rows: int, columns: Sequence[ColumnInspection], persons: 
         if column.private and counts.missing + counts.no_number and column.missing is None:
             hints.append(f"Missing values of {name} stop `sanitise`: say what stands for them, with `missing`.")
         if column.private and counts.outside and column.outside is None and not flags:
-            ways = [f', or set outside = "{way}"' for way in column.space.outside_ways if way != "refuse"]
+            ways = [f', or set outside = "{way}"' for way in column.codec.outside_ways() if way != "refuse"]
             hints.append(f"Values of {name} outside its space stop `sanitise`: declare them{''.join(ways)}.")
     if persons is not None and persons.above:
         hints.append("Some persons have more rows than rows_per_person, which is what a release protects: raise it.")

@@ -29,6 +29,7 @@ from dproof.certification.verify_central import FORMAT as CENTRAL
 from dproof.certification.verify_central import verify as verify_central
 from dproof.certification.verify_certificate import LARGEST_FILE, LAWS, Laws, Refused
 from dproof.certification.verify_certificate import verify as verify_certificate
+from dproof.columns import codec_of
 from dproof.errors import InputError, VerificationFailed
 from dproof.laws.law import LAWS as RECORDED
 from dproof.laws.law import law_from_json
@@ -219,7 +220,7 @@ def _check_values(group: Group, batch: Any) -> None:
     family = group.mechanism.family
     given, reach = (family.possible(), family.farthest) if len(group.columns) == 1 else (None, None)
     for column, space in zip(group.columns, group.storage, strict=True):
-        if not space.possible(column, [batch.column(name) for name in column.stored], given, reach):
+        if not codec_of(space, column).possible([batch.column(name) for name in column.stored], given, reach):
             raise VerificationFailed(f"the stored column {column.name!r} holds a value that its law cannot give")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from dproof.coins import current
+from dproof.columns import codec_of
 from dproof.curator.curator import Begun, Terms
 from dproof.curator.ledger import Ledger, Standing, counts_left, entry_to_json, statement
 from dproof.curator.ledger_file import is_begun
@@ -311,5 +312,5 @@ def dummy_rows(plan: Plan, rows: int) -> Any:
             space, codes = column.space, first_codes(column.space, rows)
             if not space.holds_curves:
                 codes = uniform_below(np.full(rows, space.size, np.uint64), current()).astype(np.int64)
-            arrays |= zip(column.stored, space.store(column, codes), strict=True)
+            arrays |= zip(column.stored, codec_of(space, column).store(codes), strict=True)
     return pa.table(arrays)

@@ -11,6 +11,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
+from dproof.columns import codec_class
 from dproof.plans.column import SPACES
 
 Tables = Mapping[str, Any]
@@ -28,13 +29,14 @@ _USUAL = {
 _NEW = {**_USUAL, "model": "central", "epsilon": "1", "delta": "1e-6"}
 _NEW_RELEASE = {"sums": True}  # without them no mean of a number can be told
 _RELEASE = ("tables", "sums", "rows")
+_FIELDS = {"values", "low", "high", "step", "bins", "separator", "outside", "outside_value", "missing"}
 _KEYS = {  # of a column, that the form has fields for
     "drop": (),
     "public": (),
-    "categories": ("values", "outside", "outside_value", "missing"),
-    "interval": ("low", "high", "step", "bins", "outside", "missing"),
-    "date": ("low", "high", "step", "bins", "outside", "missing"),
-    "subsets": ("values", "separator", "outside", "missing"),
+    **{
+        kind: tuple(key.name for key in codec_class(SPACES[kind]).keys if key.name in _FIELDS)
+        for kind in ("categories", "interval", "date", "subsets")
+    },
 }
 _CODE = re.compile(r"\s*(?:=|:|\t|;|,|\s-\s|\s–\s)\s*")  # between the code and the label of a line of a code book
 
@@ -145,7 +147,9 @@ def _column_fields(table: Any) -> dict[str, str]:
         }
     missing = given.get("missing", "refuse")
     ways = ("refuse", "category")
-    fields["outside"] = "refuse" if given.get("outside", SPACES[kind].outside_ways[0]) == "refuse" else "keep"
+    fields["outside"] = (
+        "refuse" if given.get("outside", codec_class(SPACES[kind]).outside_ways()[0]) == "refuse" else "keep"
+    )
     fields["missing"] = missing if missing in ways else "value"
     fields["stand_in"] = "" if missing in ways else _joined(missing, fields["separator"])
     return fields
@@ -274,7 +278,7 @@ def _bins(key: str, typed: Mapping[str, str]) -> list[Any] | None:
 
 
 def _outside(key: str, typed: Mapping[str, str]) -> str:
-    ways = SPACES[typed["kind"]].outside_ways
+    ways = codec_class(SPACES[typed["kind"]]).outside_ways()
     return "refuse" if typed["outside"] == "refuse" else next(way for way in ways if way != "refuse")
 
 

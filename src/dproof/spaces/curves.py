@@ -12,14 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import choice, listed, whole
-from dproof.columns.arrow import as_numpy, is_arrow
-from dproof.columns.values import PLAIN, Numerals
 from dproof.errors import InputError
 from dproof.exact import exact, root_above
+from dproof.spaces.space import is_arrow
 
 Norm = Literal["sup", "l2"]
 _MOST_POINTS = 1 << 13
-_NUMBER = r"^\s*[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf(inity)?))\s*$"
 PLACES = 1 << 24  # between low and high
 _FARTHEST = 1 << 40  # widths of a range from 0: with more, floats would not tell its places apart
 _SIZES = Fraction(1, 10**100), Fraction(10**100)  # whose squares floats still hold
@@ -188,6 +186,8 @@ class Curves:
         if is_arrow(curves):
             columns = curves.columns if hasattr(curves, "columns") else [curves]
             arrays = [c.combine_chunks() if hasattr(c, "combine_chunks") else c for c in columns]
+            from dproof.columns.numbers import arrow_rows
+
             curves = arrow_rows(arrays, self.points)
         elif module == "pandas" and hasattr(curves, "columns"):
             curves = curves.to_numpy()
@@ -205,60 +205,3 @@ class Curves:
         if not np.allclose(data.grid_points[0], self.times, rtol=1e-9, atol=0.0):
             raise InputError("the grid of the functional data is not the declared one")
         return np.asarray(data.data_matrix[..., 0], np.float64)
-
-
-def arrow_rows(arrays: Sequence[Any], points: int, numerals: Numerals = PLAIN) -> NDArray[np.float64]:
-    """The rows of wide columns in grid order, or of one column of lists; NaN for what is missing or no number.
-
-    A list that is missing or has another length is a row of NaN.
-    """
-    import pyarrow as pa
-
-    from dproof.columns.objects import listed
-
-    if len(arrays) > 1:
-        return np.column_stack([_floats(array, numerals) for array in arrays])
-    rows = np.full((len(arrays[0]), points), np.nan)
-    for array in listed(arrays[0]):
-        if pa.types.is_null(array.type):
-            continue
-        checks = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-        if not any(check(array.type) for check in checks):
-            raise InputError(
-                f"a column of type {array.type} holds no curves: they are lists of numbers, or wide columns"
-            )
-        import pyarrow.compute as pc  # slow to load, so where it is used
-
-        whole = pc.fill_null(pc.equal(pc.list_value_length(array), points), False)
-        rows[as_numpy(whole)] = _floats(array.filter(whole).flatten(), numerals).reshape(-1, points)
-    return rows
-
-
-def _floats(array: Any, numerals: Numerals) -> NDArray[np.float64]:
-    """Numbers, or texts that are numbers; NaN for what is missing or none. No value stops the work, only a type."""
-    import pyarrow as pa
-
-    from dproof.columns.objects import single
-
-    array = single(array)
-    if pa.types.is_dictionary(array.type):
-        known = np.append(_floats(array.dictionary, numerals), np.nan)
-        return np.asarray(known[as_numpy(array.indices.cast(pa.int64()), missing=-1)])
-    if any(check(array.type) for check in (pa.types.is_binary_view, pa.types.is_string_view)):
-        array = array.cast(pa.large_binary())
-    if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
-        array = array.cast(pa.large_string(), safe=False)
-    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
-        import pyarrow.compute as pc
-
-        if numerals != PLAIN:
-            texts = array.cast(pa.large_binary()).to_pylist()  # which may be no UTF-8
-            read = [None if text is None else numerals.plain(text.decode("utf-8", "replace")) for text in texts]
-            array = pa.array(read, pa.string())
-        array = pc.if_else(pc.match_substring_regex(array, _NUMBER), pc.ascii_trim_whitespace(array), None)
-    try:
-        if pa.types.is_boolean(array.type):  # among other objects True is a text, and no number
-            raise pa.ArrowTypeError
-        return np.array(as_numpy(array.cast(pa.float64(), safe=False), missing=np.nan))
-    except pa.ArrowException:
-        raise InputError(f"a column of type {array.type} holds no numbers: cast it first") from None

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 import re
 from collections.abc import Sequence
 from datetime import date
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import COLUMN, described, listed, whole
-from dproof.columns.arrow import as_numpy, buffers, from_numpy, is_arrow, is_text, narrowest
-from dproof.columns.column import Column, Draft, Encode, Lookups, one_by_one
-from dproof.columns.values import OUTSIDE, Numerals, text_of
 from dproof.errors import InputError
 from dproof.spaces.interval import Interval, Line
+from dproof.spaces.space import is_arrow, narrowest
 
-if TYPE_CHECKING:
-    from dproof.plans.reader import Reader
-
-_1970 = date(1970, 1, 1).toordinal() - 1  # the day that Arrow counts from
 _LAST = date.max.toordinal() - 1
-_FARTHEST = (1 << 31) - 2  # days before or after 1970 that are stored: 5.8 million years
-_A_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
-_CLOCK = "([01][0-9]|2[0-3]):?([0-5][0-9])(?::?([0-5][0-9]))?"
-_ISO = re.compile(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(?:[T ]{_CLOCK}(?:\.[0-9]{{1,9}})?(?:Z|([+-]){_CLOCK})?)?")
-_TENS = np.array([1000, 100, 10, 1])
-_EXAMPLE = "such as 2024-01-31"
+_A_DAY = 86_400  # seconds
+CLOCK = "([01][0-9]|2[0-3]):?([0-5][0-9])(?::?([0-5][0-9]))?"
+_ISO = re.compile(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(?:[T ]{CLOCK}(?:\.[0-9]{{1,9}})?(?:Z|([+-]){CLOCK})?)?")
+EXAMPLE = "such as 2024-01-31"
 
 
 def day_of(value: Any) -> int | None:
@@ -40,8 +31,10 @@ def day_of(value: Any) -> int | None:
     >>> [day_of(value) for value in ("0001-01-01", "0001-01-01 23:30:00-01:00", date(1, 1, 8), "1.1.2024", 7)]
     [0, 1, 7, None, None]
     """
-    text = str(value) if isinstance(value, date) else text_of(value) if isinstance(value, (str, bytes)) else None
-    written = None if text is None else _ISO.fullmatch(text.strip())
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    text = str(value) if isinstance(value, date) else str.__str__(value) if isinstance(value, str) else ""
+    written = _ISO.fullmatch(text.strip())
     if written is None:
         return None
     calendar, *clock, sign = written.groups()[:5]
@@ -50,7 +43,7 @@ def day_of(value: Any) -> int | None:
     except ValueError:  # 30 February
         return None
     ahead = _seconds(written.groups()[5:]) * (-1 if sign == "-" else 1)
-    return day + (_seconds(clock) - ahead) // _A_DAY["s"]
+    return day + (_seconds(clock) - ahead) // _A_DAY
 
 
 def _seconds(clock: Sequence[str | None]) -> int:
@@ -74,19 +67,8 @@ class Days(Line):
             raise _no_date()
         return Line.place(self, day)
 
-    def decode(self, codes: NDArray[Any]) -> list[Any]:
-        return [date_of(day) for day in Line.decode(self, codes)]
-
-    def to_arrow(self, numbers: NDArray[Any]) -> Any:
-        import pyarrow as pa
-
-        days = (numbers - _1970).clip(-_FARTHEST, _FARTHEST).astype(np.int32)
-        return pa.Array.from_buffers(pa.date32(), len(days), [None, pa.py_buffer(days)])
-
-    def from_arrow(self, array: Any) -> NDArray[Any]:
-        import pyarrow as pa
-
-        return as_numpy(array.view(pa.int32()), missing=0).astype(np.int64) + _1970
+    def points(self, codes: NDArray[Any]) -> list[Any]:
+        return [date_of(day) for day in Line.points(self, codes)]
 
 
 class Dates(Interval):
@@ -146,106 +128,17 @@ class Dates(Interval):
     def refusal(self, value: Any, *, ordered: bool = False) -> str | None:
         day = day_of(value)
         if day is None or str(value) != str(date_of(day)):  # a time would be cut off, and a day has one spelling
-            return f"holds dates, and {str(value)!r} is not one {_EXAMPLE}"
+            return f"holds dates, and {str(value)!r} is not one {EXAMPLE}"
         if ordered or (self.low <= day <= self.high and (day - self.low) % self.step == 0):
             return None
         every = f" by {self.step} days" if self.step > 1 else ""
         return f"never has the value {value}: it goes from {self.label(0)} to {self.label(self.size - 1)}{every}"
 
-    # A column of a plan ----------------------------------------------------------------------------------------------
-
-    noun: ClassVar[str | None] = "date"
-    unreadable_advice: ClassVar[str] = f"write them in ISO 8601, {_EXAMPLE}."
-
-    @classmethod
-    def from_plan(cls, table: Reader) -> Dates:
-        for key in ("low", "high"):
-            given = table.value(key)
-            if day_of(given) is None or isinstance(given, datetime.datetime):
-                raise table.wrong(key, f"must be a date {_EXAMPLE}")
-        return cls(table.value("low"), table.value("high"), table.integer("step", 1))
-
-    @classmethod
-    def draft(cls, kind: Any) -> Draft | None:
-        import pyarrow as pa
-
-        below = (
-            f"# dates are written in ISO 8601, {_EXAMPLE}, here and in the table\n"
-            '# step = 1    # in days\n# missing = 2024-01-31    # or "category" to keep a blank; else refused\n'
-        )
-        is_date = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
-        return Draft("date", {"low": "?", "high": "?"}, below) if is_date else None
-
-    def stand_in(self, code: int) -> str:
-        return str(self.label(code))
-
-    def read_number(self, value: Any, numerals: Numerals) -> Fraction | None:
-        day = day_of(value)
-        return None if day is None else Fraction(day)
-
-    def lookups(self, column: Column) -> Lookups:
-        """Texts all at once where they are a date, alone or with a time that has no offset; others one by one."""
-        each = one_by_one(self.lookup(column))
-
-        def look_up(values: Any) -> NDArray[np.int64]:
-            if not is_text(values.type):
-                return each(values)
-            days, known = _written_days(values)
-            codes = self._whole(days, clamp=True)
-            if not column.clamp:
-                codes[~self.holds(days)] = OUTSIDE
-            codes[~known] = each(values.filter(from_numpy(~known)))
-            return codes
-
-        return look_up
-
-    def encoder(self, column: Column) -> Encode:
-        """Arrow's dates and timestamps all rows at once, others by each distinct value."""
-        import pyarrow as pa
-
-        from dproof.columns.objects import single
-
-        distinct = super(Interval, self).encoder(column)
-
-        def encode(arrays: Sequence[Any]) -> NDArray[Any]:
-            array = single(arrays[0])
-            kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
-            if not pa.types.is_date(kind) and not pa.types.is_timestamp(kind):
-                return distinct([array])
-            array = array.cast(kind)
-            parts = 1 if pa.types.is_date32(kind) else _A_DAY["ms" if pa.types.is_date64(kind) else kind.unit]
-            numbers = as_numpy(array.view(pa.int32() if parts == 1 else pa.int64()), missing=0)
-            return self.encode_numbers(column, numbers.astype(np.int64) // parts + _1970, as_numpy(array.is_null()))
-
-        return encode
-
-    def number_sql(self, column: Column) -> str:
-        return f"({self.sql(column)} - DATE '0001-01-01')::DOUBLE"
-
-
-def _written_days(texts: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The day of each text that is a date, alone or with a time that has no offset, and which texts these are."""
-    import pyarrow.compute as pc
-
-    data, starts, lengths, texts = buffers(texts)
-    timed = as_numpy(pc.match_substring_regex(texts, rf"^.{{10}}[T ]{_CLOCK}(?:\.[0-9]{{1,9}})?Z?$"))
-    known = (lengths == 10) | timed
-    signs = np.where(known, starts, 0)[:, None] + np.arange(10)
-    letters = data.take(signs, mode="clip").astype(np.int64) - ord("0")
-    is_digit = (letters >= 0) & (letters <= 9)
-    is_digit[:, [4, 7]] = letters[:, [4, 7]] == ord("-") - ord("0")
-    letters *= is_digit
-    year, month, day = (letters[:, at] @ _TENS[-len(at) :] for at in (range(4), range(5, 7), range(8, 10)))
-    first = (12 * (year - 1970) + month - 1).astype("M8[M]")
-    begins, ends = (moment.astype("M8[D]").astype(np.int64) for moment in (first, first + 1))
-    known &= is_digit.all(axis=1) & (year > 0) & (month > 0) & (month < 13) & (day > 0) & (day <= ends - begins)
-    return begins + day - 1 + _1970, known
-
 
 def _bound(value: Any, name: str) -> int:
     day = day_of(value)
     if day is None:
-        raise InputError(f"{name} must be a date {_EXAMPLE}, not {described(value)}")
+        raise InputError(f"{name} must be a date {EXAMPLE}, not {described(value)}")
     return day
 
 

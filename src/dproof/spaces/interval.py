@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, floor, inf, lcm
-from typing import TYPE_CHECKING, Any, ClassVar
+from math import ceil, floor, lcm
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import COLUMN
-from dproof.columns.arrow import as_numpy, from_numpy, is_arrow, is_text, narrowest
-from dproof.columns.column import Column, Draft, Encode, Lookup, Lookups, accepted, one_by_one, settled
-from dproof.columns.values import (
-    FAR,
-    LARGEST_FACTOR,
-    MISSING,
-    OUTSIDE,
-    PLAIN,
-    Numerals,
-    infinite_sign,
-    is_missing,
-    number_of,
-    read_decimals,
-)
 from dproof.errors import InputError, TooLarge
-from dproof.exact import exact, int_or_float, plain_number
-from dproof.spaces.bins import bins_between
-from dproof.spaces.space import Space
-
-if TYPE_CHECKING:
-    from dproof.plans.reader import Reader
+from dproof.exact import exact, plain_number
+from dproof.spaces.space import Space, arrow_codes, decode_present, is_arrow, narrowest
 
 _FINE = 5000  # steps of a lattice that nobody chose: rounding stays below a thousandth of the noise up to ε = 10
 _LARGEST = 1 << 48
-_FARTHEST_BOUND = 1 << 60  # of a column: noise reaches farther, and ends where 64 bits do
 _DIGITS = 15  # significant digits that every float keeps: up to these, its shortest decimal is the exact multiple
-_SURE = 1 << 48  # up to here the nearest whole number is found by a division of floats
-_FARTHEST_STORED = 1 << 62  # of what is stored in 64 bits
 ABSENT = -(1 << 63)  # the code of a missing value beside the points of a line: none that is stored has it
 
 
@@ -60,6 +38,8 @@ class Interval(Space):
     low: Fraction
     high: Fraction
     step: Fraction
+    mechanisms: ClassVar[str] = "interval"
+    is_counted: ClassVar[bool] = False
 
     def __init__(self, low: Any, high: Any, step: Any = None) -> None:
         bottom, top = exact(low, "low"), exact(high, "high")
@@ -144,9 +124,10 @@ class Interval(Space):
         number = self.number(value)
         if not self.low <= number <= self.high:
             raise _outside()
-        return self._nearest(number)
+        return self.nearest(number)
 
-    def _nearest(self, number: Fraction | float) -> int:
+    def nearest(self, number: Fraction | float) -> int:
+        """The code of the lattice point nearest to a number, which may be infinite."""
         inside = Fraction(min(max(number, self.low), self.high))
         return (2 * (inside - self.low) + self.step) // (2 * self.step)
 
@@ -174,16 +155,17 @@ class Interval(Space):
         that is not a number is refused in any case.
         """
         if is_arrow(values):
-            codes = self.encode_arrow(values, clamp=clamp)
+            codes = arrow_codes(self, values, clamp=clamp)
             if (codes < 0).any():
-                raise no_number() if (self.encode_arrow(values, clamp=True) < 0).any() else _outside()
+                raise no_number() if (arrow_codes(self, values, clamp=True) < 0).any() else _outside()
             return codes.astype(narrowest(self.size), copy=False)
         column = values if isinstance(values, np.ndarray) else np.array(values, object)
         if column.ndim != 1:
             raise InputError(f"values must be {COLUMN}")
-        return self._encode(_narrowed(column) if column.dtype == object else column, clamp)
+        return self.codes_of(_narrowed(column) if column.dtype == object else column, clamp)
 
-    def _encode(self, column: NDArray[Any], clamp: bool) -> NDArray[Any]:
+    def codes_of(self, column: NDArray[Any], clamp: bool) -> NDArray[Any]:
+        """The codes of a NumPy array; one outside is refused, or stands for the nearer end."""
         if len(column) == 0:
             return np.empty(0, narrowest(self.size))
         if column.dtype in (np.float32, np.float64):
@@ -220,7 +202,7 @@ class Interval(Space):
         # The last whole numbers on either side of a bound have the same nearest point once cut to the interval.
         below, above = self.low // 1, -(-self.high // 1)
         column = column.clip(min(max(below, ends.min), ends.max), max(min(above, ends.max), ends.min))
-        scale = self.line._scale
+        scale = self.line.scale
         low, step = int(self.low * scale), int(self.step * scale)
         farthest = max(abs(below), abs(above))
         if scale == step == 1 and farthest < 1 << 62:
@@ -253,7 +235,7 @@ class Interval(Space):
         codes = codes.astype(np.int64)
         if len(near):
             distinct, inverse = np.unique(inside[near].astype(column.dtype), return_inverse=True)
-            codes[near] = np.array([self._nearest(_meant(x)) for x in distinct], np.int64)[inverse]
+            codes[near] = np.array([self.nearest(_meant(x)) for x in distinct], np.int64)[inverse]
         return codes.clip(0, self.size - 1)
 
     def _any(self, column: NDArray[Any], clamp: bool) -> NDArray[Any]:
@@ -263,130 +245,8 @@ class Interval(Space):
             number = self.number(value)
             if not (clamp or self.low <= number <= self.high):
                 raise _outside()
-            codes[n] = self._nearest(number)
+            codes[n] = self.nearest(number)
         return codes
-
-    # A column of a plan ----------------------------------------------------------------------------------------------
-
-    mechanisms: ClassVar[str] = "interval"
-    outside_ways: ClassVar[tuple[str, ...]] = ("clamp", "refuse")
-    noun: ClassVar[str | None] = "number"
-    unreadable_advice: ClassVar[str] = "are `decimal` and `thousands` under [file] right?"
-    is_counted: ClassVar[bool] = False
-
-    @classmethod
-    def from_plan(cls, table: Reader) -> Interval:
-        space = cls(table.number("low"), table.number("high"), table.number("step", None))
-        if max(abs(space.low), abs(space.high)) >= _FARTHEST_BOUND:
-            raise table.wrong(
-                "high", "or low lies beyond 2^60, too far for a column of numbers with noise: change the unit"
-            )
-        return space
-
-    @classmethod
-    def column(cls, name: str, kind: str, table: Reader) -> Column:
-        made = super(Interval, cls).column(name, kind, table)
-        edges, space = table.value("bins", None), made.space
-        bins = None if edges is None else table.calling(lambda: bins_between(space.present or space, edges))
-        return replace(made, bins=bins)
-
-    @classmethod
-    def draft(cls, kind: Any) -> Draft | None:
-        import pyarrow as pa
-
-        is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-        below = '# step = 1\n# missing = 0    # what stands for a blank, or "category" to keep it\n'
-        return Draft("interval", {"low": "?", "high": "?"}, below) if any(is_(kind) for is_ in is_number) else None
-
-    def stand_in(self, code: int) -> str:
-        number = self.line.origin + self.line.step * code
-        return f"{int_or_float(number):,}"
-
-    def lookup(self, column: Column) -> Lookup:
-        def look_up(value: Any) -> int:
-            number = None if is_missing(value) else self.read_number(value, column.numerals)
-            if number is None:
-                return MISSING  # what is no number is a number that is missing
-            if not column.clamp and not self.low <= number <= self.high:
-                return OUTSIDE
-            return self._nearest(number)
-
-        return look_up
-
-    def read_number(self, value: Any, numerals: Numerals) -> Fraction | float | None:
-        """The number that a value of a source is written as, or infinity; None for what is not a number."""
-        number, sign = number_of(value, numerals), infinite_sign(value)
-        return sign * inf if sign else number
-
-    def lookups(self, column: Column) -> Lookups:
-        """Decimals and texts all at once, in whole numbers; what is odd, and all on a very fine lattice, one by one."""
-        import pyarrow as pa
-
-        each, factor = one_by_one(self.lookup(column)), 2 * self.line._scale
-        low, high, step = (int(factor * number) for number in (self.low, self.high, self.step))
-        if factor > LARGEST_FACTOR or max(abs(low), abs(high)) + step >= FAR:
-            return each
-
-        def look_up(values: Any) -> NDArray[np.int64]:
-            is_decimal = pa.types.is_decimal(values.type)
-            if not is_decimal and not is_text(values.type):
-                return each(values)
-            written = values.cast(pa.string()) if is_decimal else values
-            found = read_decimals(written, PLAIN if is_decimal else column.numerals)
-            floors, above = found.floors(factor)
-            codes = ((floors - low + step // 2) // step).clip(0, self.size - 1)
-            if not column.clamp:
-                outside = (floors < low) | (floors > high) | ((floors == high) & above)
-                codes[outside] = OUTSIDE
-            codes[~found.known] = MISSING  # what is no number is a number that is missing
-            codes[found.unread] = each(values.filter(from_numpy(found.unread)))
-            return codes
-
-        return look_up
-
-    def encoder(self, column: Column) -> Encode:
-        """Whole and floating numbers all rows at once, others by each distinct value."""
-        import pyarrow as pa
-
-        from dproof.columns.objects import single
-
-        distinct, is_number = super(Interval, self).encoder(column), (pa.types.is_float32, pa.types.is_float64)
-
-        def encode(arrays: Sequence[Any]) -> NDArray[Any]:
-            array = single(arrays[0])
-            if pa.types.is_integer(array.type) or any(is_(array.type) for is_ in is_number):
-                missing = as_numpy(array.is_null(nan_is_null=True))
-                return self.encode_numbers(column, as_numpy(array, missing=0), missing)
-            return distinct(arrays)
-
-        return encode
-
-    def encode_numbers(self, column: Column, values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
-        """The nearest lattice points of whole or floating numbers, as a column treats them."""
-        values = np.where(missing, values.dtype.type(0), values)
-        codes = self._encode(values, clamp=True).astype(np.int64)
-        if not column.clamp:
-            codes[~self.holds(values)] = OUTSIDE
-        codes[missing] = MISSING
-        return accepted(column, settled(column, codes))
-
-    def code_sql(self, column: Column, whole: str | None) -> str | None:
-        if whole is None or not self.has_sums or self.line._scale != 1:
-            return None
-        outside, missing = (OUTSIDE if code is None else code for code in (column.outside, column.missing))
-        below, above = (0, self.size - 1) if column.clamp else (outside, outside)
-        low, step = int(self.low), int(self.step)
-        code = f"{whole} - {low}" if step == 1 else f"(2 * ({whole} - {low}) + {step}) // {2 * step}"
-        return (
-            f"CASE WHEN {whole} BETWEEN {low} AND {int(self.high)} THEN {code} WHEN {whole} < {low} THEN {below} "
-            f"WHEN {whole} > {int(self.high)} THEN {above} ELSE {missing} END"
-        )
-
-    def store(self, column: Column, codes: NDArray[Any]) -> list[Any]:
-        return self.line.store(column, codes)
-
-    def restore(self, column: Column, arrays: Sequence[Any]) -> NDArray[np.int64]:
-        return self.line.restore(column, arrays)
 
 
 def _meant(value: Any) -> Any:
@@ -432,7 +292,8 @@ def _fine_step(length: Fraction) -> Fraction:
 class Line:
     """All points origin + step·k of a lattice, k any whole number; where unbounded noise ends up.
 
-    Like a space, but without what needs an end: no number of points, no diameter, no list of distances.
+    Like a space, but without what needs an end: no number of points, no diameter, no list of distances. Where the line
+    is `optional` a value may be missing: None, with the code `ABSENT`.
 
     A point is an int on a lattice of whole numbers; else the float that prints as it, or a Decimal or a Fraction
     where no float does.
@@ -443,21 +304,28 @@ class Line:
 
     origin: Fraction
     step: Fraction
+    optional: bool = False
+    size: ClassVar[None] = None
     labels: ClassVar[None] = None
     items: ClassVar[None] = None
-    absent: ClassVar[int | None] = None
     holds_curves: ClassVar[bool] = False
-    code_shape: ClassVar[tuple[int, ...]] = ()  # of one code: a whole number, but for curves
+    code_shape: ClassVar[tuple[int, ...]] = ()
 
     @property
     def line(self) -> Line:
         return self
 
-    def with_missing(self) -> Any:
-        """The line with one more value, a missing one, that is stored as null."""
-        from dproof.columns.null import OptionalLine
+    @property
+    def absent(self) -> int | None:
+        return ABSENT if self.optional else None
 
-        return OptionalLine(self)
+    @property
+    def present(self) -> Line | None:
+        return replace(self, optional=False) if self.optional else None
+
+    def with_missing(self) -> Line:
+        """The line with one more value, a missing one, beside its points."""
+        return replace(self, optional=True)
 
     @property
     def separation(self) -> Fraction:
@@ -471,6 +339,8 @@ class Line:
         return (exact_number(value) - self.origin) / self.step
 
     def code(self, value: Any) -> int:
+        if value is None and self.optional:
+            return ABSENT
         place = self.place(value)
         if place.denominator != 1:
             raise InputError("a value is not a point of the lattice; round it to a multiple of the step")
@@ -483,10 +353,14 @@ class Line:
         return np.array([self.code(value) for value in values], np.int64)
 
     def decode(self, codes: NDArray[Any]) -> list[Any]:
-        tops, scale = self._tops(np.asarray(codes)), self._scale
+        return decode_present(self.points, codes, ABSENT) if self.optional else self.points(codes)
+
+    def points(self, codes: NDArray[Any]) -> list[Any]:
+        """The values of codes of which none is missing."""
+        tops, scale = self._tops(np.asarray(codes)), self.scale
         if scale == 1 and tops.dtype != object:
             return tops.tolist()  # type: ignore[no-any-return]
-        if _largest(tops) < 10**_DIGITS and 10**_DIGITS % scale == 0:
+        if largest(tops) < 10**_DIGITS and 10**_DIGITS % scale == 0:
             return (tops / scale).tolist()  # type: ignore[no-any-return]
         return [plain_number(Fraction(int(top), scale)) for top in tops]
 
@@ -495,75 +369,27 @@ class Line:
 
     def numbers(self, codes: NDArray[Any]) -> NDArray[Any]:
         """The points as int64 on a lattice of whole numbers, else as the nearest floats."""
-        tops, scale = self._tops(np.asarray(codes)), self._scale
+        tops, scale = self._tops(np.asarray(codes)), self.scale
         if scale == 1 and tops.dtype != object:
             return tops
-        if tops.dtype != object and _largest(tops) < 1 << 53 > scale:
+        if tops.dtype != object and largest(tops) < 1 << 53 > scale:
             return np.asarray(tops / scale)
         return np.array([int(top) / scale for top in tops], np.float64)
 
     @property
-    def _scale(self) -> int:
+    def scale(self) -> int:
+        """The common denominator of all points."""
         return lcm(self.origin.denominator, self.step.denominator)
 
     def _tops(self, codes: NDArray[Any]) -> NDArray[Any]:
         """The points times the common denominator, in whole numbers."""
-        origin, step = int(self.origin * self._scale), int(self.step * self._scale)
-        wide = np.int64 if abs(origin) + step * _largest(codes) < 1 << 62 else object
+        origin, step = int(self.origin * self.scale), int(self.step * self.scale)
+        wide = np.int64 if abs(origin) + step * largest(codes) < 1 << 62 else object
         tops: NDArray[Any] = codes.astype(wide) * step + origin
         return tops
 
-    # As it is stored --------------------------------------------------------------------------------------------------
 
-    def store(self, column: Column, codes: NDArray[Any]) -> list[Any]:
-        """The Arrow array that codes are stored as: 64-bit numbers, whole on a lattice of whole numbers."""
-        if self._scale > 1:
-            return [self.to_arrow(self.numbers(codes).astype(np.float64, copy=False))]
-        # A point that no 64-bit number holds is too far out to be told from the farthest that one does.
-        farthest = int((_FARTHEST_STORED - abs(self.origin)) // self.step)
-        codes = codes.clip(-farthest, farthest) if farthest < _FARTHEST_STORED >> 1 else codes
-        numbers = codes if self.origin == 0 and self.step == 1 else self.numbers(codes)
-        return [self.to_arrow(numbers.astype(np.int64, copy=False))]
-
-    def restore(self, column: Column, arrays: Sequence[Any]) -> NDArray[np.int64]:
-        """The codes of the points nearest to stored numbers."""
-        numbers = self.from_arrow(arrays[0])
-        if self._scale == 1 and numbers.dtype.kind in "iu":
-            codes = numbers.astype(np.int64) - int(self.origin)
-            return codes if self.step == 1 else codes // int(self.step)
-        numbers = np.where(np.isfinite(numbers), numbers, 0)
-        if (_largest(numbers) + 2 * abs(self.origin) + 1) * self._scale >= _SURE:
-            near_ones = (round((Fraction(number) - self.origin) / self.step) for number in numbers.tolist())
-            return np.array([max(-_FARTHEST_STORED, min(code, _FARTHEST_STORED)) for code in near_ones], np.int64)
-        # Whole numbers below 2^48, which floats hold and divide without an error of their own.
-        return np.rint((numbers - float(self.origin)) / float(self.step)).astype(np.int64)
-
-    def possible(
-        self, column: Column, arrays: Sequence[Any], given: NDArray[np.bool_] | None, reach: int | None
-    ) -> bool:
-        """Whether stored numbers are what lattice points are stored as, no farther out than noise reaches."""
-        codes = self.restore(column, arrays)
-        last = column.space.candidates - 1
-        if reach is not None and len(codes) and not -reach <= codes.min() <= codes.max() <= last + reach:
-            return False
-        return bool(self.store(column, codes)[0].equals(arrays[0]))
-
-    def to_arrow(self, numbers: NDArray[Any]) -> Any:
-        """Numbers as they are stored."""
-        return from_numpy(numbers)
-
-    def from_arrow(self, array: Any) -> NDArray[Any]:
-        """Stored numbers, 0 for a null."""
-        return as_numpy(array, missing=0)
-
-    def reader(
-        self, column: Column, bits: Sequence[int] | None
-    ) -> tuple[list[str], Callable[[Sequence[Any]], NDArray[np.int64]]]:
-        """A stored number in SQL, and how it is decoded."""
-        return [column.sql], lambda arrays: self.restore(column, arrays)
-
-
-def _largest(numbers: NDArray[Any]) -> int:
+def largest(numbers: NDArray[Any]) -> int:
     """The largest absolute value."""
     return max(abs(int(numbers.min())), abs(int(numbers.max()))) if len(numbers) else 0
 

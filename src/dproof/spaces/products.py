@@ -13,8 +13,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.arguments import COLUMN, choice, described, expect, listed, whole
-from dproof.columns.arrow import narrowest
+from dproof.arguments import choice, described, expect, listed, whole
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact, whole_numbers
 from dproof.spaces.interval import Interval
@@ -133,12 +132,6 @@ class ProductSpace(Space):
 
     def label(self, code: int) -> Any:
         return self.joined([part.label(digit) for part, digit in zip(self.parts, self.digits(code), strict=True)])
-
-    def encode(self, values: Any) -> NDArray[Any]:
-        return np.array([self.code(value) for value in listed(values, "values", COLUMN)], narrowest(self.size))
-
-    def decode(self, codes: NDArray[Any]) -> list[Any]:
-        return [self.label(code) for code in codes]
 
 
 class Tuples(ProductSpace):

@@ -1,23 +1,26 @@
-"""What a metric space of data offers. HLM15, section 2.1. Nothing outside this folder asks which space it has."""
+"""What a metric space of data offers. HLM15, section 2.1. Nothing outside this folder asks which space it has.
+
+How values of a space are read from a table and stored is not here: see `dproof.columns`.
+"""
 
 from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.arguments import described
-from dproof.columns.column import ColumnSpace
-from dproof.columns.values import plain
-from dproof.errors import InputError
+from dproof.arguments import COLUMN, described, listed
+from dproof.errors import InputError, did_you_mean
 from dproof.exact import exact
 
 if TYPE_CHECKING:
+    from dproof.plans.reader import Reader
     from dproof.spaces.interval import Line
 
 
@@ -31,13 +34,21 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-class Space(ColumnSpace, ABC):
+class Space(ABC):
     """D inside (U, ρ): a finite set of values with distances, each value known by a code 0, 1, …, size − 1.
 
     A space of one's own subclasses this and says what is abstract; what a space does not have is None.
     """
 
     __slots__ = ()
+
+    mechanisms: ClassVar[str] = "categories"  # whose mechanisms a plan can name for it
+    is_counted: ClassVar[bool] = True  # whether single values are worth counting
+
+    @classmethod
+    def from_plan(cls, table: Reader) -> Self:
+        """The space that a column's table in a plan declares."""
+        raise InputError("this space cannot be declared in a plan: it has no from_plan")
 
     @property
     @abstractmethod
@@ -55,8 +66,8 @@ class Space(ColumnSpace, ABC):
         """The least distance between two distinct points; 0 where there is one point only."""
         ...
 
-    @abstractmethod
-    def distance(self, x: Any, y: Any) -> Fraction: ...
+    def distance(self, x: Any, y: Any) -> Fraction:
+        return exact(plain(self.distances(self.code(x))[self.code(y)]))
 
     @abstractmethod
     def distances(self, code: int) -> NDArray[Any]:
@@ -69,13 +80,12 @@ class Space(ColumnSpace, ABC):
     @abstractmethod
     def label(self, code: int) -> Any: ...
 
-    @abstractmethod
     def encode(self, values: Any) -> NDArray[Any]:
         """The codes of a column of values: a sequence, a NumPy array or an Arrow array."""
-        ...
+        return np.array([self.code(value) for value in listed(values, "values", COLUMN)], narrowest(self.size))
 
-    @abstractmethod
-    def decode(self, codes: NDArray[Any]) -> list[Any]: ...
+    def decode(self, codes: NDArray[Any]) -> list[Any]:
+        return [self.label(int(code)) for code in codes]
 
     # What only some spaces have -------------------------------------------------------------------------------------
 
@@ -100,9 +110,28 @@ class Space(ColumnSpace, ABC):
         return None
 
     @property
+    def code_shape(self) -> tuple[int, ...]:
+        """The shape of one code: a whole number, but for curves, tables and vectors without ends."""
+        return ()
+
+    @property
     def absent(self) -> int | None:
         """The code of a missing value, where that is a value of its own; of sets it is the last item, alone."""
         return None
+
+    @property
+    def present(self) -> Any:
+        """The space of the values that are there, where a law for a missing one is put around theirs; else None."""
+        return None
+
+    @property
+    def without_missing(self) -> Any:
+        """The space of what a table holds, where the plan added a missing value to it; else the space itself."""
+        return self.present or self
+
+    def with_missing(self) -> Any:
+        """The space with one more value, a missing one, that has the last code and is stored as null."""
+        return OptionalSpace(self)
 
     @property
     def spacing(self) -> Fraction | None:
@@ -190,6 +219,15 @@ class Space(ColumnSpace, ABC):
         """How many there are to choose among."""
         return self.size - (self.absent is not None)
 
+    @property
+    def declared(self) -> int:
+        """How many values, or items of sets, were declared one by one."""
+        return 0
+
+    def fewer(self, count: int) -> Any:
+        """The space of the first `count` of its declared values; None where none were declared one by one."""
+        return None
+
     def candidate(self, place: int) -> Any:
         """What is chosen with a place."""
         return self.label(place)
@@ -234,6 +272,21 @@ class Space(ColumnSpace, ABC):
         return 1, lambda: np.eye(self.size)
 
 
+class Discrete(Space):
+    """Points that all lie at the distance 1 from each other."""
+
+    __slots__ = ()
+
+    @property
+    def diameter(self) -> Fraction:
+        return Fraction(min(1, self.size - 1))
+
+    separation = diameter
+
+    def distances(self, code: int) -> NDArray[Any]:
+        return np.asarray(np.arange(self.size) != code).astype(np.int64)
+
+
 def as_space(value: Any, name: str = "space") -> Space:
     """An argument that must be a space of finitely many values."""
     if isinstance(value, Space) and not isinstance(value, type):
@@ -242,3 +295,192 @@ def as_space(value: Any, name: str = "space") -> Space:
         f"{name} must be a space of finitely many values, such as Categories, Interval or Subsets, "
         f"not {described(value)}"
     )
+
+
+def narrowest(size: int) -> np.dtype[Any]:
+    """The narrowest unsigned dtype for the codes of a space."""
+    return np.min_scalar_type(max(size - 1, 0))
+
+
+def is_arrow(values: Any) -> bool:
+    """Whether a column is an Arrow array, told without loading Arrow."""
+    return type(values).__module__.partition(".")[0] == "pyarrow"
+
+
+def arrow_codes(space: Any, values: Any, **treatment: Any) -> NDArray[Any]:
+    """The codes of an Arrow array, −1 for a value that is none of the space: as a column of a plan is read."""
+    from dproof.columns.codec import encode_arrow
+
+    return encode_arrow(space, values, **treatment)
+
+
+# Values that a user declares -----------------------------------------------------------------------------------------
+
+
+def undeclared(value: Any, labels: Sequence[Any]) -> str | None:
+    """Why a value is none of these labels, as the end of a sentence; None where it is one."""
+    if any(value == label and isinstance(value, bool) == isinstance(label, bool) for label in labels):
+        return None
+    shown = repr(value) if isinstance(value, str) else str(value)
+    return f"has no value {shown}{did_you_mean(value, [label for label in labels if label is not None])}"
+
+
+def numbered(values: Iterable[Any], what: str) -> tuple[tuple[Hashable, ...], dict[Hashable, int]]:
+    """The labels, each different from the others, and the place of each.
+
+    >>> numbered(["yes", "no"], "category")
+    (('yes', 'no'), {'yes': 0, 'no': 1})
+    """
+    labels = tuple(map(plain, listed(values, "values", f"a list with at least one {what}")))
+    if not labels:
+        raise InputError(f"values must be a list with at least one {what}")
+    try:
+        places = {label: place for place, label in enumerate(labels)}
+    except TypeError:  # a list, say, cannot be looked up
+        raise InputError(f"every {what} must be a text, a number, a boolean or None") from None
+    if any(label != label for label in labels):
+        raise InputError(f"NaN is not equal to itself, so it cannot be a {what}; declare None for what is missing")
+    if len(places) < len(labels):
+        twice = next(label for place, label in enumerate(labels) if places[label] != place)
+        raise InputError(f"the {what} {twice!r} is listed twice; every {what} needs a name of its own")
+    return labels, places
+
+
+def plain(value: Any) -> Any:
+    """A NumPy scalar as the Python value it stands for."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+# NULL as a value ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalSpace(Space):
+    """The values of a space, and None with the last code, one diameter away from each of them.
+
+    >>> from dproof.spaces import Interval
+    >>> age = OptionalSpace(Interval(0, 110, 1))
+    >>> age.size, age.encode([36, None]).tolist(), age.distance(3, None)
+    (112, [36, 111], Fraction(110, 1))
+    """
+
+    inside: Space
+
+    @property
+    def present(self) -> Space:
+        return self.inside
+
+    @property
+    def size(self) -> int:
+        return self.inside.size + 1
+
+    @property
+    def absent(self) -> int:
+        return self.inside.size
+
+    @property
+    def diameter(self) -> Fraction:
+        return self.inside.diameter or Fraction(1)
+
+    @property
+    def separation(self) -> Fraction:
+        return self.inside.separation or self.diameter
+
+    def distance(self, x: Any, y: Any) -> Fraction:
+        if x is None or y is None:
+            return self.diameter if x is not y else Fraction(0)
+        return self.inside.distance(x, y)
+
+    def distances(self, code: int) -> NDArray[Any]:
+        if code == self.absent:
+            return np.array([self.diameter] * self.absent + [Fraction(0)], object)
+        return np.array([*self.inside.distances(code), self.diameter], object)
+
+    def largest_sum(self) -> Fraction:
+        return max(self.inside.largest_sum() + self.diameter, self.absent * self.diameter)
+
+    def code(self, value: Any) -> int:
+        return self.absent if value is None else self.inside.code(value)
+
+    def label(self, code: int) -> Any:
+        return None if code == self.absent else self.inside.label(code)
+
+    def encode(self, values: Any) -> NDArray[Any]:
+        if not is_arrow(values):
+            return Space.encode(self, values)
+        lacking = np.asarray(values.is_null(), bool)
+        codes = np.full(len(lacking), self.absent, narrowest(self.size))
+        codes[~lacking] = self.inside.encode(values.filter(values.is_valid()))
+        return codes
+
+    def decode(self, codes: NDArray[Any]) -> list[Any]:
+        return decode_present(self.inside.decode, codes, self.absent)
+
+    @property
+    def line(self) -> Any:
+        return None if self.inside.line is None else self.inside.line.with_missing()
+
+    @property
+    def has_numbers(self) -> bool:
+        return self.inside.has_numbers
+
+    @property
+    def has_order(self) -> bool:
+        return self.inside.has_order
+
+    @property
+    def has_sums(self) -> bool:
+        return self.inside.has_sums
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        return self.inside.ends
+
+    @property
+    def middle(self) -> Fraction:
+        """That of a point of the space: a missing number is shown as this one, and must add nothing to a sum."""
+        line = self.inside.line
+        if line is None:
+            return self.inside.middle
+        return line.origin + (self.inside.size - 1) // 2 * line.step
+
+    def shown(self, number: Any) -> Any:
+        return self.inside.shown(number)
+
+    def refusal(self, value: Any, *, ordered: bool = False) -> str | None:
+        return self.inside.refusal(value, ordered=ordered)
+
+    def selected(self, sign: str, value: Any) -> tuple[int, ...]:
+        return self.inside.selected(sign, value)
+
+    def values_of(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        lacking = np.asarray(codes) == self.absent
+        return np.where(lacking, 0.0, self.inside.values_of(np.where(lacking, 0, codes)))
+
+    @property
+    def mechanisms(self) -> str:  # type: ignore[override]
+        return self.inside.mechanisms
+
+    @property
+    def is_counted(self) -> bool:  # type: ignore[override]
+        return self.inside.is_counted
+
+    @property
+    def declared(self) -> int:
+        return self.inside.declared
+
+    def fewer(self, count: int) -> OptionalSpace | None:
+        space = self.inside.fewer(count)
+        return None if space is None else OptionalSpace(space)
+
+    def between(self, low: Any, high: Any, step: Any) -> OptionalSpace:
+        """The space of an interval of the same kind of values, and a missing one."""
+        return OptionalSpace(self.inside.between(low, high, step))  # type: ignore[attr-defined]
+
+
+def decode_present(decode: Callable[[NDArray[Any]], list[Any]], codes: NDArray[Any], absent: int) -> list[Any]:
+    """The values of codes, None for the code of a missing one."""
+    lacking = np.asarray(codes) == absent
+    return [
+        None if hidden else label for label, hidden in zip(decode(np.where(lacking, 0, codes)), lacking, strict=True)
+    ]

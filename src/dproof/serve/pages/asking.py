@@ -232,7 +232,7 @@ def _asked(column: Column, table: Mapping[str, Any]) -> AskableColumn:
     steps = f" in steps of {table['step']}" if "step" in table else ""
     bins = f", in bins at {', '.join(map(str, table['bins']))}" if "bins" in table else ""
     listed = ", ".join(values) + (" …" if len(given) > len(values) else "")
-    is_text = all(isinstance(value, str) for value in given) and (not column.private or space.noun != "number")
+    is_text = all(isinstance(value, str) for value in given) and (not column.private or column.codec.noun != "number")
     return AskableColumn(column.name, column.kind, values, f"{ends}{steps}{bins}" or listed, is_set, is_number, is_text)
 
 

@@ -1,0 +1,566 @@
+"""How the values of a space are read from a table and stored: the codec of a column.
+
+    texts and Arrow arrays of a table ─ encode ─► codes ─ store ─► Arrow arrays of a release ─ restore ─► codes
+
+Each value is read by itself: how it is read depends on the value and the plan alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
+from inspect import getattr_static
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.columns.arrow import (
+    as_numpy,
+    decoded,
+    distinct,
+    from_numpy,
+    from_texts,
+    plain_texts,
+    store_labels,
+    with_nulls,
+)
+from dproof.columns.column import Column, quoted
+from dproof.columns.values import (
+    MISSING,
+    NO,
+    OUTSIDE,
+    YES,
+    is_missing,
+    number_of,
+    text_of,
+    truth_of,
+    written,
+)
+from dproof.errors import InputError
+from dproof.spaces.space import Space, narrowest
+
+if TYPE_CHECKING:
+    from dproof.plans.reader import Reader
+
+_REMEMBERED = 1 << 16  # values of a column
+_OTHER = "(other)"  # what stands for a value outside, unless the plan says
+REQUIRED: Any = "required"  # the default of a key that a plan must have
+Lookup = Callable[[Any], int]  # the code of a value, or OUTSIDE or MISSING
+Lookups = Callable[[Any], NDArray[np.int64]]  # the codes of an Arrow array of values
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of a column's table in a plan, described once: for the reader of plans, `dproof init`, the guided plan and
+    the documentation.
+
+    `form` says what may stand there, and `help` what it means. `example` is how it is written, for the overview that
+    `dproof init` writes; `draft` a line that it writes below a column.
+    """
+
+    name: str
+    form: str
+    help: str
+    example: str = ""
+    default: Any = REQUIRED
+    options: tuple[str, ...] = ()
+    draft: str = ""
+
+    def read(self, table: Reader) -> Any:
+        """What a plan has for it, or the default."""
+        default = () if self.default is REQUIRED else (self.default,)
+        if default and self.name not in table:
+            return table.value(self.name, *default)
+        if self.form == "choice":
+            return table.choice(self.name, self.options)
+        if self.form == "numbers":
+            given = table.value(self.name)
+            if not isinstance(given, list) or not given:
+                raise table.wrong(self.name, "must be a list of numbers")
+            return given
+        if self.form == "whole number":
+            return table.integer(self.name, table.value(self.name))
+        readers: dict[str, Callable[[str], Any]] = {"number": table.number, "text": table.text, "texts": table.texts}
+        return readers.get(self.form, table.value)(self.name)
+
+
+def outside_key(*ways: str, meaning: str) -> Key:
+    """The key of what becomes of a value outside; the first way is the usual one."""
+    example = "outside = " + " or ".join(f'"{way}"' for way in ways)
+    return Key("outside", "choice", f"What becomes of a value outside: {meaning}.", example, ways[0], ways)
+
+
+def missing_key(form: str, example: str, meaning: str, draft: str = "") -> Key:
+    """The key of what becomes of a missing value."""
+    meaning = f'What becomes of a missing value: {meaning}, `"category"` keeps it as a value of its own, else refused.'
+    return Key("missing", form, meaning, example, "refuse", draft=draft)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What `dproof init` writes for a column: what kind it seems to be, and its keys."""
+
+    kind: str
+    keys: Mapping[str, Any]
+
+
+class Codec:
+    """How the values of a space are read and stored, for one column. By default they are texts: `code` of the space
+    reads one, and what its `label` gives is stored.
+
+    Of a space of one's own `keys` describes the keys of a column's table in a plan, beside `outside` and `missing`.
+    """
+
+    keys: ClassVar[tuple[Key, ...]] = (
+        outside_key("refuse", meaning="it is refused"),
+        missing_key("a value of the space", "missing = a value", "a value stands for it"),
+    )
+    noun: ClassVar[str | None] = None  # what a text must be to be read; None where any text may be one of the values
+    unreadable_advice: ClassVar[str] = ""  # where to look when texts cannot be read
+
+    def __init__(self, space: Any, column: Column) -> None:
+        self.space, self.column = space, column
+
+    # From a plan ------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def outside_ways(cls) -> tuple[str, ...]:
+        """What a plan can do about a value outside; first the usual."""
+        return next(key.options for key in cls.keys if key.name == "outside")
+
+    @classmethod
+    def declared_space(cls, space: Any, table: Reader) -> Any:
+        """The space, of a class of spaces that has no `from_plan`, that a column's table in a plan declares."""
+        return space.from_plan(table)  # which refuses
+
+    @classmethod
+    def read_column(cls, space: Any, name: str, kind: str, table: Reader) -> Column:
+        """The column that its table in a plan declares: the space, and what becomes of values outside and missing."""
+        says_itself = getattr_static(space, "from_plan") is not getattr_static(Space, "from_plan")
+        made = table.calling(lambda: space.from_plan(table) if says_itself else cls.declared_space(space, table))
+        outside, given = (key.read(table) for key in cls.keys if key.name in ("outside", "missing"))
+        if given == "category":
+            made = made.with_missing()
+            missing = made.absent
+        else:
+            missing = None if given == "refuse" else stand_in_code(made, given, table)
+        return Column(name, kind, (name,), made, clamp=outside == "clamp", missing=missing)
+
+    @classmethod
+    def draft(cls, kind: Any) -> Draft | None:
+        """What `dproof init` writes for a column of an Arrow type; None where this space is not the obvious one."""
+        return None
+
+    def stand_in(self, code: int) -> str | None:
+        """What stands for a missing value, in words; None where missing is a value of its own."""
+        label = self.space.label(code)
+        is_number = isinstance(label, (int, float)) and not isinstance(label, bool)
+        return None if label is None else f"{label:,}" if is_number else repr(label)
+
+    # From a source to codes -------------------------------------------------------------------------------------------
+
+    def lookup(self, value: Any) -> int:
+        """The code of one value of a source, by itself, or OUTSIDE or MISSING."""
+        if is_missing(value):
+            return MISSING
+        try:
+            return int(self.space.code(text_of(value)))
+        except InputError:
+            return OUTSIDE
+
+    @cached_property
+    def one_by_one(self) -> Lookups:
+        return one_by_one(self.lookup)
+
+    def lookups(self, values: Any) -> NDArray[np.int64]:
+        """The codes of distinct values of a source, an Arrow array of them, each as if it were alone."""
+        return self.one_by_one(values)
+
+    @cached_property
+    def _repeated(self) -> Lookups:
+        return repeated(self.lookups)
+
+    def encode(self, arrays: Sequence[Any]) -> NDArray[Any]:
+        """The codes of the source's Arrow arrays of the column, each value treated as the plan says."""
+        from dproof.columns.objects import single
+
+        return encode_distinct(self._repeated, self.column, single(arrays[0]))
+
+    def code_sql(self, whole: str | None) -> str | None:
+        """The code of a value in SQL, treated as the plan says, from the SQL of a whole number; None where that has no
+        such form, or the source holds others."""
+        return None
+
+    # From codes to what is stored, and back ---------------------------------------------------------------------------
+
+    def stored_labels(self) -> Any:
+        """The labels as Arrow, without the missing one, which has the last code."""
+        labels = map(self.space.label, range(self.space.size))
+        return from_texts([written(label) for label in labels if label is not None])
+
+    def store(self, codes: NDArray[Any]) -> list[Any]:
+        """The Arrow arrays that codes are stored as, one for each stored field of the column."""
+        labels = _stored_labels(type(self), self.space)  # type: ignore[arg-type]  # a class can be looked up
+        return [store_labels(labels, self.space.size, codes)]
+
+    def restore(self, arrays: Sequence[Any]) -> NDArray[np.int64]:
+        """The codes that stored arrays stand for, read by the encoder that sanitises; −1 for what is not a value."""
+        return encode_arrow(self.space, arrays[0]).astype(np.int64)
+
+    def possible(self, arrays: Sequence[Any], given: NDArray[np.bool_] | None, reach: int | None) -> bool:
+        """Whether stored arrays hold nothing but what codes are stored as: those `given`, or all.
+
+        `reach` is how many steps noise moves a number at most, where it has an end.
+        """
+        stored = [distinct(array) for array in arrays]
+        codes = self.restore(stored)
+        if len(codes) and not 0 <= codes.min() <= codes.max() < self.space.size:
+            return False
+        if given is not None and not given[codes].all():
+            return False
+        return all(decoded(a).equals(b) for a, b in zip(self.store(codes), stored, strict=True))
+
+    @property
+    def sql(self) -> str:
+        """The stored column as one value in SQL."""
+        return quoted(self.column.name)
+
+    @property
+    def number_sql(self) -> str:
+        """The number that a stored value stands for, in SQL."""
+        return f"{self.sql}::DOUBLE"
+
+    def reader(self, bits: Sequence[int] | None) -> tuple[list[str], Callable[[Sequence[Any]], NDArray[np.int64]]]:
+        """SQL expressions that tell the codes of a stored column apart, and how their values are decoded.
+
+        Of a set only the given bits are read, and the code has only these.
+        """
+        return [self.sql], self.restore
+
+    # What is told of a column -----------------------------------------------------------------------------------------
+
+    def flags(self) -> list[Column]:
+        """A column for each flag of a set that has them, so that their values can be looked at one by one."""
+        return []
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether its two values mean yes and no."""
+        return False
+
+    def outside_refusal(self) -> str:
+        """What a column has that the plan refuses, as the end of a sentence: a value outside."""
+        ways = [way for way in self.outside_ways() if way != "refuse"]
+        set_it = f", or set outside = {ways[0]!r} in the plan" if ways else ""
+        return f"a value outside its declared space: declare it{set_it}; `dproof check` shows what is outside"
+
+    def missing_refusal(self) -> str:
+        """What a column has that the plan refuses, as the end of a sentence: a missing value."""
+        also = "" if self.noun is None else f", or a text that is no {self.noun}"
+        return f"a missing value{also}: say in the plan what stands for it, with `missing`"
+
+
+@lru_cache(maxsize=256)
+def _stored_labels(codec: Any, space: Any) -> Any:
+    return codec(space, Column("values", "", ("values",), space)).stored_labels()
+
+
+def stand_in_code(space: Any, given: Any, table: Reader) -> int:
+    """The code of what a plan puts for a missing value."""
+    try:
+        return int(space.code(given))
+    except InputError:
+        raise table.wrong("missing", 'must be a value of the space, "refuse" or "category"') from None
+
+
+def encode_arrow(space: Any, array: Any, **treatment: Any) -> NDArray[Any]:
+    """The codes of an Arrow array by itself, −1 for a value that is none of the space."""
+    column = Column("values", "", ("values",), space, invalid_as_null=True, missing=space.absent, **treatment)
+    return column.encoder()([array.combine_chunks() if hasattr(array, "combine_chunks") else array])
+
+
+class CategoryCodec(Codec):
+    """Categories: texts, numbers or truth values, each told by its own text."""
+
+    keys: ClassVar[tuple[Key, ...]] = (
+        Key("values", "list", "The values: all texts, all numbers, or all true and false.", 'values = ["a", "b"]'),
+        Key("metric", "metric", '`"discrete"`, `"ordinal"`, or a matrix of distances.', default="discrete"),
+        outside_key("refuse", "category", meaning="it is refused, or becomes one more value, `outside_value`"),
+        Key("outside_value", "value", "What stands for every value outside.", default=_OTHER),
+        missing_key("one of the values", 'missing = "refuse" or "category"', "one of the values stands for it"),
+    )
+
+    @classmethod
+    def read_column(cls, space: Any, name: str, kind: str, table: Reader) -> Column:
+        """What is outside or missing may become a value of its own: the last ones."""
+        labels = _declared_labels(table)
+        given = {key.name: key.read(table) for key in cls.keys if key.name != "outside_value"}
+        outside = missing = None
+        if given["outside"] == "category":
+            label = table.value("outside_value", _OTHER)
+            if _sort(label) != _sort(labels[0]):
+                raise table.wrong("outside_value", "must be given, and of the same kind as the values")
+            labels += [label] if label not in labels else []
+            outside = labels.index(label)
+        if given["missing"] in labels:
+            missing = labels.index(given["missing"])
+        elif given["missing"] == "category":
+            labels.append(None)  # stored as null
+            missing = len(labels) - 1
+        elif given["missing"] != "refuse":
+            raise table.wrong("missing", 'must be "refuse", "category" or one of the values')
+        made = table.calling(lambda: space(labels, given["metric"]))
+        return Column(name, kind, (name,), made, outside=outside, missing=missing)
+
+    @classmethod
+    def draft(cls, kind: Any) -> Draft:
+        """Text may be anything, and is drafted as categories."""
+        import pyarrow as pa
+
+        truth = pa.types.is_boolean(kind)
+        return Draft("truth" if truth else "categories", {"values": [True, False] if truth else []})
+
+    @cached_property
+    def _known(self) -> tuple[Callable[[Any], Any], dict[Any, int]]:
+        """What makes a key of a value, and the code of each key."""
+        sample = next((label for label in self.space.values if label is not None), None)
+        key: Callable[[Any], Any] = truth_of if isinstance(sample, bool) else text_of
+        key = key if isinstance(sample, (bool, str)) else partial(number_of, numerals=self.column.numerals)
+        known = {key(label): code for code, label in enumerate(self.space.values) if label is not None}
+        known.pop(None, None)
+        return key, known
+
+    def lookup(self, value: Any) -> int:
+        if value is None:
+            return MISSING
+        key, known = self._known
+        code = known.get(key(value), OUTSIDE)
+        return MISSING if code == OUTSIDE and is_missing(value) else code
+
+    def stored_labels(self) -> Any:
+        labels: list[Any] = [label for label in self.space.values if label is not None]
+        if isinstance(labels[0], str):
+            return from_texts(labels)
+        if isinstance(labels[0], bool):
+            return from_numpy(np.array(labels))
+        whole = all(isinstance(label, int) for label in labels)
+        return from_numpy(np.array(labels, np.int64 if whole else np.float64))
+
+    @property
+    def is_flag(self) -> bool:
+        texts = {written(label).casefold() for label in self.space.values}
+        return len(texts) == 2 and any(text in YES for text in texts) and any(text in NO for text in texts)
+
+
+def _declared_labels(table: Reader) -> list[Any]:
+    """The values that a plan declares, all of one sort."""
+    values = table.value("values")
+    if not isinstance(values, list) or not values:
+        raise table.wrong("values", "must be a list of at least one value")
+    if len({_sort(value) for value in values}) > 1 or _sort(values[0]) is None:
+        raise table.wrong("values", "must be all texts, all numbers or all true and false")
+    return list(values)
+
+
+def _sort(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, (int, float)) and value == value and abs(value) != float("inf"):
+        return "number"
+    return "text" if isinstance(value, str) else None
+
+
+class CodeCodec(Codec):
+    """Codes that stand for nothing by themselves are stored as they are; 32 bits hold every one that can be counted."""
+
+    def store(self, codes: NDArray[Any]) -> list[Any]:
+        return [from_numpy(codes.astype(np.int32))]
+
+    def restore(self, arrays: Sequence[Any]) -> NDArray[np.int64]:
+        return as_numpy(arrays[0], missing=-1).astype(np.int64)
+
+
+class NullCodec(Codec):
+    """A space with a missing value beside its others, which is stored as null; the others as the codec inside does."""
+
+    def __init__(self, space: Any, column: Column, inner: Codec) -> None:
+        super().__init__(space, column)
+        self.inner = inner
+        self.noun, self.unreadable_advice = inner.noun, inner.unreadable_advice  # type: ignore[misc]
+        self.keys = inner.keys  # type: ignore[misc]
+
+    def stand_in(self, code: int) -> str | None:
+        return None if code == self.space.absent else self.inner.stand_in(code)
+
+    def encode(self, arrays: Sequence[Any]) -> NDArray[Any]:
+        """The codes of the space inside, in a type that holds the last one too, whatever the rows hold."""
+        codes = self.inner.encode(arrays)
+        if self.column.invalid_as_null or self.space.size is None:
+            return codes
+        return codes.astype(narrowest(self.space.size), copy=False)
+
+    def store(self, codes: NDArray[Any]) -> list[Any]:
+        """What the first value is stored as stands under every null, so that nothing of the row does."""
+        lacking = codes == self.space.absent
+        absent = lacking if codes.ndim == 1 else lacking[:, 0]
+        return [with_nulls(array, absent) for array in self.inner.store(np.where(lacking, 0, codes))]
+
+    def restore(self, arrays: Sequence[Any]) -> NDArray[np.int64]:
+        lacking = np.asarray(as_numpy(arrays[0].is_null()), bool)
+        codes = np.full(len(lacking), self.space.absent, np.int64)
+        codes[~lacking] = self.inner.restore(valid(arrays))
+        return codes
+
+    def possible(self, arrays: Sequence[Any], given: NDArray[np.bool_] | None, reach: int | None) -> bool:
+        lacking = missing_rows(arrays)
+        if lacking is None:
+            return False
+        if given is not None:
+            if not given[self.space.absent] and lacking.any():
+                return False
+            given = given[: self.space.absent]
+        return self.inner.possible(valid(arrays), given, reach)
+
+    @property
+    def sql(self) -> str:
+        if len(self.column.stored) == 1:
+            return self.inner.sql
+        return f"CASE WHEN {quoted(self.column.stored[0])} IS NOT NULL THEN {self.inner.sql} END"
+
+    @property
+    def number_sql(self) -> str:
+        return self.inner.number_sql
+
+    def outside_refusal(self) -> str:
+        return self.inner.outside_refusal()
+
+    def outside_ways(self) -> tuple[str, ...]:  # type: ignore[override]  # of the codec inside
+        return self.inner.outside_ways()
+
+
+def missing_rows(arrays: Sequence[Any]) -> NDArray[np.bool_] | None:
+    """Which rows are null in stored arrays; None where one is null in some of them only."""
+    lacking = arrays[0].is_null()
+    if not all(array.is_null().equals(lacking) for array in arrays[1:]):
+        return None
+    return np.asarray(as_numpy(lacking), bool)
+
+
+def valid(arrays: Sequence[Any]) -> list[Any]:
+    return [array.filter(array.is_valid()) for array in arrays]
+
+
+# Each distinct value is looked up once --------------------------------------------------------------------------------
+
+
+def one_by_one(look_up: Lookup) -> Lookups:
+    """What looks up each of many values by itself, and remembers the first of them, whatever the number of batches.
+
+    None that is remembered makes room for another: so one value more costs no more than its own looking up.
+    """
+    known: dict[Any, int] = {}
+
+    def look_up_all(values: Any) -> NDArray[np.int64]:
+        codes = np.empty(len(values), np.int64)
+        for n, value in enumerate(python_values(values)):
+            key = type(value), value
+            code = known.get(key)
+            if code is None:
+                code = look_up(value)
+                if len(known) < _REMEMBERED:
+                    known[key] = code
+            codes[n] = code
+        return codes
+
+    return look_up_all
+
+
+def repeated(look_up: Lookups) -> Lookups:
+    """Lookups that are done once where one dictionary lies behind several batches, as it does in a text file."""
+    last: list[Any] = [None, None, None]
+
+    def look_up_all(values: Any) -> NDArray[np.int64]:
+        place = values.offset, len(values), [buffer and buffer.address for buffer in values.buffers()]
+        if place != last[0]:
+            last[:] = place, values, look_up(values)  # which are kept, so that nothing else comes to lie there
+        return last[2]  # type: ignore[no-any-return]
+
+    return look_up_all
+
+
+def encode_distinct(look_up: Lookups, column: Column, array: Any) -> NDArray[Any]:
+    """Look up each distinct value once, and spread the codes over the rows."""
+    found, places = looked_up(look_up, column, array)
+    return accepted(column, settled(column, found).take(places, mode="clip"))
+
+
+def looked_up(look_up: Lookups, column: Column, array: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """What each distinct value is, and at last what a null is; and the place of each row's value among these."""
+    import pyarrow as pa
+
+    array = as_dictionary(column, array)
+    codes = look_up(plain_texts(array.dictionary))
+    return np.append(codes, MISSING), as_numpy(array.indices.cast(pa.int64()), missing=len(codes))
+
+
+def as_dictionary(column: Column, array: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        if pa.types.is_dictionary(array.type):
+            array.dictionary.slice(0, 0).dictionary_encode()  # of values that can be told apart
+            return array
+        if pa.types.is_temporal(array.type):  # as text: Python has no words for every moment that Arrow has
+            array = array.cast(pa.int64() if pa.types.is_duration(array.type) else pa.string())
+        return array.dictionary_encode()
+    except pa.ArrowException:
+        raise InputError(
+            f"column {column.name!r} has the type {array.type}, which holds no such values: cast it first"
+        ) from None
+
+
+def python_values(values: Any) -> list[Any]:
+    """An Arrow array as Python has it; texts as bytes, for in a file they may be none."""
+    import pyarrow as pa
+
+    is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
+    values = values.cast(pa.large_binary()) if is_text else values
+    try:
+        return values.to_pylist()  # type: ignore[no-any-return]
+    except (OverflowError, ValueError):
+        return [_value(scalar) for scalar in values]
+
+
+def _value(scalar: Any) -> Any:
+    """A value of Arrow in Python; a moment that Python has no words for is none that a plan declares."""
+    from dproof.columns.objects import NO_TEXT
+
+    try:
+        return scalar.as_py()
+    except (OverflowError, ValueError):
+        return NO_TEXT
+
+
+def settled(column: Column, found: NDArray[np.int64]) -> NDArray[Any]:
+    """Codes with the plan's stand-ins; what the plan refuses is −1 with `invalid_as_null`, else one of two codes beyond
+    the space.
+
+    The type of the codes follows from the column alone.
+    """
+    size = column.space.size
+    outside, missing = (OUTSIDE, OUTSIDE) if column.invalid_as_null else (size, size + 1)
+    codes = np.where(found == OUTSIDE, outside if column.outside is None else column.outside, found)
+    codes[found == MISSING] = missing if column.missing is None else column.missing
+    return codes.astype(np.min_scalar_type(-size) if column.invalid_as_null else narrowest(size + 2))
+
+
+def accepted(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
+    """The settled codes, unless one of them is beyond the space."""
+    size = column.space.size
+    worst = int(codes.max()) if len(codes) else 0
+    if worst < size:
+        return codes
+    what = column.codec.outside_refusal() if worst == size else column.codec.missing_refusal()
+    raise InputError(f"column {column.name!r} has {what}")
