@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dproof.errors import InputError
-from dproof.plotting import check_drawing, render_png, render_svg
 
 if TYPE_CHECKING:
     from dproof.questions.answer import Answer
@@ -63,10 +62,14 @@ def _arrow(answer: Answer) -> bytes:
 
 
 def _svg(answer: Answer) -> bytes:
+    from dproof.plotting import render_svg
+
     return render_svg(answer.plot().to_dict()).encode()
 
 
 def _png(answer: Answer) -> bytes:
+    from dproof.plotting import render_png
+
     return render_png(answer.plot().to_dict())
 
 
@@ -116,6 +119,8 @@ def output_file(path: str | os.PathLike[str], *, picture: bool = False) -> Path:
     if not file.absolute().parent.is_dir():
         raise InputError(f"the folder {str(file.absolute().parent)!r} is not there: make it first")
     if found.is_picture:
+        from dproof.plotting import check_drawing
+
         check_drawing()
     return file
 
