@@ -30,7 +30,7 @@ WIDER = 1.5
 class Stub:
     """Four towns: nothing is known of b, and of d nothing at a level above 0.95 (see `AnswerSource`)."""
 
-    ways_out, rows, shown = "none", None, range(4)
+    suggestions, rows, shown = "none", None, range(4)
     labels = tuple((town,) for town in MEANS)
 
     def __init__(self, level: float) -> None:

@@ -40,7 +40,7 @@ _SEED = bytes(32)  # of the noise that the width of a band is read from: public,
 class TableCurves(MeasuredCurves):
     """AVG and SUM of a curve column on the measured tables of a release (see `AnswerSource`)."""
 
-    ways_out = "a release with a larger ε, or fewer tables"
+    suggestions = "a release with a larger ε, or fewer tables"
 
     def __init__(self, release: Any, question: Question, schema: Schema, options: Options) -> None:
         if options.method != "inverse":

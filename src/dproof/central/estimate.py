@@ -44,7 +44,7 @@ _METHODS = {
     "projection": "shrinkage estimate (empirical Bayes), without negative counts",
 }
 _INTERVALS = "; intervals for the table that was measured (privacy noise only)"
-_WAYS_OUT = "a release with a larger ε, fewer or coarser columns, or `dproof ask` on the private table"
+_SUGGESTIONS = "a release with a larger ε, fewer or coarser columns, or `dproof ask` on the private table"
 _WITHIN = "numbers were counted in bins: the interval of {} holds wherever they lie in their bins"
 _MODEL = "; or ask with method = 'model' for what the made-up rows say, without an interval"
 _NO_MODEL = "; or declare rows = true under [release] next time, and ask with method = 'model'"
@@ -95,7 +95,7 @@ def source(release: Any, question: Question, options: Options) -> AnswerSource:
 class MeasuredTables:
     """One question on the measured tables of a release (see `AnswerSource`)."""
 
-    ways_out = _WAYS_OUT
+    suggestions = _SUGGESTIONS
 
     def __init__(self, release: Any, question: Question, schema: Schema, options: Options) -> None:
         self.question, self.release, self.options = question, release, options
@@ -376,7 +376,7 @@ def _restored_codes(column: Column, batch: Any) -> Any:
 class ModelRows:
     """One question on the made-up rows of a release (see `AnswerSource`)."""
 
-    ways_out = "a release with a larger ε"
+    suggestions = "a release with a larger ε"
 
     def __init__(self, release: Any, question: Question, schema: Schema) -> None:
         self.schema, self.private, self.rows = schema, release.private, None

@@ -164,7 +164,7 @@ def _mean_curve_half_width(law: TableLaw, key: Residual, rows: float) -> float |
     return float((made.quantile * np.hypot(error, farthest * count / rows) + beyond).max())
 
 
-def useless(widths: Sequence[Width], rows: float) -> str | None:
+def too_noisy_message(widths: Sequence[Width], rows: float) -> str | None:
     """A sentence where no count says more than that there are so many rows; None where some do."""
     least = least_half_width(widths)
     if least < max(rows, 1.0):
@@ -177,7 +177,7 @@ def useless(widths: Sequence[Width], rows: float) -> str | None:
 
 def told_nothing(law: TableLaw, counts: Estimates) -> str | None:
     """The same for the rows of a release: as many as are public, or as were measured with noise."""
-    return useless(half_widths(law), max(0.0, float(counts.table(()))))
+    return too_noisy_message(half_widths(law), max(0.0, float(counts.table(()))))
 
 
 def least_half_width(widths: Sequence[Width]) -> float:

@@ -12,8 +12,8 @@ from dproof.central.expectation import (
     half_widths,
     least_half_width,
     mean_half_widths,
+    too_noisy_message,
     unused_delta,
-    useless,
 )
 from dproof.central.recipe import TableLaw, certify_tables
 from dproof.central.workload import Residual
@@ -61,7 +61,7 @@ def _answer(law: TableLaw, rows: int | None, questions: list[str] | None) -> dic
         "rows": rows,
         "rho": None if rho is None else float_above(rho),
         "least_rows": least_half_width(widths),
-        "verdict": None if rows is None else useless(widths, rows),
+        "verdict": None if rows is None else too_noisy_message(widths, rows),
         "tables": [
             {
                 "columns": list(one.columns),

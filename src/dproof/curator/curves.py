@@ -18,7 +18,7 @@ import numpy as np
 from dproof.coins import Coins
 from dproof.curator.limits import covers_cut
 from dproof.curator.price import Price
-from dproof.curator.simulate import WAYS_OUT, Released, public_seed
+from dproof.curator.simulate import SUGGESTIONS, Released, public_seed
 from dproof.curves.bands import band_quantile, drawn_quantile, widened
 from dproof.curves.bases import Floats
 from dproof.curves.lattice import CurveLattice, Expansion, Integers, Split
@@ -199,7 +199,7 @@ def _covariance_size(lattice: CurveLattice, split: Split, two: int, public: bool
 class NoisyCurves:
     """Means or totals of curves from one set of released numbers, a function for each group (see `AnswerSource`)."""
 
-    ways_out = WAYS_OUT
+    suggestions = SUGGESTIONS
 
     def __init__(self, measurement: Measurement, released: Released, level: float) -> None:
         assert measurement.curves is not None
@@ -266,4 +266,4 @@ def covariances(sums: CurveSums, released: Released, level: float) -> Answer:
         cell = Cell(float(y), float(y - h), float(y + h), float(s), float(y))
         reach = Range(Fraction(0)) if a == b else Range()  # no variance is negative
         cells.append({"i": int(a) + 1, "j": int(b) + 1, "covariance": reach.cut(cell)})
-    return Answer(("i", "j", "covariance"), cells, level, tuple(cautions(cells, WAYS_OUT)))
+    return Answer(("i", "j", "covariance"), cells, level, tuple(cautions(cells, SUGGESTIONS)))

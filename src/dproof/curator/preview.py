@@ -16,7 +16,7 @@ from dproof.curator.limits import Amount
 from dproof.curator.recipe import Measurement, Noisy
 from dproof.curator.released import MeasuredTable
 from dproof.curator.select import promise
-from dproof.curator.simulate import WAYS_OUT, Released, is_affine
+from dproof.curator.simulate import SUGGESTIONS, Released, is_affine
 from dproof.errors import InputError
 from dproof.exact import float_above, int_or_float, several, written
 from dproof.privacy import Privacy
@@ -89,7 +89,8 @@ class Preview:
             yield f"{name}: ± {written(width)} with probability {self.level:g}, {off}"
             if name in self.ranges:
                 low, high = (written(end) for end in (self.ranges[name].low, self.ranges[name].high))
-                yield f"  no information at this ε: {name} lies between {low} and {high} anyway. Ways out: {WAYS_OUT}"
+                anyway = f"{name} lies between {low} and {high} anyway"
+                yield f"  no information at this ε: {anyway}. Ways out: {SUGGESTIONS}"
         yield from self.notes
 
     def to_json(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from dproof.coins import Coins, for_rehearsal
 from dproof.curator.curves import CurveSums, NoisyCurves, covariances
 from dproof.curator.recipe import Measurement, Noisy
 from dproof.curator.select import choose, promise
-from dproof.curator.simulate import WAYS_OUT, Floats, Released, is_affine, public_seed, simulated_interval
+from dproof.curator.simulate import SUGGESTIONS, Floats, Released, is_affine, public_seed, simulated_interval
 from dproof.exact import int_or_float
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.counting import Tally
@@ -127,7 +127,7 @@ def rehearse(measurement: Measurement, made_up: Tally, level: float) -> None:
 class MeasuredTable:
     """One question on one set of released numbers: noisy sums, and values that were chosen (see `AnswerSource`)."""
 
-    ways_out = WAYS_OUT
+    suggestions = SUGGESTIONS
 
     def __init__(self, measurement: Measurement, released: Released, level: float) -> None:
         self.question, self.schema = measurement.question, measurement.schema

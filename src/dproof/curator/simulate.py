@@ -32,7 +32,7 @@ from dproof.questions.question import Aggregate, Arithmetic, Expression, Number,
 from dproof.questions.schema import Schema
 from dproof.questions.sums import Statistics, Term, terms, value_of
 
-WAYS_OUT = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing
+SUGGESTIONS = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing
 Released = dict[str, Any]  # plain JSON: the numbers that leave the table, as a ledger keeps them
 _DRAWS, _MOST_DRAWS, _MOST_IN_ALL = 4000, 1 << 22, 1 << 25  # for each group, at a time, and for all groups
 _BEYOND = 20  # draws beyond the ends at least: of few shown among many groups the level is high

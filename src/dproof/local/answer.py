@@ -24,7 +24,7 @@ from dproof.local.recipe import RowLaw
 from dproof.local.stored import StoredRows, all_rows, count, ends_of, rows_that_answer
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.canonical import condition
-from dproof.questions.estimated import ROUGH, SMOOTH, WAYS_OUT, Estimated, Options, Warnings, options_of, warned
+from dproof.questions.estimated import ROUGH, SMOOTH, SUGGESTIONS, Estimated, Options, Warnings, options_of, warned
 from dproof.questions.measured import AnswerSource, answer, refuse_calculation
 from dproof.questions.partition import grouping
 from dproof.questions.question import (
@@ -66,7 +66,7 @@ def source(release: Any, question: Question, options: Options) -> AnswerSource:
 class NoGroups:
     """A question grouped by a public column, on a release without rows: there are no groups (see `AnswerSource`)."""
 
-    ways_out, labels, shown = WAYS_OUT, (), ()
+    suggestions, labels, shown = SUGGESTIONS, (), ()
 
     def __init__(self, release: Any) -> None:
         self.rows, self.private = release.rows, release.private
@@ -85,7 +85,7 @@ class MeasuredRelease:
     answer the question, the sums are pooled, and order statistics are those of the sharpest.
     """
 
-    ways_out = WAYS_OUT
+    suggestions = SUGGESTIONS
 
     def __init__(
         self, parts: Sequence[StoredRows], question: Question, options: Options, combos: Combos | None = None
@@ -137,7 +137,7 @@ class MeasuredRelease:
 class Dispatched:
     """A question whose expressions are measured by parts of their own, all with the same groups."""
 
-    ways_out = WAYS_OUT
+    suggestions = SUGGESTIONS
 
     def __init__(self, release: Any) -> None:
         self.rows, self.private = release.rows, release.private

@@ -28,7 +28,7 @@ from dproof.local.estimate import refuse_singular
 from dproof.local.stored import StoredRows, rows_that_answer, stored_rows
 from dproof.questions.canonical import name
 from dproof.questions.curve_estimate import CurveEstimate, MeasuredCurves, basis_notes
-from dproof.questions.estimated import WAYS_OUT, Options
+from dproof.questions.estimated import SUGGESTIONS, Options
 from dproof.questions.question import (
     Expression,
     Key,
@@ -48,7 +48,7 @@ _FEW = 30  # rows below which a mean of noise is not yet normal
 class ReleaseCurves(MeasuredCurves):
     """AVG and SUM of a curve column on the stored rows of a release (see `AnswerSource`)."""
 
-    ways_out = WAYS_OUT
+    suggestions = SUGGESTIONS
 
     def __init__(self, release: Any, question: Question, options: Options) -> None:
         self.question, self.rows = question, release.rows

@@ -237,11 +237,11 @@ def _value(number: Any, rounded: Callable[[float], int], space: Space) -> Any:
     return space.shown(rounded(number) if math.isfinite(number) else number)
 
 
-def cautions(rows: Iterable[Mapping[str, Any]], ways_out: str) -> list[str]:
+def cautions(rows: Iterable[Mapping[str, Any]], suggestions: str) -> list[str]:
     """What is to be said about cells that tell nothing, with the ways out."""
     if all(value.informative for row in rows for value in row.values() if isinstance(value, Cell)):
         return []
-    return [f"no information at this ε: the truth could be any possible value. Ways out: {ways_out}."]
+    return [f"no information at this ε: the truth could be any possible value. Ways out: {suggestions}."]
 
 
 def _json(value: Any) -> Any:

@@ -45,7 +45,7 @@ SMOOTH = (
     "smoothly, and misses the truth where many are equal"
 )
 _FEW = "few rows carry noise here, so intervals are wider, to be safe (Bernstein's inequality)"
-WAYS_OUT = (  # of an answer that tells nothing
+SUGGESTIONS = (  # of an answer that tells nothing
     "a release with a larger ε, fewer columns in the question, coarser conditions, or `dproof ask` on the private table"
 )
 _MEAN_MISSED = 0.1  # of the chance to miss a variance, for the mean

@@ -72,7 +72,7 @@ class AnswerSource(Protocol):
         """The number of all rows, where it is public."""
 
     @property
-    def ways_out(self) -> str:
+    def suggestions(self) -> str:
         """What to do about an answer that tells nothing."""
 
     def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
@@ -125,7 +125,7 @@ def answer(
     columns = {item.alias: column(item.expression, kept) for item in question.select}
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     groups = list(dict.fromkeys(row // len(items) for row in kept))
-    notes = dict.fromkeys([*cautions(rows, measured.ways_out), *measured.notes(groups)])
+    notes = dict.fromkeys([*cautions(rows, measured.suggestions), *measured.notes(groups)])
     if is_doubtful:
         notes[_LEFT_OUT] = None
     if chosen and any(_is_interval(value) for row in rows for value in row.values()):
