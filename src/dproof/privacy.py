@@ -18,6 +18,22 @@ _LARGEST_EPSILON = 1000
 Promise: TypeAlias = "Privacy | int | float | str | Fraction | Decimal"  # as callers may give it: see `Privacy.of`
 
 
+def as_epsilon(value: Any) -> Fraction:
+    """An argument ε, exactly: from 0 to 1000."""
+    epsilon = exact(value, "epsilon")
+    if not 0 <= epsilon <= _LARGEST_EPSILON:
+        raise InputError(f"epsilon must lie between 0 and {_LARGEST_EPSILON}; small means private, 1 is usual")
+    return epsilon
+
+
+def as_delta(value: Any) -> Fraction:
+    """An argument δ, exactly: from 0 to 1."""
+    delta = exact(value, "delta")
+    if not 0 <= delta <= 1:
+        raise InputError("delta must lie between 0 and 1; 0 is pure differential privacy")
+    return delta
+
+
 @dataclass(frozen=True, slots=True, init=False)
 class Privacy:
     """The guarantee P(Y_d ∈ A) ≤ e^ε P(Y_d' ∈ A) + δ for all neighbours d, d' and all sets A.
@@ -35,11 +51,7 @@ class Privacy:
     neighbours: Neighbours
 
     def __init__(self, epsilon: Any, delta: Any = 0, *, neighbours: Neighbours = "change-one") -> None:
-        eps, dlt = exact(epsilon, "epsilon"), exact(delta, "delta")
-        if not 0 <= eps <= _LARGEST_EPSILON:
-            raise InputError(f"epsilon must lie between 0 and {_LARGEST_EPSILON}; small means private, 1 is usual")
-        if not 0 <= dlt <= 1:
-            raise InputError("delta must lie between 0 and 1; 0 is pure differential privacy")
+        eps, dlt = as_epsilon(epsilon), as_delta(delta)
         choice(neighbours, get_args(Neighbours), "neighbours")
         object.__setattr__(self, "epsilon", eps)
         object.__setattr__(self, "delta", dlt)

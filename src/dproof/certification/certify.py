@@ -23,7 +23,7 @@ from dproof.laws.divergence import Worst, worst_set
 from dproof.laws.law import Law, listed
 from dproof.laws.matrix import Matrix
 from dproof.mechanisms.mechanism import Distribution, Mechanism, as_mechanism
-from dproof.privacy import Privacy, Promise
+from dproof.privacy import Privacy, Promise, as_delta, as_epsilon
 
 _BITS = (128, 512, 4096)
 _LARGEST_PAIRWISE = 1 << 24  # pairs of inputs times outputs
@@ -195,7 +195,7 @@ def worst_case(mechanism: Mechanism, epsilon: Any = 0) -> WorstCase:
     ('yes', ('yes',), 0.4621)
     """
     as_mechanism(mechanism)
-    given = Privacy(epsilon).epsilon
+    given = as_epsilon(epsilon)
     odds = exp_below(given)
     worst = mechanism.family.worst(odds)
     return WorstCase(given, float_above(worst.value), find_witness(mechanism, worst.source, worst.target, odds))
@@ -220,7 +220,7 @@ def delta_over(mechanism: Mechanism, epsilon: Any, sets: Iterable[Any]) -> float
     if inputs is None or inputs > _MOST_INPUTS:
         raise TooLarge(f"sets are tried on every input, and there are more than {_MOST_INPUTS:,}")
     laws = [Distribution(mechanism.family, mechanism.outputs, n) for n in range(inputs)]
-    odds, most = exp_below(Privacy(epsilon).epsilon), Fraction(0)
+    odds, most = exp_below(as_epsilon(epsilon)), Fraction(0)
     for one in as_list(sets, "sets", "one or more sets of outputs"):
         masses = [law.probability(one) for law in laws]
         if mechanism.family.neighbours is None:  # every two inputs count, so the most and the least probable one
@@ -241,7 +241,7 @@ def metric_epsilon(mechanism: Mechanism, delta: Any = 0) -> float:
     0.5
     """
     as_mechanism(mechanism)
-    allowed = Privacy(0, delta).delta
+    allowed = as_delta(delta)
     law, most = pairwise_law(mechanism), Fraction(0)
     for i, j in combinations(range(law.inputs), 2):
         odds = Matrix(law.rows[[i, j]], law.total).odds(allowed).value
@@ -293,7 +293,7 @@ class SufficientSets:
         """The one set that decides the pair at ε, for every δ."""
         m = self._mechanism
         p, q = (m.family.weights(m.inputs.code(d)) for d in (self.d, self.d_prime))
-        codes = worst_set(p, q, exp_below(Privacy(epsilon).epsilon))
+        codes = worst_set(p, q, exp_below(as_epsilon(epsilon)))
         return tuple(m.outputs.decode(np.array(codes, np.int64)))
 
 

@@ -17,8 +17,6 @@ from itertools import accumulate, chain, combinations_with_replacement, permutat
 from math import comb, gcd, prod
 from typing import Any, Literal, get_args
 
-import numpy as np
-
 from dproof import composition
 from dproof.arguments import choice, flag
 from dproof.arguments import listed as as_list
@@ -26,9 +24,9 @@ from dproof.composition import one_relation
 from dproof.errors import InputError, TooLarge
 from dproof.exact import bisect, exact, exp_above, exp_below, float_above, log_above
 from dproof.laws.divergence import hockey_stick, profile_odds
-from dproof.laws.law import Law, listed
+from dproof.laws.law import Law
 from dproof.mechanisms.mechanism import Mechanism, as_mechanism
-from dproof.privacy import Privacy, Promise
+from dproof.privacy import Privacy, Promise, as_delta, as_epsilon
 
 _MOST_ATOMS = 1 << 13  # in one part; two parts are paired without being multiplied out
 _LONG = 1 << 15  # bits of a denominator
@@ -193,13 +191,13 @@ class ComposedLoss:
 
     def delta(self, epsilon: Any) -> float:
         """The δ at ε, rounded up."""
-        return float_above(self.worst(exp_below(Privacy(epsilon).epsilon)))
+        return float_above(self.worst(exp_below(as_epsilon(epsilon))))
 
     def epsilon(self, delta: Any = 0) -> float:
         """The least ε at δ, rounded up; `inf` where none will do."""
         largest = [case.largest for case in self.cases]
         pure = max(Fraction(p, q) for p, q in largest) if all(q for _, q in largest) else None
-        odds = profile_odds(self.worst, pure, Privacy(0, delta).delta)
+        odds = profile_odds(self.worst, pure, as_delta(delta))
         return float("inf") if odds is None else float_above(log_above(odds))
 
 
@@ -296,9 +294,8 @@ def _is_small(family: Law) -> bool:
 
 def _losses(family: Law) -> dict[tuple[int, int], PrivacyLoss]:
     """The loss of every ordered pair of neighbouring inputs."""
-    inputs, _, total = listed(family)
-    laws, counts = [family.weights(n) for n in range(inputs)], family.neighbours
-    pairs = (pair for pair in permutations(range(inputs), 2) if counts is None or counts[pair])
+    (laws, total), counts = family.written_out(), family.neighbours
+    pairs = (pair for pair in permutations(range(len(laws)), 2) if counts is None or counts[pair])
     return {(i, k): PrivacyLoss.of(zip(laws[i], laws[k], strict=True), total) for i, k in pairs}
 
 
@@ -346,9 +343,7 @@ def dominating(family: Law) -> PrivacyLoss:
         return worst
     if family.outputs is None:
         return _noise_loss(family)
-    inputs, *_ = listed(family)
-    rows = np.array([[int(w) for w in family.weights(n)] for n in range(inputs)], object)
-    columns = [sorted({int(w) for w in column}) for column in rows.T]
+    columns = [sorted({int(w) for w in column}) for column in family.written_out()[0].T]
     ratios = sorted({Fraction(p, q) for column in columns for p in column for q in column if q})
     chosen = ratios[:: -(-len(ratios) // _MOST_RATIOS)]
     ends = [ratios[-1], *_falling_on(family, ratios[-1])]
@@ -457,10 +452,10 @@ class _Sums:
     whole: Privacy
 
     def epsilon(self, delta: Any) -> float:
-        return float_above(self.whole.epsilon) if Privacy(0, delta).delta >= self.whole.delta else float("inf")
+        return float_above(self.whole.epsilon) if as_delta(delta) >= self.whole.delta else float("inf")
 
     def delta(self, epsilon: Any) -> float:
-        return float_above(self.whole.delta) if Privacy(epsilon).epsilon >= self.whole.epsilon else 1.0
+        return float_above(self.whole.delta) if as_epsilon(epsilon) >= self.whole.epsilon else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -477,7 +472,7 @@ class _Advanced:
         return float_above(composition.advanced(self.one, self.times, min(slack, Fraction(1, 2))).epsilon)
 
     def delta(self, epsilon: Any) -> float:
-        wanted = Privacy(epsilon).epsilon
+        wanted = as_epsilon(epsilon)
         spent = min(Fraction(1), self.times * self.one.delta)
 
         def enough(slack: Fraction) -> bool:

@@ -67,6 +67,11 @@ class Law(Protocol):
         """The law of one input: a whole number for each output, summing to the total."""
         ...
 
+    def written_out(self, most: int | None = None) -> tuple[NDArray[Any], int]:
+        """The weights of all inputs, a row for each, and the total; refused where that is more than `most` numbers."""
+        inputs, _, total = listed(self, most)
+        return np.array([self.weights(n) for n in range(inputs)]), total
+
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         """One output code for each input code; the codes' dtype must hold the largest output code."""
         ...
@@ -95,6 +100,11 @@ class Law(Protocol):
     def worst_pair(self) -> Pair | None:
         """A pair of inputs that no other pair exceeds at any odds; None where none is known to."""
         return None
+
+    def profile(self, every: Sequence[Fraction]) -> list[Fraction]:
+        """The largest divergence at each of several odds: see `worst`."""
+        pair = self.worst_pair()
+        return [(self if pair is None else pair).worst(odds).value for odds in every]
 
     def worst(self, odds: Fraction) -> Worst:
         """max over ordered pairs of Σ_y max(0, P(y) − odds·Q(y)), exactly, for odds of at least 1."""
@@ -201,11 +211,11 @@ class Law(Protocol):
             return float(abs(mean) * true.step), float((square - mean**2) * true.step**2)
         if self.inputs is None or self.outputs is None or self.inputs * self.outputs > _LARGEST_MOMENTS:
             return None
-        inputs, outputs, total = listed(self)
-        law = np.asarray(np.array([self.weights(n) for n in range(inputs)]) / total, np.float64)
-        points = released.numbers(np.arange(outputs)).astype(np.float64)
+        whole, total = self.written_out()
+        law = np.asarray(whole / total, np.float64)
+        points = released.numbers(np.arange(law.shape[1])).astype(np.float64)
         means = law @ points
-        biases = np.abs(means - true.numbers(np.arange(inputs)))
+        biases = np.abs(means - true.numbers(np.arange(len(law))))
         return float(biases.max()), float((law @ points**2 - means**2).max())
 
     # Estimation ----------------------------------------------------------------------------------------------------
@@ -251,10 +261,11 @@ class Law(Protocol):
         """What undoes the law for a question that sees these columns and not `others` more codes: here, for one column,
         the whole matrix, every output a state."""
         (column,) = seen
-        inputs, outputs, total = listed(self)
+        inputs, outputs, _ = listed(self)
         if inputs * outputs > _LARGEST_UNDONE:
             raise TooLarge(f"{name} has a law of {inputs} by {outputs}, too large to be inverted")
-        matrix = np.asarray(np.array([self.weights(n) for n in range(inputs)]) / total, float)
+        whole, total = self.written_out()
+        matrix = np.asarray(whole / total, float)
         by_presence = presence_alone(column, matrix, name)
         if by_presence is not None:
             return by_presence

@@ -18,7 +18,7 @@ from dproof.exact import exp_below
 from dproof.laws.debias import DebiasAxes, MatrixAxis, Points, Scale, SeenColumn
 from dproof.laws.divergence import Odds, Worst, tight_odds
 from dproof.laws.guide import Guide, guide, uniform_below
-from dproof.laws.law import LAWS, SIZE, TOTAL, WEIGHT, Law, nearest_codes, presence_alone, read_number
+from dproof.laws.law import LAWS, SIZE, TOTAL, WEIGHT, Law, listed, nearest_codes, presence_alone, read_number
 from dproof.laws.noise import overlaps
 from dproof.laws.scores import DenseScores, Powers, SharedScores, solve
 from dproof.spaces.interval import Line
@@ -72,6 +72,10 @@ class Matrix(Law):
 
     def weights(self, source: int) -> NDArray[Any]:
         return self.rows[source]  # type: ignore[no-any-return]
+
+    def written_out(self, most: int | None = None) -> tuple[NDArray[Any], int]:
+        listed(self, most)
+        return self.rows, self.total
 
     def worst(self, odds: Fraction) -> Worst:
         """Screen all pairs in floats with a proven margin, then decide those near the top in whole numbers."""

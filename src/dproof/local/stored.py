@@ -26,7 +26,7 @@ from dproof.columns.arrow import as_numpy
 from dproof.columns.column import Column, quoted, text_literal
 from dproof.errors import InputError
 from dproof.laws.debias import CodeBins, DebiasAxes, DebiasAxis, MatrixAxis, Scale, SeenColumn
-from dproof.laws.law import Law, listed
+from dproof.laws.law import Law
 from dproof.laws.scores import Array
 from dproof.local.recipe import Group, RowLaw
 from dproof.plans.plan import ASKED, Plan
@@ -264,8 +264,8 @@ def _at_edges(column: SeenColumn, bins: ColumnBins, name: str) -> SeenColumn | N
 
 def _between_edges(law: Law, column: SeenColumn, bins: ColumnBins, name: str) -> DebiasAxes:
     """Where in its bin a value lies is not told: a node for both ends of each part of a bin, all with the bin's law."""
-    inputs, outputs, total = listed(law)
-    matrix = np.asarray(np.array([law.weights(n) for n in range(inputs)]) / total, float)
+    whole, total = law.written_out()
+    matrix, (inputs, outputs) = np.asarray(whole / total, float), whole.shape
     cut, scale = column.blocks, column.scale or Scale()
     starts = np.unique(np.concatenate([bins.starts, cut.first]))
     codes = np.unique(np.concatenate([starts, np.append(starts[1:], bins.stop) - 1]))

@@ -21,7 +21,7 @@ from dproof.laws.response import KeepOrOther, keep_up_to, response_law
 from dproof.laws.row_by_row import RowByRow
 from dproof.laws.sets import Bits
 from dproof.mechanisms.mechanism import Mechanism, Optimum, as_mechanism
-from dproof.privacy import Privacy, Promise
+from dproof.privacy import Privacy, Promise, as_epsilon
 from dproof.spaces.categories import Categories
 from dproof.spaces.products import Lines, Metric, Table
 from dproof.spaces.space import Space, as_space
@@ -170,7 +170,7 @@ def exponential(
     """
     as_space(inputs, "inputs")
     as_space(outputs, "outputs")
-    eps = Privacy(epsilon).epsilon
+    eps = as_epsilon(epsilon)
     _check_utilities(utility, inputs.size, outputs.size)
     given = [1] * outputs.size if base is None else listed(base, "base", "a list of weights, one for each output")
     measure = [exact(x, "a base weight") for x in given]

@@ -22,7 +22,7 @@ from dproof.errors import InputError, TooLarge, did_you_mean
 from dproof.exact import exp_below, float_above, has_shape, level_of, log_above, whole_numbers, written
 from dproof.laws.law import Law, counted, listed
 from dproof.laws.matrix import Matrix
-from dproof.privacy import Privacy, Promise
+from dproof.privacy import Privacy, Promise, as_delta, as_epsilon
 from dproof.spaces.categories import Categories
 from dproof.spaces.interval import Line
 from dproof.spaces.products import Lines
@@ -138,8 +138,9 @@ class Distribution(Mapping[Any, Fraction]):
     def items(self) -> Any:
         """The pairs (output, probability), the weights read once."""
         len(self)  # refuses what is too long to list
-        weights, (_, _, total) = self.family.weights(self.source), listed(self.family)
-        return [(self.outputs.label(n), Fraction(int(w), total)) for n, w in enumerate(weights)]
+        weights, (_, outputs, total) = self.family.weights(self.source), listed(self.family)
+        labels = self.outputs.decode(np.arange(outputs))
+        return [(label, Fraction(int(w), total)) for label, w in zip(labels, weights, strict=True)]
 
     def values(self) -> Any:
         """The probabilities, in the order of the outputs."""
@@ -176,8 +177,8 @@ class Mechanism:
 
     def weights(self) -> tuple[NDArray[Any], int]:
         """The whole numbers of the law, one row per input, and their total."""
-        inputs, _, total = listed(self.family, _LARGEST_MATRIX)
-        return np.array([self.family.weights(n) for n in range(inputs)]), total
+        whole, total = self.family.written_out(_LARGEST_MATRIX)
+        return whole.copy(), total  # the law is nobody's to change
 
     def matrix(self) -> NDArray[np.float64]:
         """The solution matrix as floats, for looking at; `weights` has it exactly. HLM16, Definition 6."""
@@ -186,11 +187,11 @@ class Mechanism:
 
     def delta(self, epsilon: Any) -> float:
         """The tight δ at ε, rounded up: max over ordered pairs of Σ max(0, P − e^ε Q)."""
-        return float_above(self.family.worst(exp_below(Privacy(epsilon).epsilon)).value)
+        return float_above(self.family.worst(exp_below(as_epsilon(epsilon))).value)
 
     def epsilon(self, delta: Any = 0) -> float:
         """The tight ε at δ, rounded up; `inf` where no ε will do."""
-        odds = self.family.odds(Privacy(0, delta).delta).value
+        odds = self.family.odds(as_delta(delta)).value
         return inf if odds is None else float_above(log_above(odds))
 
     @property
@@ -354,6 +355,12 @@ def _runs(law: Distribution, event: Any, inclusive: str) -> list[tuple[Any, Any]
         else:
             merged.append((first, last))
     return [(None if a == -inf else a, None if b == inf else b) for a, b in merged]
+
+
+def privacy_profile(mechanism: Mechanism, epsilons: Sequence[Any]) -> list[float]:
+    """The tight δ at each of several ε, rounded up: as `Mechanism.delta` gives it."""
+    found = mechanism.family.profile([exp_below(as_epsilon(epsilon)) for epsilon in epsilons])
+    return [float_above(delta) for delta in found]
 
 
 def as_mechanism(value: Any, name: str = "mechanism") -> Mechanism:

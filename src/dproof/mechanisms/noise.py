@@ -20,7 +20,7 @@ from dproof.exact import exact, exp_below, float_above, least, least_whole, log_
 from dproof.laws.divergence import profile_odds
 from dproof.laws.gaussian import Gaussian, gaussian
 from dproof.laws.laplace import TwoSided, two_sided
-from dproof.privacy import Privacy, Promise
+from dproof.privacy import Privacy, Promise, as_delta, as_epsilon
 
 __all__ = ["Noise", "integer_gaussian", "integer_laplace"]
 
@@ -77,11 +77,11 @@ class Noise:
 
     def delta(self, epsilon: Any) -> float:
         """The δ of one answer at ε, rounded up."""
-        return float_above(self.worst(exp_below(Privacy(epsilon).epsilon)))
+        return float_above(self.worst(exp_below(as_epsilon(epsilon))))
 
     def epsilon(self, delta: Any = 0) -> float:
         """The least ε of one answer at δ, rounded up; `inf` where none will do."""
-        odds = profile_odds(self.worst, self.law.pure(self.size), Privacy(0, delta).delta)
+        odds = profile_odds(self.worst, self.law.pure(self.size), as_delta(delta))
         return float("inf") if odds is None else float_above(log_above(odds))
 
     def worst(self, odds: Fraction) -> Fraction:
