@@ -10,6 +10,8 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof import testing as testing
     from dproof.advice.expect import advise as advise
     from dproof.advice.expect import expect as expect
+    from dproof.advice.ways import compare_ways as compare_ways
+    from dproof.advice.ways import least_epsilon as least_epsilon
     from dproof.certification.certificate import Certificate as Certificate
     from dproof.certification.certify import certify as certify
     from dproof.certification.certify import count_checks as count_checks
@@ -19,7 +21,11 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.certification.certify import worst_case as worst_case
     from dproof.certification.compose import compose as compose
     from dproof.curator.curator import Curator as Curator
+    from dproof.curator.curator import Terms as Terms
     from dproof.curator.ledger import Ledger as Ledger
+    from dproof.curator.ledger import Standing as Standing
+    from dproof.curator.limits import Amount as Amount
+    from dproof.curator.payment import ReleasePayment as ReleasePayment
     from dproof.curves import projections as projections
     from dproof.curves.kernels import Kernel as Kernel
     from dproof.curves.lattice import expand as expand
@@ -31,6 +37,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.errors import NotPrivate as NotPrivate
     from dproof.errors import OverBudget as OverBudget
     from dproof.errors import VerificationFailed as VerificationFailed
+    from dproof.local.draw import dummy_rows as dummy_rows
     from dproof.local.mechanisms import add_mechanism as add_mechanism
     from dproof.meaning import explain as explain
     from dproof.mechanisms import noise as noise
@@ -59,14 +66,19 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.optimality.design import design as design
     from dproof.optimality.design import design_row as design_row
     from dproof.plans.column import add_space as add_space
+    from dproof.plans.column import plan_keys as plan_keys
     from dproof.plans.plan import Plan as Plan
+    from dproof.plans.reader import WrongKey as WrongKey
     from dproof.privacy import Privacy as Privacy
+    from dproof.questions.answer import Answer as Answer
+    from dproof.questions.answer import Cell as Cell
     from dproof.questions.schema import Open as Open
     from dproof.questions.sensitivity import declare as declare
     from dproof.questions.sensitivity import sensitivity as sensitivity
     from dproof.questions.sql import Select as Select
     from dproof.recipe import Release as Release
     from dproof.releases.inspection import check as check
+    from dproof.releases.inspection import header as header
     from dproof.releases.load import load as load
     from dproof.releases.sanitise import sanitise as sanitise
     from dproof.releases.sanitise import sanitize as sanitize
@@ -97,6 +109,7 @@ _PUBLIC = {
     "Rows": "dproof.spaces.products",
     "Table": "dproof.spaces.products",
     "add_space": "dproof.plans.column",
+    "plan_keys": "dproof.plans.column",
     "Mechanism": "dproof.mechanisms.mechanism",
     "Distribution": "dproof.mechanisms.mechanism",
     "add_mechanism": "dproof.local.mechanisms",
@@ -152,6 +165,17 @@ _PUBLIC = {
     "sensitivity": "dproof.questions.sensitivity",
     "declare": "dproof.questions.sensitivity",
     "Open": "dproof.questions.schema",
+    "Amount": "dproof.curator.limits",
+    "Answer": "dproof.questions.answer",
+    "Cell": "dproof.questions.answer",
+    "Standing": "dproof.curator.ledger",
+    "Terms": "dproof.curator.curator",
+    "ReleasePayment": "dproof.curator.payment",
+    "WrongKey": "dproof.plans.reader",
+    "dummy_rows": "dproof.local.draw",
+    "header": "dproof.releases.inspection",
+    "compare_ways": "dproof.advice.ways",
+    "least_epsilon": "dproof.advice.ways",
     "DproofError": "dproof.errors",
     "DproofWarning": "dproof.errors",
     "InputError": "dproof.errors",

@@ -15,7 +15,16 @@ from dproof.errors import InputError
 from dproof.exact import exact, exp_above, float_above, float_below, written
 from dproof.privacy import Neighbours, Privacy, Promise, Unit
 
-__all__ = ["attack_accuracy", "event_probability", "explain", "odds_factor", "posterior", "utility_change"]
+__all__ = [
+    "attack_accuracy",
+    "event_probability",
+    "explain",
+    "odds_factor",
+    "percent",
+    "posterior",
+    "utility_change",
+    "written",
+]
 
 _WEAK_EPSILON = 5
 _CHANCES = ("0.001", "0.01", "0.1", "0.5", "0.9")

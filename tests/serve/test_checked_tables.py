@@ -7,7 +7,7 @@ from functools import partial
 
 import dproof as dp
 from dproof import Curator
-from dproof.serve.custody import check_all, check_table, inspected
+from dproof.serve.custody import check_all, check_table
 from dproof.serve.desk import Desk, give_budgets
 from dproof.serve.work import apart
 from tests.serve.server import PLAN, make_folder, send, serving, slow_reading
@@ -63,7 +63,7 @@ def ends(file, plan):
         raise ZeroDivisionError("secret")
     if file.name == "leaves.csv":
         raise BaseException("secret")
-    return inspected(file, plan)
+    return dp.check(file, plan)
 
 
 def test_whatever_a_table_does_to_its_reader_the_others_go_on(tmp_path, monkeypatch):
@@ -71,7 +71,7 @@ def test_whatever_a_table_does_to_its_reader_the_others_go_on(tmp_path, monkeypa
     for name in ("aborts", "fails", "leaves", "zz"):
         write(made, ROWS, name)
         (tmp_path / "plans" / f"{name}.toml").write_text(PLAN)
-    monkeypatch.setattr("dproof.serve.custody.inspected", ends)
+    monkeypatch.setattr("dproof.serve.custody.check", ends)
     wrong = dict(check_all(made.folder, made.folder.tables))
     assert wrong.keys() == {"aborts", "fails", "leaves"} and "secret" not in str(wrong)
     assert "has ended" in wrong["aborts"] and "ZeroDivisionError" in wrong["fails"]

@@ -8,9 +8,9 @@ from markupsafe import escape
 
 import dproof as dp
 from dproof import InputError
+from dproof.advice.ways import WAYS
 from dproof.meaning import percent
 from dproof.plans.reader import Misplaced, WrongKey
-from dproof.serve.drafting import WAYS, expected
 from dproof.serve.folder import Folder
 from dproof.serve.pages import TEMPLATES
 from dproof.serve.pages.asking import AskableColumn, built
@@ -46,19 +46,19 @@ def test_a_width_that_holds_all_that_is_possible_is_no_information(model):
     halves = {"age": 36, "sex": 50, "day": 1095 / 2}  # of the declared range; of the rows
     told = {}
     for epsilon in ("0.05", "8"):
-        told = expected(draft(model, epsilon, **more), 100)
+        told = dp.compare_ways(draft(model, epsilon, **more), rows=100)
         for one in told["columns"]:
             for way in WAYS:
                 assert one["informative"][way] == (one[way] is None or one[way] < halves[one["name"]]), (one, way)
     assert any(one["informative"][way] for one in told["columns"] for way in WAYS)
-    few = expected(draft(model, "0.05", **more), 100)
+    few = dp.compare_ways(draft(model, "0.05", **more), rows=100)
     assert not any(few["columns"][1]["informative"][way] for way in ("local", "central"))
     assert "<td>no information</td>" in beside(few) and " days</td>" in beside(told)
 
 
 def test_an_answer_to_a_question_is_no_information_where_its_width_holds_all_that_is_possible():
     asked = draft("local", "0.5", questions=[{"sql": MEAN}, {"sql": SHARE}])
-    few, many = (expected(asked, rows)["questions"] for rows in (100, 10**7))
+    few, many = (dp.compare_ways(asked, rows=rows)["questions"] for rows in (100, 10**7))
     assert [one["informative"]["local"] for one in few] == [False, False]
     assert few[0]["local"] is None and few[1]["local"] > 50
     assert [one["informative"]["local"] for one in many] == [True, True]
@@ -87,13 +87,13 @@ def test_a_question_that_is_not_chosen_to_its_end_is_no_other_question():
 
 
 def test_a_local_release_of_people_with_several_rows_says_what_they_have():
-    told = expected(draft("local", "0.5"), 100)
+    told = dp.compare_ways(draft("local", "0.5"), rows=100)
     assert "for each row" not in beside(told)
     several = {"person": "name", "rows_per_person": 6}
     named = draft("local", "0.5")
     named["privacy"] |= several
     named["columns"]["name"] = {"drop": True}
-    page = beside(expected(named, 100))
+    page = beside(dp.compare_ways(named, rows=100))
     assert "a person with 6 rows has ε = 3." in page
     said = dp.explain(dp.Privacy(3, "6e-6"), rows_per_person=6)  # what can be denied is what all rows leave open
     assert "For the 6 rows together that a person may have, ε is 3 and δ is 0.000006." in page
@@ -101,7 +101,7 @@ def test_a_local_release_of_people_with_several_rows_says_what_they_have():
     half = next(one for one in said["posterior"] if one["prior"] == 0.5)
     assert f"<td>50%</td><td>{percent(half['low'])} to {percent(half['high'])}</td>" in page
     named["privacy"]["neighbours"] = "add-remove"  # which only a curator promises, and to a person
-    assert "for each row" not in beside(expected(named, 100))
+    assert "for each row" not in beside(dp.compare_ways(named, rows=100))
 
 
 def test_an_error_of_a_whole_column_is_told_of_its_kind():

@@ -47,10 +47,10 @@ Begun = Callable[[], Callable[[], Answer]]
 class Terms(NamedTuple):
     """On which terms a question is asked: what it may cost, or how good its answer must be."""
 
-    epsilon: Any
-    delta: Any
-    accuracy: Any
-    level: float
+    epsilon: Any = None
+    delta: Any = 0
+    accuracy: Any = None
+    level: float = 0.95
     all_groups: bool = False
 
 

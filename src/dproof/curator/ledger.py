@@ -29,6 +29,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from dproof.arguments import as_path, expect, mapping
+from dproof.curator import ledger_file
 from dproof.curator.account import Account, left_under, paid, pure_cost, question_of
 from dproof.curator.ledger_file import BASIC, CONCENTRATED, LOCK, LedgerFile, make_tables
 from dproof.curator.limits import Amount, Cost, Limit, Sums, amount, rho_for
@@ -49,6 +50,25 @@ class Standing:
     budget: Amount
     spent: Amount
     remaining: Amount
+
+    @classmethod
+    def unspent(cls, promise: Privacy) -> Standing:
+        """Where nothing is spent yet.
+
+        >>> str(Standing.unspent(Privacy(1)).remaining)
+        'epsilon 1 and delta 0'
+        """
+        rho = rho_for(promise.epsilon, promise.delta) if promise.delta else None
+        whole = Amount(promise.epsilon, promise.delta, rho)
+        return cls(whole, Amount(), whole)
+
+    def in_words(self, rows_per_person: int) -> str:
+        """What is left, in counts that can still be asked."""
+        return counts_left(self.remaining, rows_per_person)
+
+    def to_json(self) -> dict[str, Any]:
+        """One JSON object, with floats that are not above the exact numbers."""
+        return {name: getattr(self, name).to_json() for name in ("budget", "spent", "remaining")}
 
 
 class Debit(NamedTuple):
@@ -152,8 +172,11 @@ class Ledger:
         with self._transaction() as (_, account):
             return account.in_rho
 
-    def standing(self) -> Standing:
-        """The budget, what is spent of it and what is left, over all analysts."""
+    def standing(self, analyst: str | None = None) -> Standing:
+        """The budget, what is spent of it and what is left: over all analysts, or of one who has a budget."""
+        given = None if analyst is None else self.analysts[analyst]
+        if given is not None:
+            return Standing(given, self.spent(analyst), self.remaining(analyst))
         with self._transaction() as (_, account):
             limit = account.limit(amount(self.budget))
             return Standing(limit.whole, limit.spent(account.spent), left_under(account.for_everyone(self.ceiling)))
@@ -190,6 +213,32 @@ class Ledger:
         with self._transaction() as (database, _):
             rows = database.execute("SELECT number, kind, body FROM entries ORDER BY number").fetchall()
         return [{"number": number, "kind": kind, **json.loads(body)} for number, kind, body in rows]
+
+    def statement(self) -> dict[str, Any]:
+        """One JSON object: the whole, each analyst, and every entry but the answers."""
+        return statement(self)
+
+    def questions(
+        self, analyst: str | None = None, *, before: int | None = None, most: int | None = None
+    ) -> list[dict[str, Any]]:
+        """The questions that were paid for, by anyone or by one analyst, with their costs, oldest first.
+
+        They are the latest `most`, or those before the entry of a number; `answered` says whether an answer came of it.
+        """
+        found = [
+            entry
+            for entry in self.entries
+            if entry["kind"] == "question"
+            and (analyst is None or entry.get("analyst") == analyst)
+            and (before is None or entry["number"] < before)
+        ]
+        chosen, unanswered = found if most is None else found[-most:], self.unanswered
+        return [{**entry_to_json(one, self.unit), "answered": one["number"] not in unanswered} for one in chosen]
+
+    @staticmethod
+    def is_begun(path: str | os.PathLike[str]) -> bool:
+        """Whether there is a ledger at a path; who looks begins none."""
+        return ledger_file.is_begun(path)
 
     @property
     def unanswered(self) -> frozenset[int]:

@@ -18,15 +18,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dproof.coins import Coins
+from dproof.coins import Coins, current
 from dproof.columns import codec_of
 from dproof.columns.arrow import from_numpy
 from dproof.columns.column import Column, Encode
 from dproof.columns.objects import texts
 from dproof.errors import InputError
-from dproof.laws.guide import Guide, guide
+from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.local.recipe import Group, RowLaw
-from dproof.plans.plan import ASKED
+from dproof.plans.plan import ASKED, Plan
 from dproof.tables.source import Source
 
 ASKED_TYPE = pa.dictionary(pa.int32(), pa.string())
@@ -44,6 +44,27 @@ def stored_draws(group: Group, codes: NDArray[Any], coins: Coins) -> dict[str, A
 def first_codes(space: Any, count: int) -> NDArray[np.int64]:
     """`count` codes of the first value of a space."""
     return np.zeros((count, *space.code_shape), np.int64)
+
+
+def dummy_rows(plan: Plan, rows: int) -> Any:
+    """Rows drawn evenly from the spaces that a plan declares, as an Arrow table: to try things on. They tell nothing.
+
+    Curves are flat, and public columns are empty.
+
+    >>> plan = Plan.of({"privacy": {"epsilon": 1}, "columns": {"age": {"space": "interval", "low": 0, "high": 9}}})
+    >>> dummy_rows(plan, 3).num_rows
+    3
+    """
+    arrays: dict[str, Any] = {}
+    for column in plan.columns:
+        if column.kind == "public":
+            arrays[column.name] = pa.nulls(rows, pa.string())
+        elif column.private:
+            space, codes = column.space, first_codes(column.space, rows)
+            if not space.holds_curves:
+                codes = uniform_below(np.full(rows, space.size, np.uint64), current()).astype(np.int64)
+            arrays |= zip(column.stored, codec_of(space, column).store(codes), strict=True)
+    return pa.table(arrays)
 
 
 def stored_types(groups: Iterable[Group]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from dproof.arguments import described, expect
 from dproof.columns import CODECS, codec_class
-from dproof.columns.codec import Codec
+from dproof.columns.codec import Codec, Key
 from dproof.columns.column import Column
 from dproof.curves.lattice import Expansion
 from dproof.errors import InputError
@@ -29,6 +29,18 @@ SPACES: dict[str, type] = {
     "curves": Expansion,
 }
 _OWN = frozenset(SPACES)
+
+
+def plan_keys(space: str) -> tuple[Key, ...]:
+    """The keys that a plan may have for a column of a space, each with its form, its help and its options.
+
+    >>> [key.name for key in plan_keys("interval") if key.options]
+    ['outside']
+    """
+    expect(space, str, "space", "the name of a space")
+    if space not in SPACES:
+        raise InputError(f"no space is called {space[:40]!r}: there are {', '.join(SPACES)}")
+    return tuple(codec_class(SPACES[space]).keys)
 
 
 def add_space(name: str, space: type[Space], codec: type[Codec] | None = None) -> None:

@@ -206,17 +206,26 @@ class Answer:
 
         save(self, output_file(path))
 
+    def to_svg(self) -> str:
+        """The chart of `plot` as an SVG element; it needs the extra `plot`."""
+        from dproof.plotting import render_svg
+
+        return render_svg(self.plot().to_dict())
+
     def to_arrow(self) -> Any:
+        """A pyarrow.Table, in which an estimate has columns for its interval and standard error."""
         import pyarrow
 
         return pyarrow.table(self.flat())
 
     def to_pandas(self) -> Any:
+        """A pandas.DataFrame, in which an estimate has columns for its interval and standard error."""
         import pandas
 
         return pandas.DataFrame(self.flat())
 
     def to_polars(self) -> Any:
+        """A polars.DataFrame, in which an estimate has columns for its interval and standard error."""
         import polars
 
         return polars.DataFrame(self.flat(), strict=False)

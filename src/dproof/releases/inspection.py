@@ -24,6 +24,8 @@ from dproof.columns.values import written
 from dproof.errors import InputError
 from dproof.plans.plan import Plan
 from dproof.tables import Source, open_source
+from dproof.tables.delimited import doubtful_names
+from dproof.tables.source import USUAL
 
 CONFIDENTIAL = (
     "CONFIDENTIAL: no noise protects these figures. They are for whoever holds the table, and for nobody else."
@@ -264,3 +266,20 @@ def _hints(plan: Plan, rows: int, columns: Sequence[ColumnInspection], persons: 
     if persons is not None and persons.above:
         hints.append("Some persons have more rows than rows_per_person, which is what a release protects: raise it.")
     return hints
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The names of a table's columns, and those that look like values: is the first line a person's?"""
+
+    names: tuple[str, ...]
+    doubtful: tuple[str, ...]
+
+
+def header(source: Any, plan: Plan | None = None) -> Header:
+    """The header of a table, read as a plan says; of a file of texts a few rows are compared with it.
+
+    A plan is public, and so are the names in it: what is doubtful is for the custodian alone.
+    """
+    opened = open_source(source, None, USUAL if plan is None else plan.file)
+    return Header(opened.names, doubtful_names(opened, look=True))

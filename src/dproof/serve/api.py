@@ -17,10 +17,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
-from dproof import __version__, plotting
-from dproof.errors import DproofError, InputError
-from dproof.privacy import Privacy
-from dproof.questions.answer import Answer
+from dproof import Answer, DproofError, InputError, Privacy, __version__
 from dproof.serve import bodies, limits
 from dproof.serve.bodies import AskRequest, DraftRequest, HalfWidthRequest, QueryRequest, ReleaseRequest, TokenRequest
 from dproof.serve.desk import Desk
@@ -270,7 +267,7 @@ def _answered(answer: Answer, accept: str, chart: bool, more: dict[str, Any]) ->
     picture = None
     if chart:
         with suppress(InputError):  # some answers have nothing to draw
-            picture = plotting.render_svg(answer.plot().to_dict())
+            picture = answer.to_svg()
     return JSONResponse({**answer.to_json(), "texts": answer.texts(), "chart": picture, **more})
 
 

@@ -16,8 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dproof import __version__
-from dproof.errors import DproofError, InputError, OverBudget
+from dproof import DproofError, InputError, OverBudget, __version__
 from dproof.serve import api, limits, pages
 from dproof.serve.bodies import first_fault
 from dproof.serve.desk import Desk, NotAllowed

@@ -9,9 +9,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-from dproof.arguments import expect, whole
-from dproof.errors import DproofError, InputError, OverBudget
-from dproof.questions.answer import Answer, Cell
+from dproof import Answer, Cell, DproofError, InputError, OverBudget
 
 _KINDS: dict[int, type[DproofError]] = {409: OverBudget}
 _FIELDS = {"estimate", "low", "high", "stderr", "raw"}
@@ -89,12 +87,12 @@ class RemoteTable:
 
     def history(self, before: int | None = None, most: int = 100) -> list[dict[str, Any]]:
         """What was asked with this token: the latest, or what was asked before the entry of a number."""
-        earlier = "" if before is None else f"&before={whole(before, 'before', 0)}"
-        return list(self.connection.call("GET", f"{self.path}/history?most={whole(most, 'most', 1)}{earlier}"))
+        earlier = "" if before is None else f"&before={_whole(before, 'before', 0)}"
+        return list(self.connection.call("GET", f"{self.path}/history?most={_whole(most, 'most', 1)}{earlier}"))
 
     def dummy(self, rows: int = 100) -> list[dict[str, Any]]:
         """Made-up rows, to try things on."""
-        return list(self.connection.call("GET", f"{self.path}/dummy?rows={whole(rows, 'rows', 1)}")["rows"])
+        return list(self.connection.call("GET", f"{self.path}/dummy?rows={_whole(rows, 'rows', 1)}")["rows"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +122,9 @@ def refusal(status: int, body: bytes) -> DproofError:
 
 def connect(url: str, token: str) -> Connection:
     """Come to a `dproof serve` with a token; a token goes over TLS, or stays on this machine."""
-    expect(url, str, "url", "the address that the server printed")
-    text = expect(token, str, "token", "a text").strip()  # it may come from a file, with the end of its line
+    if not isinstance(url, str) or not isinstance(token, str):
+        raise InputError("url must be the address that the server printed, and token a text")
+    text = token.strip()  # it may come from a file, with the end of its line
     if not (text.isascii() and text.isprintable()):
         raise InputError("token is none that a server gave: it has letters, digits, _ and -")
     try:
@@ -136,6 +135,12 @@ def connect(url: str, token: str) -> Connection:
     if parts.scheme not in ("http", "https") or not parts.hostname or (parts.scheme == "http" and not near):
         raise InputError("url must begin with https://, or with http:// for a server on this machine")
     return Connection(f"{parts.scheme}://{parts.netloc}", text)
+
+
+def _whole(value: Any, name: str, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InputError(f"{name} must be a whole number of at least {least}")
+    return value
 
 
 def _texts(price: dict[str, Any]) -> dict[str, Any]:

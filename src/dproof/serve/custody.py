@@ -11,20 +11,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dproof.curator.ledger_file import is_begun
-from dproof.curator.payment import ReleasePayment
-from dproof.errors import InputError
-from dproof.plans.plan import Plan
-from dproof.releases.inspection import Inspection, check
-from dproof.releases.sanitise import sanitise
+from dproof import (
+    InputError,
+    Ledger,
+    Plan,
+    ReleasePayment,
+    check,
+    compare_ways,
+    header,
+    least_epsilon,
+    sanitise,
+)
 from dproof.serve import limits
-from dproof.serve.drafting import epsilon_for, expected
 from dproof.serve.folder import Folder, Kept, state_of, write_whole
 from dproof.serve.tokens import Holder, now
 from dproof.serve.work import Job, Jobs, apart
-from dproof.tables import open_source
-from dproof.tables.delimited import doubtful_names
-from dproof.tables.source import USUAL, Layout
 
 
 class Custody:
@@ -33,7 +34,7 @@ class Custody:
     def __init__(self, folder: Folder) -> None:
         self.folder, self.jobs, self.record = folder, Jobs(), Record(folder.record)
         self.faults: dict[str, str] = {}  # why tables could not be read, since the server started
-        self._headers = Kept[str, Header](limits.MOST_OPEN)
+        self._headers = Kept[str, Any](limits.MOST_OPEN)
 
     def files(self) -> list[dict[str, Any]]:
         """Every table that lies in the folder, and whether it has a plan."""
@@ -46,26 +47,27 @@ class Custody:
     def columns(self, name: str) -> dict[str, Any]:
         """The names of a table's columns, as its header has them, and the plan if it has one."""
         plan = self.folder.plan_file(name)
-        text, wrong, layout = None, None, USUAL
+        text, wrong, read_plan = None, None, None
         if plan.is_file():
             text = plan.read_text("utf-8", "replace")
             try:
-                layout = Plan.read(plan).file
+                read_plan = Plan.read(plan)
             except InputError as error:  # it can be mended here
                 wrong = str(error)
-        found = self._header(name, layout)
+        found = self._header(name, read_plan)
         doubtful = [] if text else list(found.doubtful)
         return {"name": name, "columns": list(found.names), "doubtful": doubtful, "plan": text, "wrong": wrong}
 
     def expected(self, draft: Mapping[str, Any], rows: int) -> dict[str, Any]:
         """What a draft would give for so many rows."""
-        return expected(draft, _checked_rows(rows))
+        return compare_ways(draft, rows=_checked_rows(rows))
 
     def epsilon(
         self, draft: Mapping[str, Any], rows: int, question: str, column: str, half_width: Any
     ) -> dict[str, Any]:
         """The least ε with which an answer about so many rows has a wanted ±, each way."""
-        return epsilon_for(draft, _checked_rows(rows), question, column, half_width)
+        checked = _checked_rows(rows)
+        return least_epsilon(draft, rows=checked, question=question, column=column, half_width=half_width)
 
     def save(
         self, who: Holder, name: str, draft: Mapping[str, Any], *, names_are_public: bool = False
@@ -75,14 +77,14 @@ class Custody:
         Where the first line of a file looks like a row, its custodian has to say that it holds names.
         """
         plan, place = Plan.from_dict(draft), self.folder.plan_file(name)
-        found = self._header(name, plan.file)
+        found = self._header(name, plan)
         plan.check_names(found.names)
         if found.doubtful and not place.is_file() and not names_are_public:
             raise InputError(
                 f"{len(found.doubtful)} of {len(found.names)} names in the first line look like values, and a plan is "
                 "public: write a line of names above it, or say that they are names (names_are_public)"
             )
-        if is_begun(self.folder.ledger(name)):
+        if Ledger.is_begun(self.folder.ledger(name)):
             raise InputError(
                 f"{name!r} has a ledger already, which counts by the plan that is there: change the plan by hand"
             )
@@ -94,7 +96,7 @@ class Custody:
         """How many values the plan does not cover, without noise: CONFIDENTIAL. From then on analysts may ask."""
         self.folder.table(name)
         self.record.add(who, "looked at a table", table=name)
-        found = check_table(self.folder, name).to_json()
+        found: dict[str, Any] = check_table(self.folder, name).to_json()
         self.faults.pop(name, None)
         return found
 
@@ -110,14 +112,15 @@ class Custody:
 
         return self.jobs.start("reading tables", work)
 
-    def _header(self, name: str, layout: Layout) -> Header:
+    def _header(self, name: str, plan: Plan | None) -> Any:
         file = self.folder.file(name)
-        return self._headers.get(name, (state_of(file), layout), lambda: apart(header, file, layout))
+        state = state_of(file), plan and plan.file
+        return self._headers.get(name, state, lambda: apart(header, file, plan))
 
     def sanitise(self, who: Holder, table: str, release: str) -> str:
         """Begin to sanitise a table, paid from its ledger; the name of the job."""
         data, plan, out = self.folder.table(table), self.folder.plan(table), self.folder.new_release(release)
-        plan.check_names(self._header(table, plan.file).names)
+        plan.check_names(self._header(table, plan).names)
         payment = ReleasePayment(self.folder.ledger(table), out)
 
         def work(job: Job) -> None:
@@ -164,10 +167,10 @@ def _checked_rows(rows: int) -> int:
     return rows
 
 
-def check_table(folder: Folder, name: str) -> Inspection:
+def check_table(folder: Folder, name: str) -> Any:
     """Read a table through and open it to analysts; refused, for its custodian, where a row cannot be read."""
     state = folder.state(name)  # before the reading: what changes meanwhile is not checked
-    found = apart(inspected, folder.table(name), folder.plan(name))
+    found = apart(check, folder.table(name), folder.plan(name))
     write_whole(folder.checked_file(name), json.dumps(state), "that the table is checked")
     return found
 
@@ -196,25 +199,6 @@ def check_all(folder: Folder, names: Iterable[str]) -> Iterator[tuple[str, str]]
             check_new(folder, name)
         except InputError as error:
             yield name, str(error)
-
-
-@dataclass(frozen=True, slots=True)
-class Header:
-    """The names of a table's columns, and those that look like values: is the first line a person's?"""
-
-    names: tuple[str, ...]
-    doubtful: tuple[str, ...]
-
-
-def header(file: Path, layout: Layout) -> Header:
-    """The header of a table; of a file of texts its first rows are compared with it."""
-    source = open_source(file, None, layout)
-    return Header(source.names, doubtful_names(source, look=True))
-
-
-def inspected(file: Path, plan: Plan) -> Inspection:
-    """The table read to its end: how many values its plan does not cover."""
-    return check(file, plan)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,28 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
-import numpy as np
-import pyarrow as pa
-
-from dproof.coins import current
-from dproof.columns import codec_of
-from dproof.curator.curator import Begun, Terms
-from dproof.curator.ledger import Ledger, Standing, counts_left, entry_to_json, statement
-from dproof.curator.ledger_file import is_begun
-from dproof.curator.limits import Amount, amount, rho_for
-from dproof.errors import DproofError, InputError
-from dproof.laws.guide import uniform_below
-from dproof.local.draw import first_codes
-from dproof.meaning import explain
-from dproof.plans.plan import Plan
-from dproof.privacy import Privacy
-from dproof.questions.answer import Answer
+from dproof import Amount, Answer, DproofError, InputError, Ledger, Plan, Privacy, Standing, Terms, dummy_rows, explain
 from dproof.serve import limits
 from dproof.serve.custody import Custody, is_checked
 from dproof.serve.folder import Folder, Kept, Opened, Table
 from dproof.serve.tokens import Holder, Tokens, check_request
+
+# Stores an answer when it is called, and gives what tells it.
+PendingAnswer: TypeAlias = Callable[[], Callable[[], Answer]]
 
 
 class NotAllowed(InputError):
@@ -128,7 +116,7 @@ class Desk:
         """The answer that a question got before; None where the table has to be read for it."""
         return self._opened.curator(asked.table, asked.spender).stored(sql, Terms(**price))
 
-    def ask(self, asked: Askable, sql: str, **price: Any) -> Begun:
+    def ask(self, asked: Askable, sql: str, **price: Any) -> PendingAnswer:
         """Pay for a question and read the table; what comes back stores the answer, and gives what tells it.
 
         If the table was changed meanwhile, that is all an analyst is told: nobody has checked what was read.
@@ -149,10 +137,11 @@ class Desk:
 
     def _budget(self, holder: Holder, table: Table) -> dict[str, Any]:
         plan, spender = table.plan, self._spender(holder, table)
-        standing = self._standing(table) if spender is None else self._share(spender, table)
-        words = counts_left(standing.remaining, plan.rows_per_person)
-        amounts = {name: getattr(standing, name).to_json() for name in ("budget", "spent", "remaining")}
-        return {**amounts, "in_words": words, "neighbours": plan.privacy.neighbours}
+        # Who looks at a table begins no ledger: until there is one, the plan can be changed.
+        has_ledger = spender is not None or table.has_ledger
+        standing = self._opened.ledger(table).standing(spender) if has_ledger else Standing.unspent(plan.privacy)
+        words = standing.in_words(plan.rows_per_person)
+        return {**standing.to_json(), "in_words": words, "neighbours": plan.privacy.neighbours}
 
     def history(self, holder: Holder, name: str, *, before: int | None = None, most: int) -> list[dict[str, Any]]:
         """The latest questions of somebody to a table, or those before the entry of a number, oldest first.
@@ -162,33 +151,8 @@ class Desk:
         table = self._table(holder, name)
         if not table.has_ledger:
             return []
-        ledger = self._opened.ledger(table)
-        seen = [
-            one
-            for one in ledger.entries
-            if one["kind"] == "question"
-            and (holder.is_custodian or one.get("analyst") == holder.name)
-            and (before is None or one["number"] < before)
-        ]
-        unanswered = ledger.unanswered
-        return [
-            {**entry_to_json(one, ledger.unit), "answered": one["number"] not in unanswered} for one in seen[-most:]
-        ]
-
-    def _standing(self, table: Table) -> Standing:
-        """The account of a table. Who looks at it begins no ledger: until there is one, the plan can be changed."""
-        if table.has_ledger:
-            return self._opened.ledger(table).standing()
-        promised = table.plan.privacy
-        rho = rho_for(promised.epsilon, promised.delta) if promised.delta else None
-        whole = Amount(promised.epsilon, promised.delta, rho)
-        return Standing(whole, Amount(), whole)
-
-    def _share(self, analyst: str, table: Table) -> Standing:
-        ledger = self._opened.ledger(table)
-        given = ledger.analysts[analyst]
-        assert given is not None
-        return Standing(given, ledger.spent(analyst), ledger.remaining(analyst))
+        analyst = None if holder.is_custodian else holder.name
+        return self._opened.ledger(table).questions(analyst, before=before, most=most)
 
     def _spender(self, holder: Holder, table: Table) -> str | None:
         """Whose share of the budget somebody spends; None is the whole of it, for a custodian."""
@@ -220,16 +184,20 @@ class Desk:
             "seal": found.certificate["seal"],
         }
 
+    def release_plan(self, name: str) -> Plan:
+        """The plan that a release was made by."""
+        return self._opened.release(name).plan
+
     def query(self, name: str, sql: str, **options: Any) -> Answer:
         """Ask a release, at no cost."""
         return self._opened.release(name).query(sql, **options)
 
     def unfinished(self, name: str) -> list[str]:
         """The releases of a table that were paid for and are neither made nor being made."""
-        if not is_begun(self.folder.ledger(name)):
+        if not Ledger.is_begun(self.folder.ledger(name)):
             return []
         ledger = self._opened.ledger(self._opened.table(name))
-        paid = [one for one in statement(ledger)["entries"] if one.get("published") is False]
+        paid = [one for one in ledger.statement()["entries"] if one.get("published") is False]
         names = [str(one["description"]).removeprefix("release ") for one in paid]
         return [one for one in dict.fromkeys(names) if not self.custody.is_making(name, one)]
 
@@ -238,7 +206,7 @@ class Desk:
     def account(self, holder: Holder, name: str) -> dict[str, Any]:
         """The whole account of a table: the budgets and questions of everybody."""
         need_custodian(holder)
-        return statement(self._opened.ledger(self._table(holder, name)))
+        return self._opened.ledger(self._table(holder, name)).statement()
 
     def give(self, holder: Holder, name: str, budgets: Mapping[str, Privacy], days: int) -> tuple[str, Holder]:
         """A token for an analyst with a share of the budget of each of these tables; the text is shown this once."""
@@ -269,19 +237,19 @@ def give_budgets(
     for table, budget in budgets.items():
         plan, file = folder.plan(table), folder.ledger(table)
         limit = Privacy(budget.epsilon, budget.delta, neighbours=plan.privacy.neighbours)
-        promised = plan.privacy
+        promised, wanted = plan.privacy, Amount(limit.epsilon, limit.delta)
         if limit.epsilon > promised.epsilon or limit.delta > promised.delta:
             raise InputError(
-                f"the budget of {name!r} on {table!r} would be {amount(limit)}, and all may spend {amount(promised)} "
-                "together: give at most that"
+                f"the budget of {name!r} on {table!r} would be {wanted}, and all may spend "
+                f"{Amount(promised.epsilon, promised.delta)} together: give at most that"
             )
-        if is_begun(file):
+        if Ledger.is_begun(file):
             ledger = Ledger(file, unit=plan.unit)
             known = ledger.analysts.get(name)
             ledger.close()
-            if known not in (None, amount(limit)):
+            if known not in (None, wanted):
                 raise InputError(f"the budget of {name!r} on {table!r} is {known}, and that cannot be changed")
-        begun = None if is_begun(file) else promised
+        begun = None if Ledger.is_begun(file) else promised
         openings.append(partial(Ledger, file, budget=begun, unit=plan.unit, analysts={name: limit}))
     for opening in openings:
         opening().close()
@@ -295,22 +263,3 @@ def need_custodian(holder: Holder) -> None:
 
 def _columns(plan: Plan) -> list[dict[str, str]]:
     return [{"name": column.name, "kind": column.kind} for column in plan.kept]
-
-
-def dummy_rows(plan: Plan, rows: int) -> Any:
-    """So many rows as an Arrow table; curves are flat, and public columns are empty.
-
-    >>> plan = Plan.of({"privacy": {"epsilon": 1}, "columns": {"age": {"space": "interval", "low": 0, "high": 9}}})
-    >>> dummy_rows(plan, 3).num_rows
-    3
-    """
-    arrays: dict[str, Any] = {}
-    for column in plan.columns:
-        if column.kind == "public":
-            arrays[column.name] = pa.nulls(rows, pa.string())
-        elif column.private:
-            space, codes = column.space, first_codes(column.space, rows)
-            if not space.holds_curves:
-                codes = uniform_below(np.full(rows, space.size, np.uint64), current()).astype(np.int64)
-            arrays |= zip(column.stored, codec_of(space, column).store(codes), strict=True)
-    return pa.table(arrays)

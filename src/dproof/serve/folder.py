@@ -25,16 +25,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from dproof.curator.curator import Curator
-from dproof.curator.ledger import Ledger
-from dproof.curator.ledger_file import is_begun
+from dproof import Curator, Ledger, Plan, Release, load
 from dproof.errors import InputError, did_you_mean
-from dproof.plans.plan import Plan
-from dproof.recipe import Release
-from dproof.releases.load import load
 from dproof.serve import limits
-from dproof.storage.folder import CERTIFICATE
 
+CERTIFICATE, REPORT = "certificate.json", "report.html"  # files of a release
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TABLES, _PLANS, _LEDGERS, _CHECKED, _RELEASES = "tables", "plans", "ledgers", "checked", "releases"
 UNFINISHED = ".upload-"  # how the name of a file begins that is not all there; no table has such a name
@@ -284,7 +279,7 @@ class Table:
 
     @property
     def has_ledger(self) -> bool:
-        return is_begun(self.ledger)
+        return Ledger.is_begun(self.ledger)
 
 
 class Opened:

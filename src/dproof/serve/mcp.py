@@ -17,7 +17,7 @@ from functools import partial, wraps
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from dproof.errors import DproofError
+from dproof import DproofError
 from dproof.serve import limits
 from dproof.serve.client import Connection, refusal
 

@@ -11,9 +11,9 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from dproof.columns import codec_class
-from dproof.plans.column import SPACES
+from dproof import plan_keys
 
+_SPACES = ("categories", "interval", "date", "subsets")  # that the form has fields for
 Tables = Mapping[str, Any]
 Path = tuple[str, ...]
 AS_SAVED = "as saved"  # the kind of a column that the form cannot show
@@ -33,10 +33,7 @@ _FIELDS = {"values", "low", "high", "step", "bins", "separator", "outside", "out
 _KEYS = {  # of a column, that the form has fields for
     "drop": (),
     "public": (),
-    **{
-        kind: tuple(key.name for key in codec_class(SPACES[kind]).keys if key.name in _FIELDS)
-        for kind in ("categories", "interval", "date", "subsets")
-    },
+    **{kind: tuple(key.name for key in plan_keys(kind) if key.name in _FIELDS) for kind in _SPACES},
 }
 _CODE = re.compile(r"\s*(?:=|:|\t|;|,|\s-\s|\s–\s)\s*")  # between the code and the label of a line of a code book
 
@@ -138,7 +135,7 @@ def _column_fields(table: Any) -> dict[str, str]:
         "values": "\n".join(map(_text, values)),
         "bins": ", ".join(map(_text, bins)),
     }
-    if kind not in SPACES or not isinstance(table, Mapping):  # a new column: nothing stops the work
+    if kind not in _SPACES or not isinstance(table, Mapping):  # a new column: nothing stops the work
         return fields | {
             "outside": "keep",
             "missing": "category",
@@ -147,9 +144,7 @@ def _column_fields(table: Any) -> dict[str, str]:
         }
     missing = given.get("missing", "refuse")
     ways = ("refuse", "category")
-    fields["outside"] = (
-        "refuse" if given.get("outside", codec_class(SPACES[kind]).outside_ways()[0]) == "refuse" else "keep"
-    )
+    fields["outside"] = "refuse" if given.get("outside", _outside_ways(kind)[0]) == "refuse" else "keep"
     fields["missing"] = missing if missing in ways else "value"
     fields["stand_in"] = "" if missing in ways else _joined(missing, fields["separator"])
     return fields
@@ -277,8 +272,13 @@ def _bins(key: str, typed: Mapping[str, str]) -> list[Any] | None:
     return [edge if typed["kind"] == "date" else _number(edge) for edge in edges] or None
 
 
+def _outside_ways(kind: str) -> tuple[str, ...]:
+    """What a plan can do about a value outside; first the usual."""
+    return next(key.options for key in plan_keys(kind) if key.name == "outside")
+
+
 def _outside(key: str, typed: Mapping[str, str]) -> str:
-    ways = codec_class(SPACES[typed["kind"]]).outside_ways()
+    ways = _outside_ways(typed["kind"])
     return "refuse" if typed["outside"] == "refuse" else next(way for way in ways if way != "refuse")
 
 

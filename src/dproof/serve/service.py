@@ -18,11 +18,10 @@ from fastapi.security import APIKeyCookie, HTTPBearer
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from dproof.curator.curator import Begun
-from dproof.questions.answer import Answer
+from dproof import Answer
 from dproof.serve import limits
 from dproof.serve.connections import KNOWN
-from dproof.serve.desk import Askable, Desk, need_custodian
+from dproof.serve.desk import Askable, Desk, PendingAnswer, need_custodian
 from dproof.serve.tokens import COOKIE, Holder, Sessions
 
 _Done = TypeVar("_Done")
@@ -82,7 +81,7 @@ class Service:
         """Do something for a person that reads no private row: a few of these at a time, and no thread of others."""
         return await to_thread.run_sync(work, limiter=self._workers[holder.number])
 
-    async def reading(self, holder: Holder, table: str, read: Callable[[], Begun]) -> Answer:
+    async def reading(self, holder: Holder, table: str, read: Callable[[], PendingAnswer]) -> Answer:
         """Read a table, and answer at a tick."""
         async with self._turn(holder, table):
             with CancelScope(shield=True):  # what is paid for is stored, also where who asked has gone meanwhile

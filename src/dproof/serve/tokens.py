@@ -16,8 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from dproof.arguments import whole
-from dproof.errors import InputError
+from dproof import InputError
 from dproof.serve import limits
 
 Role = Literal["custodian", "analyst"]
@@ -160,7 +159,8 @@ def check_request(name: str, role: str, tables: Sequence[str], days: int) -> Non
         raise InputError("a token needs the name of who will hold it, at most 64 printable characters")
     if role not in get_args(Role):
         raise InputError(f"a token is for a custodian or an analyst, not for {role[:40]!r}")
-    whole(days, "days", 1, limits.MOST_TOKEN_DAYS)
+    if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= limits.MOST_TOKEN_DAYS:
+        raise InputError(f"days must be a whole number from 1 to {limits.MOST_TOKEN_DAYS}")
     if role == "analyst" and not tables:
         raise InputError("an analyst's token names the tables that may be asked")
 

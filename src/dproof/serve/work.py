@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
-from dproof.errors import DproofError, InputError
+from dproof import DproofError, InputError
 from dproof.serve import limits
 
 _Done = TypeVar("_Done")
@@ -21,7 +21,7 @@ _WAYS = multiprocessing.get_all_start_methods()
 # A process that has loaded what is needed forks in no time; never fork the server itself, which has threads.
 _CONTEXT: Any = multiprocessing.get_context("forkserver" if "forkserver" in _WAYS else "spawn")
 if "forkserver" in _WAYS:
-    _CONTEXT.set_forkserver_preload(["dproof.serve.custody", "dproof.tables.files"])
+    _CONTEXT.set_forkserver_preload(["dproof.serve.custody", "duckdb", "pyarrow.dataset"])
 
 
 def apart(work: Callable[..., _Done], *arguments: Any) -> _Done:

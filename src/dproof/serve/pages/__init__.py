@@ -20,10 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from pydantic import BaseModel, ValidationError
 
-from dproof import __version__
-from dproof.errors import InputError
-from dproof.exact import written
-from dproof.meaning import percent
+from dproof import InputError, __version__, meaning
 from dproof.serve import limits
 from dproof.serve.bodies import first_fault
 from dproof.serve.tokens import Holder
@@ -127,7 +124,7 @@ def _attributes(given: Mapping[str, Any]) -> Markup:
 
 
 def _figure(number: float | None) -> str:
-    return "–" if number is None else written(number)
+    return "–" if number is None else meaning.written(number)
 
 
 def enumerated(names: Sequence[str], most: int = 20) -> str:
@@ -145,7 +142,7 @@ def _minute(time: str) -> str:
 
 
 def _price(amount: Mapping[str, float]) -> str:
-    return f"ε = {amount['epsilon']:.6g}, δ = {written(amount['delta'])}"
+    return f"ε = {amount['epsilon']:.6g}, δ = {meaning.written(amount['delta'])}"
 
 
 def _budget_left(budget: Mapping[str, Any]) -> str:
@@ -160,7 +157,9 @@ def _budget_left(budget: Mapping[str, Any]) -> str:
 
 def _promise(release: Mapping[str, Any]) -> str:
     """The model and the price of a release."""
-    return f"{release['model']} model, ε = {written(release['epsilon'])}, δ = {written(release['delta'])}"
+    return (
+        f"{release['model']} model, ε = {meaning.written(release['epsilon'])}, δ = {meaning.written(release['delta'])}"
+    )
 
 
 TEMPLATES = Environment(
@@ -177,7 +176,7 @@ TEMPLATES.filters |= {
     "enumerated": enumerated,
     "figure": _figure,
     "minute": _minute,
-    "percent": percent,
+    "percent": meaning.percent,
     "price": _price,
     "promise": _promise,
 }

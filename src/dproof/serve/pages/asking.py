@@ -17,16 +17,13 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 from starlette.concurrency import run_in_threadpool
 
-from dproof.columns.column import Column, quoted, text_literal
-from dproof.errors import DproofError, InputError
-from dproof.plans.plan import Plan
+from dproof import DproofError, InputError, Plan
 from dproof.serve import api, limits
 from dproof.serve.bodies import AskRequest, QueryRequest
 from dproof.serve.desk import Desk
 from dproof.serve.pages import Fields, address, checked, page, refusal
 from dproof.serve.service import Known, Service, TheDesk, TheService
 from dproof.serve.tokens import Holder
-from dproof.storage.folder import PLAN
 
 router = APIRouter(include_in_schema=False)
 _KEYWORDS = ("SELECT", "count(*)", "avg(", "sum(", "median(", "FROM", "WHERE", "GROUP BY", "ORDER BY", "AND", "BETWEEN")
@@ -163,7 +160,7 @@ def _release(
 
 
 def _release_columns(desk: Desk, name: str) -> list[AskableColumn]:
-    return columns_of(Plan.read(desk.folder.release(name) / PLAN))
+    return columns_of(desk.release_plan(name))
 
 
 def _python(request: Request, call: str) -> str:
@@ -199,7 +196,7 @@ class AskableColumn:
     @property
     def sql(self) -> str:
         """Its name as a question writes it."""
-        return self.name if _PLAIN.fullmatch(self.name) else quoted(self.name)
+        return self.name if _PLAIN.fullmatch(self.name) else '"' + self.name.replace('"', '""') + '"'
 
     @property
     def answers(self) -> str:
@@ -219,10 +216,10 @@ def columns_of(plan: Plan) -> list[AskableColumn]:
     [('age', '0 to 9')]
     """
     tables = tomllib.loads(plan.text)["columns"]
-    return [_asked(column, tables[column.name]) for column in plan.kept]
+    return [_askable(column, tables[column.name]) for column in plan.kept]
 
 
-def _asked(column: Column, table: Mapping[str, Any]) -> AskableColumn:
+def _askable(column: Any, table: Mapping[str, Any]) -> AskableColumn:
     space = column.space
     is_set = column.private and space.items is not None
     is_number = column.private and not space.is_counted and not space.holds_curves
@@ -268,6 +265,15 @@ def _condition(where: AskableColumn, chosen: Mapping[str, str]) -> str:
         negated = "NOT " if chosen.get("comparison") == "<>" else ""
         return f"{negated}list_contains({where.sql}, {literal})"
     return f"{where.sql} {chosen.get('comparison', '=')} {literal}"
+
+
+def text_literal(text: str) -> str:
+    """A text as SQL has it.
+
+    >>> text_literal("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _is_number(text: str) -> bool:

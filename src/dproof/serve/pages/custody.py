@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 from starlette.concurrency import run_in_threadpool
 
-from dproof.errors import DproofError
+from dproof import DproofError
 from dproof.serve import api
 from dproof.serve.bodies import TokenRequest
 from dproof.serve.desk import Desk

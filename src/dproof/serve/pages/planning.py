@@ -11,9 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 from starlette.concurrency import run_in_threadpool
 
-from dproof.curator.ledger_file import is_begun
-from dproof.errors import InputError
-from dproof.plans.reader import WrongKey
+from dproof import InputError, Ledger, WrongKey
 from dproof.serve.desk import Desk
 from dproof.serve.pages import Fields, page, refusal
 from dproof.serve.plan_form import AS_SAVED, PlanForm, drafted, filled, looks_like_code_book
@@ -148,7 +146,7 @@ def _page(
     status: int = 200,
     **shown: Any,
 ) -> HTMLResponse:
-    text, has_ledger = found["plan"], is_begun(desk.folder.ledger(name))
+    text, has_ledger = found["plan"], Ledger.is_begun(desk.folder.ledger(name))
     has_comments = text is not None and any(line.lstrip().startswith("#") for line in text.splitlines())
     rows = shown.get("row_count", _ROWS)
     typed = form.columns.items()

@@ -13,10 +13,10 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from dproof.errors import InputError
+from dproof import InputError
+from dproof.serve.folder import REPORT
 from dproof.serve.pages import Fields, page
 from dproof.serve.service import Custodian, Known, TheDesk
-from dproof.storage.folder import REPORT
 
 router = APIRouter(include_in_schema=False)
 _PART = 1 << 20  # bytes that are read at a time

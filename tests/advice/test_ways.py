@@ -3,7 +3,7 @@
 import pytest
 
 import dproof as dp
-from dproof.serve.drafting import WAYS, epsilon_for, expected
+from dproof.advice.ways import WAYS
 
 COLUMNS = {
     "sex": {"space": "categories", "values": ["f", "m"], "outside": "category", "missing": "category"},
@@ -16,14 +16,14 @@ QUESTION = "SELECT sex, count(*) AS n FROM data GROUP BY sex"
 
 
 def width(draft, question, column, way, rows=5000):
-    told = expected(draft, rows)
+    told = dp.compare_ways(draft, rows=rows)
     found = told["questions"] if question else told["columns"]
     return next(one[way] for one in found if column == one.get("column", one.get("name")))
 
 
 @pytest.mark.parametrize("draft", [CENTRAL, LOCAL], ids=["central", "local"])
 def test_a_number_is_compared_by_its_mean_and_a_set_by_its_items(draft):
-    told = expected({**draft, "release": {"sums": True, "tables": 1}} if draft is CENTRAL else draft, 5000)
+    told = dp.compare_ways({**draft, "release": {"sums": True, "tables": 1}} if draft is CENTRAL else draft, rows=5000)
     assert [one["what"] for one in told["columns"]] == ["count", "mean", "count"] and told["refused"] == {}
     for one in told["columns"]:
         assert one["ask"] < one["central"] < one["local"], one
@@ -35,7 +35,7 @@ def test_asking_keeps_the_plans_neighbours():
     changed = {**draft, "privacy": {"epsilon": "1"}}
     assert width(draft, None, "sex", "ask") == 3 and width(changed, None, "sex", "ask") == 3
     assert width(draft, None, "age", "ask") != width(changed, None, "age", "ask")  # the number of rows is private, too
-    assert "change-one" in expected(draft, 100)["refused"]["local"]
+    assert "change-one" in dp.compare_ways(draft, rows=100)["refused"]["local"]
 
 
 def test_a_central_draft_is_told_with_its_own_tables():
@@ -47,7 +47,7 @@ def test_a_central_draft_is_told_with_its_own_tables():
 @pytest.mark.parametrize(("question", "column", "wanted"), [("", "sex", 200), (QUESTION, "n", 300)])
 def test_the_least_epsilon_gives_the_half_width_and_a_smaller_one_does_not(way, question, column, wanted):
     draft = {**LOCAL, **({"questions": [{"sql": QUESTION}]} if question else {})}
-    epsilon = epsilon_for(draft, 5000, question, column, wanted)["epsilon"][way]
+    epsilon = dp.least_epsilon(draft, rows=5000, question=question, column=column, half_width=wanted)["epsilon"][way]
     if epsilon == "0.05":
         return
     smaller = str(round(float(epsilon) * 0.97, 4))
@@ -56,11 +56,11 @@ def test_the_least_epsilon_gives_the_half_width_and_a_smaller_one_does_not(way, 
 
 
 def test_no_epsilon_is_said_and_wrong_wishes_are_refused():
-    assert epsilon_for(LOCAL, 1000, "", "sex", "1e-9")["epsilon"]["local"] is None
+    assert dp.least_epsilon(LOCAL, rows=1000, question="", column="sex", half_width="1e-9")["epsilon"]["local"] is None
     for wrong in ("0", "-1", "x"):
         with pytest.raises(dp.InputError, match="half-width"):
-            epsilon_for(LOCAL, 1000, "", "sex", wrong)
+            dp.least_epsilon(LOCAL, rows=1000, question="", column="sex", half_width=wrong)
     with pytest.raises(dp.InputError, match="has no column"):
-        epsilon_for(LOCAL, 1000, "", "town", 1)
+        dp.least_epsilon(LOCAL, rows=1000, question="", column="town", half_width=1)
     with pytest.raises(dp.InputError, match="not one of the plan's"):
-        epsilon_for(LOCAL, 1000, QUESTION, "n", 1)
+        dp.least_epsilon(LOCAL, rows=1000, question=QUESTION, column="n", half_width=1)

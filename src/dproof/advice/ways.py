@@ -1,4 +1,4 @@
-"""A custodian's draft of a plan, and what it would give: ± of a local release, of a central one and of asking.
+"""What a draft of a plan would give: ± of a local release, of a central one and of asking, side by side.
 
 All of it follows from the draft and a number of rows: no data is opened.
 """
@@ -51,7 +51,7 @@ class _Way:
     widths: Callable[[Plan, int, Sequence[str], Sequence[str]], Widths]
 
 
-def expected(draft: Draft, rows: int) -> dict[str, Any]:
+def compare_ways(draft: Draft, *, rows: int) -> dict[str, Any]:
     """The plan that a draft makes, and ± of what it would answer about so many rows, each way.
 
     A way that the plan does not allow has a sentence in `refused`. ± is None where it depends on the data, or where a
@@ -100,7 +100,7 @@ def expected(draft: Draft, rows: int) -> dict[str, Any]:
     }
 
 
-def epsilon_for(draft: Draft, rows: int, question: str, column: str, half_width: Any) -> dict[str, Any]:
+def least_epsilon(draft: Draft, *, rows: int, question: str, column: str, half_width: Any) -> dict[str, Any]:
     """The least ε, of 0.05 to 9.9, with which one answer is right to ± the half-width, each way; None if there is none.
 
     The answer is a column of one of the draft's questions; with the question "" it is the usual one about a column.
