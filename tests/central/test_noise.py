@@ -20,7 +20,6 @@ from dproof.certification.verify_central import verify
 from dproof.certification.verify_certificate import Refused, seal
 from dproof.coins import Coins
 from dproof.exact import exp_below
-from dproof.plans.release_table import plan_axes
 
 
 def adult(neighbours: Any) -> tuple[Domain, Any]:
@@ -153,7 +152,7 @@ def test_a_certificate_with_other_parts_is_refused(parts: Any) -> None:
     plan = Plan.from_dict(
         {"privacy": {"model": "central", "epsilon": 3, "delta": "1e-3"}, "columns": {"a": column, "b": column}}
     )
-    law = with_noise(TableLaw(plan, plan_axes(plan.columns), plan.privacy))
+    law = with_noise(TableLaw(plan, plan.privacy))
     certificate = law.record({"rows": 5, "made_up_rows": None, "files": {}}, private=True)
     assert recorded_table_law(plan, certificate).noise == law.noise
     certificate["measurements"][0]["parts"] = parts

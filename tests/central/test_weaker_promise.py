@@ -50,7 +50,7 @@ def distance(promise: Privacy) -> Fraction:
 
 def optimum(law: TableLaw) -> float:
     """The total variance with normal noise of the best shape, were there no lattice."""
-    answers, domain = table_law._answers(law), law.domain
+    answers, domain = law.answers, law.domain
     shaped = shape(domain, answers, "total")
     precisions = {r: 1 / (Fraction(s) * domain.cells(r.table) ** 2) for r, s in shaped.items()}
     loss = largest_loss(domain, precisions, law.plan.privacy.neighbours) / distance(law.plan.privacy) ** 2

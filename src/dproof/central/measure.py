@@ -33,7 +33,7 @@ def measure(source: Source, law: TableLaw, coins: Coins, progress: Progress | No
     known = rows if law.plan.rows_are_public else None
     certificate = law.record(about(known, None, {}), private=coins.private)
     release = release_of(law, certificate, law.measure(tables, coins))
-    if law.plan.asked is None or not law.plan.asked.rows:
+    if not law.asked.rows:
         return release
     table = made_up_table(law, release.estimates[None], coins)
     certificate = law.record(about(known, table.num_rows, {}), private=coins.private)

@@ -6,7 +6,7 @@ noise. Curves are added up as whole numbers and get either, or K-norm noise: the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
@@ -90,14 +90,35 @@ def delta(
     Where a number is measured in parts, as it is unless `in_parts` says otherwise, τ is so many parts of a whole one.
     A person with r rows moves every number r times as far at most.
     """
-    epsilon = min(epsilon, _LARGEST)
-    numbers = sum(map(domain.count, squares))
-    smooth = {r: Fraction(_SMOOTH, parts_of(s) ** 2 if in_parts else 1) for r, s in squares.items()}
-    loss = largest_loss(domain, {r: 1 / (square - smooth[r]) for r, square in squares.items()}, neighbours)
-    loss *= persons_rows**2
-    slack = 2 * numbers * _RIPPLE
-    cut = 4 * numbers * (1 + exp_above(epsilon)) * _CUT
-    return min(Fraction(1), exp_above(slack) * normal_delta(root_above(loss), epsilon - 2 * slack) + cut)
+    return _Charge.of(domain, squares, epsilon).delta(domain, squares, neighbours, persons_rows, in_parts)
+
+
+class _Charge(NamedTuple):
+    """What δ at ε is besides that of Gaussian noise: what the ripple of so many numbers costs, and what is cut off."""
+
+    epsilon: Fraction
+    factor: Fraction
+    cut: Fraction
+
+    @classmethod
+    def of(cls, domain: Domain, residuals: Iterable[Residual], epsilon: Fraction) -> _Charge:
+        epsilon, numbers = min(epsilon, _LARGEST), sum(map(domain.count, residuals))
+        slack = 2 * numbers * _RIPPLE
+        cut = 4 * numbers * (1 + exp_above(epsilon)) * _CUT
+        return cls(epsilon - 2 * slack, exp_above(slack), cut)
+
+    def delta(
+        self,
+        domain: Domain,
+        squares: Mapping[Residual, Fraction],
+        neighbours: Neighbours,
+        persons_rows: int,
+        in_parts: bool,
+    ) -> Fraction:
+        smooth = {r: Fraction(_SMOOTH, parts_of(s) ** 2 if in_parts else 1) for r, s in squares.items()}
+        loss = largest_loss(domain, {r: 1 / (square - smooth[r]) for r, square in squares.items()}, neighbours)
+        distance = root_above(loss * persons_rows**2)
+        return min(Fraction(1), self.factor * normal_delta(distance, self.epsilon) + self.cut)
 
 
 def calibrate(
@@ -123,10 +144,10 @@ def calibrate(
     def squares(factor: Fraction) -> dict[Residual, Fraction]:
         return {r: _rounded_up(max(square * unit * factor, lowest)) for r, square in wide.items()}
 
+    charge = _Charge.of(domain, wide, privacy.epsilon)
+
     def good(factor: Fraction) -> bool:
-        own = squares(factor)
-        found = delta(domain, own, privacy.epsilon, privacy.neighbours, persons_rows, in_parts=in_parts)
-        return found <= privacy.delta
+        return charge.delta(domain, squares(factor), privacy.neighbours, persons_rows, in_parts) <= privacy.delta
 
     if not good(_MOST):
         raise InputError("no noise that can be drawn keeps this promise: allow a larger epsilon or delta")

@@ -23,7 +23,7 @@ from dproof.laws.debias import Scale
 from dproof.laws.scores import Array
 from dproof.plans.plan import Plan
 from dproof.plans.reader import Misplaced
-from dproof.plans.release_table import Axis, plan_axes
+from dproof.plans.release_table import Axis
 from dproof.plans.schema import schema_of
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.partition import Cut, Grouping, cut, grouping, numbered
@@ -346,7 +346,7 @@ def with_question_tables(plan: Plan) -> Plan:
     [(('a',), 1), (('b', 'c'), 3)]
     """
     assert plan.asked is not None
-    axes = plan_axes(plan.columns)
+    axes = plan.asked.axes
     tables: dict[tuple[str, ...], Fraction] = {}
     sums: dict[tuple[tuple[str, ...], str], Fraction] = {}
     for n, question in enumerate(plan.questions):
@@ -403,7 +403,8 @@ def question_costs(plan: Plan, domain: Domain) -> list[tuple[float, Costs]]:
 
     Numbers and curves are in units of half their range, so that a mean and a share of the same rows count alike.
     """
-    axes = plan_axes(plan.columns)
+    assert plan.asked is not None
+    axes = plan.asked.axes
     return [(float(question.weight), _added(domain, _sums(plan, axes, n))) for n, question in enumerate(plan.questions)]
 
 

@@ -40,7 +40,7 @@ from dproof.curves.lattice import CurveLattice
 from dproof.errors import InputError, TooLarge, VerificationFailed
 from dproof.exact import float_above
 from dproof.plans.plan import Plan
-from dproof.plans.release_table import Axis, plan_axes
+from dproof.plans.release_table import Asked, Axis
 from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 
@@ -56,6 +56,22 @@ _MOST_PARTS = 1 << 16  # of all tables, each with a residual: so many a certific
 _MOST_ROWS = 1 << 32
 _MOST_MADE_UP = 10**6  # rows that the noise alone may make up: they are made in memory
 _MOST_STEPS = 1 << 31  # that a row may move a sum by: then so many rows add up within 64 bits
+_OF_THE_PLAN = (  # what does not depend on the noise, nor on what is measured to tell the tables
+    *(
+        "schema",
+        "asked",
+        "axes",
+        "lattices",
+        "domain",
+        "tables",
+        "sums",
+        "residuals",
+        "_asked",
+        "is_divided",
+        "answers",
+    ),
+    *("promised", "is_pure", "stored", "columns"),
+)
 _STEP = 0.25  # the square of half a step: the distance of a value to where its step ends
 
 Integers = NDArray[np.int64]
@@ -75,11 +91,21 @@ class TableLaw:
     """
 
     plan: Plan
-    axes: tuple[Axis, ...]
     person: Privacy
     contrasts: bool = False
     in_parts: bool = True
     noise: Mapping[Residual, Fraction] = field(default_factory=dict)  # γ² of each residual, or what a step costs
+
+    @cached_property
+    def asked(self) -> Asked:
+        """The tables and sums that the plan asks for."""
+        assert self.plan.asked is not None
+        return self.plan.asked
+
+    @cached_property
+    def axes(self) -> tuple[Axis, ...]:
+        """The columns as they are counted."""
+        return self.asked.axes
 
     @cached_property
     def promised(self) -> Privacy:
@@ -117,18 +143,16 @@ class TableLaw:
     @cached_property
     def tables(self) -> dict[Table, Fraction]:
         """The tables that the plan asks for, by the places of their columns, with their weights."""
-        assert self.plan.asked is not None
         places = {axis.name: n for n, axis in enumerate(self.axes)}
-        return {tuple(places[name] for name in names): weight for names, weight in self.plan.asked.tables}
+        return {tuple(places[name] for name in names): weight for names, weight in self.asked.tables}
 
     @cached_property
     def sums(self) -> dict[Residual, Fraction]:
         """The sums of numbers that the plan asks for, by the table of the other columns, with their weights."""
-        assert self.plan.asked is not None
         places = {axis.name: n for n, axis in enumerate(self.axes)}
         return {
             Residual(tuple(places[name] for name in names), places[number]): weight
-            for names, number, weight in self.plan.asked.sums
+            for names, number, weight in self.asked.sums
         }
 
     @cached_property
@@ -180,6 +204,23 @@ class TableLaw:
                 if len(found) > _MOST_PARTS:
                     return True
         return False
+
+    @cached_property
+    def answers(self) -> Answers:
+        """What shall be sharp, with weights: the answers to the plan's questions, or a cell of every table and sum."""
+        if self.asked.questions:
+            from dproof.central.question_sums import question_costs  # takes a parser of SQL, which few plans need
+
+            return Answers.of(question_costs(self.plan, self.domain), self.residuals)
+        counts = {Residual(table): weight for table, weight in self.tables.items()}
+        costs = [(float(weight), cell_costs(self.domain, key)) for key, weight in {**counts, **self.sums}.items()]
+        return Answers.of(costs, self.residuals)
+
+    def but(self, **changes: Any) -> TableLaw:
+        """The law with other noise, or of other measurements; what follows from the plan alone is kept."""
+        law = replace(self, **changes)
+        law.__dict__.update({name: value for name, value in self.__dict__.items() if name in _OF_THE_PLAN})
+        return law
 
     def name(self, table: Table) -> str:
         return " × ".join(self.axes[place].name for place in table)
@@ -378,9 +419,9 @@ def certify_tables(plan: Plan) -> TableLaw:
     if not plan.privacy.epsilon and not plan.privacy.delta:
         raise InputError("model = 'central' needs epsilon above 0: with none, nothing can be told")
     laws, refused = list[TableLaw](), list[InputError]()
-    for law in (TableLaw(plan, plan_axes(plan.columns), promise) for promise in _keeping(plan.privacy)):
+    for law in (TableLaw(plan, promise) for promise in _keeping(plan.privacy)):
         # With δ = 0 contrasts are better where many columns have two values, plain tables where few have.
-        other = replace(law, contrasts=law.is_pure)
+        other = law.but(contrasts=law.is_pure)
         try:
             check_size(law)
             laws += [_checked(with_noise(one)) for one in ([law, other] if other.wanted != law.wanted else [law])]
@@ -399,33 +440,20 @@ def _keeping(promise: Privacy) -> list[Privacy]:
 
 def with_noise(law: TableLaw) -> TableLaw:
     """The law with the least noise that keeps the promise: floats choose its shape, whole numbers certify it."""
-    assert law.plan.asked is not None
     if not law.wanted:
         return law
-    promise, rows, objective = law.person, law.plan.rows_per_person, law.plan.asked.objective
+    promise, rows, objective = law.person, law.plan.rows_per_person, law.asked.objective
     if law.is_pure:
-        noise = split(law.domain, law.wanted, _answers(law), promise, rows, objective)
+        noise = split(law.domain, law.wanted, law.answers, promise, rows, objective)
     else:
-        shaped = shape(law.domain, _answers(law), objective)
+        shaped = shape(law.domain, law.answers, objective)
         noise = calibrate(law.domain, shaped, promise, rows, in_parts=law.in_parts)
-    return replace(law, noise=noise)
-
-
-def _answers(law: TableLaw) -> Answers:
-    """What shall be sharp, with weights: the answers to the plan's questions, or a cell of every table and sum."""
-    if law.plan.asked is not None and law.plan.asked.questions:
-        from dproof.central.question_sums import question_costs  # takes a parser of SQL, which few plans need
-
-        return Answers.of(question_costs(law.plan, law.domain), law.residuals)
-    domain, counts = law.domain, {Residual(table): weight for table, weight in law.tables.items()}
-    asked = [(float(weight), cell_costs(domain, key)) for key, weight in {**counts, **law.sums}.items()]
-    return Answers.of(asked, law.residuals)
+    return law.but(noise=noise)
 
 
 def _error(law: TableLaw) -> float:
     """What the plan wants to be least, of the noise that is drawn."""
-    assert law.plan.asked is not None
-    return _answers(law).value(_residual_variances(law, law._drawn), law.plan.asked.objective)
+    return law.answers.value(_residual_variances(law, law._drawn), law.asked.objective)
 
 
 def _residual_variances(law: TableLaw, variances: Mapping[Residual, float]) -> NDArray[np.float64]:
@@ -445,7 +473,7 @@ def _checked(law: TableLaw) -> TableLaw:
             "more rows than a table may have; allow a larger epsilon or delta, or ask for fewer and smaller tables"
         )
     total = law.precisions[None].variances[()]
-    if law.plan.asked is not None and law.plan.asked.rows and total > _MOST_MADE_UP**2:
+    if law.asked.rows and total > _MOST_MADE_UP**2:
         raise InputError(
             f"made-up rows need to know about how many rows there are, and here that has a standard deviation above "
             f"{_MOST_MADE_UP:,}: allow a larger epsilon or delta, or leave out `rows`"
@@ -495,7 +523,7 @@ def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
         said = {key: certificate[key] for key in ("epsilon", "delta", "neighbours")}
         if said != {"epsilon": str(kept.epsilon), "delta": str(kept.delta), "neighbours": kept.neighbours}:
             raise VerificationFailed("the certificate promises something else than the plan")
-        law = TableLaw(plan, plan_axes(plan.columns), kept)
+        law = TableLaw(plan, kept)
         check_size(law)
         if law.columns != certificate["columns"]:
             raise VerificationFailed("the certificate has other columns than the plan")
@@ -506,8 +534,7 @@ def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
         }
         parts = dict(zip(noise, (m.get("parts", 1) for m in certificate["measurements"]), strict=True))
         squares = {one: parameter / parts[one] ** 2 for one, parameter in noise.items()}
-        law = replace(
-            law,
+        law = law.but(
             contrasts=any(measurement.contrast for measurement in noise),
             in_parts=any(part > 1 for part in parts.values()),
             noise=squares,

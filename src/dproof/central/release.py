@@ -126,7 +126,7 @@ def rehearse(law: TableLaw) -> float:
     pa.parquet.write_table(_stored(law, law.measure(empty, coins), None, True), sink, **PARQUET)
     certificate = law.record(about(0 if law.plan.rows_are_public else None, None, {}), private=True)
     _page(law, certificate, law.precisions)
-    if law.plan.asked is not None and law.plan.asked.rows:
+    if law.asked.rows:
         rows = made_up_table(law, law.precisions[None], coins)
         pa.parquet.write_table(rows, pa.BufferOutputStream(), **PARQUET)
     return float(sink.tell())
@@ -174,7 +174,7 @@ def _stored(law: TableLaw, numbers: NDArray[np.int64], rows: int | None, private
 def opened_tables(folder: Path, plan: Plan, certificate: Mapping[str, Any]) -> CentralRelease:
     """The release of tables in a folder."""
     law, made_up = recorded_table_law(plan, certificate), certificate["release"]["made_up_rows"]
-    if (made_up is not None) != (plan.asked is not None and plan.asked.rows):
+    if (made_up is not None) != law.asked.rows:
         raise VerificationFailed("the certificate and the plan disagree on whether there are made-up rows")
     rows = certificate["release"]["rows"]
     return release_of(law, certificate, _read(folder / TABLES, law, rows, bool(certificate["private"])), folder)

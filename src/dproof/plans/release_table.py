@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -37,10 +37,12 @@ _ROW_BY_ROW = "belongs to model = 'local', where rows are drawn one by one: leav
 class Asked:
     """The tables of counts that a release shall answer, and the sums of a number by a table, each with its weight.
 
-    Where `questions` choose them, the variance of their answers is made least, else that of the cells: the total one,
-    or the largest. With `rows` there are made-up rows too. Curves are added up wherever they stand in a table.
+    `axes` are the columns of the plan as they are counted, in its order. Where `questions` choose the tables, the
+    variance of their answers is made least, else that of the cells: the total one, or the largest. With `rows` there
+    are made-up rows too. Curves are added up wherever they stand in a table.
     """
 
+    axes: tuple[Axis, ...]
     tables: Listed
     sums: tuple[tuple[tuple[str, ...], str, Fraction], ...]
     rows: bool
@@ -132,11 +134,6 @@ def axes_of(column: Column) -> tuple[Axis, ...]:
     return (Axis(column, (column.bins or default_bins(inside)).with_missing(space.absent)),)
 
 
-def plan_axes(columns: Sequence[Column]) -> tuple[Axis, ...]:
-    """The columns of a plan as they are counted, in its order."""
-    return tuple(axis for column in columns if column.private for axis in axes_of(column))
-
-
 def read_asked(top: Reader, columns: Sequence[Column], model: str) -> Asked | None:
     """The [release] of a plan whose model is central; None where the model is local."""
     if model != "central":
@@ -146,6 +143,8 @@ def read_asked(top: Reader, columns: Sequence[Column], model: str) -> Asked | No
     _refuse_row_by_row(top)
     private = [column for column in columns if column.private]
     _check_spaces(private)
+    by_column = {column.name: axes_of(column) for column in private}
+    axes = tuple(axis for some in by_column.values() for axis in some)
     release = top.table("release") if "release" in top else Reader({}, ("release",))
     objective: Objective = release.choice("objective", ("total", "largest"), "total")  # type: ignore[assignment]
     if "questions" in top and "tables" not in release:
@@ -153,23 +152,23 @@ def read_asked(top: Reader, columns: Sequence[Column], model: str) -> Asked | No
             if release.flag(key):
                 raise release.wrong(key, "needs `tables`: [[questions]] choose only the tables and sums they need")
         release.finish()
-        return Asked((), (), False, objective, questions=True)
-    tables, rows = _read_tables(release, private), release.flag("rows")
+        return Asked(axes, (), (), False, objective, questions=True)
+    tables, rows = _read_tables(release, by_column), release.flag("rows")
     if rows and all(column.space.holds_curves for column in private):
         raise release.wrong("rows", "would be empty: made-up rows leave out curves, and the plan has nothing else")
-    asked = Asked(_counted(tables, private), _sums(tables, private, release.flag("sums")), rows, objective)
+    asked = Asked(axes, _counted(tables, axes), _sums(tables, axes, release.flag("sums")), rows, objective)
     release.finish()
     return asked
 
 
-def _always_there(columns: Sequence[Column]) -> set[str]:
+def _always_there(axes: Sequence[Axis]) -> set[str]:
     """The columns of curves of which none may be missing: they tell no rows apart, so no table is counted by them."""
-    return {axis.name for axis in plan_axes(columns) if axis.has_curves and axis.size == 1}
+    return {axis.name for axis in axes if axis.has_curves and axis.size == 1}
 
 
-def _counted(tables: Listed, columns: Sequence[Column]) -> Listed:
+def _counted(tables: Listed, axes: Sequence[Axis]) -> Listed:
     """The tables of counts; where there are none, all rows are counted, for the mean of the curves."""
-    left_out = _always_there(columns)
+    left_out = _always_there(axes)
     weights: dict[tuple[str, ...], Fraction] = {}
     for table, weight in tables:
         weights.setdefault(tuple(name for name in table if name not in left_out), weight)
@@ -178,12 +177,10 @@ def _counted(tables: Listed, columns: Sequence[Column]) -> Listed:
     return tuple(weights.items())
 
 
-def _sums(
-    tables: Listed, columns: Sequence[Column], has_numbers: bool
-) -> tuple[tuple[tuple[str, ...], str, Fraction], ...]:
+def _sums(tables: Listed, axes: Sequence[Axis], has_numbers: bool) -> tuple[tuple[tuple[str, ...], str, Fraction], ...]:
     """The curves in each table, and with `has_numbers` the numbers, added up by its other columns."""
-    summed = {axis.name for axis in plan_axes(columns) if axis.has_curves or (has_numbers and axis.is_added_up)}
-    left_out = _always_there(columns)
+    summed = {axis.name for axis in axes if axis.has_curves or (has_numbers and axis.is_added_up)}
+    left_out = _always_there(axes)
     found: dict[tuple[tuple[str, ...], str], Fraction] = {}
     for table, weight in tables:
         for column in (name for name in table if name in summed):
@@ -216,12 +213,12 @@ def _check_spaces(columns: Sequence[Column]) -> None:
             )
 
 
-def _read_tables(release: Reader, columns: Sequence[Column]) -> Listed:
+def _read_tables(release: Reader, by_column: Mapping[str, Sequence[Axis]]) -> Listed:
     """All tables of up to so many axes, or those that are listed; axes stand in the plan's order.
 
     A set in a listed table stands for each of its items, one at a time.
     """
-    axes = {column.name: [axis.name for axis in axes_of(column)] for column in columns}
+    axes = {column: [axis.name for axis in some] for column, some in by_column.items()}
     names = [name for items in axes.values() for name in items]
     twice = next((name for name, times in Counter(names).items() if times > 1), None)
     if twice is not None:

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Literal
 
 from dproof.plans.plan import Plan
-from dproof.plans.release_table import axes_of
 from dproof.questions.schema import Open, Schema
 
 
@@ -25,9 +24,8 @@ def schema_of(plan: Plan, table: Literal["data", "release"] = "data") -> Schema:
     ]
     may_be_missing = [name for name, column in private.items() if table == "data" and column.refuses]
     bins = {c.name: c.sanitised_bins for c in kept if c.sanitised_bins is not None} if table == "release" else {}
-    if plan.model == "central" and table == "release":
-        axes = [axis for c in kept if c.private for axis in axes_of(c) if axis.item is None]
-        bins = {axis.name: axis.bins for axis in axes}
+    if plan.asked is not None and table == "release":
+        bins = {axis.name: axis.bins for axis in plan.asked.axes if axis.item is None}
     return Schema(table, spaces, frozenset(may_be_missing), frozenset(declared), bins)
 
 
