@@ -21,7 +21,7 @@ first terms add up with λ², and the last is the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations_with_replacement, product
 from math import inf, isnan, prod
@@ -32,7 +32,7 @@ import numpy as np
 
 from dproof.errors import InputError, TooLarge
 from dproof.laws.debias import DebiasAxis, MatrixAxis, MomentsAxis, Scale, is_rough, public
-from dproof.laws.scores import Array, Powers, Transform, gather
+from dproof.laws.scores import Array, Powers, Scores, Transform, gather
 from dproof.local.recipe import RowLaw
 from dproof.local.stored import AxisReader, count, integers, readers_of
 from dproof.questions.aggregates import Values
@@ -96,25 +96,35 @@ class Groups:
     sets: Sets
 
 
-@dataclass(slots=True, eq=False)
 class Contingency:
     """Counts of the sanitised rows over the states of some axes."""
 
-    axes: Sequence[DebiasAxis]
-    counts: Array
-    rows: int
-    _tables: dict[tuple[tuple[Powers, ...], bool], Array] = field(default_factory=dict)
-    _likely: dict[tuple[tuple[Powers, ...], bool] | None, Array] = field(default_factory=dict)
+    def __init__(self, axes: Sequence[DebiasAxis], counts: Array, rows: int) -> None:
+        self.axes, self.counts, self.rows = axes, counts, rows
+        self.shape = tuple(axis.blocks for axis in axes)
+        self.states = tuple(axis.states for axis in axes)
+        # By their places, those under wide noise.
+        self.rough = {n: axis for n, axis in enumerate(axes) if isinstance(axis, MatrixAxis) and axis.rough}
+        self._scores: dict[tuple[int, Powers], Scores] = {}
+        self._tables: dict[tuple[tuple[Powers, ...], bool], Array] = {}
+        self._likely: dict[tuple[tuple[Powers, ...], bool] | None, Array] = {}
+
+    def scores(self, axis: int, powers: Powers) -> Scores:
+        """The scores of the states of an axis, for powers of its numbers."""
+        if (axis, powers) not in self._scores:
+            self._scores[axis, powers] = self.axes[axis].scores(powers)
+        return self._scores[axis, powers]
 
     def tested(self, axes: Sequence[DebiasAxis]) -> Contingency:
         """The same counts where other functions of the states of rough axes are asked for: their likely nodes stay."""
-        return Contingency(axes, self.counts, self.rows, _likely=self._likely)
+        other = Contingency(axes, self.counts, self.rows)
+        other._likely = self._likely
+        return other
 
     def blocks(self, powers: tuple[Powers, ...], *, naive: bool = False) -> Array:
         """The estimated sums of all blocks, or those that the sanitised rows have as they are."""
         if (powers, naive) not in self._tables:
-            pairs = zip(self.axes, powers, strict=True)
-            scores = (axis.naive(p) if naive else axis.scores(p) for axis, p in pairs)
+            scores = (self.axes[n].naive(p) if naive else self.scores(n, p) for n, p in enumerate(powers))
             self._tables[powers, naive] = gather(scores, self.counts)
         return self._tables[powers, naive]
 
@@ -124,13 +134,12 @@ class Contingency:
         A bias must not be overlooked, so it is weighed cautiously. Rows that are not there would make Σ f² too large
         and the variance, from which it is taken away, too small.
         """
-        if not any(map(is_rough, self.axes)):
+        if not self.rough:
             return self.blocks(powers)
         if (powers, cautiously) not in self._likely:
-            pairs = zip(self.axes, powers, strict=True)
             factors = (
-                a.assign(cautiously=cautiously) if isinstance(a, MatrixAxis) and a.rough else a.scores(p)
-                for a, p in pairs
+                self.rough[n].assign(cautiously=cautiously) if n in self.rough else self.scores(n, p)
+                for n, p in enumerate(powers)
             )
             self._likely[powers, cautiously] = gather(factors, self.counts)
         return self._likely[powers, cautiously]
@@ -143,9 +152,8 @@ class Contingency:
         """
         if None not in self._likely:
             counts = self.counts
-            for n, axis in enumerate(self.axes):
-                if isinstance(axis, MatrixAxis) and axis.rough:
-                    counts = axis.law.gather(axis.assign(cautiously=False).gather(counts, n), n)
+            for n, axis in self.rough.items():
+                counts = axis.law.gather(axis.assign(cautiously=False).gather(counts, n), n)
             self._likely[None] = counts
         return self._likely[None]
 
@@ -192,9 +200,8 @@ class Layout:
         self.table, self.axes, self.fixed, self.sets = table, table.axes, groups.fixed, groups.sets
         self.rest = tuple(n for n in range(len(table.axes)) if n not in groups.fixed)
         self.order = (*self.fixed, *self.rest)
-        self.shape = [axis.blocks for axis in table.axes]
-        self.cells = prod(table.axes[n].blocks for n in self.fixed)
-        self.fixed_states = tuple(table.axes[n].states for n in self.fixed)
+        self.shape, self.cells = table.shape, prod(table.shape[n] for n in self.fixed)
+        self.fixed_states = tuple(table.states[n] for n in self.fixed)
 
     @cached_property
     def counts(self) -> Array:
@@ -214,7 +221,8 @@ class Layout:
         shared = [axis.kinds(powers) if isinstance(axis, MatrixAxis) else None for axis, powers in rest]
         if self.sets.takes.ndim == 2 or all(kinds is None for kinds in shared):
             return np.arange(self.sets.count), np.arange(self.sets.count)
-        codes = [np.arange(axis.blocks) if kind is None else kind for (axis, _), kind in zip(rest, shared, strict=True)]
+        sizes = (self.shape[n] for n in self.rest)
+        codes = [np.arange(size) if kind is None else kind for size, kind in zip(sizes, shared, strict=True)]
         marks = [mesh.reshape(-1) for mesh in np.meshgrid(*codes, indexing="ij")]
         weights = [np.unique(self.split(wanted.weights), axis=0) for wanted in sums]
         return self.sets.kinds(np.vstack([*marks, *weights]))
@@ -229,7 +237,7 @@ class Layout:
 
     def doubt(self, nodes: Array, a: _Factor) -> Array:
         """How large the bias of the scores is in every group: Σ |mean − f| over the likely nodes."""
-        if not any(map(is_rough, self.axes)):
+        if not self.table.rough:
             return np.zeros(self.cells * self.sets.count)
         return np.abs(self._by_pattern(a, a, nodes, lambda one, _: np.abs(a.biases(one))))
 
@@ -265,19 +273,20 @@ class _Factor:
 
     def __init__(self, layout: Layout, wanted: Sum) -> None:
         self.layout, self.powers = layout, wanted.powers
-        self.scores = [axis.scores(p) for axis, p in zip(layout.axes, wanted.powers, strict=True)]
+        self.scores = [layout.table.scores(n, p) for n, p in enumerate(wanted.powers)]
         weights = layout.split(wanted.weights).astype(float)
         if len(weights) > 1 and (weights == weights[0]).all():
             weights = weights[:1]  # nearly always: the conditions do not depend on the group
         self.patterns, pattern = np.unique(weights, axis=0, return_inverse=True)
         self.pattern = np.broadcast_to(pattern.reshape(-1), layout.cells)
         self._rest: dict[int, Array] = {}
+        self._means: dict[int, Array] = {}
 
     def rest(self, pattern: int) -> Array:
         """The score of every state of the other axes, for each chosen set: (sets, states)."""
         if pattern not in self._rest:
             scores = self._blocks(pattern)
-            if len(scores) * prod(self.layout.axes[n].states for n in self.layout.rest) > _MOST_SCORES:
+            if len(scores) * prod(self.layout.table.states[n] for n in self.layout.rest) > _MOST_SCORES:
                 raise TooLarge("too many groups for a column with so many codes: group by fewer columns")
             for place, axis in enumerate(self.layout.rest):
                 scores = self.scores[axis].spread(scores, place + 1)
@@ -286,7 +295,9 @@ class _Factor:
 
     def means(self, pattern: int) -> Array:
         """What these scores are on average, for each chosen set and the nodes of the other axes."""
-        return self._on_nodes(pattern, MatrixAxis.means)
+        if pattern not in self._means:
+            self._means[pattern] = self._on_nodes(pattern, MatrixAxis.means)
+        return self._means[pattern]
 
     def biases(self, pattern: int) -> Array:
         """How far the means are from what they stand for."""
@@ -296,9 +307,8 @@ class _Factor:
     def _on_nodes(self, pattern: int, values: Callable[[MatrixAxis, Powers], Transform]) -> Array:
         weights = self._blocks(pattern)
         for place, n in enumerate(self.layout.rest):
-            axis = self.layout.axes[n]
-            if isinstance(axis, MatrixAxis) and axis.rough:
-                weights = values(axis, self.powers[n]).spread(weights, place + 1)
+            if n in self.layout.table.rough:
+                weights = values(self.layout.table.rough[n], self.powers[n]).spread(weights, place + 1)
         return weights.reshape(len(weights), -1)
 
     def _blocks(self, pattern: int) -> Array:
