@@ -14,6 +14,7 @@ import dproof as dp
 from dproof import Plan, Release, sanitise
 from dproof.report.drawings import law_picture, matrix_picture, profile_picture
 from dproof.report.page import local_page
+from tests.laws.test_examples import MECHANISMS
 
 HOSTILE = "<script>alert('x')</script>"
 PLAN = {
@@ -105,6 +106,14 @@ def test_pictures_of_laws_of_every_size_say_in_words_what_they_show(size: int) -
     assert ("A value is kept with probability" in drawn) == (11 <= size <= 24)
 
 
+def test_the_law_of_every_example_can_be_drawn() -> None:
+    far = [dp.Dates("0001-01-01", "0001-01-05"), dp.Dates("9999-12-20", "9999-12-31"), dp.Interval(0, 10**15, 10**9)]
+    far_laws = [dp.laplace(space, dp.Privacy("0.01")) for space in far]
+    for mechanism in [*(parameter.values[0] for parameter in MECHANISMS), *far_laws]:
+        drawn = law_picture(mechanism)
+        assert drawn.startswith(("<figure", "<svg", "<table")) and "nan" not in re.sub(r"[a-z]{4,}", "", drawn)
+
+
 def test_numbers_stand_in_tables_and_in_the_words_of_pictures() -> None:
     few = dp.randomised_response(dp.Categories(["a", "b"]), dp.Privacy(1))
     assert "73.1%" in law_picture(few) and "73.1%" in matrix_picture(few) and "0.731" in matrix_picture(few)
@@ -117,7 +126,8 @@ def test_numbers_stand_in_tables_and_in_the_words_of_pictures() -> None:
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Chromium")
-def test_a_browser_shows_it(html: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("width", [500, 900])
+def test_a_browser_shows_it(html: str, width: int, tmp_path: Path) -> None:
     """Chromium lays the page out: its pictures have a size, nothing overflows, and nothing is asked of a network."""
     probe = (
         "<script>addEventListener('load', () => { const wide = document.documentElement.scrollWidth > innerWidth;"
@@ -135,7 +145,7 @@ def test_a_browser_shows_it(html: str, tmp_path: Path) -> None:
             "--disable-gpu",
             *quiet,
             f"--user-data-dir={tmp_path / 'profile'}",
-            "--window-size=900,1200",
+            f"--window-size={width},1200",
             "--virtual-time-budget=2000",
             "--dump-dom",
             (tmp_path / "report.html").as_uri(),

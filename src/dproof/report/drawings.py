@@ -70,7 +70,7 @@ class _Scale:
 
     def dates(self, most: int = 6) -> list[tuple[float, str]]:
         """First days of years, or where there are few of them, single days."""
-        years = range(date.fromordinal(int(self.low)).year, date.fromordinal(int(self.high)).year + 1)
+        years = range(date.fromordinal(max(1, int(self.low))).year, date.fromordinal(int(self.high)).year + 1)
         if len(years) < 3:
             days = np.linspace(self.low, self.high, 4)[1:-1]
             return [(self(day), date.fromordinal(int(day)).isoformat()) for day in days]
