@@ -128,6 +128,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         RELEASE.mean_curve,
         {"column": "load", "where": None, "total": False, "level": 0.95, "target": "table"},
     ),
+    "expect": (dp.expect, {"plan": PLAN, "rows": 100, "questions": [COUNT], "way": "ask"}),
     "advise": (dp.advise, {"plan": PLAN, "rows": 100, "questions": [COUNT]}),
     "Curator": (
         dp.Curator,

@@ -103,7 +103,8 @@ def expect(
     """
     chosen = Plan.of(plan)
     choice(way, ("release", "ask"), "way")
-    asked = asked_questions(chosen, rows, questions)
+    rows = None if rows is None else whole(rows, "rows", 1, _MOST_ROWS)
+    asked = asked_questions(chosen, questions)
     if way == "ask":
         return tuple(one for planned in asked for one in expected_of_asking(chosen, planned, rows, chosen.privacy))
     law = _law(chosen)
@@ -114,10 +115,8 @@ def _law(plan: Plan) -> RowLaw | TableLaw:
     return certify_tables(plan) if plan.model == "central" else certify_row(plan)
 
 
-def asked_questions(plan: Plan, rows: int | None, questions: str | Sequence[str] | None) -> Sequence[Planned]:
+def asked_questions(plan: Plan, questions: str | Sequence[str] | None) -> Sequence[Planned]:
     """The questions of the plan, or those given: these count alike, and what the plan knows of their rows it knows."""
-    if rows is not None:
-        whole(rows, "rows", 1, _MOST_ROWS)
     shares = {one.sql: one.share_of_rows for one in plan.questions}
     texts = [questions] if isinstance(questions, str) else questions
     asked: Sequence[Planned] = plan.questions
@@ -399,7 +398,7 @@ def advise(
     ('ask', 55)
     """
     chosen = Plan.of(plan)
-    asked = asked_questions(chosen, rows, questions)
+    rows, asked = whole(rows, "rows", 1, _MOST_ROWS), asked_questions(chosen, questions)
     promise, share = chosen.privacy, Fraction(1, len(asked))
     shared = Privacy(promise.epsilon * share, promise.delta * share, neighbours=promise.neighbours)
     law = _law(chosen) if chosen.model == "central" or chosen.has_row_law else None

@@ -103,7 +103,7 @@ def _expected(law: TableLaw, rows: int | None, questions: list[str] | None) -> l
         return {**about, **finite, "informative": {name: one.possible.is_narrowed_by(w) for name, w in found.items()}}
 
     answers = []
-    for planned in asked_questions(law.plan, rows, questions):
+    for planned in asked_questions(law.plan, questions):
         for one in expected_of_release(law, planned, rows):
             answers.append(told(one))
         if questions:
