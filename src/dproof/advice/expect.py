@@ -2,7 +2,8 @@
 
 Each model says what it would draw of a table whose values are spread evenly, or whose groups have a stated share of the
 rows, if no noise were drawn; that is answered as a question always is, and ± is half of the length of its intervals.
-Values of a question's columns are taken to be independent of each other.
+Values of a question's columns are taken to be independent of each other; in a law of several columns at once the bins
+of one are taken to hold equally many rows.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from math import sqrt
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -103,9 +104,16 @@ class EvenTable:
 
 
 def even_table(law: TableLaw, rows: float) -> EvenTable:
-    """Rows that are spread evenly have no residual but their number, and numbers in the middle add up to nothing."""
+    """Rows whose codes are spread evenly and independently: the residual of a table is then the product of those of its
+    columns, which are 0 but for bins of different sizes; numbers about the middle add up to nothing."""
     nobody = law.precisions
-    counts = replace(nobody[None], residuals={**nobody[None].residuals, (): np.array(float(rows))})
+    sizes = [np.array(axis.bins.sizes, float) for axis in law.axes]
+    apart = [codes / codes.sum() - 1 / len(codes) for codes in sizes]
+    residuals = {
+        table: rows * reduce(np.multiply.outer, (apart[place] for place in table), np.array(1.0))
+        for table in nobody[None].residuals
+    }
+    counts = replace(nobody[None], residuals=residuals)
     return EvenTable(law, int(rows) if law.plan.rows_are_public else None, {**nobody, None: counts}, rows)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -25,11 +25,11 @@ from dproof.questions.counting import even_sums
 from dproof.questions.distinct import values_of
 from dproof.questions.functions import changes_widths
 from dproof.questions.measured import Shares, level_of_shown, possible_columns, rows_of_group
-from dproof.questions.question import Aggregate, Expression, aggregates_of, both, measured_parts
+from dproof.questions.question import Aggregate, Contains, Expression, Key, aggregates_of, both, measured_parts
 from dproof.questions.ranges import Range
 from dproof.questions.schema import Schema
 from dproof.questions.sensitivity import Sensitivity, sensitivity_of
-from dproof.questions.sums import Statistics, Term, chooses, terms, value_of
+from dproof.questions.sums import Statistics, Term, chooses, present, terms, value_of
 
 _SEED = bytes(32)  # of simulated noise: one for all tables, so that ± differ by what is asked alone
 _DEPENDS = "the interval depends on the data, so it cannot be previewed"
@@ -190,9 +190,7 @@ def expected_source(measurement: Measurement, rows: int, shares: Shares, level: 
             found = sums[part.statistic] * (factor if part.statistic in some else 1.0)
             noisy.append([round(value) for value in found.tolist()])
         else:
-            values = values_of(part.statistic, schema)
-            each = round(factor * rows / (measurement.groups * values))
-            noisy.append([values if part.values is None else [each] * values] * measurement.groups)
+            noisy.append(_even_values(measurement, part.statistic, part.values, factor * rows))
     chosen = [[0] * measurement.groups for _ in measurement.chosen]  # any value: it has no interval
     released: Released = {
         "noisy": noisy,
@@ -202,6 +200,23 @@ def expected_source(measurement: Measurement, rows: int, shares: Shares, level: 
     source = MeasuredTable(measurement, released, level)
     source.seed = _SEED
     return source
+
+
+def _even_values(measurement: Measurement, aggregate: Aggregate, by_value: int | None, rows: float) -> list[Any]:
+    """The number of values in every group of an even table; or where so many are counted, how many rows have each."""
+    schema, question, keys = measurement.schema, measurement.question, measurement.keys
+    if by_value is None:
+        return [values_of(aggregate, schema)] * measurement.groups
+    column, where = aggregate.columns[0], both(question.where, present(aggregate, schema))
+    if aggregate.definition.of_items:
+        items: Sequence[Any] = (schema.declared(column).items or ())[:by_value]
+        terms_of_items = [Term((), Contains(column, item)) for item in items]
+        found = np.stack(list(even_sums(schema, keys, where, terms_of_items, rows).values()), axis=1)
+    else:
+        (by_group,) = even_sums(schema, (*keys, Key(column)), where, [Term((), None)], rows).values()
+        found = by_group.reshape(measurement.groups, -1)[:, :by_value]
+    counts: list[Any] = np.rint(found).astype(int).tolist()
+    return counts
 
 
 def _noise_text(noisy: Noisy, schema: Schema) -> str:

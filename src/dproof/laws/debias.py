@@ -111,7 +111,8 @@ class MatrixAxis:
     `seen_values` are the same for the states; `seen` may also have the one block of each state. A `rough` axis tells
     numbers apart no better than their noise allows: its scores do not quite attain their blocks, and are best for the
     `cautious` counts of its nodes, those that are `likely` and some more anywhere; `fit` finds both. A node that
-    stands for several codes is described by the `points`.
+    stands for several codes is described by the `points`; where nodes stand for different numbers of codes, these are
+    `node_sizes`.
     """
 
     name: str
@@ -125,6 +126,7 @@ class MatrixAxis:
     likely: Array | None = None
     cautious: Array | None = None
     points: Points | None = None
+    node_sizes: Array | None = None
     _scores: dict[Powers, DenseScores | SharedScores] = field(default_factory=dict, init=False)
 
     @property
@@ -205,7 +207,7 @@ class MatrixAxis:
         return DenseScores(solve(self.matrix, np.eye(len(self.matrix))))
 
     def state_shares_if_uniform(self) -> Array:
-        return np.asarray(self.matrix.mean(axis=0))
+        return np.asarray(np.average(self.matrix, axis=0, weights=self.node_sizes))
 
     def refuse(self) -> None:
         """Say why some question on it has no answer, if that is so."""

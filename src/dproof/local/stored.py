@@ -270,13 +270,17 @@ def _between_edges(law: Law, column: SeenColumn, bins: ColumnBins, name: str) ->
     starts = np.unique(np.concatenate([bins.starts, cut.first]))
     codes = np.unique(np.concatenate([starts, np.append(starts[1:], bins.stop) - 1]))
     bin_of, member = bins.of(codes), np.eye(cut.blocks)[cut.of(codes)]
+    # Each run of codes is shared by its two ends, or is one code.
+    ends = np.stack([starts, np.append(starts[1:], bins.stop) - 1])
+    sizes = np.bincount(np.searchsorted(codes, ends).ravel(), np.tile((ends[1] - ends[0] + 1) / 2, 2))
     values = np.where(codes == column.space.absent, 0.0, scale.numbers(column.space, codes))
     share = np.eye(bins.size)[:, bin_of]
     share /= share.sum(axis=1, keepdims=True)
     # A released code that is no bin stands for those that may have given it, as likely as it makes them.
     likely = np.eye(inputs) if inputs == outputs else (matrix / np.maximum(matrix.sum(axis=0), 1e-300)).T
     shown = likely @ share
-    axis = MatrixAxis(name, matrix[bin_of], member, values, shown @ member, shown @ values, rough=True)
+    numbers = values, shown @ member, shown @ values
+    axis = MatrixAxis(name, matrix[bin_of], member, *numbers, rough=True, node_sizes=sizes)
     return DebiasAxes((axis,), lambda released: released[0])
 
 

@@ -1,0 +1,122 @@
+"""± before there is data beside the intervals of answers: an even table is sanitised or asked, and answers.
+
+A case is one of the contract matrix. Its table has every combination of the codes of its columns equally often.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import product
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+from zlib import crc32
+
+import pyarrow as pa
+
+import dproof as dp
+from dproof import DproofError
+from dproof.questions.answer import Answer, Cell
+from dproof.testing import seeded_coins
+from tests.contract.matrix import RELEASES, Case, number, plan_of
+
+LEAST_ROWS = 6000
+BINNED = re.compile("bins|date")
+SEEDS, MORE_SEEDS = (1, 2, 3), range(4, 12)
+EPSILON = 2  # of a question that is asked
+ASKERS = tuple(name for name in (*RELEASES, "ask") if name != "model")  # made-up rows have no intervals
+
+
+@cache
+def even_table(kind: str) -> Any:
+    plan = dp.Plan.of(plan_of(kind, {"epsilon": 1}))
+    spaces = {column.name: column.space for column in plan.columns}
+    values = [spaces["g"].labels, range(41), [spaces["v"].label(code) for code in range(spaces["v"].size)]]
+    rows = list(product(*([list(v) if isinstance(v, frozenset) else v for v in labels] for labels in values)))
+    g, x, v = zip(*rows * -(-LEAST_ROWS // len(rows)), strict=True)
+    return pa.table({"g": g, "x": x, "v": v})
+
+
+def plan_for(asker: str, kind: str) -> dict[str, Any]:
+    if asker == "ask":
+        return plan_of(kind, {"epsilon": EPSILON})
+    privacy, more = RELEASES[asker]
+    if asker == "sampled" and ("categor" in kind or "set" in kind):
+        more = {"joint": [{"columns": ["g", "v"]}]}
+    return plan_of(kind, privacy, **more)
+
+
+@cache
+def _answers(asker: str, kind: str, seed: int) -> Callable[[str], Answer]:
+    table, plan = even_table(kind), plan_for(asker, kind)
+    if asker == "ask":
+        folder = TemporaryDirectory()
+        curator = dp.Curator(table, {**plan, "privacy": {"epsilon": 1000}}, ledger=Path(folder.name) / "budget.db")
+
+        def ask(sql: str) -> Answer:
+            with seeded_coins(seed + crc32(sql.encode())):
+                return curator.ask(sql, epsilon=EPSILON)
+
+        ask.folder = folder  # it goes when the curator does
+        return ask
+    with seeded_coins(seed):
+        return dp.sanitise(table, plan).query
+
+
+def told(case: Case) -> Any:
+    """What is expected of the answer; None where it is refused, or depends on the data."""
+    sql, rows = case.sql("data" if case.asker == "ask" else "release"), even_table(case.kind).num_rows
+    way = "ask" if case.asker == "ask" else "release"
+    try:
+        (one,) = dp.expect(plan_for(case.asker, case.kind), rows=rows, questions=sql, way=way)
+    except DproofError:
+        return None
+    return one
+
+
+def answered(case: Case, possible: tuple[float, float], seeds: Sequence[int] = SEEDS) -> list[float] | None:
+    """Half-widths of the intervals that are not cut to what is possible; infinite where nothing is known."""
+    sql, found = case.sql("data" if case.asker == "ask" else "release"), []
+    for seed in seeds:
+        try:
+            rows = _answers(case.asker, case.kind, seed)(sql).rows
+        except DproofError:
+            return None
+        cells = [row["a"] for row in rows if isinstance(row["a"], Cell)]
+        ends = [(number(cell.low), number(cell.high)) for cell in cells]
+        uncut = [(low, high) for low, high in ends if not _is_cut(low, high, possible)]
+        found += [math.inf if low is None else (high - low) / 2 for low, high in uncut]
+    return found
+
+
+def _is_cut(low: Any, high: Any, possible: tuple[float, float]) -> bool:
+    if low is None or possible[0] == possible[1]:
+        return False
+    return bool(low <= possible[0] or high >= possible[1])
+
+
+def problem(case: Case) -> str | None:
+    """What is wrong with the ± that is told; None where it is that of the answers, or is not told."""
+    one = told(case)
+    if one is None or one.widths is None:
+        return None
+    tolerance = 0.8 if case.asker == "sampled" and BINNED.search(case.kind) else 0.15  # bins are joined there
+    least, greatest = one.widths.least * (1 - tolerance), one.widths.greatest * (1 + tolerance)
+    if case.shape in ("having", "having twice", "first", "last"):
+        least = 0.0  # ± is the greatest that it may be, where noise chooses the rows
+    slack = 0.11 if case.shape == "rounded" else 1e-9
+    low, high = one.possible.ends
+    for seeds in (SEEDS, MORE_SEEDS):  # where a divisor is near zero, widths are of many sizes
+        widths = answered(case, (low, high), seeds)
+        if widths is None:
+            return f"{case}: ± {one.widths.typical:.4g} is told, and the answer is refused"
+        # Wide intervals are cut to what is possible, unless by chance.
+        if not widths or 2 * max(median(widths), one.widths.typical) >= 0.5 * (high - low):
+            return None
+        if least - slack <= median(widths) <= greatest + slack:
+            return None
+    return f"{case}: {one.widths.typical:.4g} told, {median(widths):.4g} had"

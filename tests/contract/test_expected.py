@@ -1,0 +1,32 @@
+"""± that is told before there is data is that of the answers to the same question on an even table, in every model."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.contract.expected import ASKERS, problem
+from tests.contract.matrix import CASES, KINDS, Case
+
+CASES_TRIED = 14  # of each asker, all about one kind of column
+
+
+def sample() -> list[Case]:
+    some, chosen = random.Random(30), []
+    for asker in ASKERS:
+        kind = some.choice(KINDS)
+        chosen += some.sample([case for case in CASES if (case.asker, case.kind) == (asker, kind)], CASES_TRIED)
+    return chosen
+
+
+def test_a_sample_of_answers_has_the_widths_that_were_told() -> None:
+    assert [found for case in sample() if (found := problem(case)) is not None] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("asker", ASKERS)
+def test_every_answer_has_the_width_that_was_told(asker: str, kind: str) -> None:
+    cases = [case for case in CASES if (case.asker, case.kind) == (asker, kind)]
+    assert [found for case in cases if (found := problem(case)) is not None] == []
