@@ -1,4 +1,4 @@
-"""What a caller hands over, checked at the surface: each mistake is told in one sentence that names the argument.
+"""Arguments as a caller hands them over, checked at the surface: a mistake is one sentence that names the argument.
 
 Only the kind of a wrong value is told, never the value: it may be somebody's private data in the wrong place.
 """

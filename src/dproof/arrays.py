@@ -47,7 +47,7 @@ Bounds: TypeAlias = tuple[Any, Any]  # the least and the greatest value that cou
 
 
 class Options(TypedDict, total=False):
-    """What every call takes beside its ε."""
+    """The options of every call beside its ε."""
 
     delta: Any
     level: float
@@ -86,7 +86,7 @@ class Accountant:
         return Curator(pa.table({name: values}), plan, ledger=self.path), name
 
     def remaining(self) -> Amount:
-        """What may still be spent: `epsilon` and `delta`, exactly."""
+        """The amount that may still be spent: `epsilon` and `delta`, exactly."""
         return Ledger(self.path).remaining()
 
     def __repr__(self) -> str:
@@ -124,7 +124,7 @@ def quantile(values: ArrayLike, q: Any, *, bounds: Bounds, epsilon: Any, **optio
 
 
 def count(flags: ArrayLike, *, epsilon: Any, **options: Unpack[Options]) -> Cell:
-    """How many of some truth values are true.
+    """The number of truth values that are true.
 
     >>> cell = count(np.arange(1000) % 4 == 0, epsilon=1)
     >>> abs(float(cell) - 250) < 50
@@ -145,7 +145,7 @@ def histogram(
     epsilon: Any,
     **options: Unpack[Options],
 ) -> tuple[list[Cell], list[float]]:
-    """How many values lie in each bin [a, b), the last closed, and the edges; values outside of all bins do not count.
+    """The number of values in each bin [a, b), the last closed, and the edges; values outside of all bins do not count.
 
     `bins` are the edges, or how many bins of equal width lie between the bounds.
     """

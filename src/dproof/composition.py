@@ -1,4 +1,4 @@
-"""What several answers or several tables cost together, from their promises alone.
+"""The cost of several answers or several tables together, from their promises alone.
 
 Sanitise once, and all questions are free (HLM15, Theorem 4). Everything else composes: questions on the private data,
 the columns of one row, a table that is sanitised again. Each rule says whether it is tight or an upper bound. What
@@ -67,7 +67,7 @@ def advanced(privacy: Privacy, times: int, slack: Any) -> Privacy:
 
 
 def parallel(promises: Sequence[Privacy], *, blocks: Blocks = "value", of: Of = "block") -> Privacy:
-    """What answers on disjoint blocks of the rows cost together; each promise is that of one answer.
+    """The cost of answers on disjoint blocks of the rows together; each promise is that of one answer.
 
     `of` says which tables a promise compares: two states of its own block ("block"), or of the whole table, of which
     the answer looks at one block ("table").

@@ -103,7 +103,7 @@ def whole_numbers(rows: Sequence[Any] | NDArray[Any], name: str = "an entry") ->
 
 
 def _whole_floats(floats: NDArray[np.float64]) -> tuple[NDArray[Any], int]:
-    """The same for an array of floats, from their shortest decimals and without a fraction for each."""
+    """`whole_numbers` of an array of floats, from their shortest decimals and without a fraction for each."""
     values, places = np.unique(floats, return_inverse=True)
     digits, exponents = [], []
     for text in map(repr, values.tolist()):

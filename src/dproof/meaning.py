@@ -1,4 +1,4 @@
-"""What a guarantee (ε, δ) means to the person in the row, in numbers that are bounds and never estimates.
+"""The meaning of a guarantee (ε, δ) to the person in the row, in numbers that are bounds and never estimates.
 
 Every upper bound is rounded up and every lower bound down, as exact fractions. All of them follow from one
 inequality, P(Y_d ∈ A) ≤ e^ε P(Y_d' ∈ A) + δ for neighbours d and d', and those for δ = 0 can be attained.
@@ -62,14 +62,14 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class OddsFactor:
-    """How many times odds can move at most, except with the probability `failure`."""
+    """The factor by which odds can move at most, except with the probability `failure`."""
 
     factor: Fraction
     failure: Fraction
 
 
 def odds_factor(privacy: Promise) -> OddsFactor:
-    """How many times an observer's odds between two values of a row can move, and how often that may fail.
+    """The factor by which an observer's odds between two values of a row can move, and how often that may fail.
 
     With δ = 0 the factor is e^ε, always. With δ > 0 it is 2e^ε, except with probability (2 + e^−ε)δ: the set
     A = {P > 2e^ε P'} has P(A) ≤ e^ε P'(A) + δ ≤ P(A)/2 + δ, so P(A) ≤ 2δ, and the same set with P and P'
@@ -140,7 +140,7 @@ def utility_change(privacy: Promise, stake: Any) -> Fraction:
 
 
 def attack_accuracy(privacy: Promise) -> Fraction:
-    """How often the best observer can be right who must tell two equally likely values of a row apart.
+    """The chance of the best observer to be right who must tell two equally likely values of a row apart.
 
     (e^ε + δ)/(1 + e^ε); one half is guessing. Kairouz, Oh and Viswanath 2015.
 
@@ -153,7 +153,7 @@ def attack_accuracy(privacy: Promise) -> Fraction:
 
 
 def explain(privacy: Promise, *, stake: Any = 10_000, rows_per_person: int = 1) -> dict[str, Any]:
-    """What a guarantee means for one person, in figures: those that `dproof explain --json` prints.
+    """The meaning of a guarantee for one person, in figures: those that `dproof explain --json` prints.
 
     Upper bounds are rounded up, lower bounds down; a number too large for a float is None. `stake` is the difference
     between a person's best and worst outcome. The words speak of one row, or of the `rows_per_person` of a person.
@@ -213,7 +213,7 @@ def in_words(privacy: Privacy, rows: int = 1) -> dict[str, str]:
 
 
 def had_been(unit: Unit) -> str:
-    """What is compared with what is: a table in which one person's row is another one, or is not there.
+    """The other table that this one is compared with: one in which one person's row is another one, or is not there.
 
     >>> had_been(Unit()), had_been(Unit("add-remove", rows_per_person=3))
     ("one person's row had been different", "one person's rows had been absent")
@@ -264,7 +264,7 @@ def _between(between: Range) -> dict[str, float]:
 
 
 def advice(privacy: Privacy) -> tuple[str, ...]:
-    """What a careful curator would be told about these figures, in words; nothing when they are sound.
+    """The cautions about these figures for a careful curator, in words; none when they are sound.
 
     >>> advice(Privacy(1)), len(advice(Privacy(8, "0.01")))
     ((), 2)

@@ -93,7 +93,7 @@ class Privacy:
         return self.derived(rows * self.epsilon, growth * self.delta, self.neighbours)
 
     def restated(self, neighbours: Neighbours) -> Privacy:
-        """The same mechanism's guarantee for the other relation between neighbours.
+        """The guarantee for the other relation between neighbours.
 
         A change is a removal and an addition: (ε, δ) under add-remove gives (2ε, (1 + e^ε)δ) under change-one.
         The converse fails: change-one says nothing about the number of rows.

@@ -83,7 +83,7 @@ def certified_part(name: str, mechanism: Mechanism, privacy: Privacy) -> Part:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What is promised for one whole row, by which laws, for which release.
+    """The promise for one whole row, the laws that keep it, and their release.
 
     The parts are independent mechanisms on the columns of one row, so their promises add up (basic composition). Where
     a row is `sampled` it answers for one part, drawn whatever its data, and none may promise more than the row.

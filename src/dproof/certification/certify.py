@@ -279,7 +279,7 @@ class SufficientSets:
 
     @property
     def checks(self) -> dict[str, int]:
-        """How many sets each theorem asks for; Corollary 2 asks for no fewer than Theorem 2 where it does not apply."""
+        """The number of sets that each theorem asks for; where Corollary 2 does not apply, as many as Theorem 2."""
         subsets = 2 ** len(self.S) - 1
         return {
             "brute force": 2**self.outputs - 2,

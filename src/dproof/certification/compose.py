@@ -169,7 +169,7 @@ class _SideBySide:
 
 @dataclass(frozen=True, slots=True)
 class ComposedLoss:
-    """What a composition costs: the most of several cases.
+    """The cost of a composition: the most of several cases.
 
     >>> round(compose_losses([PrivacyLoss.of_privacy(Privacy("0.1"))] * 10).delta("0.5"), 10)
     0.0099296269
@@ -248,7 +248,7 @@ def compose_promises(promises: Sequence[Privacy]) -> ComposedLoss:
 
 
 def compose_mechanisms(mechanisms: Sequence[Mechanism]) -> ComposedLoss:
-    """What the laws themselves cost together, which is less than what their promises do; each at a pair of its own.
+    """The cost of the laws themselves together, which is less than what their promises do; each at a pair of its own.
 
     Tight where each law has a pair of inputs that is the worst at every ε, and where laws are so few and so small that
     every choice of a pair for each can be tried; else an upper bound: `tight` says which. The mechanisms are those
@@ -300,7 +300,7 @@ def _losses(family: Law) -> dict[tuple[int, int], PrivacyLoss]:
 
 
 def compose_about_one_value(mechanisms: Sequence[Mechanism]) -> ComposedLoss:
-    """What several answers about one and the same value cost together: one pair of inputs for all. Tight.
+    """The cost of several answers about one and the same value: one pair of inputs for all. Tight.
 
     >>> from dproof import Categories, solution_matrix
     >>> a, b, c = [["0.5", "0.3", "0.2"], ["0.2", "0.5", "0.3"], ["0.1", "0.1", "0.8"]]
@@ -426,7 +426,7 @@ Rule = Literal["optimal", "basic", "advanced"]
 
 @dataclass(frozen=True, slots=True)
 class Composition:
-    """What parts cost together: `epsilon(delta)` and `delta(epsilon)`, both rounded up.
+    """The cost of parts together: `epsilon(delta)` and `delta(epsilon)`, both rounded up.
 
     `tight` where some mechanisms with these promises, or the given ones themselves, cost this much, by the basic rule
     at δ = 0; else it is an upper bound.
@@ -489,7 +489,7 @@ class _Advanced:
 
 
 def compose(parts: Sequence[Promise | Mechanism], rule: Rule = "optimal", *, same_value: bool = False) -> Composition:
-    """What promises, or mechanisms, cost together when all answer about the same rows.
+    """The cost of promises, or mechanisms, together when all answer about the same rows.
 
     A row that changes may move every mechanism between another pair of its inputs, as the columns of a row do, or
     questions about different things: so each mechanism is taken at a pair of its own. With `same_value` all of them are

@@ -138,7 +138,7 @@ def change(sizes: list[int], table: Table, apart: Table) -> int:
 
 
 def lengths(column: dict[str, Any]) -> tuple[int, int, int]:
-    """How long the vector is that a row adds to a sum of a column, and how many terms it has: a number has one.
+    """The lengths of the vector that a row adds to a sum of a column, and its number of terms: a number has one.
 
     In a ball |z|₁ ≤ √terms · |z|₂.
     """
@@ -284,7 +284,7 @@ def delta(loss: Fraction, numbers: int, epsilon: Fraction) -> Fraction:
 
 
 def check_measurements(parsed: dict[str, Any]) -> None:
-    """What is measured must be tables of the columns, each once, with the noise of one kind."""
+    """The measurements must be tables of the columns, each once, with the noise of one kind."""
     sizes, reach = [column["values"] for column in parsed["columns"]], [lengths(column) for column in parsed["columns"]]
     measured: dict[Measured, dict[str, Any]] = {}
     for measurement in parsed["measurements"]:
@@ -468,7 +468,7 @@ def check_curves(column: dict[str, Any], region: dict[str, Any] | None) -> None:
 
 
 def wanted_of(parsed: dict[str, Any], tables: list[Table], number: int | None) -> list[Measured]:
-    """What has to be measured for some tables of counts, or of the sums of a number."""
+    """The measurements that are needed for some tables of counts, or of the sums of a number."""
     several = {i for i, column in enumerate(parsed["columns"]) if column["values"] > 1}
     asked = [tuple(i for i in table if i in several) for table in tables]
     contrasts = number is None and any("contrast" in measurement for measurement in parsed["measurements"])
@@ -502,7 +502,7 @@ def axes_of(name: str, column: dict[str, Any]) -> list[tuple[str, int | None, in
 
 
 def reach_of(column: dict[str, Any], absent: bool) -> int:
-    """How many steps a number of a column lies from the middle; half steps, where no number is in the middle.
+    """The most steps that a number of a column lies from the middle; half steps, where no number is in the middle.
 
     Where each number is a bin by itself its sum follows from the counts, and nothing is added up. A missing number
     stands for one near the middle.

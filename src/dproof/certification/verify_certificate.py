@@ -626,7 +626,7 @@ def coefficients(law: dict[str, Any], odds: Fraction, nearer: bool = False) -> F
 
 
 def vectors(law: dict[str, Any], odds: Fraction) -> Fraction:
-    """The same for vectors of a grid, which lie no farther apart than its sides."""
+    """δ of noise on the vectors of a grid, which lie no farther apart than its sides."""
     require(any(law["sides"]), "the grid has one vector only")
     return moved(law, odds, len(law["sides"]), law["sides"], 0)
 
@@ -884,7 +884,7 @@ def number(given: Any) -> Fraction:
 
 
 def points(column: dict[str, Any]) -> int:
-    """How many points a range has; without a step it is a day, or a power of ten that fits 5000 times or more."""
+    """The number of points of a range; without a step it is a day, or a power of ten that fits 5000 times or more."""
     dates, ends = column["space"] == "date", (column["low"], column["high"])
     low, high = (Fraction(date.fromisoformat(str(end)).toordinal()) if dates else number(end) for end in ends)
     length, step = high - low, number(column["step"]) if "step" in column else Fraction(1) if dates else None
@@ -899,7 +899,7 @@ def points(column: dict[str, Any]) -> int:
 
 
 def declared(column: dict[str, Any], others: Spaces) -> int | None:
-    """How many values a column of a plan has; None for curves, of which this program does not read the region."""
+    """The number of values of a column of a plan; None for curves, of which this program does not read the region."""
     space = column["space"]
     if space == "curves":
         return None
@@ -919,7 +919,7 @@ def declared(column: dict[str, Any], others: Spaces) -> int | None:
 
 
 def inputs(law: dict[str, Any]) -> int | None:
-    """How many inputs a law is for; None for noise on the coefficients of a curve."""
+    """The number of inputs of a law; None for noise on the coefficients of a curve."""
     if law["kind"] == "optional":
         values = inputs(law["law"])
         return None if values is None else values + 1
@@ -999,7 +999,7 @@ def verify(
 
 
 def laws_of(certificate: dict[str, Any]) -> str:
-    """How many laws there are, and for which pairs of inputs and columns their promise is."""
+    """The number of laws, and for which pairs of inputs and columns their promise is."""
     laws = certificate["laws"]
     limits = ", for tables that differ in one row" * any(part["law"]["kind"] == "product" for part in laws)
     limits += ", for the listed pairs of inputs" * any("neighbours" in of_a_row(part["law"]) for part in laws)

@@ -57,13 +57,13 @@ def points_quantile(points: int, level: float) -> float:
 
 
 def drawn_quantile(loadings: Floats, law: VectorNoiseLaw, deviation: float, level: float, coins: Coins) -> float:
-    """The same for a law, by drawing from it: the noise is public, so this costs nothing."""
+    """The quantile of a band under a law, by drawing from it: the noise is public, so this costs nothing."""
     noise = law.draw(DRAWS * len(loadings), coins).reshape(DRAWS, -1) / deviation
     return quantile_of_draws(noise, loadings, level)
 
 
 def quantile_of_draws(noise: Floats, loadings: Floats, level: float) -> float:
-    """The same for noise that was drawn `DRAWS` times, a row each, from a log-concave law that is symmetric.
+    """The quantile of a band from noise drawn `DRAWS` times, a row each, by a log-concave law that is symmetric.
 
     Near 1 few draws are beyond the level, and beyond the last of them nothing is known. There the band that has θ of
     the draws is stretched t times: at most θ·((1 − θ)/θ)^((t + 1)/2) of such a law is outside (Borell 1974).
@@ -89,7 +89,7 @@ def band_quantile(
 
 
 def widened(loadings: Floats, g: float) -> float:
-    """How many times as wide as by the first order the band of a mean must be, where the number of rows has noise.
+    """The factor by which the band of a mean is wider than by the first order, where the number of rows has noise.
 
     With a sum S and a count n of deviations σ, all m with |S − mn| ≤ q √(σ_S² + m²σ_n²) lie about S/n / (1 − g²), up to
     q √((1 − g²)σ_S² + (S/n)²σ_n²) / (n(1 − g²)), where g = q σ_n/n < 1 (Fieller 1940). The last of the loadings is
@@ -109,7 +109,7 @@ _DEPENDENT = 1e-6  # of its length: what is left of a wave that others make up
 
 
 def smoothed(expansion: Expansion, departure: Floats, loadings: Floats) -> Floats:
-    """How far a mean curve departs from the public centre on the grid, from a noisy departure; `loadings` are what
+    """A mean curve's departure from the public centre on the grid, from a noisy one; `loadings` are what
     each of some independent numbers of variance 1 adds to that on the grid, a row each.
 
     On the grid a curve is a sum of waves: its level, the others that the plan's basis shows, and the rest. In the

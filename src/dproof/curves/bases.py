@@ -170,7 +170,7 @@ def _legendre(order: int) -> tuple[Floats, Floats]:
 
 
 def orthonormal(functions: Functions, breaks: tuple[float, ...]) -> Functions:
-    """The same span with ∫ φ_i φ_j = 1 if i = j else 0 on [0, 1], by a QR factorisation at the nodes."""
+    """Functions of one span with ∫ φ_i φ_j = 1 if i = j else 0 on [0, 1], by a QR factorisation at the nodes."""
     nodes, weights = quadrature(breaks, _MOST_BERNSTEIN)
     triangle: Floats = np.linalg.qr((functions(nodes, 0) * np.sqrt(weights)).T, mode="r")  # type: ignore[assignment]
     return lambda x, derivative: np.asarray(np.linalg.solve(triangle.T, functions(x, derivative)), np.float64)

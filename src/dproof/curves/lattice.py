@@ -1,4 +1,4 @@
-"""How a curve is written in finitely many whole numbers: the public choice of a basis, a region and a lattice.
+"""Curves as finitely many whole numbers: the public choice of a basis, a region and a lattice.
 
 Everything here comes from the plan or from public data, never from the private curves. A curve's coefficients are
 rounded to lattice points and clipped, in whole numbers, into a set whose diameter is a whole number: whatever the
@@ -122,7 +122,7 @@ class Expansion:
 
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
-        """What a curve lies between at every point."""
+        """The two bounds of a curve at every point."""
         return self.space.low, self.space.high
 
     def __post_init__(self) -> None:
@@ -150,7 +150,7 @@ class Expansion:
 
     @property
     def candidates(self) -> tuple[Expansion, ...]:
-        """What may be measured of the curves: it is chosen by the promise, see `noise.least_noise`."""
+        """The expansions that may be measured of the curves: it is chosen by the promise, see `noise.least_noise`."""
         if not self.open_terms:
             return (self,) if self.by_terms is None else (self, self.by_terms)
         return _eigenbases(self)
@@ -239,7 +239,7 @@ class CurveLattice:
         return np.interp(np.asarray(at, np.float64), self.space.times, centre_of(self.expansion))
 
     def size(self, norm: Norm, neighbours: Neighbours) -> int:
-        """How far apart two curves can lie (change-one), or one from the centre (add-remove).
+        """The largest distance of two curves (change-one), or of one from the centre (add-remove).
 
         The l1 or the sup norm, or the squared l2 norm. In a ball of radius R, |z|₁ ≤ √J·|z|₂ and |z − z'|₂ ≤ 2R.
         """
@@ -412,7 +412,7 @@ _NEGLIGIBLE = 1e-9  # of the range: what floats lose
 
 
 def left_out(lattice: CurveLattice) -> Floats:
-    """How far the mean of curves, as the lattice shows them without noise, may be from their mean on the grid.
+    """The most that the mean of curves, as the lattice shows them without noise, is off their mean on the grid.
 
     A lattice shows a curve as centre + M·u on the grid, up to rounding, where u is how far the curve lies from the
     centre there and M goes to the coefficients and back. So (M − I)u is left out. Of u the plan tells that it lies

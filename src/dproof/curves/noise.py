@@ -281,7 +281,7 @@ def _of_sigma(expansion: Expansion, sigma: Fraction) -> CurveMechanism:
 
 
 def _step(lattice: CurveLattice) -> float:
-    """What one step of the lattice is worth, in the unit of the basis, or of the kernel's process."""
+    """The worth of one step of the lattice, in the unit of the basis, or of the kernel's process."""
     return float((lattice.scales / lattice.expansion.functions()[1])[0])
 
 
@@ -351,7 +351,7 @@ def mechanism_of(lattice: CurveLattice, noise: VectorNoise) -> CurveMechanism:
 
 
 def noised(lattice: CurveLattice) -> str:
-    """What has the noise, in words."""
+    """The noised numbers, in words."""
     name = lattice.expansion.functions()[0].name
     return f"{lattice.terms} grid values" if lattice.expansion.has_values else f"{lattice.terms} {name} coefficients"
 

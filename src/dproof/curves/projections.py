@@ -39,7 +39,7 @@ def gaussian_delta(mu: Any, epsilon: Any) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """What the values at some points tell: ‖h‖² as these points see it, and δ at the ε that was asked for."""
+    """A projection on the values at some points: ‖h‖² as these points see it, and δ at the ε that was asked for."""
 
     points: int
     squared_norm: float

@@ -1,4 +1,4 @@
-"""How estimation undoes a law: the independent factors of the law of a row, as a question sees them.
+"""The axes by which estimation undoes a law: the independent factors of the law of a row, as a question sees them.
 
 A law says by `debias_axes` which axes undo it for a question (`DebiasAxes`). An axis is cut into the blocks that the
 question tells apart, and its sanitised states are counted. Its law goes from nodes, the true values as far as it knows
@@ -147,7 +147,7 @@ class MatrixAxis:
         return self.rough
 
     def fit(self, counts: Array) -> MatrixAxis:
-        """The same axis for these counts of its states."""
+        """The axis for these counts of its states."""
         likely = likely_nodes(self.matrix, np.maximum(counts, 0.0))
         return replace(self, likely=likely, cautious=cautious_nodes(likely))
 
@@ -178,7 +178,7 @@ class MatrixAxis:
         )
 
     def means(self, powers: Powers) -> DenseScores | SharedScores:
-        """What the scores are on average, for each node and block: P s."""
+        """The means of the scores, for each node and block: P s."""
         scores = self.scores(powers)
         return replace(scores, matrix=self.matrix @ scores.matrix)
 
@@ -190,7 +190,7 @@ class MatrixAxis:
         return Points(self.matrix, start, np.zeros(len(start)), self.member.argmax(axis=1), self.values)
 
     def tested(self, tests: Array) -> MatrixAxis:
-        """The same axis with any functions of its states in the place of blocks, which stand for their own means."""
+        """The axis with any functions of its states in the place of blocks, which stand for their own means."""
         found = replace(self, member=self.matrix @ tests, seen=tests)
         found._scores[(0,)] = DenseScores(tests)
         return found
@@ -234,7 +234,7 @@ class PresenceAxis(MatrixAxis):
         )
 
     def state_shares_if_uniform(self) -> Array:
-        """The same as where nothing is missing."""
+        """The shares where nothing is missing."""
         return np.asarray(self.matrix[0])
 
 
@@ -342,7 +342,7 @@ class CodeBins:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DebiasAxes:
-    """How the released codes of some columns are counted, and the axes that undo their law.
+    """The axes that undo the law of some columns, and how their released codes are counted.
 
     `state` tells the state on the axes from the released codes of each column. With `by_block` it looks at nothing but
     the blocks of these codes, so of a set only some items need be read; with `by_presence` it gets 1 for a value that
@@ -360,7 +360,7 @@ class DebiasAxes:
 def presence(
     column: SeenColumn, chances: tuple[float, float], name: str, moments: MomentsAxis | None = None
 ) -> DebiasAxes | None:
-    """What undoes a law that shows a value with these chances, where it is there and where it is missing; None where a
+    """The axes of a law that shows a value with these chances, where it is there and where it is missing; None where a
     question tells values apart that are there."""
     absent = column.space.absent
     assert absent is not None
@@ -436,7 +436,7 @@ class Points:
         return np.asarray(self.part == 0)
 
     def means(self, scores: Array) -> tuple[Array, Array]:
-        """What scores of the states are on average at each point, and how far any code between may be off that.
+        """The means of scores of the states at each point, and how far any code between may be off that.
 
         A function that bends by d, the second difference on the grid, is at most d/8 away from its chords.
         """
@@ -452,7 +452,7 @@ _TRANSFORMED = 1 << 15  # numbers whose transforms are computed together
 
 
 class Incidence(Protocol):
-    """Which of the first `size` residues lie in which of `states` blocks."""
+    """The relation of the first `size` residues to the `states` blocks that hold them."""
 
     @property
     def size(self) -> int: ...
@@ -461,7 +461,7 @@ class Incidence(Protocol):
     def states(self) -> int: ...
 
     def count(self, counts: Array) -> Array:
-        """How many rows have a block that holds each value, from how many have each block, along the last axis."""
+        """The number of rows whose block holds each value, from the number with each block, along the last axis."""
         ...
 
     def add(self, weights: Array) -> Array:

@@ -76,7 +76,7 @@ class CyclicDesign(Law):
 
     @abstractmethod
     def incidence(self) -> Incidence:
-        """Which values lie in which block."""
+        """The relation of values to the blocks that hold them."""
 
     @property
     def inputs(self) -> int:
@@ -92,12 +92,12 @@ class CyclicDesign(Law):
 
     @property
     def telling(self) -> int:
-        """How many blocks hold one of two given values and not the other."""
+        """The number of blocks that hold one of two given values and not the other."""
         return self.bases * self.width - self.shared
 
     @property
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
-        """How likely the released block holds a value, where it is the input, and where it is not."""
+        """The chances that the released block holds a value, where it is the input, and where it is not."""
         hit = Fraction((self.shared + self.telling) * self.high, self.total)
         return hit, Fraction(self.shared * self.high + self.telling * self.low, self.total)
 

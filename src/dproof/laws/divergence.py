@@ -1,4 +1,4 @@
-"""How far two laws lie apart: the hockey-stick divergence, exactly, and the least odds at which it is at most δ.
+"""The distance of two laws: the hockey-stick divergence, exactly, and the least odds at which it is at most δ.
 
 The worst set for the order P, Q at odds e is {y : P(y) > e·Q(y)}: it collects the positive terms and nothing else,
 so one set settles an ordered pair where the definition quantifies over all of them.

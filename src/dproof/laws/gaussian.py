@@ -228,7 +228,7 @@ def gaussian(square: Fraction, *, widest_table: int = 512, shift: int | None = N
 
 
 def _cell(sigma: int, shift: int | None) -> int:
-    """How many values a cell holds, for wide noise.
+    """The number of values of a cell, for wide noise.
 
     A shift by a part of a cell moves some values by a whole one. Where a shift is less than a few cells that costs
     much more than the ideal law does, so there a shift is made a whole number of cells, or nearly so.

@@ -127,7 +127,7 @@ def _groups(rows: NDArray[Any]) -> list[tuple[int, Any]]:
 
 
 def word_width(total: int) -> int:
-    """How long a word must be: 64 bits, more when the total would waste them."""
+    """The bits of a word: 64 bits, more when the total would waste them."""
     return 64 if total <= 1 << 62 else -(-(total.bit_length() + 16) // 64) * 64
 
 

@@ -83,7 +83,7 @@ class TwoSided(NoiseLaw):
 
     @property
     def unit(self) -> int:
-        """What one step of the top digit is worth."""
+        """The worth of one step of the top digit."""
         return 1 << (_SHIFT * len(self.lower))
 
     @cached_property
@@ -182,7 +182,7 @@ class TwoSided(NoiseLaw):
         return self.delta_vector(odds, shift, 1)
 
     def delta_vector(self, odds: Fraction, shift: int, coordinates: int) -> Fraction:
-        """The same for vectors of noise whose shift has at most this l1 norm.
+        """An upper bound of δ at these odds for vectors of noise whose shift has at most this l1 norm.
 
         With a = 1/ratio, P(k) ≥ P(0)·a^|k| for all k. So P = c·L + (1 − c)·N with the ideal law
         L(k) = (1−a)/(1+a)·a^|k|, some law N and c = P(0)/L(0), and by convexity δ ≤ c^m·δ_L + 1 − c^m where m
@@ -419,7 +419,7 @@ class IdealLaplace:
         return self._power(-k, up) / (1 + self.a) if k < 0 else 1 - self._power(k + 1, not up) / (1 + self.a)
 
     def _reached(self, k: int, up: bool) -> Fraction:
-        """The same, of what lies within the reach."""
+        """P(X ≤ k and |X| ≤ reach) for the law on all of Z, rounded up or down."""
         if self.reach is None:
             return self._upto(k, up)
         return max(Fraction(0), self._upto(min(k, self.reach), up) - self._upto(-self.reach - 1, not up))

@@ -1,4 +1,4 @@
-"""What every law offers, whatever its shape. Nothing outside this folder asks which one it has."""
+"""The protocol of every law, whatever its shape. Nothing outside this folder asks which one it has."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ class Law(Protocol):
 
         @property
         def inputs(self) -> int | None:
-            """How many inputs there are; None where they cannot be listed, such as curves."""
+            """The number of inputs; None where they cannot be listed, such as curves."""
 
         @property
         def outputs(self) -> int | None:
-            """How many outputs there are; None where they cannot be listed, such as all whole numbers."""
+            """The number of outputs; None where they cannot be listed, such as all whole numbers."""
 
         @property
         def total(self) -> int | None:
-            """What the weights of one input sum to; None where none are written out."""
+            """The sum of the weights of one input; None where none are written out."""
 
     def weights(self, source: int) -> NDArray[Any]:
         """The law of one input: a whole number for each output, summing to the total."""
@@ -77,7 +77,7 @@ class Law(Protocol):
         ...
 
     def to_json(self) -> Mapping[str, Any]:
-        """What a certificate holds: the kind, and numbers; those that may be large as strings."""
+        """The record of a certificate: the kind, and numbers; those that may be large as strings."""
         ...
 
     @classmethod
@@ -89,7 +89,7 @@ class Law(Protocol):
 
     @property
     def neighbours(self) -> NDArray[np.bool_] | None:
-        """Which ordered pairs of inputs count, as a matrix; None for all of them."""
+        """The ordered pairs of inputs that count, as a matrix; None for all of them."""
         return None
 
     @property
@@ -151,7 +151,7 @@ class Law(Protocol):
 
     @property
     def farthest(self) -> int | None:
-        """How many steps noise can move a value at most; None where there is no end, or no noise."""
+        """The most steps that noise can move a value; None where there is no end, or no noise."""
         return None
 
     @property
@@ -160,16 +160,16 @@ class Law(Protocol):
         return None
 
     def possible(self) -> NDArray[np.bool_] | None:
-        """Which outputs some input can give, where it is not all of them."""
+        """The outputs that some input can give, where it is not all of them."""
         return None
 
     def chances(self) -> tuple[str, Mapping[str, float]] | None:
-        """What happens to a value, in words, where a few chances say it all: the subject, and each verb with its
+        """The fate of a value, in words, where a few chances say it all: the subject, and each verb with its
         probability."""
         return None
 
     def shown_chances(self, absent: int) -> tuple[Fraction, Fraction]:
-        """How likely a value is shown that is there, and a missing one, which is the last input; `absent` is the output
+        """The chances that a value is shown that is there, and a missing one, the last input; `absent` is the output
         that says that a value is missing."""
         inputs, _, _ = listed(self)
         return 1 - self.probability(0, absent), 1 - self.probability(inputs - 1, absent)
@@ -228,7 +228,7 @@ class Law(Protocol):
 
     @property
     def support_probabilities(self) -> tuple[Fraction, Fraction] | None:
-        """How likely a value shows in the output of a row that has it, and of a row that does not.
+        """The chances that a value shows in the output of a row that has it, and of a row that does not.
 
         None where that depends on the value.
         """
@@ -258,7 +258,7 @@ class Law(Protocol):
         return None
 
     def debias_axes(self, seen: Sequence[SeenColumn], others: int, name: str) -> DebiasAxes:
-        """What undoes the law for a question that sees these columns and not `others` more codes: here, for one column,
+        """The axes that undo the law for a question that sees these columns and not `others` more codes: here, for one,
         the whole matrix, every output a state."""
         (column,) = seen
         inputs, outputs, _ = listed(self)
@@ -294,7 +294,7 @@ def nearest_codes(column: SeenColumn, outputs: int) -> NDArray[np.int64]:
 
 
 def presence_alone(column: SeenColumn, matrix: NDArray[Any], name: str) -> DebiasAxes | None:
-    """What tells whether a value is there, where no more is asked and every value is shown as often."""
+    """The axes that tell whether a value is there, where no more is asked and every value is shown as often."""
     lacking = column.outputs.absent
     if column.space.present is None or column.scale is not None or lacking is None:
         return None
@@ -342,7 +342,7 @@ def counted(number: int) -> str:
 
 
 def listed(law: Law, most: int | None = None) -> tuple[int, int, int]:
-    """How many inputs and outputs a law has that is to be written out whole, and its total; at most so many entries."""
+    """The numbers of inputs and outputs of a law to be written out whole, and its total; at most `most` entries."""
     inputs, outputs, total = law.inputs, law.outputs, law.total
     if inputs is not None and outputs is not None and total is None:
         raise TooLarge("this law is not written out as a matrix; ask for single probabilities, or use a coarser step")

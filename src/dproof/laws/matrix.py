@@ -308,7 +308,7 @@ class RoundedLaw(Law):
 
     @property
     def _more(self) -> int:
-        """How many inputs come after the points."""
+        """The number of inputs after the points."""
         return self.inner.inputs - self.steps - 1
 
     @property
@@ -432,7 +432,7 @@ class RoundedLaw(Law):
 
     @cached_property
     def _tabled(self) -> tuple[NDArray[Any], ...]:
-        """The same for every code; none where there are too many."""
+        """`_chances` of every code; none where there are too many."""
         return self._chances(np.arange(self.inputs)) if self.inputs <= _TABLED else ()
 
     def to_json(self) -> Mapping[str, Any]:

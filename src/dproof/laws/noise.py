@@ -74,7 +74,7 @@ class NoiseLaw(Protocol):
 
     @property
     def farthest(self) -> int | None:
-        """How far it reaches from 0 at most; None where there is no end."""
+        """The farthest value from 0; None where there is no end."""
         return None
 
     @property
@@ -84,7 +84,7 @@ class NoiseLaw(Protocol):
 
     @property
     def block(self) -> int | None:
-        """How many values its table has before it is gone through again; None where it is not."""
+        """The number of values of its table before it is gone through again; None where it is not."""
         return None
 
     def draw(self, count: int, coins: Coins) -> NDArray[np.int64]:
@@ -162,7 +162,7 @@ def _digit_sums(table: Sequence[int]) -> tuple[int, int]:
 
 
 def draw_on(fresh: Callable[[int], NDArray[np.int64]], count: int, escape: int) -> NDArray[np.int64]:
-    """What comes on top of so many escapes: `fresh` draws, each followed by another as long as it escapes too."""
+    """The sums on top of `count` escapes: `fresh` draws, each followed by another as long as it escapes too."""
     added = np.zeros(count, np.int64)
     waiting = np.arange(count)
     while len(waiting):
@@ -405,13 +405,13 @@ def node_law(law: Lattice, nodes: Nodes) -> Array:
 
 
 def membership(nodes: Nodes, cut: Blocks) -> Array:
-    """Which part of the codes around each node lies in each block."""
+    """The part of the codes around each node that lies in each block."""
     starts = np.maximum(nodes.centres - (nodes.step - 1) // 2, 0)
     return overlaps(starts, np.append(starts[1:], cut.last[-1] + 1), cut)
 
 
 def overlaps(starts: Array, stops: Array, cut: Blocks) -> Array:
-    """Which part of the codes from each start up to its stop lies in each block."""
+    """The part of the codes from each start up to its stop that lies in each block."""
     shares = np.zeros((len(starts), cut.blocks))
     for first, last, block in zip(cut.first, cut.last, cut.block, strict=True):
         shares[:, block] += np.maximum(np.minimum(stops, last + 1) - np.maximum(starts, first), 0) / (stops - starts)

@@ -139,7 +139,7 @@ class SharedScores:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacedValues:
-    """What states show as they are: each has one `block`, and a value there.
+    """The values that states show as they are: each has one `block`, and a value there.
 
     >>> PlacedValues(np.array([0, 2, 0]), np.array([1.0, 3.0, 4.0]), 3).gather(np.array([1, 1, 2]), 0).tolist()
     [9.0, 0.0, 3.0]
@@ -237,7 +237,7 @@ def likely_nodes(matrix: Array, counts: Array) -> Array:
 
 
 def cautious_nodes(likely: Array) -> Array:
-    """The same with some rows spread evenly: a bias that is overlooked is missing from the intervals."""
+    """Likely counts of nodes with some rows spread evenly: a bias that is overlooked is missing from the intervals."""
     rows = float(likely.sum())
     known = rows / (rows + _EVENLY)
     return np.asarray(known * likely + (1 - known) * rows / len(likely))

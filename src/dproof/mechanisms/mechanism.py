@@ -36,7 +36,7 @@ _MOST_SHOWN = 12  # inputs and outputs of a law that is shown in full
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """What a designed mechanism attains under its loss, and what none with the same guarantee can beat."""
+    """The loss that a designed mechanism attains, and what none with the same guarantee can beat."""
 
     loss: str
     value: Fraction
@@ -44,7 +44,7 @@ class Optimum:
 
     @property
     def gap(self) -> Fraction:
-        """How far the attained value may lie above the best possible, relatively."""
+        """The most by which the attained value lies above the best possible, relatively."""
         return (self.value - self.lower_bound) / self.value if self.value else Fraction(0)
 
     def __repr__(self) -> str:
@@ -276,7 +276,7 @@ class Mechanism:
         return Mechanism(f"{self.name}, then changed", self.inputs, space, family, self.source)
 
     def estimate(self, counts: Any, level: float = 0.95) -> Estimate:
-        """How often each input occurred, from how often each output did: a mapping, or one count for each output.
+        """The counts of the inputs, estimated from those of the outputs: a mapping, or one count for each output.
 
         >>> from dproof import Categories, response_with
         >>> found = response_with(Categories(["a", "b"]), "1/4").estimate({"a": 600, "b": 400})

@@ -1,1 +1,1 @@
-"""How well a guarantee can be kept: error, lower bounds, and the mechanism of least error. HLM15, section 6."""
+"""Optimality under a guarantee: error, lower bounds, and the mechanism of least error. HLM15, section 6."""

@@ -1,4 +1,4 @@
-"""What no mechanism can beat: lower bounds of the maximal expected error, and all mechanisms beside them.
+"""Bounds that no mechanism can beat: lower bounds of the maximal expected error, and all mechanisms beside them.
 
 HLM15, section 6.
 

@@ -119,7 +119,7 @@ def _gap(optimum: Optimum) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """What `design` is asked for; its best mechanism is found without a warning."""
+    """A task for `design`; its best mechanism is found without a warning."""
 
     inputs: Space
     privacy: Privacy
@@ -410,7 +410,7 @@ def rounded_design(space: Interval, privacy: Privacy) -> Mechanism:
 
 
 def coarse_steps(space: Interval, privacy: Privacy) -> int:
-    """How many steps the coarse lattice has: enough for ε, and where it can be, a divisor of those of the interval."""
+    """The number of steps of the coarse lattice: enough for ε, and if it can be, a divisor of those of the interval."""
     demand_epsilon(privacy.epsilon)
     wanted = max(_LEAST, ceil(_BASE * exp(min(_GROWTH * float(privacy.epsilon), 10.0))))
     # Outputs must lie on the coarse lattice, and with little ε they reach far beyond the interval.

@@ -100,7 +100,7 @@ class _Programme:
         return best.law, best.multipliers
 
     def pooled(self, columns: Floats) -> Floats:
-        """What belongs to one column minimum, over the columns that share it."""
+        """The sums of what belongs to one column minimum, over the columns that share it."""
         return columns + columns[..., ::-1] if self.mirrored else columns
 
     def combine(self, multipliers: Floats) -> Floats:
@@ -119,7 +119,7 @@ class _Programme:
         return rest
 
     def distance(self, point: _Point) -> float:
-        """How far from an optimum: the complementarity gap, relatively, or what the rows lack."""
+        """The distance from an optimum: the complementarity gap, relatively, or what the rows lack."""
         value = point.bound if self.minimax else float((self.cost * point.law).sum())
         gap = sum(float(product.sum()) for product in point.products())
         return max(gap / max(abs(value), 1e-9), float(np.abs(self.missing(point)).max()))

@@ -131,7 +131,7 @@ class Programme:
 
     @property
     def rows(self) -> int:
-        """How many constraints it has."""
+        """The number of constraints."""
         return 2 * len(self.symmetry.inputs) + sum(len(c.counts) + (self.delta > 0) for c in self.constraints)
 
     def solve(self, slack: float) -> tuple[NDArray[np.float64], Fraction]:
@@ -483,7 +483,7 @@ def certified_law(law: NDArray[np.float64], epsilon: Fraction, delta: Fraction) 
 
 
 def certified_pairs_law(law: NDArray[np.float64], edges: Sequence[Edge], delta: Fraction) -> Matrix:
-    """The same between given pairs of inputs, each with its own odds: metric privacy, or neighbours."""
+    """Whole numbers near the law that keep the odds of given pairs of inputs: metric privacy, or neighbours."""
 
     def lift(whole: NDArray[np.int64]) -> None:
         changed = delta == 0
