@@ -87,7 +87,8 @@ def serving(made, **settings):
     hosts = hosts_of(["127.0.0.1"], made.port, settings.pop("names", ()))
     pair = settings.pop("pair", (None, None))  # a certificate and its key
     patience = settings.pop("patience", 60.0)
-    app = application(Desk(made.folder, made.tokens), hosts, Settings(**{"tick": 0.05, **settings}))
+    made.desk = Desk(made.folder, made.tokens)
+    app = application(made.desk, hosts, Settings(**{"tick": 0.05, **settings}))
     server = Server(listening(app, *pair, patience=patience))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()
