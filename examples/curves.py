@@ -10,11 +10,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+import altair as alt
 import numpy as np
 import pyarrow.csv
 
 import dproof as dp
-from dproof.plotting import projection_chart, svg
+from dproof.plotting import ACCENT, INK, WARM, svg
 
 PLANS = Path(__file__).parent
 EXAMPLES = {
@@ -45,6 +46,23 @@ def draw(name: str, data: Path, out: Path) -> None:
     (out / f"{name}.svg").write_text(svg(chart), encoding="utf-8")
     error = np.abs(curve.estimate - truth).max()
     print(f"{name}: off by at most {error:.3g}, the band holds the original: {curve.covers(truth)}")
+
+
+def projection_chart(projections: dict, certified: dict) -> alt.Chart:
+    """δ as more and more points see it, and the line of the whole function that it grows to. HLM15, Example 4."""
+    seen = [
+        {"points": p.points, "delta": p.delta, "function": name} for name, found in projections.items() for p in found
+    ]
+    whole = [{"delta": value, "function": name} for name, value in certified.items()]
+    scale = alt.Scale(range=[ACCENT, WARM, INK, "#9cc9c6"])
+    colour = alt.Color("function:N", scale=scale, legend=alt.Legend(title=None))
+    axis = alt.X(
+        "points:Q", scale=alt.Scale(type="log", base=2, nice=False), axis=alt.Axis(title="grid points", tickCount=8)
+    )
+    line = alt.Chart({"values": seen}).mark_line(point=True, strokeWidth=2)
+    line = line.encode(x=axis, y=alt.Y("delta:Q", axis=alt.Axis(title="δ at ε")), color=colour)
+    limit = alt.Chart({"values": whole}).mark_rule(strokeDash=[4, 4]).encode(y="delta:Q", color=colour)
+    return (limit + line).properties(width=520, height=220)
 
 
 def draw_projections(out: Path) -> None:

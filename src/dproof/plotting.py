@@ -12,21 +12,18 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dproof.errors import DproofError, MissingExtra
 
-if TYPE_CHECKING:
-    from dproof.curves.projections import Projection
-
-INK, ACCENT, PALE, BAND, WARM = "#1f2933", "#0b6e6e", "#9cc9c6", "#d3e7e5", "#b4552d"
+INK, ACCENT, BAND, WARM = "#1f2933", "#0b6e6e", "#d3e7e5", "#b4552d"
 
 
 def altair() -> Any:
@@ -83,8 +80,6 @@ def label_text(value: Any) -> str:
 
 
 Numbers: TypeAlias = Sequence[float] | NDArray[np.float64]
-_WIDTH, _HEIGHT = 520, 220
-_ORIGINAL = "original"
 
 
 def mean_chart(
@@ -99,54 +94,31 @@ def mean_chart(
     at: str | None = None,
 ) -> Any:
     """A mean curve with its simultaneous band and, for a curator's own eyes, the original beside it."""
-    names = ("estimate", "band for the whole curve") + (() if original is None else (_ORIGINAL,))
-    chart = band_chart(np.asarray(times), estimate, low, high, title, value, at, names=names)
-    if original is None:
-        return chart
     alt = altair()
-    points = [{"t": float(t), "y": float(y), "other": _ORIGINAL} for t, y in zip(times, original, strict=True)]
-    line = alt.Chart({"values": points}).mark_line(strokeDash=[5, 3], strokeWidth=2)
-    return chart + line.encode(x="t:Q", y="y:Q", color="other:N")
-
-
-def band_chart(
-    times: Any, middle: Any, low: Any, high: Any, title: str, value: str, at: str | None = None, *, names: Sequence[str]
-) -> Any:
-    """A line in its band; `names` are those of the line, the band and what is drawn beside them, for the legend."""
-    alt = altair()
+    colours = {"estimate": ACCENT, "band for the whole curve": BAND}
+    line_name, band_name = colours
+    if original is not None:
+        colours["original"] = WARM
     rows = [
-        {"t": float(t), "y": y, "low": float(a), "high": float(b), "line": names[0], "band": names[1]}
-        for t, y, a, b in zip(times, (None if y is None else float(y) for y in middle), low, high, strict=True)
+        {"t": float(t), "y": y, "low": float(a), "high": float(b), "line": line_name, "band": band_name}
+        for t, y, a, b in zip(times, (None if y is None else float(y) for y in estimate), low, high, strict=True)
     ]
     base = alt.Chart({"values": rows}, title=title).encode(
         x=alt.X("t:Q", axis=alt.Axis(title=at, tickCount=12, labelSeparation=6), scale=alt.Scale(nice=False))
     )
-    scale = alt.Scale(domain=list(names), range=[ACCENT, BAND, WARM][: len(names)])
+    scale = alt.Scale(domain=list(colours), range=list(colours.values()))
     legend = alt.Legend(
         title=None, orient="bottom", symbolType="stroke", symbolStrokeWidth=4, labelLimit=300, columnPadding=24
     )
     axis = alt.Y("low:Q", axis=alt.Axis(title=value, tickCount=6), scale=alt.Scale(zero=False))
     area = base.mark_area(opacity=1).encode(y=axis, y2="high:Q", color="band:N")
     line = base.mark_line(strokeWidth=2.5).encode(y="y:Q", color=alt.Color("line:N", scale=scale, legend=legend))
-    return (area + line).properties(width=_WIDTH, height=_HEIGHT)
-
-
-def projection_chart(projections: Mapping[str, Sequence[Projection]], certified: Mapping[str, float]) -> Any:
-    """δ as more and more points see it, and the line of the whole function that it grows to. HLM15, Example 4."""
-    alt = altair()
-    seen = [
-        {"points": p.points, "delta": p.delta, "function": name} for name, found in projections.items() for p in found
-    ]
-    whole = [{"delta": value, "function": name} for name, value in certified.items()]
-    scale = alt.Scale(range=[ACCENT, WARM, INK, PALE])
-    colour = alt.Color("function:N", scale=scale, legend=alt.Legend(title=None))
-    axis = alt.X(
-        "points:Q", scale=alt.Scale(type="log", base=2, nice=False), axis=alt.Axis(title="grid points", tickCount=8)
-    )
-    line = alt.Chart({"values": seen}).mark_line(point=True, strokeWidth=2)
-    line = line.encode(x=axis, y=alt.Y("delta:Q", axis=alt.Axis(title="δ at ε")), color=colour)
-    limit = alt.Chart({"values": whole}).mark_rule(strokeDash=[4, 4]).encode(y="delta:Q", color=colour)
-    return (limit + line).properties(width=_WIDTH, height=_HEIGHT)
+    chart = (area + line).properties(width=520, height=220)
+    if original is None:
+        return chart
+    points = [{"t": float(t), "y": float(y), "other": "original"} for t, y in zip(times, original, strict=True)]
+    other = alt.Chart({"values": points}).mark_line(strokeDash=[5, 3], strokeWidth=2)
+    return chart + other.encode(x="t:Q", y="y:Q", color="other:N")
 
 
 # It warms up before it is asked, and ends with the pipe that it reads. A line in, a line out.

@@ -13,7 +13,7 @@ from dproof.cli.command import PATH, command, data_argument, json_option, table_
 from dproof.cli.output import advise, emit, escape, having_done
 from dproof.curator.curator import Curator
 from dproof.curator.ledger_file import is_begun
-from dproof.errors import InputError
+from dproof.errors import ArgumentError, InputError
 from dproof.questions.output_formats import output_file
 
 
@@ -70,7 +70,7 @@ def ask(
     files = [output_file(plot, picture=True)] if plot is not None else []  # before anything is paid
     files += [output_file(out)] if out is not None else []
     if (epsilon is None) == (accuracy is None):
-        raise InputError("say what the question may cost, with --epsilon, or how good it must be, with --accuracy")
+        raise ArgumentError("say what the question may cost, with --epsilon, or how good it must be, with --accuracy")
     wanted: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "accuracy": accuracy, "level": level}
     wanted["all_groups"] = every
     with TemporaryDirectory() as folder:

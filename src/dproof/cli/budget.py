@@ -11,7 +11,7 @@ from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import Page, Table, emit, escape
 from dproof.curator.ledger import Ledger, counts_left, statement
 from dproof.curator.ledger_file import is_begun
-from dproof.errors import InputError
+from dproof.errors import ArgumentError
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy, Unit
 
@@ -48,7 +48,7 @@ def budget(
     put in the ledger's place. Once one analyst has a budget, only analysts with a budget may ask, by their names.
     """
     if (analyst is None) != (epsilon is None):
-        raise InputError("--analyst and --epsilon go together: name the analyst and what they may spend")
+        raise ArgumentError("--analyst and --epsilon go together: name the analyst and what they may spend")
     limits = {} if analyst is None else {analyst: Privacy(epsilon, delta)}
     chosen = None if plan is None else Plan.read(plan)
     begun = None if chosen is None or is_begun(ledger) else chosen.privacy

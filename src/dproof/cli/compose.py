@@ -15,7 +15,7 @@ from dproof.certification.compose import Composition
 from dproof.cli.command import command, json_option, neighbours_option
 from dproof.cli.matrix_file import read_law
 from dproof.cli.output import Page, Table, advise, emit
-from dproof.errors import InputError, TooLarge
+from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import exact, float_above, several
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
@@ -57,10 +57,10 @@ def compose(
     ε that no rule gives is "inf".
     """
     if epsilon is not None and delta is not None:
-        raise InputError("give --delta or --epsilon: the other one is the answer")
+        raise ArgumentError("give --delta or --epsilon: the other one is the answer")
     given = [part for text in parts for part in _read(text, neighbours)]
     if len(given) > _MOST_PARTS:
-        raise InputError(f"at most {_MOST_PARTS:,} parts are composed; these are {len(given):,}")
+        raise TooLarge(f"at most {_MOST_PARTS:,} parts are composed; these are {len(given):,}")
     asked = _asked(given, epsilon, delta, neighbours)
     rules = [_row(made, asked, epsilon is not None) for made in _rules(given)]
     best = min(rules, key=lambda row: (row["epsilon"] if epsilon is None else row["delta"], not row["tight"]))
@@ -86,16 +86,18 @@ def _read(text: str, neighbours: str) -> list[Any]:
     times, rest = (matched.group(1), matched.group(2)) if matched and not Path(text).is_file() else (None, text)
     count = 1 if times is None else int(times)
     if not 1 <= count <= _MOST_PARTS:
-        raise InputError(f"part {text[:40]!r} stands for {count:,} parts; from 1 to {_MOST_PARTS:,} are composed")
+        raise TooLarge(f"part {text[:40]!r} stands for {count:,} parts; from 1 to {_MOST_PARTS:,} are composed")
     if rest.lower().endswith(_LAWS):
         return [read_law(Path(rest))] * count
     numbers = rest.split(",")
     try:
         if len(numbers) > 2:
-            raise InputError("there are more than two numbers")
+            raise ArgumentError("there are more than two numbers")
         return [Privacy(*numbers, neighbours=neighbours)] * count  # type: ignore[arg-type]  # checked by Privacy
     except InputError as error:
-        raise InputError(f"part {text[:40]!r} is neither ε, nor ε,δ, nor a file .csv, .json or .npy: {error}") from None
+        raise ArgumentError(
+            f"part {text[:40]!r} is neither ε, nor ε,δ, nor a file .csv, .json or .npy: {error}"
+        ) from None
 
 
 def _asked(given: Sequence[Any], epsilon: str | None, delta: str | None, neighbours: str) -> Privacy:

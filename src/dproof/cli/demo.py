@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import Page, Table, emit, escape, having_done
 from dproof.coins import Coins
-from dproof.errors import InputError
+from dproof.errors import FileError
 
 COLUMNS = """
 [columns.hobby]
@@ -90,7 +90,7 @@ def demo(out: Path | None, people: int, as_json: bool) -> None:
     from dproof.releases.sanitise import sanitise
 
     if out is not None and out.exists():
-        raise InputError(f"{str(out)!r} is there already: choose another name")
+        raise FileError(f"{str(out)!r} is there already: choose another name")
     folder = Path(mkdtemp(prefix="dproof-demo-")) if out is None else out
     folder.mkdir(exist_ok=True)
     try:

@@ -12,7 +12,7 @@ from dproof.cli.command import PATH, command, delta_option, epsilon_option, json
 from dproof.cli.matrix_file import read_matrix
 from dproof.cli.output import Page, Table, advise, emit, escape, pairs
 from dproof.columns.column import Column
-from dproof.errors import InputError
+from dproof.errors import ArgumentError, FileError
 from dproof.exact import float_above, float_below
 from dproof.laws.law import listed
 from dproof.mechanisms.mechanism import Mechanism, Optimum
@@ -90,7 +90,7 @@ def design(
 def _space(path: Path) -> Space:
     column = read_toml(read_text(path, "space"), path.name, _column)
     if not column.private or column.space.holds_curves:
-        raise InputError(f"{path.name}: a design is for a finite space, and this is none")
+        raise FileError(f"{path.name}: a design is for a finite space, and this is none")
     return column.space  # type: ignore[no-any-return]
 
 
@@ -110,7 +110,9 @@ def _loss(given: str) -> Any:
         return None if given == "metric" else given
     path = Path(given)
     if not path.exists():
-        raise InputError(f"the loss must be metric, squared or a file with a matrix; there is no file {given[:80]!r}")
+        raise ArgumentError(
+            f"the loss must be metric, squared or a file with a matrix; there is no file {given[:80]!r}"
+        )
     return read_matrix(path).rows
 
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dproof.errors import InputError
+from dproof.errors import FileError, InputError
 from dproof.exact import exact
 from dproof.mechanisms.finite import solution_matrix
 from dproof.mechanisms.mechanism import Mechanism
@@ -41,15 +41,15 @@ def read_matrix(path: Path) -> MatrixFile:
         data = file.read(_LARGEST_FILE + 1)
     try:
         if len(data) > _LARGEST_FILE:
-            raise InputError(f"the file is larger than {_LARGEST_FILE >> 20} MiB, which no matrix here needs")
+            raise FileError(f"the file is larger than {_LARGEST_FILE >> 20} MiB, which no matrix here needs")
         if not data.strip():
-            raise InputError("the file is empty; it needs one row of probabilities for each input")
+            raise FileError("the file is empty; it needs one row of probabilities for each input")
         if data.startswith(_NPY):
             return _from_npy(data)
         text = _text(data)
         return _from_json(text) if path.suffix.lower() == ".json" else _from_csv(text)
     except InputError as error:
-        raise InputError(f"{path.name}: {error}") from None
+        raise FileError(f"{path.name}: {error}") from None
 
 
 def read_law(path: Path) -> Mechanism:
@@ -59,16 +59,16 @@ def read_law(path: Path) -> Mechanism:
         inputs = Categories(law.inputs)
         return solution_matrix(inputs, law.rows, outputs=None if law.outputs == law.inputs else Categories(law.outputs))
     except InputError as error:
-        raise InputError(f"{path.name}: {error}") from None
+        raise FileError(f"{path.name}: {error}") from None
 
 
 def _text(data: bytes) -> str:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"byte {error.start + 1} is not UTF-8 text; save the file as CSV in UTF-8") from None
+        raise FileError(f"byte {error.start + 1} is not UTF-8 text; save the file as CSV in UTF-8") from None
     if "\0" in text:
-        raise InputError("this is a binary file; CSV, JSON and .npy can be read")
+        raise FileError("this is a binary file; CSV, JSON and .npy can be read")
     return text
 
 
@@ -78,9 +78,9 @@ def _from_npy(data: bytes) -> MatrixFile:
     try:
         array = np.load(io.BytesIO(data), allow_pickle=False)
     except (ValueError, EOFError) as error:
-        raise InputError("the .npy file is damaged or holds objects; save a plain array of numbers") from error
+        raise FileError("the .npy file is damaged or holds objects; save a plain array of numbers") from error
     if array.ndim != 2 or array.dtype.kind not in "fiu":
-        raise InputError(f"the array has {array.ndim} dimensions of {array.dtype}; it needs 2 dimensions of numbers")
+        raise FileError(f"the array has {array.ndim} dimensions of {array.dtype}; it needs 2 dimensions of numbers")
     return _numbered(array.tolist(), None, None)
 
 
@@ -89,12 +89,12 @@ def _from_json(text: str) -> MatrixFile:
         # Numbers stay text until `exact` reads them, so that 0.1 is one tenth and no size can hurt.
         content = json.loads(text, parse_float=str, parse_int=str, parse_constant=str)
     except json.JSONDecodeError as error:
-        raise InputError(f"line {error.lineno}, column {error.colno}: not JSON; {error.msg.lower()}") from None
+        raise FileError(f"line {error.lineno}, column {error.colno}: not JSON; {error.msg.lower()}") from None
     except RecursionError:
-        raise InputError("the JSON is nested too deeply; it needs a list of rows") from None
+        raise FileError("the JSON is nested too deeply; it needs a list of rows") from None
     if isinstance(content, dict):
         if not isinstance(content.get("rows"), list):
-            raise InputError('the JSON object has no list "rows"; give {"inputs": …, "outputs": …, "rows": [[…], …]}')
+            raise FileError('the JSON object has no list "rows"; give {"inputs": …, "outputs": …, "rows": [[…], …]}')
         return _numbered(content["rows"], content.get("inputs"), content.get("outputs"))
     return _numbered(content, None, None)
 
@@ -102,7 +102,7 @@ def _from_json(text: str) -> MatrixFile:
 def _numbered(rows: Any, inputs: Any, outputs: Any) -> MatrixFile:
     """A matrix from JSON or NumPy: rows are counted from 1, as people do."""
     if not isinstance(rows, list) or not rows or not all(isinstance(row, list) and row for row in rows):
-        raise InputError("there must be a list of rows, each a list of numbers")
+        raise FileError("there must be a list of rows, each a list of numbers")
     placed = [(f"row {n}", row) for n, row in enumerate(rows, 1)]
     _check_width(placed)
     return _labelled(inputs, outputs, [_entries(row, place, 1) for place, row in placed])
@@ -113,7 +113,7 @@ def _check_width(rows: Sequence[tuple[str, Sequence[Any]]]) -> None:
     for place, row in rows:
         if len(row) != len(model):
             counts = f"{place} has {len(row)} entries and {first} has {len(model)}"
-            raise InputError(f"{counts}; every row needs as many")
+            raise FileError(f"{counts}; every row needs as many")
 
 
 def _from_csv(text: str) -> MatrixFile:
@@ -124,18 +124,18 @@ def _from_csv(text: str) -> MatrixFile:
         cells = ([cell.strip() for cell in row] for row in reader)
         lines = [(f"line {reader.line_num}", row) for row in cells if any(row)]
     except csv.Error as error:
-        raise InputError(f"line {reader.line_num}: not CSV; {error}") from None
+        raise FileError(f"line {reader.line_num}: not CSV; {error}") from None
     if not lines:
-        raise InputError("there is no number in it; it needs one row of probabilities for each input")
+        raise FileError("there is no number in it; it needs one row of probabilities for each input")
     header = lines[0][1] if _is_header(lines[0][1]) else None
     body = lines[1:] if header is not None else lines
     if not body:
-        raise InputError("there is a header row and nothing else; add one row of probabilities for each input")
+        raise FileError("there is a header row and nothing else; add one row of probabilities for each input")
     _check_width(body)
     width = len(body[0][1])
     labels = int(_has_labels(header, [row for _, row in body]))
     if header is not None and len(header) not in {width, width - labels}:
-        raise InputError(f"the header has {len(header)} names for {width} columns; name every column")
+        raise FileError(f"the header has {len(header)} names for {width} columns; name every column")
     names = None if header is None else header[len(header) - (width - labels) :]
     numbers = [_entries(row[labels:], place, labels + 1) for place, row in body]
     return _labelled([row[0] for _, row in body] if labels else None, names, numbers)
@@ -181,12 +181,12 @@ def _entries(row: Sequence[Any], place: str, first_column: int) -> list[Fraction
         try:
             entry = exact(cell)
         except InputError:
-            raise InputError(
+            raise FileError(
                 f"{place}, column {column}: {str(cell)[:40]!r} is not a finite number; write 0.25 or 1/3, and leave "
                 "the top left cell empty if the first row and column are names"
             ) from None
         if entry.numerator < 0:  # at a million entries, comparing fractions would tell
-            raise InputError(f"{place}, column {column}: {str(cell)[:40]!r} is negative; probabilities are not")
+            raise FileError(f"{place}, column {column}: {str(cell)[:40]!r} is negative; probabilities are not")
         entries.append(entry)
     return entries
 
@@ -203,11 +203,11 @@ def _labels(labels: Any, size: int, side: str) -> tuple[Hashable, ...]:
     if labels is None:
         return tuple(range(size))
     if not isinstance(labels, list) or len(labels) != size:
-        raise InputError(f"the labels of the {side} must be a list of {size}")
+        raise FileError(f"the labels of the {side} must be a list of {size}")
     for n, label in enumerate(labels, 1):
         if not isinstance(label, str) or not label.isprintable() or len(label) > _LONGEST_LABEL:
-            raise InputError(f"label {n} of the {side} must be printable text of at most {_LONGEST_LABEL} characters")
+            raise FileError(f"label {n} of the {side} must be printable text of at most {_LONGEST_LABEL} characters")
     if len(set(labels)) < size:
         twice = next(label for n, label in enumerate(labels) if label in labels[:n])
-        raise InputError(f"two {side} are called {twice[:40]!r}; give each a name of its own")
+        raise FileError(f"two {side} are called {twice[:40]!r}; give each a name of its own")
     return tuple(labels)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dproof.errors import InputError
+from dproof.errors import ArgumentError, TooLarge
 from dproof.exact import percent
 from dproof.plotting import ACCENT, INK, altair, label_text, mean_chart, styled
 from dproof.questions.answer import Answer, Cell
@@ -25,11 +25,11 @@ def chart(answer: Answer) -> Any:
     measured = [column for column in answer.columns if any(_drawn(row[column]) for row in answer.rows)]
     curves = [column for column in answer.columns if any(_is_curve(row[column]) for row in answer.rows)]
     if not measured and not curves:
-        raise InputError("this answer has no estimates with intervals, so there is nothing to draw")
+        raise ArgumentError("this answer has no estimates with intervals, so there is nothing to draw")
     most = _MOST_CURVES if curves else _MOST_ROWS
     if len(answer.rows) > most:
         fewer = "ask for fewer groups" if curves else f"add LIMIT {most} or less"
-        raise InputError(f"{len(answer.rows):,} rows are too many for a picture: {fewer}")
+        raise TooLarge(f"{len(answer.rows):,} rows are too many for a picture: {fewer}")
     keys = [column for column in answer.columns if column not in (*measured, *curves)]
     charts = [_one(answer, column, keys) for column in measured]
     charts += [chart for column in curves for chart in _curves(answer, column, keys)]

@@ -13,7 +13,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dproof.errors import InputError
+from dproof.errors import ArgumentError, FileError
 
 if TYPE_CHECKING:
     from dproof.questions.answer import Answer
@@ -115,9 +115,9 @@ def output_file(path: str | os.PathLike[str], *, picture: bool = False) -> Path:
     found = FORMATS.get(file.suffix.lower())
     if found is None or (picture and not found.is_picture):
         what = "a picture" if picture else "an answer"
-        raise InputError(f"{what} is written to a file that ends in {endings(pictures=picture)}, not {file.name!r}")
+        raise ArgumentError(f"{what} is written to a file that ends in {endings(pictures=picture)}, not {file.name!r}")
     if not file.absolute().parent.is_dir():
-        raise InputError(f"the folder {str(file.absolute().parent)!r} is not there: make it first")
+        raise FileError(f"the folder {str(file.absolute().parent)!r} is not there: make it first")
     if found.is_picture:
         from dproof.plotting import check_drawing
 
