@@ -1,15 +1,42 @@
-"""Plans and tables that several tests use; one that only a single test needs stands beside it."""
+"""Plans that several tests use, and what makes them; a table that only a single test needs stands beside it."""
+
+import json
+from typing import Any
+
+
+def categories(*values: Any, **more: Any) -> dict[str, Any]:
+    return {"space": "categories", "values": list(values), **more}
+
+
+def interval(low: Any, high: Any, step: Any = 1, **more: Any) -> dict[str, Any]:
+    return {"space": "interval", "low": low, "high": high, "step": step, **more}
+
+
+def subsets(*values: Any, **more: Any) -> dict[str, Any]:
+    return {"space": "subsets", "values": list(values), **more}
+
+
+def curves(*columns: str, **more: Any) -> dict[str, Any]:
+    return {"space": "curves", "columns": list(columns), **more}
+
+
+def plan_text(columns: dict[str, dict[str, Any]], *questions: dict[str, Any], **privacy: Any) -> str:
+    """A plan as people write it.
+
+    >>> print(plan_text({"sex": SEX}, epsilon="2"), end="")
+    [privacy]
+    epsilon = "2"
+    [columns.sex]
+    space = "categories"
+    values = ["f", "m"]
+    """
+    parts = [("[privacy]", privacy), *((f"[columns.{name}]", keys) for name, keys in columns.items())]
+    parts += [("[[questions]]", question) for question in questions]
+    lines = [line for head, keys in parts for line in (head, *(f"{k} = {json.dumps(v)}" for k, v in keys.items()))]
+    return "".join(f"{line}\n" for line in lines)
+
 
 HOBBIES = ["Sports", "Cars", "Reading"]
-HOBBIES_AND_HOURS = """\
-[privacy]
-epsilon = "2"
-[columns.hobby]
-space = "categories"
-values = ["Sports", "Cars", "Reading"]
-[columns.hours]
-space = "interval"
-low = 0
-high = 40
-step = 1
-"""
+SEX, AGE = categories("f", "m"), interval(0, 110)
+AGE_IN_BINS = interval(0, 100, bins=[0, 30, 60, 100])
+HOBBIES_AND_HOURS = plan_text({"hobby": categories(*HOBBIES), "hours": interval(0, 40)}, epsilon="2")

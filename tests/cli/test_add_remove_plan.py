@@ -10,16 +10,9 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from tests.makers import categories, plan_text
 
-PLAN = """\
-[privacy]
-epsilon = "1"
-neighbours = "add-remove"
-[columns.hobby]
-space = "categories"
-values = ["Cars", "Chess"]
-missing = "category"
-"""
+PLAN = plan_text({"hobby": categories("Cars", "Chess", missing="category")}, epsilon="1", neighbours="add-remove")
 COUNT = "SELECT hobby, count(*) AS n FROM data GROUP BY hobby"
 
 

@@ -10,19 +10,9 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from tests.makers import AGE, categories, plan_text
 
-PLAN = """\
-[privacy]
-epsilon = "2"
-[columns.hobby]
-space = "categories"
-values = ["Cars", "Chess"]
-[columns.age]
-space = "interval"
-low = 0
-high = 110
-step = 1
-"""
+PLAN = plan_text({"hobby": categories("Cars", "Chess"), "age": AGE}, epsilon="2")
 
 
 @pytest.fixture

@@ -15,23 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-PLAN = """
-[privacy]
-epsilon = "4"
-neighbours = "RELATION"
-[columns.age]
-space = "interval"
-low = 0
-high = 110
-step = 1
-[columns.sex]
-space = "categories"
-values = ["f", "m"]
-[columns.likes]
-space = "subsets"
-values = ["music", "chess"]
-separator = ";"
-"""
+from tests.makers import AGE, SEX, plan_text, subsets
+
+PLAN = plan_text(
+    {"age": AGE, "sex": SEX, "likes": subsets("music", "chess", separator=";")}, epsilon="4", neighbours="RELATION"
+)
 CLEAN = {"age": ["30", "41", "52", "63"], "sex": ["f", "m", "f", "f"], "likes": ["music", "", "chess;music", "chess"]}
 QUESTION = (
     "SELECT sex, count(*) AS n, sum(age) AS s, avg(age) AS a, median(age) AS m, max(age) AS x, stddev(age) AS d, "

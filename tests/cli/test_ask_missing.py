@@ -8,19 +8,15 @@ from typing import Any
 
 import pytest
 
-PLAN = """
-[privacy]
-epsilon = "900"
-[columns.salary]
-space = "interval"
-low = 0
-high = 200000
-step = 1
-[columns.likes]
-space = "subsets"
-values = ["i0", "i1", "i2", "i3", "i4", "i5", "i6", "i7", "i8", "i9", "i10"]
-separator = ";"
-"""
+from tests.makers import interval, plan_text, subsets
+
+PLAN = plan_text(
+    {
+        "salary": interval(0, 200000),
+        "likes": subsets("i0", "i1", "i2", "i3", "i4", "i5", "i6", "i7", "i8", "i9", "i10", separator=";"),
+    },
+    epsilon="900",
+)
 
 
 @pytest.fixture

@@ -9,17 +9,9 @@ from typing import Any
 import pytest
 
 from dproof.curator import curator
+from tests.makers import interval, plan_text
 
-PLAN = """
-[privacy]
-epsilon = 1
-[columns.x]
-space = "interval"
-low = 0
-high = 9
-step = 1
-missing = 4
-"""
+PLAN = plan_text({"x": interval(0, 9, missing=4)}, epsilon=1)
 
 
 @pytest.fixture

@@ -14,22 +14,12 @@ import dproof as dp
 from dproof.curator.account import pure_cost
 from dproof.laws.k_norm import k_norm
 from dproof.privacy import Unit
+from tests.makers import categories, curves, plan_text
 
 Dproof = Callable[..., Any]
 ASKED = "SELECT kind, avg(load) AS curve FROM data GROUP BY kind"
 CANONICAL = 'SELECT "kind", avg("load") FROM data WHERE NOT "load" IS NULL GROUP BY "kind"'
-PLAN = """
-[privacy]
-epsilon = "4"
-[columns.kind]
-space = "categories"
-values = ["a", "b"]
-[columns.load]
-space = "curves"
-columns = ["x", "y", "z"]
-low = 0
-high = 4
-"""
+PLAN = plan_text({"kind": categories("a", "b"), "load": curves("x", "y", "z", low=0, high=4)}, epsilon="4")
 
 
 @pytest.fixture

@@ -8,17 +8,9 @@ from typing import Any
 
 import pytest
 
-PLAN = """
-[privacy]
-epsilon = "1"
-delta = "{delta}"
-neighbours = "add-remove"
-[columns.age]
-space = "interval"
-low = 0
-high = 99
-step = 1
-"""
+from tests.makers import interval, plan_text
+
+PLAN = plan_text({"age": interval(0, 99)}, epsilon="1", delta="{delta}", neighbours="add-remove")
 COUNT = "SELECT count(*) AS n FROM data WHERE age < 30"
 
 

@@ -9,25 +9,16 @@ from typing import Any
 
 import pytest
 
+from tests.makers import AGE_IN_BINS, SEX, plan_text
+
 Dproof = Callable[..., Any]
-PLAN = """
-[privacy]
-model = "central"
-epsilon = "1"
-delta = "1e-6"
-neighbours = "add-remove"
-[columns.age]
-space = "interval"
-low = 0
-high = 100
-step = 1
-bins = [0, 30, 60, 100]
-[columns.sex]
-space = "categories"
-values = ["f", "m"]
-[columns.name]
-drop = true
-"""
+PLAN = plan_text(
+    {"age": AGE_IN_BINS, "sex": SEX, "name": {"drop": True}},
+    model="central",
+    epsilon="1",
+    delta="1e-6",
+    neighbours="add-remove",
+)
 
 
 @pytest.fixture

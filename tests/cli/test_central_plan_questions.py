@@ -8,23 +8,12 @@ from typing import Any
 
 import pytest
 
+from tests.makers import AGE_IN_BINS, SEX, plan_text
+
 Dproof = Callable[..., Any]
-PLAN = """
-[privacy]
-model = "central"
-epsilon = "EPSILON"
-delta = "DELTA"
-neighbours = "add-remove"
-[columns.age]
-space = "interval"
-low = 0
-high = 100
-step = 1
-bins = [0, 30, 60, 100]
-[columns.sex]
-space = "categories"
-values = ["f", "m"]
-"""
+PLAN = plan_text(
+    {"age": AGE_IN_BINS, "sex": SEX}, model="central", epsilon="EPSILON", delta="DELTA", neighbours="add-remove"
+)
 QUESTIONS = """
 [[questions]]
 sql = "SELECT sex, avg(age) AS mean FROM release GROUP BY sex"

@@ -10,24 +10,16 @@ from typing import Any
 
 import pytest
 
-PLAN = """\
-[privacy]
-epsilon = "2"
-[columns.hobby]
-space = "categories"
-values = ["Cars", "Chess"]
-missing = "category"
-[columns.likes]
-space = "subsets"
-values = ["Music", "Football"]
-separator = ";"
-[columns.age]
-space = "interval"
-low = 0
-high = 110
-step = 1
-missing = 40
-"""
+from tests.makers import categories, interval, plan_text, subsets
+
+PLAN = plan_text(
+    {
+        "hobby": categories("Cars", "Chess", missing="category"),
+        "likes": subsets("Music", "Football", separator=";"),
+        "age": interval(0, 110, missing=40),
+    },
+    epsilon="2",
+)
 RUN = """
 import sys
 from dproof.cli.app import main

@@ -6,24 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-PLAN = """
-[privacy]
-epsilon = 4
-[columns.hours]
-space = "interval"
-low = 1
-high = 99
-step = 1
-bins = [1, 40, 41, 99]
-[columns.age]
-space = "interval"
-low = 0
-high = 110
-step = 1
-[columns.sex]
-space = "categories"
-values = ["f", "m"]
-"""
+from tests.makers import AGE, SEX, interval, plan_text
+
+PLAN = plan_text({"hours": interval(1, 99, bins=[1, 40, 41, 99]), "age": AGE, "sex": SEX}, epsilon=4)
 
 
 def test_numbers_with_bins_answer_conditions(tmp_path: Path, dproof: Callable[..., Any]) -> None:

@@ -10,45 +10,22 @@ from typing import Any
 import pytest
 
 import dproof as dp
-from dproof.serve.drafting import expected
+from tests.makers import AGE, AGE_IN_BINS, SEX, plan_text
 
 Dproof = Callable[..., Any]
 DEVIATION = "SELECT stddev(age) AS s FROM data"
 COUNT = "SELECT count(*) AS n FROM data WHERE sex = 'f'"
 FEW = "SELECT avg(age) AS a FROM data WHERE age > 10 AND age < 12"
-CENTRAL = """
-[privacy]
-model = "central"
-epsilon = "1/100"
-delta = "1e-6"
-[columns.age]
-space = "interval"
-low = 0
-high = 100
-step = 1
-bins = [0, 30, 60, 100]
-[columns.sex]
-space = "categories"
-values = ["f", "m"]
-[[questions]]
-sql = "SELECT sex, avg(age) AS mean FROM release GROUP BY sex"
-[[questions]]
-sql = "SELECT count(*) AS young FROM release WHERE age < 30"
-[[questions]]
-sql = "SELECT mode(sex) AS most FROM release"
-"""
-LOCAL = """
-[privacy]
-epsilon = "1"
-[columns.sex]
-space = "categories"
-values = ["f", "m"]
-[columns.age]
-space = "interval"
-low = 0
-high = 110
-step = 1
-"""
+CENTRAL = plan_text(
+    {"age": AGE_IN_BINS, "sex": SEX},
+    {"sql": "SELECT sex, avg(age) AS mean FROM release GROUP BY sex"},
+    {"sql": "SELECT count(*) AS young FROM release WHERE age < 30"},
+    {"sql": "SELECT mode(sex) AS most FROM release"},
+    model="central",
+    epsilon="1/100",
+    delta="1e-6",
+)
+LOCAL = plan_text({"sex": SEX, "age": AGE}, epsilon="1")
 
 
 @pytest.fixture
@@ -88,7 +65,7 @@ def test_the_plan_says_it_in_words(dproof: Dproof, local: Path) -> None:
 
 def test_the_plan_and_the_guided_plan_decide_alike(local: Path) -> None:
     draft = {**tomllib.loads(LOCAL), "questions": [{"sql": sql} for sql in (DEVIATION, COUNT)]}
-    guided = {one["column"]: one["informative"] for one in expected(draft, 1000)["questions"]}
+    guided = {one["column"]: one["informative"] for one in dp.compare_ways(draft, rows=1000)["questions"]}
     for one in dp.advise(draft, rows=1000).comparisons:
         assert (guided[one.column]["local"], guided[one.column]["ask"]) == (
             one.informative["release"],

@@ -13,29 +13,19 @@ import pytest
 
 import dproof as dp
 from dproof.testing import seeded_coins
+from tests.makers import interval, plan_text, subsets
 
 Dproof = Callable[..., Any]
 ITEMS = [f"item {n}" for n in range(7)]
-PLAN = """
-[privacy]
-epsilon = "1"
-delta = "1e-5"
-[columns.likes]
-space = "subsets"
-values = ["item 0", "item 1", "item 2", "item 3", "item 4", "item 5", "item 6"]
-share = 3
-[columns.age]
-space = "interval"
-low = 0
-high = 100
-step = 1
-[columns.load]
-space = "curves"
-points = 5
-low = 0
-high = 1050000
-share = 17
-"""
+PLAN = plan_text(
+    {
+        "likes": subsets("item 0", "item 1", "item 2", "item 3", "item 4", "item 5", "item 6", share=3),
+        "age": interval(0, 100),
+        "load": {"space": "curves", "points": 5, "low": 0, "high": 1050000, "share": 17},
+    },
+    epsilon="1",
+    delta="1e-5",
+)
 SETS = "SELECT likes, count(*) AS n FROM release GROUP BY likes"
 
 

@@ -8,18 +8,9 @@ from typing import Any
 import pytest
 
 from dproof.certification.verify_certificate import main as stand_alone
+from tests.makers import categories, plan_text
 
-PLAN = """
-[privacy]
-epsilon = "0.01"
-[columns.read]
-space = "categories"
-values = [0, 1]
-[columns.name]
-public = true
-[columns.diagnosis]
-public = true
-"""
+PLAN = plan_text({"read": categories(0, 1), "name": {"public": True}, "diagnosis": {"public": True}}, epsilon="0.01")
 
 
 @pytest.fixture

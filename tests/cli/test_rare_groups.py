@@ -12,7 +12,6 @@ import pytest
 
 import dproof as dp
 from dproof import InputError
-from dproof.serve.drafting import expected
 
 ROWS = 20_000
 MEAN = "SELECT avg(pay) AS m FROM {} WHERE list_contains(roles, 'manager')"
@@ -78,7 +77,7 @@ def test_so_it_is_from_a_release_of_rows_and_from_asking(tmp_path: Path) -> None
 def test_where_the_rows_of_a_group_do_not_matter_there_is_one_figure(sql: str) -> None:
     told = dp.expect(plan(sql, model="central"), rows=ROWS)
     assert all(one.rare is None and one.widths for one in told)
-    assert "rare" not in expected(plan(sql, model="central"), ROWS)["questions"][0]
+    assert "rare" not in dp.compare_ways(plan(sql, model="central"), rows=ROWS)["questions"][0]
 
 
 def test_a_rare_group_of_which_nothing_would_be_known_is_said_to_tell_nothing() -> None:
@@ -103,7 +102,7 @@ def test_the_pages_show_both(dproof: Any, tmp_path: Path) -> None:
         file.write_text(dp.Plan.of(plan(MEAN.format("release"), "0.05", model, 8)).text, "utf-8")
         out = " ".join(dproof("plan", file, "--rows", ROWS).out.split())
         assert "(rare" not in out and "has 5% of the rows" in out
-    assert set(expected(plan(MEAN.format("data"), epsilon=8), ROWS)["questions"][0]["rare"]) == {
+    assert set(dp.compare_ways(plan(MEAN.format("data"), epsilon=8), rows=ROWS)["questions"][0]["rare"]) == {
         "local",
         "central",
         "ask",

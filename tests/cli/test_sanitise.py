@@ -17,24 +17,16 @@ import dproof as dp
 from dproof import Plan
 from dproof.certification.verify_certificate import main as stand_alone
 from dproof.laws.matrix import Matrix
+from tests.makers import categories, interval, plan_text
 
-PLAN = """\
-[privacy]
-epsilon = "2"
-[columns.hobby]
-space = "categories"
-values = ["Cars", "Chess"]
-outside = "category"
-missing = "category"
-[columns.age]
-space = "interval"
-low = 0
-high = 110
-step = 1
-missing = 40
-[columns.name]
-drop = true
-"""
+PLAN = plan_text(
+    {
+        "hobby": categories("Cars", "Chess", outside="category", missing="category"),
+        "age": interval(0, 110, missing=40),
+        "name": {"drop": True},
+    },
+    epsilon="2",
+)
 CANARY = "Zanzibar-1723"
 Dproof = Callable[..., Any]
 

@@ -18,20 +18,15 @@ from dproof.serve.desk import Desk, give_budgets
 from dproof.serve.folder import Folder
 from dproof.serve.service import Settings
 from dproof.serve.tokens import Tokens
+from tests.makers import categories, plan_text
 
-PLAN = """
-[privacy]
-epsilon = "2"
-[columns.sex]
-space = "categories"
-values = ["f", "m"]
-outside = "category"
-[columns.age]
-space = "interval"
-low = 18
-high = 90
-missing = 40
-"""
+PLAN = plan_text(
+    {
+        "sex": categories("f", "m", outside="category"),
+        "age": {"space": "interval", "low": 18, "high": 90, "missing": 40},
+    },
+    epsilon="2",
+)
 
 
 def make_folder(root, rows=None):
