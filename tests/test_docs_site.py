@@ -73,6 +73,21 @@ def test_every_public_method_is_in_the_reference(name: str) -> None:
     assert methods == set(shown)
 
 
+SPACES = ["Space", "Categories", "Subsets", "Interval", "Dates", "Vectors", "Curves", "Rows", "Table"]
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_every_public_method_of_a_space_is_in_the_reference(name: str) -> None:
+    """What every space has is shown with `Space` alone."""
+    made = (property, classmethod, staticmethod)
+    found = inspect.getmembers_static(
+        getattr(dproof, name), lambda part: inspect.isfunction(part) or isinstance(part, made)
+    )
+    shown = {item: set(methods) for module, item, methods in ITEMS if module == "dproof"}
+    every = shown["Space"] if issubclass(getattr(dproof, name), dproof.Space) and name != "Space" else set()
+    assert {method for method, _ in found if method[0] != "_"} - every == shown[name]
+
+
 def test_the_reference_becomes_directives() -> None:
     made = reference("- `Release`: `query`, `raw` and the rest\n  of it\n\n- `dproof.testing.check_metric`\n")
     assert ".. autoclass:: Release\n   :members: query, raw\n" in made and ".. autofunction:: check_metric" in made

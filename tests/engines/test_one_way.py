@@ -37,8 +37,8 @@ from tests.workbooks import write_workbook
 _FEW = 60  # calls that one value may cost by itself
 _ALONE = {  # what reads a single value, or writes a single object
     *("columns/values.py", "columns/objects.py", "exact.py", "spaces/dates.py:day_of", "spaces/dates.py:_seconds"),
-    *("spaces/interval.py:_nearest", "spaces/interval.py:_meant", "arguments.py", "tables/workbook.py"),
-    *("spaces/interval.py:read_number", "spaces/dates.py:read_number", "errors.py", "columns/set_forms.py:_plain"),
+    *("spaces/interval.py:nearest", "spaces/interval.py:_meant", "arguments.py", "tables/workbook.py"),
+    *("errors.py", "columns/sets.py:_plain"),
 }
 NUMBER = {"space": "interval", "low": 0, "high": 100, "step": 1, "outside": "clamp", "missing": 50}
 COLUMNS: dict[str, Any] = {
@@ -187,7 +187,7 @@ def trace(thing: Any, plan: Plan, sql: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 def is_alone(name: str) -> bool:
     """Whether a function reads single values, or the elements of a sheet, of which a longer file has more."""
-    return name in _ALONE or name.partition(":")[0] in _ALONE or name.endswith(":look_up")
+    return name in _ALONE or name.partition(":")[0] in _ALONE or name.endswith((":look_up", ":lookup", ":read_number"))
 
 
 def same_way(usual: Any, odd: Any) -> bool:

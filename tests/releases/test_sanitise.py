@@ -291,10 +291,10 @@ def test_every_type_is_understood_or_refused_in_words(kind: str, treatment: str)
 
 
 def test_an_error_that_nobody_foresaw_is_told_without_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(arrays: Any) -> Any:
+    def broken(codec: Any, arrays: Any) -> Any:
         raise ValueError(CANARY)
 
-    monkeypatch.setattr(dp.Categories, "encoder", lambda space, column: broken)
+    monkeypatch.setattr("dproof.columns.codec.CategoryCodec.encode", broken)
     with pytest.raises(InputError, match="column 'read' cannot be read as the plan says") as refused:
         dp.sanitise(pa.table({"read": [1]}), READ)
     assert CANARY not in str(refused.value) and refused.value.__suppress_context__

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ from dproof.columns import codec_of
 from dproof.columns.column import Column
 from dproof.columns.numbers import FAR, LARGEST_FACTOR, read_decimals
 from dproof.columns.values import DECIMALS, THOUSANDS, Numerals
+from dproof.plans.column import read_column
+from dproof.plans.reader import Reader
+from dproof.tables import open_source
 
 SIGNS = [Numerals(decimal, mark) for decimal in DECIMALS for mark in THOUSANDS if decimal != mark]
 LATTICES = [
@@ -182,3 +186,23 @@ def test_dates_all_at_once_are_read_as_each_alone(parts: list[tuple[str, str, st
     column = treated(space, clamp)
     alone = [codec_of(space, column).lookup(text) for text in texts]
     assert codec_of(space, column).lookups(pa.array(texts, pa.binary())).tolist() == alone
+
+
+@pytest.mark.parametrize("space", ["interval", "date"])
+def test_texts_of_a_file_are_read_row_by_row_whether_they_are_alike_or_not(
+    space: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So the number of rows decides how long it takes, and not how many of them differ."""
+    import dproof.columns.numbers as numbers
+
+    reads, seen = ("read_decimals" if space == "interval" else "_written_days"), list[int]()
+    read = getattr(numbers, reads)
+    monkeypatch.setattr(numbers, reads, lambda texts, *more: [seen.append(len(texts)), read(texts, *more)][1])
+    texts = [f"{n}" for n in range(28)] if space == "interval" else [f"2024-02-{n:02}" for n in range(1, 29)]
+    ends = {"low": texts[0], "high": texts[-1], "missing": texts[0]}
+    column = read_column("x", Reader({"space": space, **ends}, ()))
+    for rows in ([texts[7]] * 28, texts):
+        (tmp_path / "x.csv").write_text("\n".join(["x", *rows]))
+        (batch,) = open_source(tmp_path / "x.csv").read(["x"])
+        column.encoder()([batch.column(0)])
+    assert seen == [28, 28]

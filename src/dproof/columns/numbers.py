@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.columns.arrow import as_numpy, buffers, from_numpy, is_text
+from dproof.columns.arrow import as_numpy, buffers, from_numpy, is_text, plain_texts
 from dproof.columns.codec import Codec, Draft, Key, accepted, missing_key, outside_key, settled
 from dproof.columns.column import Column
 from dproof.columns.values import MISSING, OUTSIDE, PLAIN, Numerals, infinite_sign, is_missing, number_of
@@ -140,7 +140,7 @@ class NumberCodec(Codec):
         return codes
 
     def encode(self, arrays: Sequence[Any]) -> NDArray[Any]:
-        """Whole and floating numbers all rows at once, others by each distinct value."""
+        """Whole and floating numbers all rows at once."""
         import pyarrow as pa
 
         from dproof.columns.objects import single
@@ -148,7 +148,13 @@ class NumberCodec(Codec):
         array = single(arrays[0])
         if pa.types.is_integer(array.type) or pa.types.is_float32(array.type) or pa.types.is_float64(array.type):
             return self.encode_numbers(as_numpy(array, missing=0), as_numpy(array.is_null(nan_is_null=True)))
-        return super().encode(arrays)
+        return self.encode_texts(array)
+
+    def encode_texts(self, array: Any) -> NDArray[Any]:
+        """Texts all rows at once, which takes as long whether they are alike or not; others by each distinct value."""
+        if is_text(array.type):
+            return accepted(self.column, settled(self.column, self.lookups(plain_texts(array))))
+        return Codec.encode(self, [array])
 
     def encode_numbers(self, values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
         """The nearest lattice points of whole or floating numbers, treated as the plan says."""
@@ -275,15 +281,16 @@ class DateCodec(NumberCodec):
         """Texts all at once where they are a date, alone or with a time that has no offset; others one by one."""
         if not is_text(values.type):
             return self.one_by_one(values)
-        days, known = _written_days(values)
+        days, known, odd = _written_days(values)
         codes: NDArray[np.int64] = self.space.codes_of(days, clamp=True).astype(np.int64)
         if not self.column.clamp:
             codes[~self.space.holds(days)] = OUTSIDE
-        codes[~known] = self.one_by_one(values.filter(from_numpy(~known)))
+        codes[~known] = MISSING
+        codes[odd] = self.one_by_one(values.filter(from_numpy(odd)))
         return codes
 
     def encode(self, arrays: Sequence[Any]) -> NDArray[Any]:
-        """Arrow's dates and timestamps all rows at once, others by each distinct value."""
+        """Arrow's dates and timestamps all rows at once."""
         import pyarrow as pa
 
         from dproof.columns.objects import single
@@ -291,7 +298,7 @@ class DateCodec(NumberCodec):
         array = single(arrays[0])
         kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
         if not pa.types.is_date(kind) and not pa.types.is_timestamp(kind):
-            return Codec.encode(self, [array])
+            return self.encode_texts(array)
         array = array.cast(kind)
         parts = 1 if pa.types.is_date32(kind) else _A_DAY["ms" if pa.types.is_date64(kind) else kind.unit]
         numbers = as_numpy(array.view(pa.int32() if parts == 1 else pa.int64()), missing=0)
@@ -313,12 +320,13 @@ class DateCodec(NumberCodec):
         return f"({self.sql} - DATE '0001-01-01')::DOUBLE"
 
 
-def _written_days(texts: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The day of each text that is a date, alone or with a time that has no offset, and which texts these are."""
+def _written_days(texts: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """The day of each text that is a date, alone or with a time that has no offset, which texts these are, and which of
+    the others are not empty."""
     import pyarrow.compute as pc
 
     data, starts, lengths, texts = buffers(texts)
-    timed = as_numpy(pc.match_substring_regex(texts, rf"^.{{10}}[T ]{CLOCK}(?:\.[0-9]{{1,9}})?Z?$"))
+    timed = as_numpy(pc.match_substring_regex(texts, rf"^.{{10}}[T ]{CLOCK}(?:\.[0-9]{{1,9}})?Z?$"), missing=False)
     known = (lengths == 10) | timed
     signs = np.where(known, starts, 0)[:, None] + np.arange(10)
     letters = data.take(signs, mode="clip").astype(np.int64) - ord("0")
@@ -329,7 +337,7 @@ def _written_days(texts: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     first = (12 * (year - 1970) + month - 1).astype("M8[M]")
     begins, ends = (moment.astype("M8[D]").astype(np.int64) for moment in (first, first + 1))
     known &= is_digit.all(axis=1) & (year > 0) & (month > 0) & (month < 13) & (day > 0) & (day <= ends - begins)
-    return begins + day - 1 + _1970, known
+    return begins + day - 1 + _1970, known, ~known & (lengths > 0)
 
 
 # Numbers that are written as texts ----------------------------------------------------------------------------------

@@ -84,14 +84,17 @@ class Curves:
 
     @property
     def start(self) -> Fraction:
+        """The first grid point."""
         return self.grid[0]
 
     @property
     def stop(self) -> Fraction:
+        """The last grid point."""
         return self.grid[-1]
 
     @property
     def points(self) -> int:
+        """The number of grid points."""
         return len(self.grid)
 
     @property

@@ -79,15 +79,16 @@ class ProductSpace(Space):
         """The distance of two points that lie this far apart in each part."""
         return self.root(reduce(self.join, map(self.power, distances)))
 
-    # The norm of distances is root(join(power(x_1), power(x_2), …)).
-
     def power(self, distance: Fraction) -> Any:
+        """What is joined of the distance in one part: the norm is root(join(power(x_1), power(x_2), …))."""
         return int(distance * self._unit) ** 2 if self.metric == "l2" else distance
 
     def join(self, x: Any, y: Any) -> Any:
+        """The sum of the powers of two parts, or the larger one."""
         return max(x, y) if self.metric == "sup" else x + y
 
     def root(self, joined: Any) -> Fraction:
+        """The distance whose power this is."""
         if self.metric != "l2":
             return Fraction(joined)
         square = int(joined)

@@ -52,7 +52,9 @@ class Space(ABC):
 
     @property
     @abstractmethod
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """The number of points."""
+        ...
 
     @property
     @abstractmethod
@@ -67,6 +69,7 @@ class Space(ABC):
         ...
 
     def distance(self, x: Any, y: Any) -> Fraction:
+        """ρ(x, y) of two values, exactly."""
         return exact(plain(self.distances(self.code(x))[self.code(y)]))
 
     @abstractmethod
@@ -75,16 +78,21 @@ class Space(ABC):
         ...
 
     @abstractmethod
-    def code(self, value: Any) -> int: ...
+    def code(self, value: Any) -> int:
+        """The code of a value; one that is no point is refused without being named."""
+        ...
 
     @abstractmethod
-    def label(self, code: int) -> Any: ...
+    def label(self, code: int) -> Any:
+        """The value of a code."""
+        ...
 
     def encode(self, values: Any) -> NDArray[Any]:
         """The codes of a column of values: a sequence, a NumPy array or an Arrow array."""
         return np.array([self.code(value) for value in listed(values, "values", COLUMN)], narrowest(self.size))
 
     def decode(self, codes: NDArray[Any]) -> list[Any]:
+        """The values of codes."""
         return [self.label(int(code)) for code in codes]
 
     # What only some spaces have -------------------------------------------------------------------------------------
@@ -140,6 +148,7 @@ class Space(ABC):
 
     @property
     def holds_curves(self) -> bool:
+        """Whether the points are curves, which have no list of codes."""
         return False
 
     @property

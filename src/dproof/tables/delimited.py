@@ -28,8 +28,9 @@ _BLOCKS = (1 << 23, 1 << 26, 1 << 29)  # bytes of a file read at a time; more wh
 _LONGEST_HEADER, _LONGEST_LINE = _BLOCKS[0], _BLOCKS[-1]
 _MENDING = "text that has a separator, a quote or a line break needs quotes around it"
 _CHUNK = 1 << 18  # bytes of a file in another encoding read at a time
-# Text is taken as it stands: what it means is the plan's business, and no type is ever guessed from the data.
-_TEXT = pa.dictionary(pa.int32(), pa.binary())
+# Text is taken as it stands: what it means is the plan's business, and no type is ever guessed from the data. Without a
+# dictionary, for to make one takes longer where texts differ.
+_TEXT = pa.binary()
 
 
 def open_delimited(path: Path, layout: Layout) -> Source:

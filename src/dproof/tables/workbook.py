@@ -27,7 +27,6 @@ _LARGEST = 1 << 30  # bytes that a workbook may unpack to
 _MOST_CELLS = 1 << 26  # of a table, which is held in memory, the empty ones between others too
 _MOST_ROWS = 1 << 20  # of any sheet
 _AT_A_TIME = 1 << 22  # bytes that are parsed together, and cells that wait for their batch
-_TEXT = pa.dictionary(pa.int32(), pa.binary())
 _LETTERS, _ESCAPED = re.compile("[A-Z]{1,3}"), re.compile("_x([0-9A-Fa-f]{4})_")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _TRUTHS = {"1": b"true", "true": b"true", "0": b"false", "false": b"false", "": None}
@@ -77,7 +76,7 @@ def _batches(rows: Iterator[tuple[int, Row]], start: int, places: range, name: s
     last, waiting = start, list[Row]()
 
     def batch() -> list[Any]:
-        return [pa.array([row.get(place) for row in waiting], _TEXT) for place in places]
+        return [pa.array([row.get(place) for row in waiting], pa.binary()) for place in places]
 
     for number, row in rows:
         if (number - start) * len(places) > _MOST_CELLS:
