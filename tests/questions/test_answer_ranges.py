@@ -143,7 +143,9 @@ def test_a_cut_interval() -> None:
     exact = people.cut(Cell(50, 50.0, 50.0, 0.0, 50))
     assert exact.informative and str(exact) == "50"
     curve = Range(Fraction(0), Fraction(1)).cut(Cell([0.5, 2.0], [-1.0, -1.0], [2.0, 0.5], [1.0, 1.0], [0.5, 2.0]))
-    assert curve.low == [0, 0] and curve.high == [1, 0.75] and curve.informative and curve.moved == [0.5, 0.75]
+    assert (
+        curve.low == [0, 0] and curve.high == [1, 0.75] and curve.informative and curve.clamped_estimate == [0.5, 0.75]
+    )
 
 
 PLAN = {

@@ -87,7 +87,7 @@ def test_an_answer_says_that_having_leaves_out_what_tells_nothing() -> None:
 def test_no_form_of_an_answer_has_a_number_where_nothing_is_known(selected: str, tmp_path: Path) -> None:
     found = ask("", selected)
     cell = found.rows[1]["m"]
-    assert (cell.estimate, cell.raw, cell.informative, cell.moved) == (None, 246_148.0, False, None)
+    assert (cell.estimate, cell.raw, cell.informative, cell.clamped_estimate) == (None, 246_148.0, False, None)
     assert math.isnan(float(cell)) and str(cell) == "no information"
     assert json.loads(json.dumps(found.to_json()))["rows"][1]["m"]["estimate"] is None
     assert found.flat()["m"][1] is None and found.to_arrow()["m"][1].as_py() is None

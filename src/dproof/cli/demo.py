@@ -175,7 +175,7 @@ def _compared(releases: Mapping[str, Any], survey: Any, sql: str) -> dict[str, A
     for central, local in zip(asked["central"].rows, asked["local"].rows, strict=True):
         group = [local[key] for key in keys]
         cells = {"central": central[figure], "local": local[figure]}
-        shown = {model: {"shown": cell.moved, **cell.to_json()} for model, cell in cells.items()}
+        shown = {model: {"shown": cell.clamped_estimate, **cell.to_json()} for model, cell in cells.items()}
         rows.append({"group": group, "truth": float(truth.get(tuple(group), 0)), **shown})
     return {"sql": sql, "figure": figure, "rows": rows}
 

@@ -14,12 +14,11 @@ from typing import Any, NamedTuple, overload
 from dproof.arguments import as_path, expect, listed
 from dproof.coins import NOT_PRIVATE, Coins, current, for_rehearsal
 from dproof.curator.account import BY_GROUP, ON_THE_GRID, key_of
-from dproof.curator.accuracy import MOST, accurate
 from dproof.curator.curves import NoisyCurves
 from dproof.curator.ledger import Debit, Ledger
 from dproof.curator.ledger_file import is_begun
 from dproof.curator.limits import Amount, rho_for
-from dproof.curator.preview import Preview, preview
+from dproof.curator.preview import MOST, Preview, accurate, preview
 from dproof.curator.price import Price
 from dproof.curator.recipe import Measurement, check_groups, measure
 from dproof.curator.released import answer_of, draw, has_counts_by_value, rehearse

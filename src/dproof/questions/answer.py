@@ -65,10 +65,10 @@ class Cell:
         object.__setattr__(self, "estimate", [None] * len(self.estimate) if is_curve else None)
 
     @property
-    def moved(self) -> Any:
+    def clamped_estimate(self) -> Any:
         """The estimate, moved into its interval: what people are shown."""
         if isinstance(self.low, (list, tuple)):
-            return [Cell(*ends).moved for ends in zip(self.estimate, self.low, self.high, strict=True)]
+            return [Cell(*ends).clamped_estimate for ends in zip(self.estimate, self.low, self.high, strict=True)]
         if self.low is None or self.high is None:
             return self.estimate
         if self.estimate is None or self.estimate != self.estimate:
@@ -93,11 +93,11 @@ class Cell:
         if self.low is None or self.high is None:
             return "unknown" if self.estimate is None else _number(self.estimate, None, self.decimals)
         if not isinstance(self.low, (int, float)):  # a date
-            return f"{self.moved} [{self.low}, {self.high}]"
+            return f"{self.clamped_estimate} [{self.low}, {self.high}]"
         return self._with_interval()
 
     def _with_interval(self) -> str:
-        width, moved = self.high - self.low, self.moved
+        width, moved = self.high - self.low, self.clamped_estimate
         if width == 0:
             value = self.low if moved is None else moved
             shown = _number(value, None, self.decimals)
@@ -231,7 +231,7 @@ class Answer:
         return polars.DataFrame(self.flat(), strict=False)
 
 
-def as_values(cell: Any, space: Space | None) -> Any:
+def in_units_of(cell: Any, space: Space | None) -> Any:
     """A cell of numbers with the values of a space that they stand for; the interval covers whole ones."""
     if space is None or not isinstance(cell, Cell):
         return cell

@@ -64,11 +64,11 @@ def _one(answer: Answer, column: str, keys: Sequence[str]) -> Any:
     for group, cell in cells.items():
         if not isinstance(cell, Cell):
             continue
-        if not cell.informative or not _drawn(cell) or cell.moved is None:
+        if not cell.informative or not _drawn(cell) or cell.clamped_estimate is None:
             at = (cell.low + cell.high) / 2 if _drawn(cell) else middle
             texts.append({"group": group, "at": at, "text": str(cell)})
             continue
-        dots.append({"group": group, "at": cell.moved, "text": str(cell).split(" ±")[0].split(" [")[0]})
+        dots.append({"group": group, "at": cell.clamped_estimate, "text": str(cell).split(" ±")[0].split(" [")[0]})
         # One that lies far outside all intervals would leave no room for them.
         is_near = isinstance(cell.raw, (int, float)) and 2 * least - most <= cell.raw <= 2 * most - least
         if is_near and cell.raw != cell.estimate:
@@ -102,6 +102,8 @@ def _curves(answer: Answer, column: str, keys: Sequence[str]) -> list[Any]:
             title = " · ".join(part for part in (column, group) if part)
             title += f", {percent(answer.level)} band" if cell.informative else ": no information"
             charts.append(
-                mean_chart(points, cell.moved, cell.low, cell.high, title=title, value=column, at="grid point")
+                mean_chart(
+                    points, cell.clamped_estimate, cell.low, cell.high, title=title, value=column, at="grid point"
+                )
             )
     return charts

@@ -25,7 +25,7 @@ import numpy as np
 from dproof.errors import InputError
 from dproof.exact import int_or_float
 from dproof.questions.aggregates import Known
-from dproof.questions.answer import Answer, Cell, as_values, cautions
+from dproof.questions.answer import Answer, Cell, cautions, in_units_of
 from dproof.questions.distinct import values_of
 from dproof.questions.functions import apply, changes_widths
 from dproof.questions.question import (
@@ -106,7 +106,7 @@ def answer(
             of_item = [row for row in rows if row % len(items) % len(parts) == item]
             reach, space = possible(part, question, schema, measured.rows), shown_as(part, schema)
             for row, value in zip(of_item, measured.cells(part, [row // len(items) for row in of_item]), strict=True):
-                values[row] = as_values(reach.cut(value), space) if isinstance(value, Cell) else value
+                values[row] = in_units_of(reach.cut(value), space) if isinstance(value, Cell) else value
         return [apply(expression, values[row]) for row in rows]
 
     sides = [side for test in question.having for side in (test.left, test.right)]

@@ -265,6 +265,6 @@ def _mean_curves(law: TableLaw, estimates: Mapping[int | None, Estimates]) -> li
         if curve is not None:
             space = law.lattices[place].space
             cell = Range(space.low, space.high).cut(curve.cell())  # what no curve can be, their mean is not
-            picture = band_picture(curve.times.tolist(), cell.moved, cell.low, cell.high)
+            picture = band_picture(curve.times.tolist(), cell.clamped_estimate, cell.low, cell.high)
         drawn.append((law.axes[place].name, picture))
     return drawn
