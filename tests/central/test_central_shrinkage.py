@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dproof.central.residuals import Estimates, projected
+from dproof.central.residuals import ResidualEstimates, projected
 from dproof.central.smooth import _expected, _kept, nearest, projection, shrunk
 from dproof.central.workload import parts
 
 
-def estimated(full: Any, variance: float, tables: Any, seed: int = 1) -> tuple[Estimates, dict[Any, Any]]:
+def estimated(full: Any, variance: float, tables: Any, seed: int = 1) -> tuple[ResidualEstimates, dict[Any, Any]]:
     """Unbiased estimates of the tables of a full one, whose residuals have noise of this variance; and the truth."""
     generator, residuals, truth = np.random.default_rng(seed), {}, {}
     for part in parts(tables):
         margin = full.sum(axis=tuple(i for i in range(full.ndim) if i not in part))
         noise = generator.normal(0, variance**0.5, margin.shape) if part else 0.0
         residuals[part], truth[part] = projected(margin + noise, len(part)), margin
-    return Estimates(full.shape, residuals, {part: variance if part else 0.0 for part in residuals}), truth
+    return ResidualEstimates(full.shape, residuals, {part: variance if part else 0.0 for part in residuals}), truth
 
 
 def population(sizes: tuple[int, ...], rows: int, seed: int = 2) -> Any:
@@ -33,7 +33,7 @@ def population(sizes: tuple[int, ...], rows: int, seed: int = 2) -> Any:
     return full
 
 
-def error(found: Estimates, truth: dict[Any, Any], tables: Any) -> float:
+def error(found: ResidualEstimates, truth: dict[Any, Any], tables: Any) -> float:
     return float(sum(((found.table(t) - truth[t]) ** 2).sum() for t in tables))
 
 
@@ -101,5 +101,5 @@ def test_a_large_table_is_looked_at_in_parts() -> None:
 @pytest.mark.parametrize("total", [0.0, -3.0])
 def test_nobody_has_no_tables_to_be_drawn_to(total: float) -> None:
     found, _ = estimated(np.zeros((3, 3)), 9.0, [(0, 1)])
-    told = Estimates(found.sizes, {**found.residuals, (): np.array(total)}, found.variances)
+    told = ResidualEstimates(found.sizes, {**found.residuals, (): np.array(total)}, found.variances)
     assert not projection(told, [(0, 1)]).table((0, 1)).any()

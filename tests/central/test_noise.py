@@ -14,7 +14,7 @@ from dproof import InputError, Plan, Privacy, VerificationFailed
 from dproof.central.noise import calibrate, delta, noise_law, parts_of
 from dproof.central.objective import Answers, cell_costs, shape
 from dproof.central.recipe import TableLaw, recorded_table_law, with_noise
-from dproof.central.residuals import Estimates, measured
+from dproof.central.residuals import ResidualEstimates, measured
 from dproof.central.workload import Domain, Residual, largest_loss, parts
 from dproof.certification.verify_central import verify
 from dproof.certification.verify_certificate import Refused, seal
@@ -35,7 +35,7 @@ def adult(neighbours: Any) -> tuple[Domain, Any]:
 def test_all_pairs_of_ten_columns_are_as_sharp_as_the_closed_form_and_the_tighter_route() -> None:
     domain, squares = adult("add-remove")
     variances = {r.table: float(s) / domain.cells(r.table) ** 2 for r, s in squares.items()}
-    estimates = Estimates(domain.sizes, {}, variances)
+    estimates = ResidualEstimates(domain.sizes, {}, variances)
     deviations = [sqrt(estimates.cell_variance(pair)) for pair in combinations(range(10), 2)]
     # 20.9 to 26.9 by concentrated privacy, 6.8 % less by the Gaussian profile.
     assert 19.4 < min(deviations) < 19.6 and 25.0 < max(deviations) < 25.2

@@ -10,7 +10,7 @@ import pytest
 
 from dproof import Privacy
 from dproof.central.noise import split
-from dproof.central.objective import Answers, cell_costs, residual_losses, residual_variances, shape
+from dproof.central.objective import Answers, cell_costs, combined_variances, residual_losses, shape
 from dproof.central.workload import Domain, Residual, parts
 
 
@@ -79,7 +79,7 @@ def test_no_other_split_of_epsilon_is_much_better(objective: Any) -> None:
     def error(costs: Any) -> float:
         total = sum(costs.values())
         spreads = {one: 2 * (total / cost) ** 2 for one, cost in costs.items()}
-        return answers.value(residual_variances(domain.sizes, spreads, answers.residuals, plain=True), objective)
+        return answers.value(combined_variances(domain.sizes, spreads, answers.residuals, plain=True), objective)
 
     chosen = {one: float(cost) for one, cost in best.items()}
     generator = np.random.default_rng(0)

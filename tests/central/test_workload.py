@@ -38,7 +38,9 @@ def test_the_shift_of_one_row_is_what_enumeration_finds(sizes: tuple[int, ...]) 
 def losses(domain: Domain, precisions: Any) -> Any:
     """The loss of every change of one row, counts and sums of numbers: by enumeration."""
     rows = list(product(*(range(k) for k in domain.sizes)))
-    sides = [dict(zip(domain.reach, ends, strict=True)) for ends in product(*((-r, r) for r in domain.reach.values()))]
+    sides = [
+        dict(zip(domain.max_abs, ends, strict=True)) for ends in product(*((-r, r) for r in domain.max_abs.values()))
+    ]
 
     def effect(row: Any, values: Any, residual: Residual) -> Any:
         own = unit(tuple(domain.sizes[i] for i in residual.table), tuple(row[i] for i in residual.table))

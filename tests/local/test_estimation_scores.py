@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from dproof import InputError
 from dproof.laws.debias import MatrixAxis, MomentsAxis, ResponseAxis
 from dproof.laws.scores import DenseScores, explain_singular, noiseless_powers, solve
-from dproof.local.counts import Contingency, Groups, Sets, Sum
+from dproof.local.counts import AnswerGroups, Contingency, Sets, Sum
 from dproof.local.estimate import likelihood, projection, shrinkage
 from dproof.questions.intervals import half_widths, normal_quantile, simultaneous
 
 COUNTS = np.array([310.0, 150.0, 240.0, 120.0, 180.0])
 
 
-def alone(groups: int) -> Groups:
+def alone(groups: int) -> AnswerGroups:
     """Every block of the only axis is a group."""
-    return Groups([(n,) for n in range(groups)], np.arange(groups), (0,), Sets(1, np.ones((1, 1))))
+    return AnswerGroups([(n,) for n in range(groups)], np.arange(groups), (0,), Sets(1, np.ones((1, 1))))
 
 
 def hobby() -> ResponseAxis:

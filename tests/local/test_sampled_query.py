@@ -152,7 +152,7 @@ def test_columns_that_no_row_is_asked_for_together_are_refused_with_what_to_decl
 
 
 def test_a_margin_of_several_things_is_sharper_than_that_of_one(release: Any) -> None:
-    from dproof.local.answer import MeasuredRelease
+    from dproof.local.answer import RowsAnswerSource
     from dproof.local.stored import rows_that_answer
     from dproof.plans.schema import schema_of
     from dproof.questions.estimated import Options
@@ -163,8 +163,8 @@ def test_a_margin_of_several_things_is_sharper_than_that_of_one(release: Any) ->
         as_question("SELECT count(*) AS n FROM release WHERE x = 'a'", "release"), schema_of(release.plan, "release")
     )
     parts = rows_that_answer(release, frozenset("x"))
-    cells = [MeasuredRelease([one], question, Options()).estimated for one in parts]
-    both = MeasuredRelease(parts, question, Options()).estimated
+    cells = [RowsAnswerSource([one], question, Options()).estimated for one in parts]
+    both = RowsAnswerSource(parts, question, Options()).estimated
     assert len(parts) == 2 and all(both.covariance[0, 0, 0] < one.covariance[0, 0, 0] for one in cells)
 
 

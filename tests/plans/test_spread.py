@@ -11,7 +11,7 @@ import pytest
 from dproof import InputError, Plan
 from dproof.exact import exact, exp_below
 from dproof.local.recipe import certify_row, expected_variance
-from dproof.local.spread import DRAWN, needs, sample_variance, things
+from dproof.local.spread import DRAWN, needs, sample_variance, sampled_groups
 
 YES_NO = {"space": "categories", "values": ["yes", "no"]}
 EIGHT = {"space": "categories", "values": list(range(8))}
@@ -25,7 +25,7 @@ def plan_of(spread: str | None, columns: dict[str, Any], epsilon: Any = 2, **mor
 
 
 def asked(plan: Plan) -> list[list[str]]:
-    return [[column.name for column in thing.columns] for thing in things(plan)]
+    return [[column.name for column in thing.columns] for thing in sampled_groups(plan)]
 
 
 def counting(*columns: str, weight: int = 1) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dproof.laws.debias import ResponseAxis
-from dproof.local.counts import Contingency, Groups, Sets, Sum
+from dproof.local.counts import AnswerGroups, Contingency, Sets, Sum
 from dproof.questions.intervals import half_widths
 
 VALUES = 3
@@ -26,7 +26,7 @@ def test_the_interval_of_a_count_covers_as_often_as_it_says(rows: int, epsilon: 
     keep, other = (weight / (np.exp(epsilon) + VALUES - 1) for weight in (np.exp(epsilon), 1.0))
     axis = ResponseAxis("x", np.ones(VALUES), keep, other, (None,))
     first = Sets(1, np.eye(VALUES)[:1])
-    groups, counted = Groups([()], np.arange(1), (), first), Sum(np.ones(VALUES), ((0,),))
+    groups, counted = AnswerGroups([()], np.arange(1), (), first), Sum(np.ones(VALUES), ((0,),))
     covered = 0.0
     for shown, chance in enumerate(np.convolve(chances(held, keep), chances(rows - held, other))):
         if chance > 1e-9:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dproof import Categories, Privacy
 from dproof.curator.recipe import measure
 from dproof.curator.released import answer_of
-from dproof.questions.estimated import Estimated, Options, SumEstimates
+from dproof.questions.estimated import EstimatedSums, Options, SumEstimates
 from dproof.questions.measured import possible
 from dproof.questions.question import aggregates
 from dproof.questions.schema import Schema, resolve
@@ -59,7 +59,7 @@ def by_normal_noise(asked: str, values: str, counts: Sequence[float], truth: flo
     covariance = np.broadcast_to(np.eye(len(counts)) * error**2, (len(found), len(counts), len(counts)))
     nothing = np.zeros_like(found)
     sums = SumEstimates(found, found, nothing, nothing, covariance, covariance, 0)
-    estimated = Estimated(schema, {}, needed, None, Options(), sums, None, covariance, None)
+    estimated = EstimatedSums(schema, {}, needed, None, Options(), sums, None, covariance, None)
     expression = question.select[0].expression
     reach = possible(expression, question, schema, None)
     return Told.of([reach.cut(cell) for cell in estimated.cells(expression)[0]], chances, truth)

@@ -28,7 +28,7 @@ from dproof.exact import exact, written
 from dproof.local import expectation as local
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.plans.plan import Plan
-from dproof.plans.questions import Planned, checked_question
+from dproof.plans.questions import PlannedQuestion, checked_question
 from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.answer import NOTHING, rarely
@@ -116,14 +116,16 @@ def _law(plan: Plan) -> RowLaw | TableLaw:
     return certify_tables(plan) if plan.model == "central" else certify_row(plan)
 
 
-def asked_questions(plan: Plan, questions: str | Sequence[str] | None) -> Sequence[Planned]:
+def asked_questions(plan: Plan, questions: str | Sequence[str] | None) -> Sequence[PlannedQuestion]:
     """The questions of the plan, or those given: these count alike, and what the plan knows of their rows it knows."""
     shares = {one.sql: one.share_of_rows for one in plan.questions}
     texts = [questions] if isinstance(questions, str) else questions
-    asked: Sequence[Planned] = plan.questions
+    asked: Sequence[PlannedQuestion] = plan.questions
     if texts is not None:
         given = listed(texts, "questions", "one or more texts of SQL")
-        asked = [Planned(text, Fraction(1), shares.get(text) if isinstance(text, str) else None) for text in given]
+        asked = [
+            PlannedQuestion(text, Fraction(1), shares.get(text) if isinstance(text, str) else None) for text in given
+        ]
     if not asked:
         raise InputError("questions must be one or more: give them here, or as [[questions]] in the plan")
     for one in asked:
@@ -134,7 +136,7 @@ def asked_questions(plan: Plan, questions: str | Sequence[str] | None) -> Sequen
 Sources = Callable[[Question, int, Shares, float], AnswerSource]  # what would be told: of a question, rows, at a level
 
 
-def expected_of_release(law: RowLaw | TableLaw, planned: Planned, rows: int | None) -> list[Expected]:
+def expected_of_release(law: RowLaw | TableLaw, planned: PlannedQuestion, rows: int | None) -> list[Expected]:
     """± of each column of the answer to one question, from a release by this law."""
     is_local = isinstance(law, RowLaw)
     schema = law.schema if isinstance(law, RowLaw) else schema_of(law.plan, "release")
@@ -143,7 +145,7 @@ def expected_of_release(law: RowLaw | TableLaw, planned: Planned, rows: int | No
     return _expected(planned, question, schema, rows, source, _parts_of_local_answers if is_local else _whole)
 
 
-def expected_of_asking(plan: Plan, planned: Planned, rows: int | None, privacy: Privacy) -> list[Expected]:
+def expected_of_asking(plan: Plan, planned: PlannedQuestion, rows: int | None, privacy: Privacy) -> list[Expected]:
     """± of each column of the answer to one question, from `Curator.ask` at this price."""
     schema = schema_of(plan)
     parsed = replace(checked_question(planned.sql, plan.columns), table=schema.table)
@@ -180,7 +182,7 @@ def _parts_of_local_answers(question: Question, schema: Schema) -> list[Question
 
 
 def _expected(
-    planned: Planned,
+    planned: PlannedQuestion,
     question: Question,
     schema: Schema,
     rows: int | None,

@@ -16,8 +16,8 @@ from dproof.exact import written
 from dproof.local.expectation import count_half_width, half_widths, mean_half_widths
 from dproof.local.mechanisms import MECHANISMS, choose
 from dproof.local.recipe import RowLaw, certify_row
-from dproof.plans.plan import Plan, Wanted, split
-from dproof.plans.questions import Planned, checked_question, question_bins
+from dproof.plans.plan import ColumnGroup, Plan, split
+from dproof.plans.questions import PlannedQuestion, checked_question, question_bins
 from dproof.questions.question import columns
 from dproof.spaces.bins import bins_between
 from dproof.spaces.subsets import Subsets
@@ -141,7 +141,7 @@ def _of_pairs(law: RowLaw, rows: int, width: float) -> Iterator[Hint]:
         return
     names = tuple(column.name for column in plan.columns if column.private)
     single = tuple(
-        Planned(f"SELECT {quoted(n)}, count(*) FROM release GROUP BY {quoted(n)}", Fraction(1)) for n in names
+        PlannedQuestion(f"SELECT {quoted(n)}, count(*) FROM release GROUP BY {quoted(n)}", Fraction(1)) for n in names
     )
     known = half_widths(certify_row(replace(plan, questions=single)), rows)
     after = max(each or 0.0 for each in known.values())
@@ -157,7 +157,7 @@ def _of_pairs(law: RowLaw, rows: int, width: float) -> Iterator[Hint]:
 
 def asking_advice(plan: Plan) -> PlanAdvice:
     """Advice for a plan under which there can be no release."""
-    (one,) = expected_of_asking(plan, Planned("SELECT count(*) FROM data", Fraction(1)), None, plan.privacy)
+    (one,) = expected_of_asking(plan, PlannedQuestion("SELECT count(*) FROM data", Fraction(1)), None, plan.privacy)
     width = one.half_width
     counts = "" if width is None else f", which gives a count to {_width(width)} where one question gets all of ε"
     return PlanAdvice(
@@ -214,7 +214,7 @@ def _asking(plan: Plan, rows: int, column: str, width: float, what: str) -> Iter
     """What a curator would give instead, where that is better."""
     if plan.column(column).space.holds_curves:
         return
-    (one,) = expected_of_asking(plan, Planned(usual_question(plan, column), Fraction(1)), rows, plan.privacy)
+    (one,) = expected_of_asking(plan, PlannedQuestion(usual_question(plan, column), Fraction(1)), rows, plan.privacy)
     asked = one.half_width
     if asked is not None and asked < width:
         text = f"`dproof ask` at the same ε gives {what} to {_width(asked)}, for one question"
@@ -241,7 +241,7 @@ class Prices:
         self.plan, self.rows = plan, rows
         self._known: dict[tuple[Any, ...], float | None] = {}
 
-    def widths(self, groups: Sequence[Wanted]) -> dict[str, float]:
+    def widths(self, groups: Sequence[ColumnGroup]) -> dict[str, float]:
         """± of the counts of each group, where ε is split over these groups; those without counts are left out."""
         widths = {}
         for group, part in zip(groups, split(self.plan.privacy, groups), strict=True):
@@ -321,13 +321,13 @@ class Prices:
         names = _names(flags)
         column = replace(flags[0].columns[0], name=" × ".join(names), space=Subsets(names))
         share = sum((group.share for group in flags), Fraction(0))
-        joined = Wanted((column,), share, "auto")
+        joined = ColumnGroup((column,), share, "auto")
         others = [group for group in self.plan.groups if group not in flags]
         before, after = max(self.now[group.name] for group in flags), self.widths([*others, joined])[joined.name]
         yield self.hint("flags", names, before, after, "joining the flags {} into one set makes their counts")
 
 
-def _names(groups: Sequence[Wanted]) -> tuple[str, ...]:
+def _names(groups: Sequence[ColumnGroup]) -> tuple[str, ...]:
     return tuple(column.name for group in groups for column in group.columns)
 
 
@@ -346,7 +346,7 @@ def both_spreads(law: RowLaw, rows: int | None) -> dict[str, Any]:
         return {**told, "questions": []}
     laws = {spread: law if spread == chosen else _with_spread(plan, spread) for spread in ("split", "sample")}
 
-    def expected(planned: Planned) -> Iterator[tuple[str, dict[str, Any], dict[str, bool]]]:
+    def expected(planned: PlannedQuestion) -> Iterator[tuple[str, dict[str, Any], dict[str, bool]]]:
         """± of each column of an answer under both, but for those whose ± depends on the data."""
         found = {way: [] if each is None else expected_of_release(each, planned, rows) for way, each in laws.items()}
         for one in found[chosen]:
@@ -357,7 +357,7 @@ def both_spreads(law: RowLaw, rows: int | None) -> dict[str, Any]:
 
     for column in plan.columns:
         if column.private and not column.space.holds_curves:
-            for _, widths, _ in expected(Planned(usual_question(plan, column.name), Fraction(1))):
+            for _, widths, _ in expected(PlannedQuestion(usual_question(plan, column.name), Fraction(1))):
                 told["columns"].append({"name": column.name, **widths})
     questions = [
         {"question": planned.sql, "column": alias, **widths, "informative": informative}

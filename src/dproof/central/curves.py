@@ -19,7 +19,7 @@ import numpy as np
 from dproof.central.noise import laplace_law
 from dproof.central.question_sums import QuestionSums, covariances, measured_sum
 from dproof.central.recipe import TableLaw
-from dproof.central.residuals import Estimates
+from dproof.central.residuals import ResidualEstimates
 from dproof.coins import NOT_PRIVATE, Coins
 from dproof.curves.bands import DRAWS, points_quantile, quantile_of_draws, tube_quantile, widened
 from dproof.curves.lattice import CurveLattice
@@ -118,7 +118,7 @@ def curve_function(
     return None if g >= 1 else replace(made, quantile=made.quantile * widened(made.loadings(made.times), g))
 
 
-def mean_of_all(law: TableLaw, estimates: Mapping[int | None, Estimates], place: int) -> CurveEstimate | None:
+def mean_of_all(law: TableLaw, estimates: Mapping[int | None, ResidualEstimates], place: int) -> CurveEstimate | None:
     """The mean of all curves of a column; None where there may be none."""
     there, counts = (place,) if law.axes[place].size > 1 else (), estimates[None]
     deviations = counts.cell_variance(there) ** 0.5, estimates[place].cell_variance(()) ** 0.5

@@ -17,20 +17,20 @@ from typing import Any
 import numpy as np
 
 from dproof.central.curves import CURVES, TableCurves
-from dproof.central.question_sums import QuestionSums, Untold, Weights, covariances, measured_sum
-from dproof.central.residuals import Estimates
+from dproof.central.question_sums import NotMeasured, QuestionSums, Weights, covariances, measured_sum
+from dproof.central.residuals import ResidualEstimates
 from dproof.central.smooth import projection
 from dproof.coins import NOT_PRIVATE
 from dproof.columns.column import Column
 from dproof.errors import InputError
 from dproof.laws.scores import Array
-from dproof.plans.release_table import Axis
+from dproof.plans.release_table import TableAxis
 from dproof.plans.schema import preprocessing_notes, schema_of
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.counting import Counter
 from dproof.questions.distinct import different, level_of_each, number_of_values
-from dproof.questions.estimated import Estimated, Options, SumEstimates, Warnings, options_of, warned
+from dproof.questions.estimated import EstimatedSums, Options, SumEstimates, Warnings, options_of, warned
 from dproof.questions.intervals import Value, half_widths, normal_quantile
 from dproof.questions.measured import AnswerSource, answer, calculated, possible, refuse_calculation, rows_of_group
 from dproof.questions.partition import grouping
@@ -76,7 +76,7 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
     has_curves = asks_for_curves(question, schema)
     try:
         answered = answer(question, schema, lambda level: source(release, question, chosen.at(level)), chosen.level)
-    except Untold as refused:
+    except NotMeasured as refused:
         if has_curves:  # made-up rows leave them out
             raise
         has_rows = release.certificate["release"]["made_up_rows"] is not None
@@ -88,11 +88,11 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
 def source(release: Any, question: Question, options: Options) -> AnswerSource:
     """What answers a question from the measured tables of a release."""
     schema = release.law.schema
-    asker = TableCurves if asks_for_curves(question, schema) else MeasuredTables
+    asker = TableCurves if asks_for_curves(question, schema) else ResidualAnswerSource
     return asker(release, question, schema, options)
 
 
-class MeasuredTables:
+class ResidualAnswerSource:
     """One question on the measured tables of a release (see `AnswerSource`)."""
 
     suggestions = _SUGGESTIONS
@@ -116,7 +116,7 @@ class MeasuredTables:
         careful = replace(options, level=release.law.normal_level(options.level)).for_each(rows_of_group(question))
         one_group = careful.for_each(groups)
         self.plain_level = options.for_each(rows_of_group(question)).for_each(groups).level
-        self.estimated = Estimated(
+        self.estimated = EstimatedSums(
             schema, numbers, needed, question.where, careful, estimates, fitted, covariance, None
         )
         self.answered: dict[Expression, Any] = {}
@@ -190,7 +190,7 @@ class MeasuredTables:
         apart = replace(options, level=1 - (1 - options.level) / len(parts))
         alone = tuple(Item("", part) for part in parts)
         question = replace(self.question, select=alone, having=(), order_by=(), limit=None, unnest=None)
-        measured = MeasuredTables(self.release, question, self.asked.schema, apart)
+        measured = ResidualAnswerSource(self.release, question, self.asked.schema, apart)
         found = {part: measured._answered(part) for part in parts}
         reach = {part: possible(part, question, self.asked.schema, self.rows) for part in parts}
         groups = ({part: reach[part].cut(found[part][0][n]) for part in parts} for n in range(len(self.labels)))
@@ -207,7 +207,7 @@ class MeasuredTables:
         yield from warned(self.question, self.answered, groups, self.private)
 
 
-def _totals(estimates: Mapping[int | None, Estimates], sums: Sequence[Weights], groups: int) -> Array:
+def _totals(estimates: Mapping[int | None, ResidualEstimates], sums: Sequence[Weights], groups: int) -> Array:
     """Some sums in every group."""
     tables = [estimates[one.number].table(one.table).ravel() for one in sums]
     columns = [np.bincount(s.groups, s.weights * table, groups) for s, table in zip(sums, tables, strict=True)]
@@ -226,10 +226,10 @@ class Distribution:
 
     counts: Weights
     place: int
-    axis: Axis
+    axis: TableAxis
     groups: int
-    estimates: Mapping[int | None, Estimates]
-    by_method: Estimates
+    estimates: Mapping[int | None, ResidualEstimates]
+    by_method: ResidualEstimates
 
     def quantiles(self, share: float, level: float) -> list[Cell]:
         """The value with this share of the rows at or below it, with the interval of Woodruff 1952."""
@@ -245,10 +245,10 @@ class Distribution:
             variance = covariances(self.estimates, [moved], self.groups)[:, 0, 0]
             yield self._total(moved, self.by_method), self._total(moved, self.estimates[None]), variance
 
-    def _total(self, sums: Weights, counts: Estimates) -> Array:
+    def _total(self, sums: Weights, counts: ResidualEstimates) -> Array:
         return np.bincount(sums.groups, sums.weights * counts.table(sums.table).ravel(), self.groups)
 
-    def deviations(self, less: Fraction | None, level: float, sums_of: Estimated, *, squared: bool) -> list[Cell]:
+    def deviations(self, less: Fraction | None, level: float, sums_of: EstimatedSums, *, squared: bool) -> list[Cell]:
         """The standard deviation of the numbers, or its square.
 
         A number is the middle of its bin and a rest of at most half the bin's width. The deviation of a sum of two
@@ -260,7 +260,7 @@ class Distribution:
         middle, width = (least + most) / 2, most - least
         sums = self._weighted(middle, middle**2, width**2)
 
-        def moments(counts: Estimates) -> tuple[Value, Value]:
+        def moments(counts: ResidualEstimates) -> tuple[Value, Value]:
             """The variance of the middles, and the mean of width²."""
             n, first, second, widths = self._values(sums, counts)
             return (second - first * first / n) / (n - float(less or 0)), widths / n
@@ -277,7 +277,7 @@ class Distribution:
         unsure = middles.unsure | (self._total(sums[0], self.estimates[None]) <= 1)
         return _cells(estimate, low, high, unsure, z)
 
-    def means(self, level: float, sums_of: Estimated) -> list[Cell]:
+    def means(self, level: float, sums_of: EstimatedSums) -> list[Cell]:
         """The mean of the numbers: between the mean of the least of their bins and the mean of the greatest.
 
         The estimate takes the middles of bins.
@@ -305,7 +305,7 @@ class Distribution:
         """The counts that are asked for, and the sums of some numbers of their bins."""
         return [self.counts, *(replace(self.counts, weights=self.counts.weights * each) for each in numbers)]
 
-    def _values(self, sums: list[Weights], counts: Estimates) -> list[Value]:
+    def _values(self, sums: list[Weights], counts: ResidualEstimates) -> list[Value]:
         covariance, certain = covariances(self.estimates, sums, self.groups), np.zeros(self.groups, bool)
         slopes = np.broadcast_to(np.eye(len(sums))[:, None], (len(sums), self.groups, len(sums)))
         return [
@@ -313,7 +313,7 @@ class Distribution:
             for one, slope in zip(sums, slopes, strict=True)
         ]
 
-    def _noise(self, sums_of: Estimated, sums: int, level: float) -> Estimated:
+    def _noise(self, sums_of: EstimatedSums, sums: int, level: float) -> EstimatedSums:
         """What makes intervals of so many sums of counts."""
         nothing = np.zeros((self.groups, sums))
         noise = replace(sums_of.estimates, heaviest=nothing, doubts=nothing)

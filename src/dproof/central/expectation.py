@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dproof.central.curves import TableCurves, curve_function
-from dproof.central.estimate import MeasuredTables
+from dproof.central.estimate import ResidualAnswerSource
 from dproof.central.question_sums import measured_sum
 from dproof.central.recipe import TableLaw
-from dproof.central.residuals import Estimates
+from dproof.central.residuals import ResidualEstimates
 from dproof.central.workload import Residual
 from dproof.exact import written
 from dproof.plans.schema import schema_of
@@ -97,7 +97,7 @@ class EvenTable:
 
     law: TableLaw
     rows: int | None
-    estimates: Mapping[int | None, Estimates]
+    estimates: Mapping[int | None, ResidualEstimates]
     count: float
     private: bool = True
     certificate: Mapping[str, Any] = field(default_factory=lambda: {"release": {"made_up_rows": None}})
@@ -122,7 +122,7 @@ def expected_source(law: TableLaw, question: Question, rows: int, shares: Shares
     schema, options, table = schema_of(law.plan, "release"), Options(level), even_table(law, rows)
     if asks_for_curves(question, schema):
         return TableCurves(table, question, schema, options)
-    source = MeasuredTables(table, question, schema, options)
+    source = ResidualAnswerSource(table, question, schema, options)
     if shares == Shares():
         return source
     source.estimated = source.estimated.with_shares(bool(question.group_by), shares, rows)
@@ -132,7 +132,7 @@ def expected_source(law: TableLaw, question: Question, rows: int, shares: Shares
         counts = measured_sum(table, source.asked.weights(Term((), where)))
         of_group = float(counts.weights @ table.estimates[None].table(counts.table).ravel()) / source.asked.groups
         fewer = even_table(law, shares.factor(of_group, rows) * rows)
-        source.answered[aggregate] = MeasuredTables(fewer, question, schema, options).answered[aggregate]
+        source.answered[aggregate] = ResidualAnswerSource(fewer, question, schema, options).answered[aggregate]
     return source
 
 
@@ -183,7 +183,7 @@ def too_noisy_message(widths: Sequence[Width], rows: float) -> str | None:
     )
 
 
-def told_nothing(law: TableLaw, counts: Estimates) -> str | None:
+def told_nothing(law: TableLaw, counts: ResidualEstimates) -> str | None:
     """The same for the rows of a release: as many as are public, or as were measured with noise."""
     return too_noisy_message(half_widths(law), max(0.0, float(counts.table(()))))
 

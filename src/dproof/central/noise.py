@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dproof.central.objective import Answers, Floats, best
-from dproof.central.residuals import told
+from dproof.central.residuals import residual_variances
 from dproof.central.workload import Added, Domain, Residual, largest_loss, maximal, parts
 from dproof.curves.lattice import CurveLattice, Expansion, Split
 from dproof.curves.noise import FEW_ROWS, least_noise
@@ -230,7 +230,7 @@ def split(
     entries = [
         (n, places[Residual(part, one.number)], factor * domain.added(one.number).spread)
         for n, one in enumerate(measurements)
-        for part, factor in told(domain.sizes, one, True).items()
+        for part, factor in residual_variances(domain.sizes, one, True).items()
         if Residual(part, one.number) in places
     ]
     measurement, residual = (np.array([entry[n] for entry in entries], np.int64) for n in (0, 1))

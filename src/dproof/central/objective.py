@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.central.residuals import told
+from dproof.central.residuals import residual_variances
 from dproof.central.workload import Domain, Residual, parts
 from dproof.plans.release_table import Objective
 
@@ -129,13 +129,13 @@ def shape(domain: Domain, answers: Answers, objective: Objective) -> dict[Residu
     return dict(zip(answers.residuals, found.tolist(), strict=True))
 
 
-def residual_variances(
+def combined_variances(
     sizes: Sequence[int], variances: Mapping[Residual, float], residuals: Sequence[Residual], *, plain: bool
 ) -> Floats:
     """The variance of each residual, told by measurements whose numbers have these variances."""
     precisions = dict.fromkeys(residuals, 0.0)
     for measurement, variance in variances.items():
-        for part, factor in told(sizes, measurement, plain).items():
+        for part, factor in residual_variances(sizes, measurement, plain).items():
             if (residual := Residual(part, measurement.number)) in precisions:  # the number of rows may be known
                 precisions[residual] += 1 / (factor * variance)
     return 1 / np.array([precisions[residual] for residual in residuals])

@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.central.objective import Costs, cell_costs
-from dproof.central.residuals import Estimates
+from dproof.central.residuals import ResidualEstimates
 from dproof.central.workload import Domain, Residual, Table, parts
 from dproof.errors import InputError, TooLarge
 from dproof.laws.debias import Scale
 from dproof.laws.scores import Array
 from dproof.plans.plan import Plan
 from dproof.plans.reader import Misplaced
-from dproof.plans.release_table import Axis
+from dproof.plans.release_table import TableAxis
 from dproof.plans.schema import schema_of
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.partition import Cut, Grouping, cut, grouping, numbered
@@ -67,16 +67,16 @@ class Weights:
         return replace(self, groups=self.groups * bins + self.places(place))
 
 
-class Untold(InputError):
+class NotMeasured(InputError):
     """A question that tables of these columns do not tell; made-up rows do."""
 
 
 class QuestionSums:
     """The sums over rows that one question needs of tables with these axes; refused where no table tells them."""
 
-    def __init__(self, question: Question, schema: Schema, axes: Sequence[Axis]) -> None:
+    def __init__(self, question: Question, schema: Schema, axes: Sequence[TableAxis]) -> None:
         self.question, self.schema = question, schema
-        self.axes: dict[str, tuple[int, Axis]] = {axis.name: (place, axis) for place, axis in enumerate(axes)}
+        self.axes: dict[str, tuple[int, TableAxis]] = {axis.name: (place, axis) for place, axis in enumerate(axes)}
         for key in question.group_by:
             if schema.declared(key.column).items is not None:
                 raise InputError(
@@ -121,19 +121,19 @@ class QuestionSums:
         is_quantile = definition.chosen == Rank()
         if definition.counts:
             if self.schema.declared(column).items is not None and not definition.of_items:
-                raise Untold(f"sets of {column} were not counted, but items: ask COUNT(DISTINCT unnest({column}))")
+                raise NotMeasured(f"sets of {column} were not counted, but items: ask COUNT(DISTINCT unnest({column}))")
             return
         if not is_quantile and definition.formula is None and not isinstance(definition.chosen, Frequent):
             name = definition.name_of(aggregate.argument)[0].upper()
-            raise Untold(f"{name} is not answered from measured tables: ask for counts by {column}")
+            raise NotMeasured(f"{name} is not answered from measured tables: ask for counts by {column}")
         if is_quantile and any(key.column == column for key in self.question.group_by):
-            raise Untold(f"within a bin of {column!r} no quantile is known: group by another column")
+            raise NotMeasured(f"within a bin of {column!r} no quantile is known: group by another column")
         if is_quantile and not 0 < float(aggregate.argument or 0) < 1:
-            raise Untold("MIN and MAX are not answered from measured tables: ask for a quantile between 0 and 1")
+            raise NotMeasured("MIN and MAX are not answered from measured tables: ask for a quantile between 0 and 1")
         if not isinstance(definition.chosen, Frequent) and self.axes[column][1].size == 1:
-            raise Untold(f"{column!r} has one bin, so that nothing is known of how it is spread: declare `bins`")
+            raise NotMeasured(f"{column!r} has one bin, so that nothing is known of how it is spread: declare `bins`")
 
-    def counts_by(self, aggregate: Aggregate) -> tuple[Weights, int, Axis]:
+    def counts_by(self, aggregate: Aggregate) -> tuple[Weights, int, TableAxis]:
         """The counts of the values or bins of an aggregate's column, its place and its axis."""
         (column,) = aggregate.columns
         where = both(self.question.where, present(aggregate, self.schema))
@@ -201,7 +201,7 @@ class QuestionSums:
         sizes = tuple(axis.size for axis in several)
         return Weights(None if number is None else place, table, np.ravel(weights), np.ravel(group), sizes)
 
-    def _blocks(self, column_cut: Cut) -> tuple[list[Axis], NDArray[np.int64]]:
+    def _blocks(self, column_cut: Cut) -> tuple[list[TableAxis], NDArray[np.int64]]:
         """The axes of a column of a question, and the block of each of their cells."""
         if column_cut.bits is None:
             axis = self.axes[column_cut.column][1]
@@ -211,19 +211,23 @@ class QuestionSums:
         places = np.indices((2,) * len(column_cut.bits))
         return [items[bit] for bit in column_cut.bits], np.asarray(sum(place << n for n, place in enumerate(places)))
 
-    def _summed(self, term: Term) -> tuple[int, Axis] | None:
+    def _summed(self, term: Term) -> tuple[int, TableAxis] | None:
         """The number in bins or the curve that a sum adds up, with its place; None where the values of all numbers are
         counted."""
         for name in term.columns:
             if self.axes[name][1].is_binned and self.axes[name][1].max_abs is None:
-                raise Untold(f"{name!r} was counted in bins, which tell no product: ask for its mean, or for counts")
+                raise NotMeasured(
+                    f"{name!r} was counted in bins, which tell no product: ask for its mean, or for counts"
+                )
         binned = [name for name in term.columns if self.axes[name][1].is_added_up]
         if not binned:
             return None
         if len(binned) > 1:
-            raise Untold(f"squares and products of {binned[0]!r} were not added up: ask for its mean, or for counts")
+            raise NotMeasured(
+                f"squares and products of {binned[0]!r} were not added up: ask for its mean, or for counts"
+            )
         if any(key.column == binned[0] for key in self.question.group_by):
-            raise Untold(f"{binned[0]!r} was not added up within its bins: group by another column")
+            raise NotMeasured(f"{binned[0]!r} was not added up within its bins: group by another column")
         return self.axes[binned[0]]
 
 
@@ -241,29 +245,29 @@ def _along(values: Array, place: int, axes: int) -> Array:
     return values.reshape([-1 if n == place else 1 for n in range(axes)])
 
 
-def _numbers(axis: Axis, scale: Scale) -> Array:
+def _numbers(axis: TableAxis, scale: Scale) -> Array:
     """The number of each value of an axis, on its scale; 0 for a missing one."""
     codes, absent = np.array(axis.bins.starts), axis.column.space.absent
     numbers = (axis.column.space.values_of(codes) - scale.middle) / scale.unit
     return np.where(codes == absent, 0.0, numbers) if absent is not None else numbers
 
 
-def _same_for_all(weights: Array, place: int, axis: Axis) -> Array:
+def _same_for_all(weights: Array, place: int, axis: TableAxis) -> Array:
     """Weights that do not depend on an axis, but for its missing value: that adds nothing to a sum."""
     there = [n for n, start in enumerate(axis.bins.starts) if start != axis.column.space.absent]
     found = weights.take(there, axis=place)
     if (found != found.take([0], axis=place)).any():
-        raise Untold(f"{axis.name!r} was added up over all its values: leave the condition on it out")
+        raise NotMeasured(f"{axis.name!r} was added up over all its values: leave the condition on it out")
     return np.asarray(found.take(0, axis=place))
 
 
-def _refuse_cut(axis: Axis, cut: Cut) -> None:
+def _refuse_cut(axis: TableAxis, cut: Cut) -> None:
     """Refuse a question that tells values apart which were counted together."""
     bins, changes = axis.bins, np.flatnonzero(np.diff(cut.block)) + 1
     inside = bins.cut_by(cut.first[changes].tolist())
     if inside:
         edges = ", ".join(str(label) for label in bins.labels)
-        raise Untold(
+        raise NotMeasured(
             f"the question cuts the bin {bins.labels[inside[0]]} of {axis.name!r}, whose values were counted together: "
             f"ask at the edges of {edges}, or declare other `bins`"
         )
@@ -278,22 +282,22 @@ def measured_sum(release: Any, needed: Weights) -> Weights:
     if number is not None and number not in release.estimates:
         name = law.axes[number].name
         if law.axes[number].has_curves:
-            raise Untold(f"the curves {name!r} were not added up: declare [[release.tables]] with them next time")
-        raise Untold(
+            raise NotMeasured(f"the curves {name!r} were not added up: declare [[release.tables]] with them next time")
+        raise NotMeasured(
             f"the numbers of {name!r} were counted in bins and not added up: declare sums = true under "
             f"[release] next time, or ask for counts by {name}"
         )
     if needed.table not in release.estimates[number].variances:
         named = [law.axes[place].name for place in (*needed.table, *([] if number is None else [number]))]
         names = ", ".join(f'"{name}"' for name in named)
-        raise Untold(
+        raise NotMeasured(
             f"the question needs the table of {' × '.join(named)}, which was not measured: ask about "
             f"fewer columns at once, or declare [[release.tables]] with columns = [{names}] next time"
         )
     return needed
 
 
-def covariances(estimates: Mapping[int | None, Estimates], sums: Sequence[Weights], groups: int) -> Array:
+def covariances(estimates: Mapping[int | None, ResidualEstimates], sums: Sequence[Weights], groups: int) -> Array:
     """The covariances of some sums in each group, from the variances s_A of residuals.
 
     Counts, and the sums of each number, were measured independently.
@@ -372,7 +376,7 @@ def with_question_tables(plan: Plan) -> Plan:
     return replace(plan, asked=replace(plan.asked, tables=tuple(tables.items()), sums=listed))
 
 
-def _sums(plan: Plan, axes: tuple[Axis, ...], n: int) -> list[tuple[float, Weights]]:
+def _sums(plan: Plan, axes: tuple[TableAxis, ...], n: int) -> list[tuple[float, Weights]]:
     """The sums that a question needs; a question that tables do not answer is refused with its place in the plan."""
     try:
         parsed = parse(plan.questions[n].sql)

@@ -30,8 +30,8 @@ from dproof.central.noise import (
     split,
     steps,
 )
-from dproof.central.objective import Answers, cell_costs, residual_variances, shape
-from dproof.central.residuals import Estimates, contrast, estimates, measured
+from dproof.central.objective import Answers, cell_costs, combined_variances, shape
+from dproof.central.residuals import ResidualEstimates, contrast, estimates, measured
 from dproof.central.workload import Domain, Residual, Table, largest_loss, maximal, parts
 from dproof.certification.verify_central import FORMAT, VERSION
 from dproof.certification.verify_certificate import seal
@@ -40,7 +40,7 @@ from dproof.curves.lattice import CurveLattice
 from dproof.errors import InputError, TooLarge, VerificationFailed
 from dproof.exact import float_above
 from dproof.plans.plan import Plan
-from dproof.plans.release_table import Asked, Axis
+from dproof.plans.release_table import AskedTables, TableAxis
 from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 
@@ -97,13 +97,13 @@ class TableLaw:
     noise: Mapping[Residual, Fraction] = field(default_factory=dict)  # γ² of each residual, or what a step costs
 
     @cached_property
-    def asked(self) -> Asked:
+    def asked(self) -> AskedTables:
         """The tables and sums that the plan asks for."""
         assert self.plan.asked is not None
         return self.plan.asked
 
     @cached_property
-    def axes(self) -> tuple[Axis, ...]:
+    def axes(self) -> tuple[TableAxis, ...]:
         """The columns as they are counted."""
         return self.asked.axes
 
@@ -268,7 +268,7 @@ class TableLaw:
             return axis.wholes(codes)
         return np.where(codes[:, :1] < 0, 0, lattice.coefficients(codes))
 
-    def estimates(self, numbers: Integers, rows: int | None) -> dict[int | None, Estimates]:
+    def estimates(self, numbers: Integers, rows: int | None) -> dict[int | None, ResidualEstimates]:
         """What follows from measured numbers: of counts (None), and of the sums of each number by its place."""
         noisy, start, domain = {}, 0, self.domain
         for measurement in self.noise:
@@ -308,7 +308,7 @@ class TableLaw:
         return max(level, 2 * NormalDist().cdf(-log(1 - level) / sqrt(2)) - 1)
 
     @cached_property
-    def precisions(self) -> dict[int | None, Estimates]:
+    def precisions(self) -> dict[int | None, ResidualEstimates]:
         """The same for a table of nobody: its variances are those of every table."""
         zeros = np.zeros(sum(map(self.domain.count, self.noise)), np.int64)
         return self.estimates(zeros, 0 if self.plan.rows_are_public else None)
@@ -457,7 +457,7 @@ def _error(law: TableLaw) -> float:
 
 
 def _residual_variances(law: TableLaw, variances: Mapping[Residual, float]) -> NDArray[np.float64]:
-    return residual_variances(law.domain.sizes, variances, law.residuals, plain=law.is_pure)
+    return combined_variances(law.domain.sizes, variances, law.residuals, plain=law.is_pure)
 
 
 def _checked(law: TableLaw) -> TableLaw:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dproof.arguments import as_path
 from dproof.central.recipe import TableLaw, recorded_table_law
-from dproof.central.residuals import Estimates
+from dproof.central.residuals import ResidualEstimates
 from dproof.central.rows import ROWS, made_up_table
 from dproof.certification.certificate import write_certificate
 from dproof.coins import for_rehearsal
@@ -47,7 +47,7 @@ class CentralRelease(Release):
     law: TableLaw
     certificate: Mapping[str, Any]
     measured: NDArray[np.int64]  # all measurements, one after another
-    estimates: Mapping[int | None, Estimates]  # of counts, and of the sums of each column
+    estimates: Mapping[int | None, ResidualEstimates]  # of counts, and of the sums of each column
     folder: Path | None = None
     table: Any = None  # of made-up rows
     unchecked: tuple[str, ...] = ()
@@ -148,7 +148,7 @@ def write(folder: Path, release: CentralRelease) -> dict[str, Any]:
     return certificate
 
 
-def _page(law: TableLaw, certificate: Mapping[str, Any], estimates: Mapping[int | None, Estimates]) -> str:
+def _page(law: TableLaw, certificate: Mapping[str, Any], estimates: Mapping[int | None, ResidualEstimates]) -> str:
     from dproof.report.page import central_page
 
     return central_page(law, certificate, estimates)

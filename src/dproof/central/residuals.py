@@ -47,7 +47,7 @@ def projected(values: Floats, columns: int) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimates:
+class ResidualEstimates:
     """The estimated residuals P_A v_A of counts, or of sums of one column, and the variance s_A of each.
 
     The covariance of a residual is s_A P_A, and different residuals are independent. What follows from them is the
@@ -113,7 +113,7 @@ def estimates(
     known: int | None = None,
     plain: bool = False,
     tables: Iterable[Table] = (),
-) -> Estimates:
+) -> ResidualEstimates:
     """The estimates from measured residuals, or from plain tables, with the variance of the noise on each number.
 
     `number` is the column whose sums are estimated instead of counts: of numbers or of curves. `known` is the number of
@@ -124,7 +124,7 @@ def estimates(
     precisions: dict[Table, float] = {}
     for measurement, values in noisy.items():
         if measurement.number == number:
-            for part, factor in told(sizes, measurement, plain).items():
+            for part, factor in residual_variances(sizes, measurement, plain).items():
                 variance = factor * variances[measurement]
                 estimate = _part(sizes, measurement, values, part, plain)
                 weighed[part] = weighed.get(part, 0.0) + estimate / variance
@@ -137,10 +137,10 @@ def estimates(
         if table not in residuals:  # that of a column with one value is zero
             terms = residuals[()].shape if table else ()
             residuals[table], spreads[table] = np.zeros((*(sizes[i] for i in table), *terms)), 0.0
-    return Estimates(tuple(sizes), residuals, spreads)
+    return ResidualEstimates(tuple(sizes), residuals, spreads)
 
 
-def told(sizes: Sequence[int], measurement: Residual, plain: bool) -> dict[Table, float]:
+def residual_variances(sizes: Sequence[int], measurement: Residual, plain: bool) -> dict[Table, float]:
     """The residuals that a measurement tells, each with its variance where that of a measured number is 1.
 
     A plain table M tells the residual of every A within it with covariance v Π k P_A, over the columns outside A.

@@ -14,13 +14,13 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from dproof.central.recipe import TableLaw
-from dproof.central.residuals import Estimates
+from dproof.central.residuals import ResidualEstimates
 from dproof.central.workload import Table, parts
 from dproof.coins import NOT_PRIVATE, Coins
 from dproof.errors import VerificationFailed
 from dproof.laws.guide import uniform_below
 from dproof.laws.scores import on_simplex
-from dproof.plans.release_table import Axis
+from dproof.plans.release_table import TableAxis
 from dproof.storage.metadata import check_metadata
 
 Floats = NDArray[np.float64]
@@ -193,7 +193,7 @@ MADE_UP = {b"dproof": b"MADE-UP ROWS: drawn from measured tables, no row is a pe
 SEEDED_ROWS = {b"dproof": f"MADE-UP ROWS, {NOT_PRIVATE}".encode()}
 
 
-def made_up_table(law: TableLaw, estimates: Estimates, coins: Coins) -> Any:
+def made_up_table(law: TableLaw, estimates: ResidualEstimates, coins: Coins) -> Any:
     """As many rows as were counted or are estimated, whose tables are near the estimated ones.
 
     A number is drawn from its bin, every value of it as likely as any other. Curves are left out.
@@ -220,12 +220,12 @@ def made_up_table(law: TableLaw, estimates: Estimates, coins: Coins) -> Any:
     return made.replace_schema_metadata(MADE_UP if coins.private else SEEDED_ROWS)
 
 
-def row_count(found: Estimates) -> int:
+def row_count(found: ResidualEstimates) -> int:
     """How many rows are made up: as many as were counted or are estimated."""
     return max(0, round(float(found.table(()))))
 
 
-def _codes(axis: Axis, places: Any, coins: Coins) -> Any:
+def _codes(axis: TableAxis, places: Any, coins: Coins) -> Any:
     """A code for each place on an axis; for an item of a set, its bit."""
     if axis.item is not None:
         return places << axis.item

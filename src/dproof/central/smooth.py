@@ -19,7 +19,7 @@ from math import prod, sqrt
 
 import numpy as np
 
-from dproof.central.residuals import Estimates, projected
+from dproof.central.residuals import ResidualEstimates, projected
 from dproof.central.workload import Table, maximal, parts
 from dproof.errors import TooLarge
 from dproof.laws.scores import Array, on_simplex
@@ -31,12 +31,12 @@ _LEAST = 0.01  # of the variance of the noise: a deviation of which nothing is k
 _TOGETHER = 1 << 16  # cells that are looked at together
 
 
-def shrunk(estimates: Estimates, tables: Iterable[Table]) -> Estimates:
+def shrunk(estimates: ResidualEstimates, tables: Iterable[Table]) -> ResidualEstimates:
     """The estimates with the residual of every table of several columns drawn towards what smaller tables say.
 
     >>> noise = {(): 1.0, (0,): 1.0, (1,): 1.0, (0, 1): 400.0}
     >>> told = {(): np.array(400.0), (0,): np.zeros(4), (1,): np.zeros(4), (0, 1): projected(np.eye(4) * 8, 2)}
-    >>> shrunk(Estimates((4, 4), told, noise), [(0, 1)]).table((0, 1)).round(0)[0].tolist()
+    >>> shrunk(ResidualEstimates((4, 4), told, noise), [(0, 1)]).table((0, 1)).round(0)[0].tolist()
     [25.0, 25.0, 25.0, 25.0]
     """
     total = float(estimates.residuals[()])
@@ -111,7 +111,7 @@ _SETTLED = 1e-3  # of the rows that a cell has in the mean, and of one row: what
 _ROUNDING = 1e-9  # rows: residuals that cancel leave a little less than 0
 
 
-def projection(estimates: Estimates, tables: Iterable[Table]) -> Estimates:
+def projection(estimates: ResidualEstimates, tables: Iterable[Table]) -> ResidualEstimates:
     """The estimates with less noise (see `shrunk`), moved to the nearest tables without a negative count."""
     listed, k = list(tables), estimates.sizes
     if sum(prod(k[i] for i in table) for table in maximal(listed)) > _MOST_CELLS:
@@ -119,7 +119,7 @@ def projection(estimates: Estimates, tables: Iterable[Table]) -> Estimates:
     return nearest(shrunk(estimates, listed), listed)
 
 
-def nearest(estimates: Estimates, tables: Iterable[Table]) -> Estimates:
+def nearest(estimates: ResidualEstimates, tables: Iterable[Table]) -> ResidualEstimates:
     """The estimates with the least Σ (change of a cell)² over these tables that have no negative cell in any of them.
 
     Tables stay sums of residuals, so they agree on what they share; the total stays, and is 0 at least. Solved from the
@@ -128,7 +128,7 @@ def nearest(estimates: Estimates, tables: Iterable[Table]) -> Estimates:
     largest eigenvalue, which the steps need, is 1. What is still below 0 at last is lifted by a little of the table in
     which all cells are equal.
 
-    >>> found = Estimates((3,), {(): np.array(9.0), (0,): np.array([5.0, -4.0, -1.0])}, {(): 1.0, (0,): 1.0})
+    >>> found = ResidualEstimates((3,), {(): np.array(9.0), (0,): np.array([5.0, -4.0, -1.0])}, {(): 1.0, (0,): 1.0})
     >>> found.table((0,)).tolist(), nearest(found, [(0,)]).table((0,)).round(2).tolist()
     ([8.0, -1.0, 2.0], [7.5, 0.0, 1.5])
     """
@@ -142,12 +142,12 @@ def nearest(estimates: Estimates, tables: Iterable[Table]) -> Estimates:
 
     weights = {part: 1 / sum(1 / outside(table, part) for table in within) for part, within in inside.items()}
 
-    def lifted(raised: dict[Table, Array]) -> Estimates:
+    def lifted(raised: dict[Table, Array]) -> ResidualEstimates:
         residuals: dict[Table, Array] = {(): np.maximum(estimates.residuals[()], 0.0)}
         for part, within in inside.items():
             carried = sum(_margin(raised[table], table, part) / outside(table, part) for table in within)
             residuals[part] = estimates.residuals[part] + weights[part] * projected(np.asarray(carried), len(part))
-        return Estimates(k, residuals, estimates.variances)
+        return ResidualEstimates(k, residuals, estimates.variances)
 
     raised = {table: np.zeros(tuple(k[i] for i in table)) for table in largest}
     ahead, pace = raised, 1.0
@@ -167,7 +167,7 @@ def _margin(values: Array, table: Table, part: Table) -> Array:
     return np.asarray(values.sum(axis=tuple(n for n, i in enumerate(table) if i not in part)))
 
 
-def _without_negative(estimates: Estimates, tables: Iterable[Table]) -> Estimates:
+def _without_negative(estimates: ResidualEstimates, tables: Iterable[Table]) -> ResidualEstimates:
     """A mean of the tables and of those with equal cells, as little of these as leaves no cell below 0."""
     total, most = float(estimates.residuals[()]), 0.0
     for table in tables:
@@ -175,4 +175,4 @@ def _without_negative(estimates: Estimates, tables: Iterable[Table]) -> Estimate
         below = max(0.0, _ROUNDING - float(cells.min()))
         most = max(most, below / (below + total / cells.size) if below else 0.0)
     kept = {part: values * (1 - most) if part else values for part, values in estimates.residuals.items()}
-    return Estimates(estimates.sizes, kept, estimates.variances)
+    return ResidualEstimates(estimates.sizes, kept, estimates.variances)

@@ -61,7 +61,7 @@ class Domain:
     curve adds to a sum of curves."""
 
     sizes: tuple[int, ...]
-    reach: Mapping[int, int]
+    max_abs: Mapping[int, int]
     curves: Mapping[int, Added] = field(default_factory=dict)
 
     def added(self, number: int | None) -> Added:
@@ -72,8 +72,8 @@ class Domain:
         """
         if number is not None and number in self.curves:
             return self.curves[number]
-        reach = 1 if number is None else self.reach[number]
-        return Added(1, reach**2, reach, reach**2)
+        size = 1 if number is None else self.max_abs[number]
+        return Added(1, size**2, size, size**2)
 
     def cells(self, table: Table) -> int:
         """How many cells a table has."""

@@ -24,7 +24,7 @@ from dproof.local.recipe import RowLaw
 from dproof.local.stored import StoredRows, all_rows, count, ends_of, rows_that_answer
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.canonical import condition
-from dproof.questions.estimated import ROUGH, SMOOTH, SUGGESTIONS, Estimated, Options, Warnings, options_of, warned
+from dproof.questions.estimated import ROUGH, SMOOTH, SUGGESTIONS, EstimatedSums, Options, Warnings, options_of, warned
 from dproof.questions.measured import AnswerSource, answer, refuse_calculation
 from dproof.questions.partition import grouping
 from dproof.questions.question import (
@@ -57,10 +57,10 @@ def source(release: Any, question: Question, options: Options) -> AnswerSource:
     if not release.rows and any(release.law.schema.is_open(key.column) for key in question.group_by):
         return NoGroups(release)
     if question.unnest is not None:
-        return MeasuredItems(release, question, options)
+        return ItemAnswerSource(release, question, options)
     if release.law.weights is None:
-        return MeasuredRelease([all_rows(release)], question, options)
-    return MeasuredSample(release, question, options)
+        return RowsAnswerSource([all_rows(release)], question, options)
+    return SampledAnswerSource(release, question, options)
 
 
 class NoGroups:
@@ -78,7 +78,7 @@ class NoGroups:
         return iter(())
 
 
-class MeasuredRelease:
+class RowsAnswerSource:
     """One question on stored rows: estimated sums, and order statistics (see `AnswerSource`).
 
     `combos` are the groups of the public keys, where more rows than these have them. Where several parts of a release
@@ -169,7 +169,7 @@ class Dispatched:
             yield from part.notes(groups)
 
 
-class MeasuredSample(Dispatched):
+class SampledAnswerSource(Dispatched):
     """A question on a release in which each row answers for one group of columns.
 
     Every expression is measured by the rows that answer for all columns that it needs.
@@ -189,7 +189,7 @@ class MeasuredSample(Dispatched):
             together[_needed(question, [])] = []
         for needed, asked in together.items():
             rows = rows_that_answer(release, needed)
-            self.add(MeasuredRelease(rows, _only(question, asked), options, combos), asked)
+            self.add(RowsAnswerSource(rows, _only(question, asked), options, combos), asked)
 
     @property
     def shown(self) -> list[int]:
@@ -197,7 +197,7 @@ class MeasuredSample(Dispatched):
         return [n for n in super().shown if tuple(self.labels[n][place] for place in self.places) in self.occurring]
 
 
-class MeasuredItems(Dispatched):
+class ItemAnswerSource(Dispatched):
     """A question that groups by the items of sets, one item after another: a law may tell no two of them together."""
 
     def __init__(self, release: Any, question: Question, options: Options) -> None:
@@ -278,7 +278,7 @@ def _precision(counting: Counting, needed: list[Term]) -> float:
     return (1 / variance if variance > 0 else 1.0) if np.isfinite(variance) else 0.0
 
 
-def pool(parts: Sequence[Estimated], weights: Sequence[float]) -> Estimated:
+def pool(parts: Sequence[EstimatedSums], weights: Sequence[float]) -> EstimatedSums:
     """The estimates of several parts of a release as one."""
     first = parts[0]
     if len(parts) == 1:

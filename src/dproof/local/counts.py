@@ -84,7 +84,7 @@ class Sets:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Groups:
+class AnswerGroups:
     """The groups of an answer: a block of each of the `fixed` axes, and one of the `sets` of cells of all others.
 
     Group `order[n]` of these, the fixed axes varying slowest, is row n of the answer, and has the labels[n].
@@ -157,23 +157,25 @@ class Contingency:
             self._likely[None] = counts
         return self._likely[None]
 
-    def total(self, blocks: Array, wanted: Sum, groups: Groups) -> Array:
+    def total(self, blocks: Array, wanted: Sum, groups: AnswerGroups) -> Array:
         """The sum of every group, from the sums of all blocks."""
         return Layout(self, groups).total(blocks, wanted)[groups.order]
 
-    def likely_bias(self, wanted: Sum, groups: Groups) -> Array:
+    def likely_bias(self, wanted: Sum, groups: AnswerGroups) -> Array:
         """The bias of the estimate of a sum in every group, for the likely nodes of rough axes."""
         factor = _Factor(Layout(self, groups), wanted)
         return factor.layout.bias(self.nodes(wanted.powers, cautiously=True), factor)[groups.order]
 
-    def estimates(self, sums: Sequence[Sum], groups: Groups) -> SumEstimates:
+    def estimates(self, sums: Sequence[Sum], groups: AnswerGroups) -> SumEstimates:
         """The estimates of these sums in every group; of groups that are alike but for their naive values once."""
         if not groups.order.size:  # of the public values of no rows
             none, pairs = np.zeros((0, len(sums))), np.zeros((0, len(sums), len(sums)))
             return SumEstimates(none, none, none, none, pairs, pairs, self.rows)
         every = Layout(self, groups)
         first, kind = every.kinds(sums)
-        few = Groups((), np.arange(every.cells * len(first)), groups.fixed, Sets(len(first), groups.sets.rows(first)))
+        few = AnswerGroups(
+            (), np.arange(every.cells * len(first)), groups.fixed, Sets(len(first), groups.sets.rows(first))
+        )
         layout, m = Layout(self, few), len(sums)
         factors = [_Factor(layout, wanted) for wanted in sums]
         values = np.stack([layout.total(self.blocks(wanted.powers), wanted) for wanted in sums], axis=1)
@@ -196,7 +198,7 @@ class Contingency:
 class Layout:
     """The axes in two parts: those that the group fixes, and the rest, with the counts of the likely rows."""
 
-    def __init__(self, table: Contingency, groups: Groups) -> None:
+    def __init__(self, table: Contingency, groups: AnswerGroups) -> None:
         self.table, self.axes, self.fixed, self.sets = table, table.axes, groups.fixed, groups.sets
         self.rest = tuple(n for n in range(len(table.axes)) if n not in groups.fixed)
         self.order = (*self.fixed, *self.rest)
@@ -386,7 +388,7 @@ Combos = list[tuple[Any, ...]]  # the groups of the public keys that rows have, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """Groups along one column, or along all public keys: how much of each block a group takes, and its labels.
+    """AnswerGroups along one column, or along all public keys: how much of each block a group takes, and its labels.
 
     `takes` is a matrix of groups by blocks, or has the group of each block. Each group has as many labels as there are
     `places` for them in the labels of an answer's row.
@@ -552,9 +554,9 @@ class Counting:
             fitted.append(axis)
         return Contingency(fitted, counts, rows)
 
-    # Groups --------------------------------------------------------------------------------------------------------
+    # AnswerGroups --------------------------------------------------------------------------------------------------------
 
-    def groups(self, combos: Combos, takes: Mapping[str, Array] | None = None) -> Groups:
+    def groups(self, combos: Combos, takes: Mapping[str, Array] | None = None) -> AnswerGroups:
         """All combinations of the groups of the keys; and last of the rows of `takes`, for the blocks of a column."""
         choices = [self._choice(key, n) for n, key in enumerate(self.keys) if key in self._private_keys]
         for n, (column, matrix) in enumerate((takes or {}).items(), len(self.keys)):
@@ -582,7 +584,7 @@ class Counting:
         spots = np.argsort([place for choice in wanted for place in choice.places]).tolist()
         label_rows = ([label for part in parts for label in part] for parts in product(*(c.labels for c in wanted)))
         labels = [tuple(row[spot] for spot in spots) for row in label_rows]
-        return Groups(labels, order, (*fixed, axis), self._sets(free, rest))
+        return AnswerGroups(labels, order, (*fixed, axis), self._sets(free, rest))
 
     def _choice(self, key: Key, place: int) -> Choice:
         """The declared groups of a key on a private column."""
@@ -605,7 +607,9 @@ class Counting:
             chosen = (chosen[:, None] * takes[None]).reshape(-1, *sizes)
         return Sets(len(chosen), chosen.reshape(len(chosen), -1))
 
-    def occurring(self, where: Predicate | None, table: Contingency, groups: Groups, *, by_rows: bool = True) -> Array:
+    def occurring(
+        self, where: Predicate | None, table: Contingency, groups: AnswerGroups, *, by_rows: bool = True
+    ) -> Array:
         """The groups that a condition leaves any value for; of public columns those that rows have, if `by_rows`."""
         everything = self.sum_of(Term((), where))
         possible = table.total(np.ones(1), everything, groups) > 0
@@ -642,7 +646,7 @@ def _products(numbers: Sequence[tuple[str, int]]) -> list[str]:
 
 
 def _in_order(combos: set[tuple[Any, ...]]) -> Combos:
-    """Groups in the order of their values, nulls last."""
+    """AnswerGroups in the order of their values, nulls last."""
     try:
         return sorted(combos, key=lambda row: [(value is None, 0 if value is None else value) for value in row])
     except TypeError:

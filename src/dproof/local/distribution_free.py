@@ -36,7 +36,7 @@ import numpy as np
 
 from dproof.laws.debias import MatrixAxis, MomentsAxis, is_rough
 from dproof.laws.scores import Array, Powers
-from dproof.local.counts import NO_BIAS, Contingency, Groups, Layout, Sets, Sum
+from dproof.local.counts import NO_BIAS, AnswerGroups, Contingency, Layout, Sets, Sum
 from dproof.questions.estimated import Linear, SumEstimates, Target
 from dproof.questions.intervals import half_widths
 
@@ -57,7 +57,7 @@ class ChosenRows:
 class Condition:
     """The sums of a question as functions of one number under wide noise."""
 
-    def __init__(self, table: Contingency, sums: Sequence[Sum], groups: Groups, number: int) -> None:
+    def __init__(self, table: Contingency, sums: Sequence[Sum], groups: AnswerGroups, number: int) -> None:
         axis = table.axes[number]
         assert isinstance(axis, MatrixAxis)
         self.table, self.sums, self.groups, self.number, self.axis = table, sums, groups, number, axis
@@ -185,7 +185,7 @@ class Condition:
         chosen = np.moveaxis(part.cells.reshape(1, *blocks, 1) * by_test, -1, self.layout.rest.index(self.number) + 1)
         every = Sum(np.ones([axis.blocks for axis in axes]), powers)
         sets = Sets(size, chosen.reshape(size, -1))
-        asked = Groups((), np.arange(self.layout.cells * size), self.groups.fixed, sets)
+        asked = AnswerGroups((), np.arange(self.layout.cells * size), self.groups.fixed, sets)
         return self.table.tested(axes).estimates([every], asked)
 
     def rows(self, group: int, tests: int) -> slice:
@@ -218,7 +218,7 @@ def _distinct(matrix: Array) -> tuple[Array, Array]:
 class DistributionFree:
     """Which sums of which groups need these intervals, and the intervals."""
 
-    def __init__(self, table: Contingency, sums: Sequence[Sum], groups: Groups, estimates: SumEstimates) -> None:
+    def __init__(self, table: Contingency, sums: Sequence[Sum], groups: AnswerGroups, estimates: SumEstimates) -> None:
         numbers = [n for n, axis in enumerate(table.axes) if is_rough(axis)]
         self.estimates, self.conditions = estimates, [Condition(table, sums, groups, number) for number in numbers]
         self._most: dict[tuple[Any, ...], float] = {}

@@ -25,14 +25,14 @@ from dproof.columns.column import Column, Encode
 from dproof.columns.objects import texts
 from dproof.errors import InputError
 from dproof.laws.guide import Guide, guide, uniform_below
-from dproof.local.recipe import Group, RowLaw
+from dproof.local.recipe import JointColumns, RowLaw
 from dproof.plans.plan import ASKED, Plan
 from dproof.tables.source import Source
 
 ASKED_TYPE = pa.dictionary(pa.int32(), pa.string())
 
 
-def stored_draws(group: Group, codes: NDArray[Any], coins: Coins) -> dict[str, Any]:
+def stored_draws(group: JointColumns, codes: NDArray[Any], coins: Coins) -> dict[str, Any]:
     """The stored columns of a group, drawn from the law of its codes."""
     drawn = group.split(group.mechanism.family.draw(codes, coins))
     arrays: dict[str, Any] = {}
@@ -67,7 +67,7 @@ def dummy_rows(plan: Plan, rows: int) -> Any:
     return pa.table(arrays)
 
 
-def stored_types(groups: Iterable[Group]) -> dict[str, Any]:
+def stored_types(groups: Iterable[JointColumns]) -> dict[str, Any]:
     """The type of every stored column; one that several groups store as whole numbers and as others has decimals."""
     types: dict[str, Any] = {}
     for group in groups:

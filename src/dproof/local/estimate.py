@@ -29,9 +29,9 @@ import numpy as np
 from dproof.errors import InputError, TooLarge
 from dproof.laws.debias import DebiasAxis, DesignAxis, MatrixAxis, MomentsAxis, ResponseAxis, is_rough
 from dproof.laws.scores import Array, Scores, Transform, gather, on_simplex
-from dproof.local.counts import Contingency, Counting, Groups, Layout, Sum, of_whole, scale_up
+from dproof.local.counts import AnswerGroups, Contingency, Counting, Layout, Sum, of_whole, scale_up
 from dproof.local.distribution_free import DistributionFree
-from dproof.questions.estimated import Estimated, Options, Target
+from dproof.questions.estimated import EstimatedSums, Options, Target
 from dproof.questions.intervals import normal_quantile, tail
 from dproof.questions.question import Question
 from dproof.questions.sums import Term
@@ -159,7 +159,7 @@ class Shrunk:
     heaviest: Array  # (groups, sums)
 
 
-def shrink(table: Contingency, sums: list[Sum], groups: Groups, level: float, target: Target) -> Shrunk:
+def shrink(table: Contingency, sums: list[Sum], groups: AnswerGroups, level: float, target: Target) -> Shrunk:
     """The sums of every group, drawn towards the model."""
     model = _Model(table, target)
     weights = np.stack([_cell_weights(table, wanted, groups) for wanted in sums], axis=1)
@@ -281,7 +281,7 @@ def _indicators(shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
     return np.eye(prod(sizes))[np.ravel_multi_index(tuple(codes[list(axes)]), sizes)] if axes else np.ones((1, 1))
 
 
-def _cell_weights(table: Contingency, wanted: Sum, groups: Groups) -> Array:
+def _cell_weights(table: Contingency, wanted: Sum, groups: AnswerGroups) -> Array:
     """How much every group takes of each true cell, for a sum."""
     layout = Layout(table, groups)
     cell, chosen = np.divmod(groups.order, groups.sets.count)
@@ -296,12 +296,12 @@ def _cell_weights(table: Contingency, wanted: Sum, groups: Groups) -> Array:
 def estimate(
     counting: Counting,
     table: Contingency,
-    groups: Groups,
+    groups: AnswerGroups,
     needed: list[Term],
     question: Question,
     options: Options,
     all_rows: int | None = None,
-) -> Estimated:
+) -> EstimatedSums:
     """The sums of a question in every group; over `all_rows`, where the table has a random part of them."""
     sums = list(map(counting.sum_of, needed))
     asked = counting.schema, counting.values, needed, question.where, options
@@ -314,10 +314,10 @@ def estimate(
         shrunk = shrink(table, sums, groups, options.level, "population" if is_part else options.target)
         estimates = replace(estimates, values=shrunk.values, heaviest=shrunk.heaviest)
         if all_rows is None or not is_part:
-            return Estimated(*asked, estimates, None, shrunk.covariance, None)
+            return EstimatedSums(*asked, estimates, None, shrunk.covariance, None)
         squares = shrunk.covariance + np.einsum("gi,gj->gij", estimates.values, estimates.values) / max(table.rows, 1)
         estimates = of_whole(replace(estimates, squares=squares, products=np.full_like(squares, np.nan)), all_rows)
-        return Estimated(*asked, estimates, None, estimates.covariance("population"), None)
+        return EstimatedSums(*asked, estimates, None, estimates.covariance("population"), None)
     if options.method != "inverse":
         cells = _FITS[options.method](table)
         refuse_singular(counting, cells)
@@ -330,7 +330,7 @@ def estimate(
         estimates, scale = of_whole(estimates, all_rows), scale_up(estimates, all_rows)
         fitted = None if fitted is None else fitted * scale
     covariance = estimates.covariance(options.target)
-    return Estimated(*asked, estimates, fitted, covariance, distribution_free, scale)
+    return EstimatedSums(*asked, estimates, fitted, covariance, distribution_free, scale)
 
 
 _FITS = {"likelihood": likelihood, "projection": projection, "shrinkage": shrinkage}

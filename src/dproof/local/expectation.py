@@ -11,11 +11,11 @@ from typing import Any
 
 from dproof.errors import InputError
 from dproof.exact import bisect, exact
-from dproof.local.answer import Dispatched, MeasuredRelease
+from dproof.local.answer import Dispatched, RowsAnswerSource
 from dproof.local.mechanisms import choose
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.local.stored import ExpectedRelease
-from dproof.plans.plan import Plan, Wanted, split
+from dproof.plans.plan import ColumnGroup, Plan, split
 from dproof.privacy import Privacy
 from dproof.questions.estimated import Options
 from dproof.questions.measured import AnswerSource, Shares
@@ -31,7 +31,7 @@ def expected_source(law: RowLaw, question: Question, rows: int, shares: Shares, 
     """What a release of so many rows, with values that are spread evenly, would tell of a question."""
     source = law.source(ExpectedRelease(law, rows), question, Options(level))
     for part in source.all_parts() if isinstance(source, Dispatched) else [source]:
-        if isinstance(part, MeasuredRelease) and shares != Shares():
+        if isinstance(part, RowsAnswerSource) and shares != Shares():
             part.estimated = part.estimated.with_shares(bool(question.group_by), shares, rows)
     return source
 
@@ -99,7 +99,7 @@ def shown_chances(law: RowLaw) -> dict[str, tuple[Fraction, Fraction]]:
     return found
 
 
-def count_half_width(group: Wanted, part: Privacy, rows: int) -> float | None:
+def count_half_width(group: ColumnGroup, part: Privacy, rows: int) -> float | None:
     """± at 95% of a debiased count over `rows` rows, for columns with this part of the promise; None without one."""
     variance = choose(group.space, part, group.mechanism, group.uses).family.count_variance(group.space)
     return None if variance is None else _Z * sqrt(rows * variance)

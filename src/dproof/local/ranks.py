@@ -23,7 +23,7 @@ from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Cell
 from dproof.questions.canonical import name
 from dproof.questions.distinct import different, level_of_each, values_of
-from dproof.questions.estimated import Estimated, Options, Target
+from dproof.questions.estimated import EstimatedSums, Options, Target
 from dproof.questions.intervals import Ends, half_widths, normal_quantile
 from dproof.questions.question import Aggregate, Compare, Contains, Key, Predicate, Question, both
 from dproof.questions.sums import Term, present, undeclared_missing
@@ -226,7 +226,7 @@ class OrderStatistics:
 
     def _counts(
         self, aggregate: Aggregate, where: Predicate | None, items: bool, options: Options
-    ) -> Iterator[tuple[list[tuple[tuple[Any, ...], Any]], Estimated]]:
+    ) -> Iterator[tuple[list[tuple[tuple[Any, ...], Any]], EstimatedSums]]:
         """The rows of each group and value or item, several of these at a time: which they are, and their estimates."""
         (column,) = aggregate.columns
         chosen: list[tuple[Any, Predicate | None]] = [(None, where)]

@@ -24,9 +24,9 @@ from dproof.curves.noise import recorded_curve_law
 from dproof.errors import InputError, NotPrivate, TooLarge, VerificationFailed
 from dproof.exact import exact, float_above, log_above
 from dproof.laws.law import Law, law_from_json, read_number
-from dproof.local.spread import best_shares, best_weights, needs, sample_variance, split_variance, things
+from dproof.local.spread import best_shares, best_weights, needs, sample_variance, sampled_groups, split_variance
 from dproof.mechanisms.mechanism import Mechanism, Optimum
-from dproof.plans.plan import ASKED, Plan, Wanted, split
+from dproof.plans.plan import ASKED, ColumnGroup, Plan, split
 from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.schema import Schema
@@ -44,7 +44,7 @@ _MOST_COMPOSED = 256  # laws; their exact composition takes seconds then, and mu
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class JointColumns:
     """Columns under one mechanism (one column, or those of a [[joint]]), and its part of the certificate.
 
     A column is stored in one form. Those that another group releases in another space are `coded`: stored as codes.
@@ -123,7 +123,7 @@ class RowLaw:
     """
 
     plan: Plan
-    groups: tuple[Group, ...]
+    groups: tuple[JointColumns, ...]
     weights: tuple[int, ...] | None = None
 
     @cached_property
@@ -200,7 +200,7 @@ class RowLaw:
         most = inf if epsilon == inf else float_above(rows * exact(epsilon))
         return Tight(most, float_above(spent), exact=not promise.delta)
 
-    def group_of(self, column: str) -> Group:
+    def group_of(self, column: str) -> JointColumns:
         """The group that sanitises a column."""
         for group in self.groups:
             if any(member.name == column for member in group.columns):
@@ -232,7 +232,7 @@ def with_bounds(law: RowLaw) -> RowLaw:
     return replace(law, groups=tuple(groups))
 
 
-def _bound(group: Group) -> Fraction:
+def _bound(group: JointColumns) -> Fraction:
     from dproof.optimality.bounds import lower_bound
 
     mechanism = group.mechanism
@@ -279,7 +279,7 @@ def _spread(plan: Plan) -> RowLaw:
 
 def _sampled(plan: Plan) -> RowLaw:
     """A row answers for one thing with all of the promise."""
-    groups = _certified((thing, plan.privacy) for thing in things(plan))
+    groups = _certified((thing, plan.privacy) for thing in sampled_groups(plan))
     weights = best_weights(needs(plan), [(group.columns, group.mechanism) for group in groups])
     return RowLaw(plan, groups, weights)
 
@@ -291,7 +291,7 @@ def expected_variance(law: RowLaw) -> float | None:
     return split_variance(wanted, laws) if law.weights is None else sample_variance(wanted, laws, law.weights)
 
 
-def _certified(wanted: Iterable[tuple[Wanted, Privacy]]) -> tuple[Group, ...]:
+def _certified(wanted: Iterable[tuple[ColumnGroup, Privacy]]) -> tuple[JointColumns, ...]:
     """The groups; laws that are left open are the usual ones where a column could not be stored in one form else."""
     pairs = list(wanted)
     try:
@@ -303,7 +303,7 @@ def _certified(wanted: Iterable[tuple[Wanted, Privacy]]) -> tuple[Group, ...]:
         return stored_alike(_each_certified(plain))
 
 
-def stored_alike(groups: Sequence[Group]) -> tuple[Group, ...]:
+def stored_alike(groups: Sequence[JointColumns]) -> tuple[JointColumns, ...]:
     """The groups, with the columns stored as codes that they release in different spaces; refused where that cannot be.
 
     Numbers on a line are numbers in each of them.
@@ -325,7 +325,7 @@ def stored_alike(groups: Sequence[Group]) -> tuple[Group, ...]:
     return tuple(replace(g, coded=frozenset(coded & {c.name for c in g.columns})) for g in groups)
 
 
-def _each_certified(wanted: Iterable[tuple[Wanted, Privacy]]) -> list[Group]:
+def _each_certified(wanted: Iterable[tuple[ColumnGroup, Privacy]]) -> list[JointColumns]:
     groups = []
     for want, privacy in wanted:
         mechanism = _calibrated(want, privacy)
@@ -333,7 +333,7 @@ def _each_certified(wanted: Iterable[tuple[Wanted, Privacy]]) -> list[Group]:
             (part,) = certify(mechanism, privacy, name=want.name).parts
         except NotPrivate as refused:  # a mechanism that was added
             raise NotPrivate(f"column {want.name!r}: {refused}", refused.witness) from None
-        groups.append(Group(want.columns, mechanism, replace(part, lower_bound=None)))
+        groups.append(JointColumns(want.columns, mechanism, replace(part, lower_bound=None)))
     return groups
 
 
@@ -350,7 +350,7 @@ def promises(plan: Plan) -> list[Privacy]:
     return split(plan.privacy, plan.groups)
 
 
-def _calibrated(want: Wanted, privacy: Privacy) -> Mechanism:
+def _calibrated(want: ColumnGroup, privacy: Privacy) -> Mechanism:
     from dproof.local.mechanisms import choose  # designs are loaded where a law is chosen, and not to read one
 
     space = want.space
@@ -392,7 +392,7 @@ def _part(record: Mapping[str, Any]) -> Part:
 
 def _recorded_spread(
     plan: Plan, sample: Any
-) -> tuple[Sequence[Wanted], Sequence[Privacy | None], tuple[int, ...] | None]:
+) -> tuple[Sequence[ColumnGroup], Sequence[Privacy | None], tuple[int, ...] | None]:
     """The groups of a release, what each must promise, and the weights where a row answers for one of them.
 
     Optimal shares are taken as recorded: `verify` checks that they add up to no more than the promise.
@@ -402,7 +402,7 @@ def _recorded_spread(
     if sample is None:
         shares = promises(plan)
         return plan.groups, shares if plan.spread is None else [None] * len(shares), None
-    asked = things(plan)
+    asked = sampled_groups(plan)
     if [entry["columns"] for entry in sample] != [[column.name for column in thing.columns] for thing in asked]:
         raise VerificationFailed("the certificate says that rows were asked something else than the plan")
     return asked, [plan.privacy] * len(asked), tuple(entry["weight"] for entry in sample)
@@ -435,5 +435,5 @@ def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
             error, bound = part.error, part.lower_bound
             optimum = None if error is None or bound is None else Optimum("metric", error, bound)
             mechanism = Mechanism(part.mechanism, space, outputs, family, part.source, optimum)
-        groups.append(Group(want.columns, mechanism, part))
+        groups.append(JointColumns(want.columns, mechanism, part))
     return RowLaw(plan, stored_alike(groups), weights)

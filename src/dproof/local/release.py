@@ -15,7 +15,7 @@ from dproof.arguments import as_path
 from dproof.certification.certificate import laws_table, read_certificate, write_certificate
 from dproof.errors import InputError
 from dproof.local.draw import REACH, stored_schema
-from dproof.local.recipe import Group, RowLaw, recorded_row_law, with_bounds
+from dproof.local.recipe import JointColumns, RowLaw, recorded_row_law, with_bounds
 from dproof.recipe import Release
 from dproof.storage.folder import CERTIFICATE, DATA, PARQUET, PARTS, PLAN, REPORT, appearing, digest, remote_table
 
@@ -151,7 +151,7 @@ def about(law: RowLaw, rows: int, files: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _elsewhere(group: Group) -> bool:
+def _elsewhere(group: JointColumns) -> bool:
     """Whether numbers are released on a lattice of their own."""
     outputs, inputs = group.mechanism.outputs, group.mechanism.inputs
     return group.mechanism.family.outputs is not None and outputs.line is not None and outputs != inputs

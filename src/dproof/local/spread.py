@@ -24,10 +24,10 @@ from typing import Any
 from dproof.columns.column import Column
 from dproof.errors import InputError
 from dproof.mechanisms.mechanism import Mechanism
-from dproof.plans.plan import Plan, Wanted, uses_of
+from dproof.plans.plan import ColumnGroup, Plan, uses_of
 from dproof.privacy import Privacy
 
-DRAWN = 1 << 16  # what the weights of all things sum to: a word of 16 bits draws one
+DRAWN = 1 << 16  # what all weights sum to: a word of 16 bits draws one
 _MOST_PAIRS, _LARGEST_PAIR = 256, 4096  # columns are asked in pairs where there are no more, each with so many values
 _MOST_THINGS = 4096  # laws that a certificate holds
 _UNITS = 8  # of ε for each group: optimal shares are multiples of it
@@ -92,7 +92,7 @@ def _fits(plan: Plan, pair: Iterable[str]) -> bool:
     return not any(space.holds_curves for space in spaces) and prod(s.size for s in spaces) <= _LARGEST_PAIR
 
 
-def things(plan: Plan) -> tuple[Wanted, ...]:
+def sampled_groups(plan: Plan) -> tuple[ColumnGroup, ...]:
     """What a row may be asked: the declared joints, and what else is needed and no joint holds."""
     declared = tuple(group for group in plan.groups if len(group.columns) > 1)
     wanted, needed = list(declared), _uses(plan)
@@ -107,11 +107,15 @@ def things(plan: Plan) -> tuple[Wanted, ...]:
                 "leave that question out, or write spread = 'split'"
             )
         mechanism = columns[0].mechanism if len(columns) == 1 else "auto"
-        wanted.append(Wanted(columns, Fraction(1), mechanism, uses_of(need.columns, needed)))
+        wanted.append(ColumnGroup(columns, Fraction(1), mechanism, uses_of(need.columns, needed)))
     if len({thing.name for thing in wanted}) < len(wanted):
-        raise InputError("two things that a row may be asked have the same name: rename a column with × in its name")
+        raise InputError(
+            "two sampled_groups that a row may be asked have the same name: rename a column with × in its name"
+        )
     if len(wanted) > _MOST_THINGS:
-        raise InputError(f"a row can be asked one of {_MOST_THINGS} things at most: leave questions or columns out")
+        raise InputError(
+            f"a row can be asked one of {_MOST_THINGS} sampled_groups at most: leave questions or columns out"
+        )
     return tuple(wanted)
 
 
@@ -225,7 +229,7 @@ def best_weights(wanted: Sequence[Need], laws: Laws) -> tuple[int, ...]:
 # Shares --------------------------------------------------------------------------------------------------------------
 
 
-def best_shares(plan: Plan, calibrate: Callable[[Wanted, Privacy], Mechanism]) -> list[Fraction]:
+def best_shares(plan: Plan, calibrate: Callable[[ColumnGroup, Privacy], Mechanism]) -> list[Fraction]:
     """The part of the promise of each group: the plan's shares where it gives any, else those of least variance.
 
     Units of ε move from one group to another as long as that makes the total variance smaller.

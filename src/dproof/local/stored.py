@@ -28,7 +28,7 @@ from dproof.errors import InputError
 from dproof.laws.debias import CodeBins, DebiasAxes, DebiasAxis, MatrixAxis, Scale, SeenColumn
 from dproof.laws.law import Law
 from dproof.laws.scores import Array
-from dproof.local.recipe import Group, RowLaw
+from dproof.local.recipe import JointColumns, RowLaw
 from dproof.plans.plan import ASKED, Plan
 from dproof.questions.partition import Cut
 from dproof.questions.raw import CLOSED, stored_relation
@@ -154,7 +154,7 @@ def integers(array: Any) -> Array:
     return as_numpy(array).astype(np.int64)
 
 
-def readers_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale]) -> Iterator[AxisReader]:
+def readers_of(group: JointColumns, cuts: Mapping[str, Cut], scales: Mapping[str, Scale]) -> Iterator[AxisReader]:
     """The axes of a mechanism for those of its columns that are cut; `scales` has those whose numbers are summed.
 
     The first reader has the columns; a number that is counted by one axis and summed along another has two.
@@ -196,7 +196,7 @@ def _seen(column: Column, outputs: Any, cut: Cut | None, scale: Scale | None) ->
     return SeenColumn(everything, column.sanitised, outputs, None, asked=False)
 
 
-def _by_codes(names: tuple[str, ...], group: Group, unmixed: DebiasAxes, cuts: Mapping[str, Cut]) -> AxisReader:
+def _by_codes(names: tuple[str, ...], group: JointColumns, unmixed: DebiasAxes, cuts: Mapping[str, Cut]) -> AxisReader:
     """The axes of columns whose codes are read one by one; one code for all columns is the first one's."""
     state, stored = unmixed.state, list(zip(group.columns, group.storage, strict=True))
     assert state is not None

@@ -22,13 +22,13 @@ from dproof.columns.values import DECIMALS, THOUSANDS, Numerals
 from dproof.errors import InputError, did_you_mean
 from dproof.plans.column import read_column
 from dproof.plans.reader import Misplaced, Reader, read_text, read_toml, to_toml
-from dproof.plans.release_table import Asked, read_asked
+from dproof.plans.release_table import AskedTables, read_asked
 from dproof.privacy import Privacy, Unit
 from dproof.spaces.products import Rows
 from dproof.tables.source import USUAL, Layout
 
 if TYPE_CHECKING:
-    from dproof.plans.questions import Planned, Use
+    from dproof.plans.questions import PlannedQuestion, Use
 
 Order = Literal["shuffle", "keep"]
 Spread = Literal["split", "sample", "auto"]
@@ -49,7 +49,7 @@ def not_protected(public: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ColumnGroup:
     """What is to stand under one mechanism: a column, or those of a [[joint]], which keeps their dependence.
 
     `uses` is what the plan's questions need of its columns.
@@ -83,7 +83,7 @@ def _tables(text: str) -> Mapping[str, Any]:
     return tomllib.loads(text)
 
 
-def split(promise: Privacy, groups: Sequence[Wanted]) -> list[Privacy]:
+def split(promise: Privacy, groups: Sequence[ColumnGroup]) -> list[Privacy]:
     """The part of a promise that each group gets by its share."""
     whole = sum((group.share for group in groups), Fraction(0))
     parts = (group.share / whole for group in groups)
@@ -104,14 +104,14 @@ class Plan:
 
     privacy: Privacy
     columns: tuple[Column, ...]
-    groups: tuple[Wanted, ...]
+    groups: tuple[ColumnGroup, ...]
     order: Order
     rows_per_person: int
     person: str | None
-    questions: tuple[Planned, ...]
+    questions: tuple[PlannedQuestion, ...]
     text: str
     file: Layout = USUAL
-    asked: Asked | None = None  # the tables of the central model; None in the local one
+    asked: AskedTables | None = None  # the tables of the central model; None in the local one
     spread: Spread | None = None  # how ε is spread over the columns of a row; None: by the plan's shares
 
     def __repr__(self) -> str:
@@ -272,8 +272,8 @@ def _plan(top: Reader, text: str) -> Plan:
 
 
 def _questions(
-    tables: list[Reader], columns: tuple[Column, ...], groups: tuple[Wanted, ...]
-) -> tuple[tuple[Planned, ...], tuple[Wanted, ...]]:
+    tables: list[Reader], columns: tuple[Column, ...], groups: tuple[ColumnGroup, ...]
+) -> tuple[tuple[PlannedQuestion, ...], tuple[ColumnGroup, ...]]:
     """The questions, and the groups with what these need of them."""
     from dproof.plans.questions import (
         read_questions,  # takes a parser of SQL, which few plans need
@@ -295,14 +295,14 @@ def _with_question_tables(plan: Plan) -> Plan:
     return import_module(_MODEL_TABLES).with_question_tables(plan)  # type: ignore[no-any-return]
 
 
-def _groups(top: Reader, columns: tuple[Column, ...], spread: Spread | None) -> tuple[Wanted, ...]:
+def _groups(top: Reader, columns: tuple[Column, ...], spread: Spread | None) -> tuple[ColumnGroup, ...]:
     """The groups in the order of the columns; joined ones stand where the first of them does.
 
     A row that answers for one thing may be asked for a column in several of them.
     """
     known = {column.name: column for column in columns}
     places = {name: place for place, name in enumerate(known)}
-    joints: list[Wanted] = []
+    joints: list[ColumnGroup] = []
     for table in top.tables("joint"):
         names = table.texts("columns")
         joined = frozenset[str]().union(*(joint.names for joint in joints)) if spread != "sample" else ()
@@ -322,10 +322,10 @@ def _groups(top: Reader, columns: tuple[Column, ...], spread: Spread | None) -> 
             raise table.wrong("columns", "joins what another [[joint]] joins")
         # Joining columns leaves the other columns' parts of the budget as they were.
         share = table.share("share", sum((column.share for column in members), Fraction(0)))
-        joints.append(Wanted(members, share, table.text("mechanism", "auto") or "auto"))
+        joints.append(ColumnGroup(members, share, table.text("mechanism", "auto") or "auto"))
         table.finish()
     together = frozenset[str]().union(*(joint.names for joint in joints))
-    alone = [Wanted((c,), c.share, c.mechanism) for c in columns if c.private and c.name not in together]
+    alone = [ColumnGroup((c,), c.share, c.mechanism) for c in columns if c.private and c.name not in together]
     return tuple(sorted([*joints, *alone], key=lambda group: min(map(places.__getitem__, group.names))))
 
 

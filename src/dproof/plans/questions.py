@@ -25,7 +25,7 @@ _TABLES = ("data", "release")  # what the table is called: by a curator, and in 
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedQuestion:
     """A question that will be asked, and how much it counts beside the others.
 
     `share_of_rows` is about what part of the rows a group of it has, or a condition in it: public knowledge, which
@@ -37,7 +37,7 @@ class Planned:
     share_of_rows: Fraction | None = None
 
 
-def read_questions(tables: Iterable[Reader], columns: Iterable[Column]) -> tuple[Planned, ...]:
+def read_questions(tables: Iterable[Reader], columns: Iterable[Column]) -> tuple[PlannedQuestion, ...]:
     """The [[questions]] of a plan; each must be one that can be asked about its columns."""
     found = []
     for table in tables:
@@ -52,7 +52,7 @@ def read_questions(tables: Iterable[Reader], columns: Iterable[Column]) -> tuple
         except InputError as error:
             raise table.wrong("sql", f"is wrong: {error}") from None
         table.finish()
-        found.append(Planned(sql, weight, share))
+        found.append(PlannedQuestion(sql, weight, share))
     return tuple(found)
 
 
@@ -74,7 +74,7 @@ def checked_question(sql: str, columns: Iterable[Column]) -> Question:
 Use = Literal["sums", "values", "items", "more"]
 
 
-def uses(questions: Iterable[Planned], columns: Iterable[Column]) -> dict[str, frozenset[Use]]:
+def uses(questions: Iterable[PlannedQuestion], columns: Iterable[Column]) -> dict[str, frozenset[Use]]:
     """For each column that some question touches, what is asked of it.
 
     "sums" of its numbers, as in a mean; its "values" one by one or some together, as in conditions and groups; "items"

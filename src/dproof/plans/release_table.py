@@ -34,7 +34,7 @@ _ROW_BY_ROW = "belongs to model = 'local', where rows are drawn one by one: leav
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedTables:
     """The tables of counts that a release shall answer, and the sums of a number by a table, each with its weight.
 
     `axes` are the columns of the plan as they are counted, in its order. Where `questions` choose the tables, the
@@ -42,7 +42,7 @@ class Asked:
     are made-up rows too. Curves are added up wherever they stand in a table.
     """
 
-    axes: tuple[Axis, ...]
+    axes: tuple[TableAxis, ...]
     tables: Listed
     sums: tuple[tuple[tuple[str, ...], str, Fraction], ...]
     rows: bool
@@ -51,7 +51,7 @@ class Asked:
 
 
 @dataclass(frozen=True)  # without slots: what follows from it is kept once it is worked out
-class Axis:
+class TableAxis:
     """A column as it is counted: its values, its bins, whether a set holds one item, or whether a curve is there.
 
     Numbers in bins may be added up as well, as whole numbers about the middle of their range; where each value is
@@ -112,7 +112,7 @@ class Axis:
         return self.bins.of(codes if self.item is None else codes >> self.item & 1)
 
 
-def axes_of(column: Column) -> tuple[Axis, ...]:
+def axes_of(column: Column) -> tuple[TableAxis, ...]:
     """Categories by value, numbers and dates by the plan's bins or by default ones; a missing value is one more.
 
     A set has an axis for each of its items, and one for being missing. Of curves it is counted how many there are.
@@ -125,16 +125,16 @@ def axes_of(column: Column) -> tuple[Axis, ...]:
     """
     space = column.space
     if space.items is not None:
-        return tuple(Axis(column, Bins((0, 1), ("no", "yes"), 2), item) for item in range(len(space.items)))
+        return tuple(TableAxis(column, Bins((0, 1), ("no", "yes"), 2), item) for item in range(len(space.items)))
     if space.holds_curves:
-        return (Axis(column, Bins((0,), ("there",), 1).with_missing(space.absent)),)
+        return (TableAxis(column, Bins((0,), ("there",), 1).with_missing(space.absent)),)
     inside = space.present or space
     if inside.line is None:
-        return (Axis(column, each_value(space)),)
-    return (Axis(column, (column.bins or default_bins(inside)).with_missing(space.absent)),)
+        return (TableAxis(column, each_value(space)),)
+    return (TableAxis(column, (column.bins or default_bins(inside)).with_missing(space.absent)),)
 
 
-def read_asked(top: Reader, columns: Sequence[Column], model: str) -> Asked | None:
+def read_asked(top: Reader, columns: Sequence[Column], model: str) -> AskedTables | None:
     """The [release] of a plan whose model is central; None where the model is local."""
     if model != "central":
         if "release" in top:
@@ -152,21 +152,21 @@ def read_asked(top: Reader, columns: Sequence[Column], model: str) -> Asked | No
             if release.flag(key):
                 raise release.wrong(key, "needs `tables`: [[questions]] choose only the tables and sums they need")
         release.finish()
-        return Asked(axes, (), (), False, objective, questions=True)
+        return AskedTables(axes, (), (), False, objective, questions=True)
     tables, rows = _read_tables(release, by_column), release.flag("rows")
     if rows and all(column.space.holds_curves for column in private):
         raise release.wrong("rows", "would be empty: made-up rows leave out curves, and the plan has nothing else")
-    asked = Asked(axes, _counted(tables, axes), _sums(tables, axes, release.flag("sums")), rows, objective)
+    asked = AskedTables(axes, _counted(tables, axes), _sums(tables, axes, release.flag("sums")), rows, objective)
     release.finish()
     return asked
 
 
-def _always_there(axes: Sequence[Axis]) -> set[str]:
+def _always_there(axes: Sequence[TableAxis]) -> set[str]:
     """The columns of curves of which none may be missing: they tell no rows apart, so no table is counted by them."""
     return {axis.name for axis in axes if axis.has_curves and axis.size == 1}
 
 
-def _counted(tables: Listed, axes: Sequence[Axis]) -> Listed:
+def _counted(tables: Listed, axes: Sequence[TableAxis]) -> Listed:
     """The tables of counts; where there are none, all rows are counted, for the mean of the curves."""
     left_out = _always_there(axes)
     weights: dict[tuple[str, ...], Fraction] = {}
@@ -177,7 +177,9 @@ def _counted(tables: Listed, axes: Sequence[Axis]) -> Listed:
     return tuple(weights.items())
 
 
-def _sums(tables: Listed, axes: Sequence[Axis], has_numbers: bool) -> tuple[tuple[tuple[str, ...], str, Fraction], ...]:
+def _sums(
+    tables: Listed, axes: Sequence[TableAxis], has_numbers: bool
+) -> tuple[tuple[tuple[str, ...], str, Fraction], ...]:
     """The curves in each table, and with `has_numbers` the numbers, added up by its other columns."""
     summed = {axis.name for axis in axes if axis.has_curves or (has_numbers and axis.is_added_up)}
     left_out = _always_there(axes)
@@ -213,7 +215,7 @@ def _check_spaces(columns: Sequence[Column]) -> None:
             )
 
 
-def _read_tables(release: Reader, by_column: Mapping[str, Sequence[Axis]]) -> Listed:
+def _read_tables(release: Reader, by_column: Mapping[str, Sequence[TableAxis]]) -> Listed:
     """All tables of up to so many axes, or those that are listed; axes stand in the plan's order.
 
     A set in a listed table stands for each of its items, one at a time.

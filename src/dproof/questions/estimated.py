@@ -154,7 +154,7 @@ class EveryDistribution(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Estimated:
+class EstimatedSums:
     """The estimated sums of every group, ready to be calculated with."""
 
     schema: Schema
@@ -193,7 +193,7 @@ class Estimated:
         result = evaluate(expression, value)
         return result if isinstance(result, Value) else sums[self.needed[0]].constant(result)
 
-    def with_shares(self, grouped: bool, shares: Shares, rows: float) -> Estimated:
+    def with_shares(self, grouped: bool, shares: Shares, rows: float) -> EstimatedSums:
         """What would be estimated if other shares of all rows were in a group or satisfied a condition.
 
         Sums over all rows stay as they are; so do all variances.

@@ -34,7 +34,7 @@ from dproof.errors import InputError, VerificationFailed
 from dproof.laws.law import LAWS as RECORDED
 from dproof.laws.law import law_from_json
 from dproof.local.draw import stored_schema, stored_types
-from dproof.local.recipe import Group, RowLaw
+from dproof.local.recipe import JointColumns, RowLaw
 from dproof.local.release import LocalRelease, about
 from dproof.plans.column import added_sizes
 from dproof.plans.plan import ASKED
@@ -216,7 +216,7 @@ def _check_support(file: Path, law: RowLaw) -> NDArray[np.int64]:
     return counts
 
 
-def _check_values(group: Group, batch: Any) -> None:
+def _check_values(group: JointColumns, batch: Any) -> None:
     family = group.mechanism.family
     given, reach = (family.possible(), family.farthest) if len(group.columns) == 1 else (None, None)
     for column, space in zip(group.columns, group.storage, strict=True):
@@ -244,7 +244,7 @@ def _check_asked(law: RowLaw, batch: Any) -> NDArray[np.int64]:
     return np.bincount(asked, minlength=len(law.groups))
 
 
-def _answering(group: Group, batch: Any) -> Any:
+def _answering(group: JointColumns, batch: Any) -> Any:
     """The rows that were asked for a group, each column as the group stores it."""
     rows = batch.filter(pc.equal(batch.column(ASKED).cast(pa.string()), group.name))
     types = stored_types([group])

@@ -13,12 +13,12 @@ from dproof.central.curves import mean_of_all
 from dproof.central.expectation import deviations, told_nothing
 from dproof.central.expectation import half_widths as table_half_widths
 from dproof.central.recipe import TableLaw
-from dproof.central.residuals import Estimates
+from dproof.central.residuals import ResidualEstimates
 from dproof.central.workload import Table
 from dproof.exact import several, written
 from dproof.html import render
 from dproof.local.expectation import half_widths, mean_half_widths, missing_half_widths
-from dproof.local.recipe import Group, RowLaw
+from dproof.local.recipe import JointColumns, RowLaw
 from dproof.meaning import advice, had_been, in_words, percent, posterior
 from dproof.plans.plan import ASKED, not_protected
 from dproof.plotting import label_text
@@ -142,7 +142,7 @@ def _groups(law: RowLaw, rows: int, pictures: Mapping[str, Markup]) -> list[dict
     return groups
 
 
-def _law_facts(group: Group) -> Iterator[str]:
+def _law_facts(group: JointColumns) -> Iterator[str]:
     part, privacy = group.part, group.privacy
     source = part.source
     for name, text in _PAPERS.items():
@@ -165,7 +165,9 @@ def _accuracy(rows: int, count: float | None, mean: float | None, missing: float
         yield f"the number of missing values is right to about ± {written(missing)}, 19 times out of 20"
 
 
-def central_page(law: TableLaw, certificate: Mapping[str, Any], estimates: Mapping[int | None, Estimates]) -> str:
+def central_page(
+    law: TableLaw, certificate: Mapping[str, Any], estimates: Mapping[int | None, ResidualEstimates]
+) -> str:
     """The page about measured tables, with the estimated counts and mean curves."""
     privacy, release, counts = law.person, certificate["release"], estimates[None]
     rows = release["rows"]
@@ -204,13 +206,13 @@ def central_page(law: TableLaw, certificate: Mapping[str, Any], estimates: Mappi
     return str(page)
 
 
-def _columns(law: TableLaw, counts: Estimates) -> list[dict[str, Any]]:
+def _columns(law: TableLaw, counts: ResidualEstimates) -> list[dict[str, Any]]:
     """Every column by itself: each count with ±, and where its bar and its interval begin and end."""
     places = [place for place, axis in enumerate(law.axes) if not axis.has_curves or axis.size > 1]
     return [_column(law, counts, place) for place in places if (place,) in counts.residuals][:_MOST_TABLES]
 
 
-def _column(law: TableLaw, counts: Estimates, place: int) -> dict[str, Any]:
+def _column(law: TableLaw, counts: ResidualEstimates, place: int) -> dict[str, Any]:
     axis, cells = law.axes[place], counts.table((place,))
     half = deviations(law) * counts.cell_variance((place,)) ** 0.5
     most = max(float(cells.max()) + half, 1.0)
@@ -222,7 +224,7 @@ def _column(law: TableLaw, counts: Estimates, place: int) -> dict[str, Any]:
     return {"name": axis.name, "counts": values, "more": axis.size - _MOST_VALUES}
 
 
-def _pairs(law: TableLaw, counts: Estimates) -> list[dict[str, Any]]:
+def _pairs(law: TableLaw, counts: ResidualEstimates) -> list[dict[str, Any]]:
     """The tables of two columns that depend on each other most: the stronger the colour, the more rows."""
     shown = {place for place, axis in enumerate(law.axes) if 1 < axis.size <= _MOST_PAIR_VALUES}
     pairs = [table for table in law.tables if len(table) == 2 and shown.issuperset(table)]
@@ -230,7 +232,7 @@ def _pairs(law: TableLaw, counts: Estimates) -> list[dict[str, Any]]:
     return [_pair(law, counts, pair) for pair in chosen]
 
 
-def _dependence(counts: Estimates, pair: Table) -> float:
+def _dependence(counts: ResidualEstimates, pair: Table) -> float:
     """How far a table is from that of two columns which have nothing to do with each other, in units of the noise."""
     cells, total = counts.table(pair), max(float(counts.table(())), 1.0)
     alone = cells.sum(axis=1, keepdims=True) * cells.sum(axis=0, keepdims=True) / total
@@ -238,7 +240,7 @@ def _dependence(counts: Estimates, pair: Table) -> float:
     return float(((cells - alone) ** 2).mean()) / noise if noise else 0.0
 
 
-def _pair(law: TableLaw, counts: Estimates, pair: Table) -> dict[str, Any]:
+def _pair(law: TableLaw, counts: ResidualEstimates, pair: Table) -> dict[str, Any]:
     """A heat map; the column with fewer values stands across the page."""
     cells, (down, across) = counts.table(pair), pair
     if law.axes[down].size < law.axes[across].size:
@@ -257,7 +259,7 @@ def _pair(law: TableLaw, counts: Estimates, pair: Table) -> dict[str, Any]:
     return {"name": name, "half_width": half, "map": drawn}
 
 
-def _mean_curves(law: TableLaw, estimates: Mapping[int | None, Estimates]) -> list[tuple[str, Markup | None]]:
+def _mean_curves(law: TableLaw, estimates: Mapping[int | None, ResidualEstimates]) -> list[tuple[str, Markup | None]]:
     """The mean of each column of curves in its band; None where there are too few curves."""
     drawn = []
     for place in [place for place in law.lattices if place in estimates][:_MOST_CURVES]:
