@@ -388,7 +388,7 @@ Combos = list[tuple[Any, ...]]  # the groups of the public keys that rows have, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """AnswerGroups along one column, or along all public keys: how much of each block a group takes, and its labels.
+    """Groups along one column, or along all public keys: how much of each block a group takes, and its labels.
 
     `takes` is a matrix of groups by blocks, or has the group of each block. Each group has as many labels as there are
     `places` for them in the labels of an answer's row.
@@ -554,7 +554,7 @@ class Counting:
             fitted.append(axis)
         return Contingency(fitted, counts, rows)
 
-    # AnswerGroups --------------------------------------------------------------------------------------------------------
+    # Groups --------------------------------------------------------------------------------------------------------
 
     def groups(self, combos: Combos, takes: Mapping[str, Array] | None = None) -> AnswerGroups:
         """All combinations of the groups of the keys; and last of the rows of `takes`, for the blocks of a column."""
@@ -646,7 +646,7 @@ def _products(numbers: Sequence[tuple[str, int]]) -> list[str]:
 
 
 def _in_order(combos: set[tuple[Any, ...]]) -> Combos:
-    """AnswerGroups in the order of their values, nulls last."""
+    """Groups in the order of their values, nulls last."""
     try:
         return sorted(combos, key=lambda row: [(value is None, 0 if value is None else value) for value in row])
     except TypeError:

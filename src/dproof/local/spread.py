@@ -109,13 +109,9 @@ def sampled_groups(plan: Plan) -> tuple[ColumnGroup, ...]:
         mechanism = columns[0].mechanism if len(columns) == 1 else "auto"
         wanted.append(ColumnGroup(columns, Fraction(1), mechanism, uses_of(need.columns, needed)))
     if len({thing.name for thing in wanted}) < len(wanted):
-        raise InputError(
-            "two sampled_groups that a row may be asked have the same name: rename a column with × in its name"
-        )
+        raise InputError("two things that a row may be asked have the same name: rename a column with × in its name")
     if len(wanted) > _MOST_THINGS:
-        raise InputError(
-            f"a row can be asked one of {_MOST_THINGS} sampled_groups at most: leave questions or columns out"
-        )
+        raise InputError(f"a row can be asked one of {_MOST_THINGS} things at most: leave questions or columns out")
     return tuple(wanted)
 
 

@@ -87,7 +87,7 @@ def _bounds(space: Any, privacy: Privacy, inside: bool) -> Iterator[LowerBound]:
     diameter = _diameter_below(space)
     yield LowerBound(rest * diameter / (2 * (1 + odds)), "HLM15, Theorem 6")
     yield LowerBound(rest * diameter / (1 + odds), "HLM15, Theorem 6, doubled")
-    size = getattr(space, "size", 0)
+    size = getattr(space, "size", None) or 0  # of curves there is none
     if size < 2:
         return
     m = size - 1
