@@ -109,7 +109,7 @@ def output_file(path: str | os.PathLike[str], *, picture: bool = False) -> Path:
 
     >>> output_file("answer.gif", picture=True)
     Traceback (most recent call last):
-    dproof.errors.InputError: a picture is written to a file that ends in .svg, .png or .html, not 'answer.gif'
+    dproof.errors.ArgumentError: a picture is written to a file that ends in .svg, .png or .html, not 'answer.gif'
     """
     file = Path(path)
     found = FORMATS.get(file.suffix.lower())
