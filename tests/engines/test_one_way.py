@@ -221,10 +221,12 @@ def both(make: Any, table: pa.Table, sql: str, odd: dict[str, list[Any]], path: 
 
 
 def cases(engines: Iterable[str]) -> list[Any]:
-    """Every engine with every question: in turn, a third of them quickly, and all of them in `make test-slow`."""
+    """Every engine with every question: one question for each in turn, and all of them in `make test-slow`."""
     pairs = enumerate(product(engines, QUESTIONS))
     slow = pytest.mark.slow
-    return [pytest.param(*pair, marks=[slow] if (n + n // len(QUESTIONS)) % 3 else []) for n, pair in pairs]
+    return [
+        pytest.param(*pair, marks=[slow] if (n + n // len(QUESTIONS)) % len(QUESTIONS) else []) for n, pair in pairs
+    ]
 
 
 @pytest.mark.parametrize(("engine", "sql"), cases(ENGINES))

@@ -43,7 +43,11 @@ def test_large_groups_are_told_as_before(ratio: float, divisor: float, more: flo
 
 @pytest.mark.parametrize("asked", [ODDS, QUOTIENT, DIFFERENCE])
 @pytest.mark.parametrize(
-    "counts", [(3, 3, 3, 3), (2, 20, 2, 20), (20, 3, 20, 20), (20, 4, 20, 20), (20, 6, 6, 20), (3, 20, 20, 20)]
+    "counts",
+    [
+        *((3, 3, 3, 3), (20, 3, 20, 20), (20, 6, 6, 20)),
+        *(pytest.param(more, marks=pytest.mark.slow) for more in ((2, 20, 2, 20), (20, 4, 20, 20), (3, 20, 20, 20))),
+    ],
 )
 def test_calculations_with_several_counts(asked: str, counts: tuple[int, ...]) -> None:
     a, b, c, d = counts
@@ -51,7 +55,13 @@ def test_calculations_with_several_counts(asked: str, counts: tuple[int, ...]) -
     assert holds(by_normal_noise(asked, "abcd", counts, truth))
 
 
-@pytest.mark.parametrize(("ratio", "divisor"), [(0, 2), (1, 1), (1, 4), (1, 8), (3, 2), (3, 6), (3, 12), (3, 20)])
+@pytest.mark.parametrize(
+    ("ratio", "divisor"),
+    [
+        *((0, 2), (1, 1), (1, 8), (3, 2), (3, 12)),
+        *(pytest.param(*more, marks=pytest.mark.slow) for more in ((1, 4), (3, 6), (3, 20))),
+    ],
+)
 def test_a_ratio_of_a_curators_counts(ratio: int, divisor: int) -> None:
     """A divisor of 1 at ε = 1 with ratio 3 had 47 % of those told, 4 % of all, hold."""
     assert holds(by_curator(RATIO, "ab", [ratio * divisor, divisor], ratio, "1"))
