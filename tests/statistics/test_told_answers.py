@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.statistics.every_outcome import Chances, Outcomes
-from tests.statistics.told import Told, by_curator, by_normal_noise
+from tests.statistics.told import Told, by_curator, by_curators_sums, by_normal_noise
 
 A, B, C, D = (f"count(*) FILTER (WHERE x = '{value}')" for value in "abcd")
 RATIO, ODDS = f"{A} / {B}", f"({A} * {D}) / ({B} * {C})"
@@ -65,6 +65,29 @@ def test_calculations_with_several_counts(asked: str, counts: tuple[int, ...]) -
 def test_a_ratio_of_a_curators_counts(ratio: int, divisor: int) -> None:
     """A divisor of 1 at ε = 1 with ratio 3 had 47 % of those told, 4 % of all, hold."""
     assert holds(by_curator(RATIO, "ab", [ratio * divisor, divisor], ratio, "1"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "epsilon"), [([(1, 1)] * 3, "3"), ([(1, 1)] * 4, "2"), ([(1, 0), (1, 1), (1, 1)] * 2, "2")]
+)
+def test_a_ratio_of_a_curators_sums(rows: list[tuple[int, ...]], epsilon: str) -> None:
+    """Of 4 % of all that were told, 78 %, 77 % and 64 % held."""
+    found = by_curators_sums("sum(x) / sum(y)", rows, 1, epsilon, "0.9999")
+    assert found.told > 0.03 and found.held >= 0.93
+
+
+def test_a_ratio_of_sums_that_is_nearly_always_told_is_as_narrow_as_before() -> None:
+    found = by_curators_sums("sum(x) / sum(y)", [(1, 1)] * 8, 1, "3", "0.9999")
+    assert found.told > 0.99 and found.held >= 0.93 and found.width <= 1.15 * 0.729
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("asked", ["avg(x) - avg(y)", "avg(x) * avg(y)", "avg(x) / avg(y)", "sum(x) / sum(y)"])
+@pytest.mark.parametrize("epsilon", ["1", "2", "3"])
+@pytest.mark.parametrize("rows", [[(0, 1), (1, 0), (1, 1)], [(1, 1)] * 3, [(1, 1), (1, 0)] * 3, [(1, 1), (0, 1)] * 6])
+def test_a_calculation_with_several_of_a_curators_sums(asked: str, rows: list[tuple[int, ...]], epsilon: str) -> None:
+    """A difference of means of three rows at ε = 2 had 81 % of those told, 2 % of all, hold."""
+    assert holds(by_curators_sums(asked, rows, 1, epsilon, "0.98"))
 
 
 @cache

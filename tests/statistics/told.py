@@ -6,6 +6,7 @@ Each outcome is a group of its own, and one question is answered in all of them 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 from dproof import Categories, Privacy
 from dproof.curator.recipe import measure
 from dproof.curator.released import answer_of
+from dproof.curator.simulate import value_of
+from dproof.curator.tally import counter_of
 from dproof.questions.estimated import EstimatedSums, Options, SumEstimates
 from dproof.questions.measured import possible
 from dproof.questions.question import aggregates
@@ -63,6 +66,35 @@ def by_normal_noise(asked: str, values: str, counts: Sequence[float], truth: flo
     expression = question.select[0].expression
     reach = possible(expression, question, schema, None)
     return Told.of([reach.cut(cell) for cell in estimated.cells(expression)[0]], chances, truth)
+
+
+def by_curators_sums(asked: str, rows: Sequence[tuple[int, ...]], most: int, epsilon: str, level: str) -> Told:
+    """A calculation of a curator with the sums of x and y, numbers from 0 to `most`, whose number is private.
+
+    Of each noise the outcomes are taken that it has with this probability: all but the rarest.
+    """
+    schema = Schema("data", {name: Categories(list(range(most + 1))) for name in "xy"})
+    question = resolve(parse(f"SELECT {asked} AS v FROM data"), schema)
+    measurement = measure(question, schema, Privacy(epsilon, neighbours="add-remove"))
+    counter = counter_of(measurement)
+    counter.add(len(rows), {name: np.array([row[n] for row in rows]) for n, name in enumerate("xy")})
+    counted = counter.finish().sums
+    exact = {noisy.statistic: np.array([float(counted[noisy.statistic][0])]) for noisy in measurement.noisy}
+    truth = float(value_of(question.select[0].expression, exact, schema)[0])
+    grids = [np.arange(-reach, reach + 1) for noisy in measurement.noisy for reach in [noisy.noise.quantile(level)]]
+    chances = [
+        np.array([float(noisy.noise.probability(int(k))) for k in grid])
+        for noisy, grid in zip(measurement.noisy, grids, strict=True)
+    ]
+    noises = [axis.ravel() for axis in np.meshgrid(*grids, indexing="ij")]
+    weights = np.prod([axis.ravel() for axis in np.meshgrid(*chances, indexing="ij")], axis=0)
+    outcomes = {s: value + noise for (s, value), noise in zip(exact.items(), noises, strict=True)}
+    by_outcome = Schema("data", {**schema.spaces, "g": Categories(list(range(len(weights))))})
+    grouped = resolve(parse(f"SELECT g, {asked} AS v FROM data GROUP BY g"), by_outcome)
+    told = replace(measurement, question=grouped, keys=grouped.group_by, schema=by_outcome)
+    released = {"noisy": [outcomes[n.statistic].astype(int).tolist() for n in measurement.noisy], "chosen": []}
+    answer = answer_of(told, {**released, "private": True}, 0.95)
+    return Told.of([row["v"] for row in answer.rows], weights, truth)
 
 
 @cache

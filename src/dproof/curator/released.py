@@ -261,7 +261,8 @@ class MeasuredTable:
             low, high, spread = self._exactly(expression, stats, next(iter(noises)), raw)
         else:
             coins = Coins(self.seed, private=False)
-            low, high, spread = simulated_interval(expression, stats, noises, self.level, self.schema, coins)
+            reach = possible(expression, self.question, self.schema, self.rows).ends
+            low, high, spread = simulated_interval(expression, stats, noises, self.level, self.schema, coins, reach)
         # An interval around what was drawn holds what it was made into too: it only covers more.
         return np.fmin(low, estimate), np.fmax(high, estimate), spread
 

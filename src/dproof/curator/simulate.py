@@ -11,6 +11,13 @@ parts is beyond its own quantile, or whether |∇f(θ)·e|, how far it moves the
 does at that θ. At the true θ the noise is unusual with probability 1 − level at most, so that the f(θ) of all θ that
 are not ruled out cover the truth (test inversion). Fresh noise would not do: where f is curved, −(Σx)²/n, it moves f
 once more the way the noise in s has already moved it.
+
+A reader sees those answers alone that tell something, and of few rows large noise has them told. Noise that goes
+beyond a threshold goes beyond it by as much whatever the threshold (Laplace noise has no memory), so that an answer
+tells only just what it tells until 7 % of 1 − level would do for telling it. Till then it has to be wider. Where f can
+be anything from a to b and noise has ruled out one of the two, it is the widest that tells something, and what that
+rules out is halved. Where f has no end it is the widest that tells something, with movements tested at a fifth of
+1 − level. Over every outcome of small tables 93 % of the answers that are told hold then, at a level of 95 %.
 """
 
 from __future__ import annotations
@@ -18,7 +25,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,10 +41,14 @@ from dproof.questions.sums import Statistics, Term, terms, value_of
 
 SUGGESTIONS = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing
 Released = dict[str, Any]  # plain JSON: the numbers that leave the table, as a ledger keeps them
+Levels = tuple[float, float]  # of the tests of each noise by itself, and of how far all of them move f
 _DRAWS, _MOST_DRAWS, _MOST_IN_ALL = 4000, 1 << 22, 1 << 25  # for each group, at a time, and for all groups
 _BEYOND = 20  # draws beyond the ends at least: of few shown among many groups the level is high
 _SHARE = 10  # one tenth of what may be missed goes to the test of each noise by itself
 _STEP = 1e-5  # of a standard deviation, for slopes
+_JUST_TOLD = 0.07  # of what may be missed: an answer that would be told at this level too is told for sure
+_STEPS = 8  # levels between the two
+_WIDER = 0.2  # of what movements may miss, where what has no end is told only just
 _DIRECTIONS = 16  # in which the quantile of |∇f·e| is taken; the greatest of them counts
 
 
@@ -64,23 +75,65 @@ def simulated_interval(
     level: float,
     schema: Schema,
     coins: Coins,
+    possible: tuple[float, float] = (-np.inf, np.inf),
 ) -> tuple[Floats, Floats, Floats]:
-    """The interval of any calculation in every group, and its standard error.
+    """The interval of any calculation in every group, and its standard error; `possible` is what it can be at all.
 
     Quantiles of what the calculation gives once fresh noise is taken away again, at the level of `level_of_seldom`
     where a divisor may be zero. Or the least and the greatest that no test rules out: where it is curved, and where the
     level is so near 1 that the draws do not tell its quantiles.
     """
-    strict, careful = level_of_seldom(level), np.zeros(len(next(iter(released.values()))), bool)
-    if not is_curved(expression):
-        careful = _unsteady(expression, released, noises, (level, strict), schema, coins)
+    if is_curved(expression):
+        low, high, spread = _intervals(expression, released, noises, [(level, level)], schema, coins)
+        return *_told_just(expression, released, noises, level, schema, coins, (low[0], high[0]), possible), spread
+    strict = level_of_seldom(level)
+    careful = _unsteady(expression, released, noises, (level, strict), schema, coins)
     ends = np.zeros((3, len(careful)))
     for chosen, at in ((~careful, level), (careful, strict)):
         if chosen.any():
             here = {s: values[chosen] for s, values in released.items()}
-            ends[:, chosen] = _interval(expression, here, noises, at, schema, coins)
+            ends[:, chosen] = np.vstack(_intervals(expression, here, noises, [(at, at)], schema, coins))
     low, high, spread = ends
     return low, high, spread
+
+
+def _told_just(
+    expression: Expression,
+    released: Statistics,
+    noises: dict[Any, Noise],
+    level: float,
+    schema: Schema,
+    coins: Coins,
+    found: tuple[Floats, Floats],
+    possible: tuple[float, float],
+) -> tuple[Floats, Floats]:
+    """The ends that were found, or in groups where these tell something only just, the widest that do."""
+    low, high = found
+    bounded = bool(np.all(np.isfinite(possible)))
+
+    def tells(low: Floats, high: Floats) -> NDArray[np.bool_]:
+        return np.isfinite(low) & np.isfinite(high) & ((low > possible[0]) | (high < possible[1]))
+
+    doubtful = tells(low, high)
+    if bounded:
+        doubtful &= (low <= possible[0]) | (high >= possible[1])
+    if not doubtful.any():
+        return found
+    here = {s: values[doubtful] for s, values in released.items()}
+    levels = [1 - (1 - level) * _JUST_TOLD ** (n / (_STEPS - 1)) for n in range(_STEPS)]
+    # What has no end is told where no noise by itself leads there, and movements are tested more strictly than that.
+    wider = [min(1 - (1 - each) * _WIDER, 1 - (1 - levels[-1]) / 2) for each in levels]
+    tests = [*zip(levels, levels, strict=True), *zip(levels, wider, strict=True)]
+    lows, highs, _ = _intervals(expression, here, noises, tests, schema, coins)
+    told = tells(lows, highs)[:_STEPS].sum(0)  # at so many levels: each interval lies in the next
+    last = (np.maximum(told - 1, 0) + (0 if bounded else _STEPS))[None]
+    low_just, high_just = (np.take_along_axis(ends, last, 0)[0] for ends in (lows, highs))
+    if bounded:
+        low_just, high_just = (low_just + possible[0]) / 2, (high_just + possible[1]) / 2
+    low, high = low.copy(), high.copy()
+    low[doubtful] = np.select([told == 0, told == _STEPS], [-np.inf, low[doubtful]], low_just)
+    high[doubtful] = np.select([told == 0, told == _STEPS], [np.inf, high[doubtful]], high_just)
+    return low, high
 
 
 def _unsteady(
@@ -116,16 +169,17 @@ def _statistics(expression: Expression, schema: Schema) -> set[Any]:
     return {s for part in aggregates_of(expression) for s in (terms(part, schema) or (part,))}
 
 
-def _interval(
+def _intervals(
     expression: Expression,
     released: Statistics,
     noises: dict[Any, Noise],
-    level: float,
+    levels: Sequence[Levels],
     schema: Schema,
     coins: Coins,
 ) -> tuple[Floats, Floats, Floats]:
+    """The ends at each of some levels in every group, and the standard error."""
     groups = len(next(iter(released.values())))
-    draws, telling = enough_draws(level, groups)
+    draws, telling = enough_draws(max(level for _, level in levels), groups)
     affine = is_affine(expression, schema, lambda statistic: statistic not in noises)
     doubts = (-1, 1) if is_doubtful(expression) else (0,)
     by_tests = not telling or (not affine and is_curved(expression))
@@ -138,7 +192,7 @@ def _interval(
         }
         fresh = here | {s: here[s] - noise for s, noise in drawn.items()}
         moved, kept = (
-            candidates_not_ruled_out(expression, here, drawn, noises, level, schema, telling=telling)
+            candidates_not_ruled_out(expression, here, drawn, noises, levels, schema, telling=telling)
             if by_tests
             else (fresh, None)
         )
@@ -147,15 +201,16 @@ def _interval(
         # What cannot be calculated, such as 0/0, could be anything.
         least, most = np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(most), np.inf, most)
         if kept is not None:
-            low, high = np.where(kept, least, np.inf).min(0), np.where(kept, most, -np.inf).max(0)
             # Where the tests rule out every candidate, the noise was most unusual: then nothing is known.
-            low, high = np.where(kept.any(0), low, -np.inf), np.where(kept.any(0), high, np.inf)
+            low = [np.where(at.any(0), np.where(at, least, np.inf).min(0), -np.inf) for at in kept]
+            high = [np.where(at.any(0), np.where(at, most, -np.inf).max(0), np.inf) for at in kept]
         else:
-            tail = (1 - level) / 2
-            low, high = np.quantile(least, tail, 0, method="lower"), np.quantile(most, 1 - tail, 0, method="higher")
-        pieces.append([low, high, value_of(expression, fresh, schema, clip=not affine).std(0)])
-    low, high, spread = np.hstack(pieces)
-    return low, high, spread
+            tails = [(1 - level) / 2 for _, level in levels]
+            low = [np.quantile(least, tail, 0, method="lower") for tail in tails]
+            high = [np.quantile(most, 1 - tail, 0, method="higher") for tail in tails]
+        pieces.append([*low, *high, value_of(expression, fresh, schema, clip=not affine).std(0)])
+    *both, spread = np.hstack(pieces)
+    return np.array(both[: len(levels)]), np.array(both[len(levels) :]), spread
 
 
 def candidates_not_ruled_out(
@@ -163,26 +218,27 @@ def candidates_not_ruled_out(
     released: Statistics,
     drawn: Statistics,
     noises: dict[Any, Noise],
-    level: float,
+    levels: Sequence[Levels],
     schema: Schema,
     *,
     telling: bool = True,
-) -> tuple[Statistics, NDArray[np.bool_]]:
-    """Candidates for the sums θ, as far from s as the noises may be; and which of them no test rules out.
+) -> tuple[Statistics, list[NDArray[np.bool_]]]:
+    """Candidates for the sums θ, as far from s as the noises may be; and at each level which of them no test rules out.
 
+    Of two levels the first is that of the tests of each noise by itself, the second that of how far f is moved.
     What is `drawn` from the laws of the noises has a row for each draw and a column for each group; so has a candidate.
     Draws that are not `telling` (see `enough_draws`) are no test of how far noises move the calculation: then each
     noise is tested by itself alone, which rules out less.
     """
-    missed = (1 - exact(repr(level))) / _SHARE
-    widest = {s: noise.quantile(1 - missed / len(noises)) for s, noise in noises.items()}
-    spread = {s: released[s] - _evenly(drawn[s], reach) for s, reach in widest.items()}
+    missed = [[(1 - exact(repr(level))) / _SHARE for level in pair] for pair in levels]
+    reaches = [{s: noise.quantile(1 - share / len(noises)) for s, noise in noises.items()} for share, _ in missed]
+    spread = {s: released[s] - _evenly(drawn[s], max(reach[s] for reach in reaches)) for s in noises}
     candidates = _possible(released | spread, noises, schema)
     for part in aggregates_of(expression):
         if {(0, 0), (0, 1), (1, 1)} <= set(part.definition.sums):
             candidates |= _correlated(part, candidates, noises, schema)
     needed = {s: released[s] - candidates[s] for s in noises}  # the noise that would have led from θ to s
-    usual: NDArray[np.bool_] = np.all([np.abs(needed[s]) <= reach for s, reach in widest.items()], 0)
+    usual = [np.all([np.abs(needed[s]) <= reach for s, reach in widest.items()], 0) for widest in reaches]
     if not telling:
         return candidates, usual
 
@@ -200,11 +256,12 @@ def candidates_not_ruled_out(
         moves: Floats = np.sum([direction[s] * noise[s] / d for s, d in deviations.items()], 0)
         return np.abs(moves)
 
-    share = float(exact(repr(level)) + missed)
+    shares = [float(exact(repr(level)) + share) for (_, level), (_, share) in zip(levels, missed, strict=True)]
     several = [{s: of[n] for s, of in direction.items()} for n in range(_DIRECTIONS)]
-    quantiles = [np.quantile(movement(drawn, one), share, 0, method="higher") for one in several]
-    far: NDArray[np.bool_] = movement(needed, direction) > np.fmax.reduce(quantiles)  # not where no noise moves f
-    return candidates, usual & ~far
+    quantiles = np.fmax.reduce([np.quantile(movement(drawn, one), shares, 0, method="higher") for one in several])
+    moves = movement(needed, direction)
+    # What is not a number, where no noise moves f, is not far.
+    return candidates, [near & ~(moves > far) for near, far in zip(usual, quantiles, strict=True)]
 
 
 def _evenly(drawn: Floats, reach: int) -> Floats:
