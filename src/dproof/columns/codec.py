@@ -115,8 +115,9 @@ class Codec:
 
     keys: ClassVar[tuple[Key, ...]] = (
         outside_key("refuse", meaning="it is refused"),
-        missing_key("a value of the space", "missing = a value", "a value stands for it"),
+        missing_key("value of the space", "missing = a value", "a value stands for it"),
     )
+    kind: ClassVar[str | None] = None  # what plans call the space; None where they cannot name it
     noun: ClassVar[str | None] = None  # what a text must be to be read; None where any text may be one of the values
     unreadable_advice: ClassVar[str] = ""  # where to look when texts cannot be read
 
@@ -284,6 +285,7 @@ def encode_arrow(space: Any, array: Any, **treatment: Any) -> NDArray[Any]:
 class CategoryCodec(Codec):
     """Categories: texts, numbers or truth values, each told by its own text."""
 
+    kind: ClassVar[str | None] = "categories"
     keys: ClassVar[tuple[Key, ...]] = (
         Key("values", "list", "The values: all texts, all numbers, or all true and false.", 'values = ["a", "b"]'),
         Key("metric", "metric", '`"discrete"`, `"ordinal"`, or a matrix of distances.', default="discrete"),

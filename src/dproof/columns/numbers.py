@@ -53,6 +53,7 @@ _CLAMP = "it becomes the nearer end, or is refused"
 class NumberCodec(Codec):
     """Numbers of an interval, and the points of a line without ends, where noise on them ends up."""
 
+    kind: ClassVar[str | None] = "interval"
     keys: ClassVar[tuple[Key, ...]] = (
         Key("low", "number", "The least number.", "low = 0"),
         Key("high", "number", "The greatest number.", "high = 100"),
@@ -67,7 +68,7 @@ class NumberCodec(Codec):
         _BINS,
         outside_key("clamp", "refuse", meaning=_CLAMP),
         missing_key(
-            "a number",
+            "number from low to high",
             'missing = a number, or "category"',
             "a number stands for it",
             'missing = 0    # what stands for a blank, or "category" to keep it',
@@ -225,6 +226,7 @@ class NumberCodec(Codec):
 class DateCodec(NumberCodec):
     """Dates in ISO 8601, or of Arrow's own types; stored as days after 1970, as Arrow has them."""
 
+    kind: ClassVar[str | None] = "date"
     keys: ClassVar[tuple[Key, ...]] = (
         Key(
             "low",
@@ -245,7 +247,7 @@ class DateCodec(NumberCodec):
         _BINS,
         outside_key("clamp", "refuse", meaning=_CLAMP),
         missing_key(
-            "a date",
+            "date from low to high",
             'missing = a date, or "category"',
             "a date stands for it",
             'missing = 2024-01-31    # or "category" to keep a blank; else refused',

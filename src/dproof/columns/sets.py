@@ -49,6 +49,7 @@ class SetCodec(Codec):
     Where a set may be missing the space has one more item, which a source never holds: it is stored as an item.
     """
 
+    kind: ClassVar[str | None] = "subsets"
     keys: ClassVar[tuple[Key, ...]] = (
         Key("values", "texts", f"The items, up to {WORD}.", 'values = ["Corn", "Peas"]', None),
         Key(
@@ -64,7 +65,7 @@ class SetCodec(Codec):
         ),
         Key("metric", "text", '`"symmetric"` or `"discrete"`.', default="symmetric"),
         outside_key("refuse", "clamp", meaning="the set is refused, or loses the items that are not declared"),
-        missing_key("a list of items", 'missing = [] or "category"', "a list of items stands for it"),
+        missing_key("list of items", 'missing = [] or "category"', "a list of items stands for it"),
     )
 
     @classmethod

@@ -25,6 +25,7 @@ _LOSS = 2.0**-40  # of a curve's size: what floats may lose when a function is e
 class CurveCodec(Codec):
     """Curves, from wide columns in grid order or from one column of lists."""
 
+    kind: ClassVar[str | None] = "curves"
     keys: ClassVar[tuple[Key, ...]] = (
         Key("low", "number", "The least value of a curve.", "low = 0"),
         Key("high", "number", "The greatest value of a curve.", "high = 5"),
@@ -49,7 +50,7 @@ class CurveCodec(Codec):
         Key("centre", "numbers", "A public curve around which the others lie.", default=None),
         outside_key("clamp", "refuse", meaning="a value becomes the nearer end, or the curve is refused"),
         missing_key(
-            "centre",
+            '`"centre"`',
             'missing = "centre" (half way between low and high) or "category"',
             '`"centre"` puts the public centre for it',
         ),

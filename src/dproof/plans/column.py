@@ -7,27 +7,20 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import dproof.curves  # noqa: F401  # adds the codec of curves
 from dproof.arguments import described, expect
 from dproof.columns import CODECS, codec_class
 from dproof.columns.codec import Codec, Key
 from dproof.columns.column import Column
-from dproof.curves.lattice import Expansion
 from dproof.errors import InputError
 from dproof.plans.reader import Reader
-from dproof.spaces.categories import Categories
-from dproof.spaces.dates import Dates
-from dproof.spaces.interval import Interval
 from dproof.spaces.space import Space
-from dproof.spaces.subsets import Subsets
 
-# The spaces that a plan can name. `add_space` adds one.
-SPACES: dict[str, type] = {
-    "categories": Categories,
-    "interval": Interval,
-    "date": Dates,
-    "subsets": Subsets,
-    "curves": Expansion,
-}
+# The spaces that a plan can name, as their codecs call them; of those that share one the first. `add_space` adds one.
+SPACES: dict[str, type] = {}
+for _space, _codec in CODECS.items():
+    if _codec.kind is not None:
+        SPACES.setdefault(_codec.kind, _space)
 _OWN = frozenset(SPACES)
 
 

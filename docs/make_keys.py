@@ -1,0 +1,37 @@
+"""Write docs/keys.md from what each space says of its keys in a plan; a test keeps the page as it is here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PAGE = Path(__file__).parent / "keys.md"
+_COMMON = """\
+# The keys of a column
+
+Made by `python docs/make_keys.py` from what each space says of itself. A column's table in a plan is `[columns.name]`.
+
+Every column has `space`, one of the names below; or `drop = true`, and it is left out; or `public = true`, and it is
+released as it is. A column that is sanitised also takes `share`, its weight in the split of ε (1 without it), and
+`mechanism`, the name of one (`"auto"` without it: `dproof plan` says which that is).
+"""
+
+
+def text() -> str:
+    """The whole page."""
+    from dproof.columns.codec import REQUIRED
+    from dproof.plans.column import SPACES, plan_keys
+
+    parts = [_COMMON]
+    for name in SPACES:
+        rows = ["| key | what stands there | without it | |", "| --- | --- | --- | --- |"]
+        for key in plan_keys(name):
+            form = " or ".join(f'`"{way}"`' for way in key.options) or key.form
+            usual = "" if key.default in (None, (), "") else f"`{key.default}`"
+            usual = "required" if key.default is REQUIRED else usual
+            rows.append(f"| `{key.name}` | {form} | {usual} | {key.help} |")
+        parts.append(f"## {name}\n\n" + "\n".join(rows) + "\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(text(), encoding="utf-8")
