@@ -24,7 +24,6 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.curator.curator import Terms as Terms
     from dproof.curator.ledger import Ledger as Ledger
     from dproof.curator.ledger import Standing as Standing
-    from dproof.curator.limits import Amount as Amount
     from dproof.curator.payment import ReleasePayment as ReleasePayment
     from dproof.curves import projections as projections
     from dproof.curves.kernels import Kernel as Kernel
@@ -69,6 +68,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.plans.column import plan_keys as plan_keys
     from dproof.plans.plan import Plan as Plan
     from dproof.plans.reader import WrongKey as WrongKey
+    from dproof.privacy import Cost as Cost
     from dproof.privacy import Privacy as Privacy
     from dproof.questions.answer import Answer as Answer
     from dproof.questions.answer import Cell as Cell
@@ -165,7 +165,7 @@ _PUBLIC = {
     "sensitivity": "dproof.questions.sensitivity",
     "declare": "dproof.questions.sensitivity",
     "Open": "dproof.questions.schema",
-    "Amount": "dproof.curator.limits",
+    "Cost": "dproof.privacy",
     "Answer": "dproof.questions.answer",
     "Cell": "dproof.questions.answer",
     "Standing": "dproof.curator.ledger",

@@ -35,10 +35,9 @@ from numpy.typing import ArrayLike, NDArray
 from dproof.arguments import expect, listed, whole
 from dproof.curator.curator import Curator
 from dproof.curator.ledger import Ledger
-from dproof.curator.limits import Amount
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import exact
-from dproof.privacy import Neighbours, Privacy
+from dproof.privacy import Cost, Neighbours, Privacy
 from dproof.questions.answer import Cell
 
 __all__ = ["Accountant", "count", "histogram", "mean", "median", "quantile", "std", "sum", "var"]
@@ -85,7 +84,7 @@ class Accountant:
         plan = {"privacy": privacy, "columns": {name: dict(column)}}
         return Curator(pa.table({name: values}), plan, ledger=self.path), name
 
-    def remaining(self) -> Amount:
+    def remaining(self) -> Cost:
         """The amount that may still be spent: `epsilon` and `delta`, exactly."""
         return Ledger(self.path).remaining()
 

@@ -123,13 +123,13 @@ class Cost:
     `rho` is None where it is not counted, or where none is known: of (ε, δ) with δ > 0 alone. `cut` is how far, in
     total variation, the tables that are sampled may lie from the laws whose ρ is counted.
 
-    >>> print(Cost(Fraction(1, 2), Fraction(0), None) + Cost(Fraction(1, 4)))
-    epsilon 0.75 and delta 0
+    >>> print(NOTHING + Cost(Fraction(1, 4)))
+    epsilon 0.25 and delta 0
     """
 
     epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
-    rho: Fraction | None = Fraction(0)
+    rho: Fraction | None = None
     cut: Fraction = Fraction(0)
 
     def __add__(self, other: Cost) -> Cost:
@@ -153,6 +153,9 @@ class Cost:
         """The figures as floats that are not above the exact numbers."""
         amounts = {"epsilon": float_below(self.epsilon) + 0.0, "delta": float_below(self.delta) + 0.0}
         return amounts if self.rho is None else {**amounts, "rho": float_below(self.rho) + 0.0}
+
+
+NOTHING = Cost(rho=Fraction(0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from dproof import Ledger, Privacy
-from dproof.curator.limits import Amount, rho_for
+from dproof.curator.limits import rho_for
+from dproof.privacy import Cost
 
 DELTA = Fraction("1e-7")
 
@@ -28,4 +29,4 @@ def test_rho_is_told_at_the_delta_of_the_analyst(tmp_path: Path) -> None:
 def test_an_analyst_who_asked_nothing_has_spent_nothing(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "budget.db", budget=Privacy(1), analysts={"ann": Privacy("0.5"), "bob": Privacy("0.5")})
     ledger.debit("first", Privacy("0.1"), analyst="ann")
-    assert ledger.spent("bob") == Amount() and ledger.spent("ann") == ledger.spent() == Amount(Fraction("0.1"))
+    assert ledger.spent("bob") == Cost() and ledger.spent("ann") == ledger.spent() == Cost(Fraction("0.1"))

@@ -13,7 +13,8 @@ import pytest
 
 from dproof import Curator
 from dproof.curator.ledger import counts_left
-from dproof.curator.limits import Amount, limit_of, rho_for
+from dproof.curator.limits import limit_of, rho_for
+from dproof.privacy import Cost
 
 PEOPLE = pa.table({"age": list(range(100)) * 20})
 COUNT = "SELECT count(*) AS n FROM data WHERE age < 30"
@@ -72,11 +73,11 @@ def test_what_sums_still_cover_is_told_where_rho_is_nearly_gone(tmp_path: Path) 
 
 def test_an_analyst_without_delta_is_told_of_counts_without_one() -> None:
     whole = limit_of(Fraction(1), Fraction("1e-6"), in_rho=True).whole
-    assert counts_left(whole.at_most(Amount(Fraction("0.5"))), 1) == counts_left(Amount(Fraction("0.5")), 1)
+    assert counts_left(whole.at_most(Cost(Fraction("0.5"))), 1) == counts_left(Cost(Fraction("0.5")), 1)
 
 
 def test_counts_that_gaussian_noise_is_too_wide_for_are_told_without_delta() -> None:
-    small = Amount(Fraction("0.01"), Fraction("1e-12"), rho_for(Fraction("0.01"), Fraction("1e-12")))
+    small = Cost(Fraction("0.01"), Fraction("1e-12"), rho_for(Fraction("0.01"), Fraction("1e-12")))
     assert "δ" not in counts_left(small, 1)
 
 

@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 
 from dproof import InputError, Ledger, OverBudget, Privacy, VerificationFailed
 from dproof.curator.ledger import _link
-from dproof.curator.limits import Amount
-from dproof.privacy import Unit
+from dproof.privacy import Cost, Unit
 
 
 @pytest.fixture
@@ -47,7 +46,7 @@ def test_three_tenths_are_exactly_three_tenths(file: Path) -> None:
     ledger = Ledger(file, budget=Privacy(0.3))
     for n in range(3):
         ledger.debit(f"q{n}", Privacy(0.1))
-    assert ledger.remaining() == Amount(Fraction(0), Fraction(0))
+    assert ledger.remaining() == Cost(Fraction(0), Fraction(0))
     with pytest.raises(OverBudget):
         ledger.debit("one more", Privacy("1e-300"))
 
@@ -67,8 +66,8 @@ def test_spent_never_exceeds_the_budget(
             spent += epsilon
         except OverBudget:
             assert not fits
-        assert ledger.spent() == Amount(spent)
-    assert Ledger(ledger.path).spent() == Amount(spent)
+        assert ledger.spent() == Cost(spent)
+    assert Ledger(ledger.path).spent() == Cost(spent)
 
 
 def test_sixteen_threads(file: Path) -> None:
@@ -80,7 +79,7 @@ def test_sixteen_threads(file: Path) -> None:
     for thread in threads:
         thread.join()
     assert sum(given_) == 100
-    assert ledger.remaining() == Amount()
+    assert ledger.remaining() == Cost()
     kinds = [entry["kind"] for entry in Ledger(file).entries]
     assert kinds.count("question") == kinds.count("answer") == 100
 
@@ -166,7 +165,7 @@ def test_delta_has_limits_of_its_own(file: Path) -> None:
     with pytest.raises(OverBudget):
         ledger.debit("q", Privacy(1, "2e-7"), analyst="ann")
     ledger.store(ledger.debit("q", Privacy(1, "9e-7"), analyst="bob"), {"n": 1})
-    assert ledger.remaining("ann") == Amount(Fraction(5), Fraction(1, 10**7))
+    assert ledger.remaining("ann") == Cost(Fraction(5), Fraction(1, 10**7))
     with pytest.raises(OverBudget):
         ledger.debit("r", Privacy(1, "2e-7"), analyst="bob")
     assert Ledger(file, ceiling=Privacy(9, "9.5e-7")).remaining("ann").delta == Fraction(5, 10**8)
@@ -309,7 +308,7 @@ def test_a_link_leads_to_the_same_ledger(file: Path, tmp_path: Path, monkeypatch
     monkeypatch.chdir(link.parent)
     other = Ledger("link.db")
     monkeypatch.chdir(tmp_path)
-    assert other.debit("q", Privacy("1/4")) and ledger.spent() == other.spent() == Amount(Fraction(1, 2))
+    assert other.debit("q", Privacy("1/4")) and ledger.spent() == other.spent() == Cost(Fraction(1, 2))
 
 
 def test_a_closed_ledger_is_one_file(file: Path, tmp_path: Path) -> None:
@@ -384,7 +383,7 @@ def test_a_ledger_counts_the_loss_of_one_unit(file: Path) -> None:
     for other in (Unit(), Unit("change-one", "id", 2), Unit("change-one", "name", 3), Unit("add-remove", "id", 3)):
         with pytest.raises(InputError, match="do not add up"):
             Ledger(file, unit=other)
-    assert Ledger(file).spent() == Amount()
+    assert Ledger(file).spent() == Cost()
 
 
 def test_a_release_needs_no_analyst(file: Path) -> None:

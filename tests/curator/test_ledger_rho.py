@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 from dproof import InputError, Ledger, OverBudget, Privacy, VerificationFailed
 from dproof.composition import pure_rho
-from dproof.curator.limits import Amount, Concentrated, Cost, rho_for
+from dproof.curator.limits import Concentrated, rho_for
 from dproof.curator.price import Price
 from dproof.laws.gaussian import Gaussian
+from dproof.privacy import NOTHING, Cost
 
 WHOLE = Privacy(1, "1e-6")
 
@@ -73,7 +74,7 @@ def excess(limit: Concentrated, choose: Callable[[tuple[int, ...]], Law | None],
         answers = zip(*law[:2], strict=True)
         return sum(over((*said, n), p * a, q * b, total + law[2]) for n, (a, b) in enumerate(answers) if p * a > 1e-16)
 
-    return over((), 1.0, 1.0, Cost())
+    return over((), 1.0, 1.0, NOTHING)
 
 
 LIMIT = Concentrated(Fraction(1), Fraction("0.05"))
@@ -141,8 +142,8 @@ def test_pure_prices_add_up_as_ever(file: Path) -> None:
     for n in range(10):
         assert ledger.remaining().epsilon >= 1 - Fraction(n, 10)
         ledger.debit(f"q{n}", Privacy("0.1"))
-    assert ledger.spent() == Amount(Fraction(1), Fraction(0), 10 * pure_rho(Fraction("0.1")))
-    assert ledger.remaining() == Amount(rho=Fraction(0))
+    assert ledger.spent() == Cost(Fraction(1), Fraction(0), 10 * pure_rho(Fraction("0.1")))
+    assert ledger.remaining() == Cost(rho=Fraction(0))
     with pytest.raises(OverBudget, match="with a delta above 0"):
         ledger.debit("more", Privacy("0.1"))
 
@@ -150,7 +151,7 @@ def test_pure_prices_add_up_as_ever(file: Path) -> None:
 def test_a_budget_buys_what_it_says_at_once_or_bit_by_bit(tmp_path: Path) -> None:
     once = Ledger(tmp_path / "once.db", budget=WHOLE)
     once.debit(key="q", **bought(1, "1e-6"))
-    assert once.remaining() == Amount(rho=Fraction(0)) and once.spent().epsilon == 1
+    assert once.remaining() == Cost(rho=Fraction(0)) and once.spent().epsilon == 1
     ledger = Ledger(tmp_path / "bits.db", budget=WHOLE)
     each, times = bought("0.1", "1e-8"), 0
     assert ledger.times(each["cost"], rho=each["rho"]) == 116
@@ -184,11 +185,11 @@ def test_a_release_with_the_whole_delta_comes_first_or_not_at_all(tmp_path: Path
     first = Ledger(tmp_path / "first.db", budget=Privacy(3, "1e-6"))
     assert first.counts_rho
     first.release(Privacy(2, "9e-7"), "out")
-    assert not first.counts_rho and first.remaining() == Amount(Fraction(1), Fraction(1, 10**7))
+    assert not first.counts_rho and first.remaining() == Cost(Fraction(1), Fraction(1, 10**7))
     again = Ledger(first.path)
     assert not again.counts_rho
     again.debit(key="q", **bought(1, "1e-7"))
-    assert again.remaining() == Amount()
+    assert again.remaining() == Cost()
     later = Ledger(tmp_path / "later.db", budget=Privacy(3, "1e-6"))
     later.debit(key="q", **bought("0.1", "1e-9"))
     with pytest.raises(OverBudget, match="the rho of this cost is not known"):
@@ -200,7 +201,7 @@ def test_a_release_with_the_whole_delta_comes_first_or_not_at_all(tmp_path: Path
 def test_analysts_and_ceilings_have_rho_of_their_own(file: Path) -> None:
     limits = {"ann": Privacy("0.5", "1e-7"), "bob": Privacy("0.5")}
     ledger = Ledger(file, budget=WHOLE, analysts=limits)
-    assert ledger.remaining("ann") == Amount(
+    assert ledger.remaining("ann") == Cost(
         Fraction(1, 2), Fraction(1, 10**7), rho_for(Fraction("0.5"), Fraction("1e-7"))
     )
     ledger.debit(key="q", **bought("0.3", "1e-7"), analyst="ann")

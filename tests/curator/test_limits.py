@@ -8,23 +8,24 @@ from math import floor, log10
 import pytest
 
 from dproof.composition import concentrated_epsilon
-from dproof.curator.limits import Amount, Concentrated, Cost, Sums, limit_of, rho_for
+from dproof.curator.limits import Concentrated, Sums, limit_of, rho_for
 from dproof.exact import exp_above
+from dproof.privacy import NOTHING, Cost
 
 EPSILON, DELTA = Fraction(1), Fraction("1e-6")
 MORE = Fraction(1, 10**9)
 
 
 def test_what_was_paid_covers_an_equal_price_and_no_larger_one() -> None:
-    paid = Amount(EPSILON, DELTA)
-    assert paid.covers(paid) and paid.covers(Amount(EPSILON / 2, DELTA / 2))
-    assert not paid.covers(Amount(EPSILON + MORE, DELTA)) and not paid.covers(Amount(EPSILON, DELTA + MORE))
+    paid = Cost(EPSILON, DELTA)
+    assert paid.covers(paid) and paid.covers(Cost(EPSILON / 2, DELTA / 2))
+    assert not paid.covers(Cost(EPSILON + MORE, DELTA)) and not paid.covers(Cost(EPSILON, DELTA + MORE))
 
 
 def test_an_amount_as_json_has_rho_where_it_is_counted_and_no_negative_zero() -> None:
-    assert repr(Amount().to_json()) == "{'epsilon': 0.0, 'delta': 0.0}"
-    assert repr(Amount(rho=Fraction(0)).to_json()) == "{'epsilon': 0.0, 'delta': 0.0, 'rho': 0.0}"
-    assert Amount(EPSILON, DELTA, Fraction(1, 4)).to_json() == {
+    assert repr(Cost().to_json()) == "{'epsilon': 0.0, 'delta': 0.0}"
+    assert repr(Cost(rho=Fraction(0)).to_json()) == "{'epsilon': 0.0, 'delta': 0.0, 'rho': 0.0}"
+    assert Cost(EPSILON, DELTA, Fraction(1, 4)).to_json() == {
         "epsilon": 1.0,
         "delta": pytest.approx(1e-6),
         "rho": 0.25,
@@ -33,20 +34,20 @@ def test_an_amount_as_json_has_rho_where_it_is_counted_and_no_negative_zero() ->
 
 def test_a_limit_with_delta_is_kept_in_rho_where_the_ledger_counts_it() -> None:
     assert limit_of(EPSILON, DELTA, in_rho=True) == Concentrated(EPSILON, DELTA)
-    assert limit_of(EPSILON, DELTA, in_rho=False) == Sums(Amount(EPSILON, DELTA))
-    assert limit_of(EPSILON, Fraction(0), in_rho=True) == Sums(Amount(EPSILON))
+    assert limit_of(EPSILON, DELTA, in_rho=False) == Sums(Cost(EPSILON, DELTA))
+    assert limit_of(EPSILON, Fraction(0), in_rho=True) == Sums(Cost(EPSILON))
 
 
 def test_what_was_spent_is_told_by_the_account_that_leaves_more() -> None:
     limit, rho = Concentrated(EPSILON, DELTA), Fraction("0.01")
     many = limit.spent(Cost(3 * EPSILON, DELTA / 100, rho))  # the sums are used up
-    assert many == Amount(concentrated_epsilon(rho, DELTA * (1 - Fraction(1, 16) - Fraction(1, 1024))), DELTA, rho)
+    assert many == Cost(concentrated_epsilon(rho, DELTA * (1 - Fraction(1, 16) - Fraction(1, 1024))), DELTA, rho)
     assert DELTA / 16 < DELTA and Fraction("0.5") < many.epsilon < EPSILON
     few = limit.spent(Cost(EPSILON / 100, DELTA / 100, Fraction("0.024")))  # nearly all of rho
-    assert few == Amount(EPSILON / 100, DELTA / 100, Fraction("0.024"))
+    assert few == Cost(EPSILON / 100, DELTA / 100, Fraction("0.024"))
     unknown = limit.spent(Cost(EPSILON / 2, DELTA / 100, None))
-    assert unknown == Amount(EPSILON / 2, DELTA / 100, None)
-    assert limit.spent(Cost()) == Amount(rho=Fraction(0))
+    assert unknown == Cost(EPSILON / 2, DELTA / 100, None)
+    assert limit.spent(NOTHING) == Cost(rho=Fraction(0))
 
 
 @pytest.mark.parametrize("epsilon", ["1234567.8", "12.345678", "0.0012345678"])
@@ -55,7 +56,7 @@ def test_what_is_left_in_rho_is_told_as_the_largest_epsilon_of_six_digits(epsilo
     rho = rho_for(exact, DELTA)
     left = limit.left(Cost(limit.epsilon, DELTA, limit.whole.rho - rho))  # by sums nothing is left
     digit = Fraction(10) ** (floor(log10(exact)) - 5)
-    assert left == Amount(exact // digit * digit, DELTA, rho)
+    assert left == Cost(exact // digit * digit, DELTA, rho)
 
 
 def test_rho_covers_what_the_tables_miss_up_to_its_part_of_delta() -> None:

@@ -10,15 +10,15 @@ import pyarrow as pa
 import pytest
 
 from dproof import Curator, Privacy
-from dproof.curator.limits import Amount
 from dproof.curator.preview import Preview
+from dproof.privacy import Cost
 from dproof.questions.ranges import Range
 
 PREVIEW = Preview(
     asked="SELECT mode(x) AS m, avg(x) AS a, count(*) AS n FROM data",
     cost=Privacy("1/2"),
     free=False,
-    remaining=Amount(Fraction(2)),
+    remaining=Cost(Fraction(2)),
     sensitivity=None,
     mechanisms=("count: some noise",),
     half_widths={"m": None, "a": None, "n": 3.0},

@@ -19,10 +19,10 @@ from functools import lru_cache, reduce
 from typing import Any, Literal
 
 from dproof.composition import pure_epsilon, pure_rho
-from dproof.curator.limits import Amount, Cost, Limit, amount, limit_of
+from dproof.curator.limits import Limit, amount, limit_of
 from dproof.errors import InputError, TooLarge, did_you_mean
 from dproof.laws.k_norm import Norm, k_norm
-from dproof.privacy import Privacy, Unit
+from dproof.privacy import NOTHING, Cost, Privacy, Unit
 
 Accounting = Literal["basic", "zcdp"]  # as a ledger writes it
 
@@ -34,11 +34,11 @@ class Account:
     budget: Privacy | None = None
     unit: Unit = field(default_factory=Unit)
     accounting: Accounting = "basic"
-    spent: Cost = field(default_factory=Cost)
-    limits: dict[str, Amount] = field(default_factory=dict)
+    spent: Cost = NOTHING
+    limits: dict[str, Cost] = field(default_factory=dict)
     spent_by: dict[str, Cost] = field(default_factory=dict)
     questions: dict[int, dict[str, Any]] = field(default_factory=dict)
-    answers: dict[str, list[tuple[Amount, int]]] = field(default_factory=dict)
+    answers: dict[str, list[tuple[Cost, int]]] = field(default_factory=dict)
     unpublished: dict[int, dict[str, Any]] = field(default_factory=dict)  # releases that were paid for
     published: list[dict[str, Any]] = field(default_factory=list)  # the same with their seals, once they are
 
@@ -66,7 +66,7 @@ class Account:
     def _spend(self, cost: Cost, analyst: str | None) -> None:
         self.spent += cost
         if analyst is not None:
-            self.spent_by[analyst] = self.spent_by.get(analyst, Cost()) + cost
+            self.spent_by[analyst] = self.spent_by.get(analyst, NOTHING) + cost
 
     @property
     def in_rho(self) -> bool:
@@ -82,7 +82,7 @@ class Account:
             return Cost(price.epsilon, price.delta, rho, cut)
         return Cost(max(price.epsilon, really), price.delta, None if rho is None else max(rho, pure_rho(really)), cut)
 
-    def limit(self, whole: Amount) -> Limit:
+    def limit(self, whole: Cost) -> Limit:
         """A limit on what may be spent, kept as this ledger counts."""
         return limit_of(whole.epsilon, whole.delta, in_rho=self.in_rho)
 
@@ -98,19 +98,19 @@ class Account:
         if analyst not in self.limits:
             named = "no analyst was named" if analyst is None else f"there is no analyst {analyst!r}"
             raise InputError(f"the ledger gives each analyst a budget, and {named}{did_you_mean(analyst, self.limits)}")
-        of_analyst = (self.limit(self.limits[analyst]), self.spent_by.get(analyst, Cost()))
+        of_analyst = (self.limit(self.limits[analyst]), self.spent_by.get(analyst, NOTHING))
         return [of_analyst, *self.for_everyone(ceiling)]
 
 
-def left_under(limits: Sequence[tuple[Limit, Cost]]) -> Amount:
+def left_under(limits: Sequence[tuple[Limit, Cost]]) -> Cost:
     """A price that may still be paid under every one of some limits."""
-    return reduce(Amount.at_most, (limit.left(spent) for limit, spent in limits))
+    return reduce(Cost.at_most, (limit.left(spent) for limit, spent in limits))
 
 
-def paid(entry: Mapping[str, Any]) -> Amount:
+def paid(entry: Mapping[str, Any]) -> Cost:
     """The price of an entry."""
     rho = Fraction(entry["rho"]) if "rho" in entry else None
-    return Amount(Fraction(entry.get("epsilon", 0)), Fraction(entry.get("delta", 0)), rho)
+    return Cost(Fraction(entry.get("epsilon", 0)), Fraction(entry.get("delta", 0)), rho)
 
 
 # What one row moved at most: a curve of norm 2^14 and, in the Euclidean norm, a count with half its weight.

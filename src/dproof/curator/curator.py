@@ -17,7 +17,7 @@ from dproof.curator.account import BY_GROUP, ON_THE_GRID, key_of
 from dproof.curator.curves import NoisyCurves
 from dproof.curator.ledger import Debit, Ledger
 from dproof.curator.ledger_file import is_begun
-from dproof.curator.limits import Amount, rho_for
+from dproof.curator.limits import rho_for
 from dproof.curator.preview import MOST, Preview, accurate, preview
 from dproof.curator.price import Price
 from dproof.curator.recipe import Measurement, check_groups, measure
@@ -30,7 +30,7 @@ from dproof.mechanisms.noise import Noise, integer_laplace
 from dproof.plans.plan import Plan
 from dproof.plans.rows import check_types
 from dproof.plans.schema import preprocessing_notes, schema_of
-from dproof.privacy import Privacy, Promise
+from dproof.privacy import Cost, Privacy, Promise
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.canonical import canonical
 from dproof.questions.curve_estimate import CurveEstimate
@@ -118,7 +118,7 @@ class Curator:
         columns = ", ".join(self.schema.spaces)
         return f"<curator: {self.plan.privacy.neighbours}, ledger {str(self.ledger.path)!r}; {columns}>"
 
-    def remaining(self) -> Amount:
+    def remaining(self) -> Cost:
         """What may still be spent: `epsilon` and `delta`, exactly."""
         return self.ledger.remaining(self.analyst)
 

@@ -47,7 +47,7 @@ class CurveSums:
     noise: VectorNoise
     weight: int  # W of the count among the coordinates; 0 where the number of rows is public
     first: int  # weight of z beside its products, for a covariance; else 0
-    cut: Fraction  # of the noise, see `limits.Cost`
+    cut: Fraction  # of the noise, see `privacy.Cost`
 
     @property
     def column(self) -> str:

@@ -32,11 +32,11 @@ from dproof.arguments import as_path, expect, mapping
 from dproof.curator import ledger_file
 from dproof.curator.account import Account, left_under, paid, pure_cost, question_of
 from dproof.curator.ledger_file import BASIC, CONCENTRATED, LOCK, LedgerFile, make_tables
-from dproof.curator.limits import Amount, Cost, Limit, Sums, amount, rho_for
+from dproof.curator.limits import Limit, Sums, amount, rho_for
 from dproof.curator.price import WIDEST
 from dproof.errors import InputError, OverBudget, VerificationFailed
 from dproof.exact import exact, float_above, written
-from dproof.privacy import Neighbours, Privacy, Promise, Unit
+from dproof.privacy import NOTHING, Cost, Neighbours, Privacy, Promise, Unit
 
 # Why a cost is refused that looks smaller than what is left.
 _PURE = ", and with a delta above 0 the same epsilon costs less rho"
@@ -47,9 +47,9 @@ _NO_RHO = ", but the rho of this cost is not known: pay it before anything else,
 class Standing:
     """What may be spent in all, what was, and what is left."""
 
-    budget: Amount
-    spent: Amount
-    remaining: Amount
+    budget: Cost
+    spent: Cost
+    remaining: Cost
 
     @classmethod
     def unspent(cls, promise: Privacy) -> Standing:
@@ -59,8 +59,8 @@ class Standing:
         'epsilon 1 and delta 0'
         """
         rho = rho_for(promise.epsilon, promise.delta) if promise.delta else None
-        whole = Amount(promise.epsilon, promise.delta, rho)
-        return cls(whole, Amount(), whole)
+        whole = Cost(promise.epsilon, promise.delta, rho)
+        return cls(whole, Cost(), whole)
 
     def in_words(self, rows_per_person: int) -> str:
         """What is left, in counts that can still be asked."""
@@ -161,7 +161,7 @@ class Ledger:
         return self._account.unit
 
     @property
-    def analysts(self) -> dict[str, Amount | None]:
+    def analysts(self) -> dict[str, Cost | None]:
         """Who has asked or may ask by name, with their budgets."""
         with self._transaction() as (_, account):
             return {**dict.fromkeys(account.spent_by), **account.limits}
@@ -181,14 +181,14 @@ class Ledger:
             limit = account.limit(amount(self.budget))
             return Standing(limit.whole, limit.spent(account.spent), left_under(account.for_everyone(self.ceiling)))
 
-    def spent(self, analyst: str | None = None) -> Amount:
+    def spent(self, analyst: str | None = None) -> Cost:
         """What all that was asked and released comes to, or what one analyst asked."""
         with self._transaction() as (_, account):
-            cost = account.spent if analyst is None else account.spent_by.get(analyst, Cost())
+            cost = account.spent if analyst is None else account.spent_by.get(analyst, NOTHING)
             of_analyst = None if analyst is None else account.limits.get(analyst)
             return account.limit(of_analyst or amount(self.budget)).spent(cost)
 
-    def remaining(self, analyst: str | None = None) -> Amount:
+    def remaining(self, analyst: str | None = None) -> Cost:
         """What may still be spent, by anyone or by one analyst."""
         with self._transaction() as (_, account):
             return left_under(account.limits_of(analyst, self.ceiling))
@@ -340,10 +340,10 @@ class Ledger:
         more = self._account.cost(body)
         if all(limit.allows(spent + more) for limit, spent in limits):
             return self._append(database, kind, body)
-        sums = [Sums(Amount(limit.whole.epsilon, limit.whole.delta)) for limit, _ in limits]
-        if self._account.in_rho and self._account.spent == Cost() and all(limit.allows(more) for limit in sums):
+        sums = [Sums(Cost(limit.whole.epsilon, limit.whole.delta)) for limit, _ in limits]
+        if self._account.in_rho and self._account.spent == NOTHING and all(limit.allows(more) for limit in sums):
             return self._append(database, kind, {**body, "accounting": "basic"})
-        price, reason = Amount(cost.epsilon, cost.delta), ""
+        price, reason = Cost(cost.epsilon, cost.delta), ""
         if self._account.in_rho:
             price, reason = replace(price, rho=more.rho), _NO_RHO if more.rho is None else "" if cost.delta else _PURE
         raise OverBudget(
@@ -423,7 +423,7 @@ def _limits(analysts: Any, neighbours: Neighbours) -> dict[str, Privacy]:
     return limits
 
 
-def _find(database: sqlite3.Connection, account: Account, key: str, cost: Amount) -> Any | None:
+def _find(database: sqlite3.Connection, account: Account, key: str, cost: Cost) -> Any | None:
     for price, number in account.answers.get(key, ()):
         if price.covers(cost):
             row = database.execute("SELECT body FROM entries WHERE number = ?", (number,)).fetchone()
@@ -484,7 +484,7 @@ def statement(opened: Ledger) -> dict[str, Any]:
                 "name": name,
                 "budget": None if limit is None else limit.to_json(),
                 "spent": _above(opened.spent(name)),
-                "remaining": (Amount() if name in closed else opened.remaining(name)).to_json(),
+                "remaining": (Cost() if name in closed else opened.remaining(name)).to_json(),
             }
             for name, limit in limits.items()
         ],
@@ -497,7 +497,7 @@ def statement(opened: Ledger) -> dict[str, Any]:
     }
 
 
-def _above(spent: Amount) -> dict[str, float]:
+def _above(spent: Cost) -> dict[str, float]:
     rho = {} if spent.rho is None else {"rho": float_above(spent.rho)}
     return {"epsilon": float_above(spent.epsilon), "delta": float_above(spent.delta), **rho}
 
@@ -519,7 +519,7 @@ def entry_to_json(entry: Mapping[str, Any], unit: Unit, published: Container[int
     )
 
 
-def counts_left(left: Amount, rows: int) -> str:
+def counts_left(left: Cost, rows: int) -> str:
     """What is left, in counts: so many at so wide an interval, about forty of them; for so many rows of a person."""
     if not float(left.epsilon) and not left.rho:
         return "nothing is left to spend"
@@ -531,7 +531,7 @@ def counts_left(left: Amount, rows: int) -> str:
     return f"about {int(max(laplace, gaussian)):,} more counts at ± {written(width)}{how}"
 
 
-def _counts_at(width: float, left: Amount, rows: int) -> tuple[float, float]:
+def _counts_at(width: float, left: Cost, rows: int) -> tuple[float, float]:
     """How many counts ± `width` at 95 % may still be asked, without a δ and with one: by Laplace and Gaussian noise."""
     reach = width + 0.5  # noise is a whole number, and one that would be rounded to `width` is within it
     epsilon, sigma = math.log(20) * rows / reach, reach / 1.96

@@ -18,59 +18,13 @@ from fractions import Fraction
 from typing import Protocol
 
 from dproof.composition import concentrated_epsilon, concentrated_rho
-from dproof.exact import exp_above, float_below
-from dproof.privacy import Privacy
-from dproof.questions.canonical import literal
+from dproof.exact import exp_above
+from dproof.privacy import Cost, Privacy
 
 _SUMS = Fraction(1, 16)  # of δ: what sums of ε and δ may use
 _CUT = Fraction(1, 1024)  # of δ: what the tables of Gaussian noise may miss
 _DIGITS = 6  # of an ε that is left
 _MANY = 10**9  # times that nothing can be paid
-
-
-@dataclass(frozen=True, slots=True)
-class Amount:
-    """An amount of ε and δ, and of ρ where the ledger counts in ρ."""
-
-    epsilon: Fraction = Fraction(0)
-    delta: Fraction = Fraction(0)
-    rho: Fraction | None = None
-
-    def at_most(self, other: Amount) -> Amount:
-        known = [rho for rho in (self.rho, other.rho) if rho is not None]
-        least = min(known) if known else None
-        return Amount(min(self.epsilon, other.epsilon), min(self.delta, other.delta), least)
-
-    def __str__(self) -> str:
-        rho = "" if self.rho is None else f" (rho {float_below(self.rho) + 0.0:.6g})"
-        return f"epsilon {literal(self.epsilon)} and delta {literal(self.delta)}{rho}"
-
-    def to_json(self) -> dict[str, float]:
-        """As floats that are not above the exact numbers."""
-        amounts = {"epsilon": float_below(self.epsilon) + 0.0, "delta": float_below(self.delta) + 0.0}
-        return amounts if self.rho is None else {**amounts, "rho": float_below(self.rho) + 0.0}
-
-    def covers(self, other: Amount) -> bool:
-        """Whether what was paid so much serves for a price."""
-        return self.epsilon >= other.epsilon and self.delta >= other.delta
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What was paid, in every way in which it is counted.
-
-    `rho` is None where none is known: of (ε, δ) with δ > 0 alone. `cut` is how far, in total variation, the tables
-    that are sampled may lie from the laws whose ρ is counted.
-    """
-
-    epsilon: Fraction = Fraction(0)
-    delta: Fraction = Fraction(0)
-    rho: Fraction | None = Fraction(0)
-    cut: Fraction = Fraction(0)
-
-    def __add__(self, other: Cost) -> Cost:
-        rho = None if self.rho is None or other.rho is None else self.rho + other.rho
-        return Cost(self.epsilon + other.epsilon, self.delta + other.delta, rho, self.cut + other.cut)
 
 
 class Limit(Protocol):
@@ -80,13 +34,13 @@ class Limit(Protocol):
         """Whether all that was paid, and is to be paid, keeps to the limit."""
 
     @property
-    def whole(self) -> Amount:
+    def whole(self) -> Cost:
         """What may be spent where nothing is."""
 
-    def spent(self, total: Cost) -> Amount:
+    def spent(self, total: Cost) -> Cost:
         """What was paid, as (ε, δ): with ρ, that of the same questions if all had been fixed beforehand."""
 
-    def left(self, total: Cost) -> Amount:
+    def left(self, total: Cost) -> Cost:
         """A price that may still be paid, with as large an ε as there is."""
 
     def times(self, total: Cost, cost: Cost) -> int:
@@ -97,17 +51,17 @@ class Limit(Protocol):
 class Sums:
     """ε and δ add up."""
 
-    whole: Amount
+    whole: Cost
 
     def allows(self, total: Cost) -> bool:
         return total.epsilon <= self.whole.epsilon and total.delta <= self.whole.delta
 
-    def spent(self, total: Cost) -> Amount:
-        return Amount(total.epsilon, total.delta)
+    def spent(self, total: Cost) -> Cost:
+        return Cost(total.epsilon, total.delta)
 
-    def left(self, total: Cost) -> Amount:
+    def left(self, total: Cost) -> Cost:
         epsilon, delta = self.whole.epsilon - total.epsilon, self.whole.delta - total.delta
-        return Amount(max(Fraction(0), epsilon), max(Fraction(0), delta))
+        return Cost(max(Fraction(0), epsilon), max(Fraction(0), delta))
 
     def times(self, total: Cost, cost: Cost) -> int:
         left = self.left(total)
@@ -127,12 +81,12 @@ class Concentrated:
     delta: Fraction
 
     @property
-    def whole(self) -> Amount:
-        return Amount(self.epsilon, self.delta, rho_for(self.epsilon, self.delta))
+    def whole(self) -> Cost:
+        return Cost(self.epsilon, self.delta, rho_for(self.epsilon, self.delta))
 
     @property
     def _sums(self) -> Sums:
-        return Sums(Amount(self.epsilon, self.delta * _SUMS))
+        return Sums(Cost(self.epsilon, self.delta * _SUMS))
 
     def _rho_left(self, total: Cost) -> Fraction:
         """How much of ρ is left; negative where ρ does not cover what was paid."""
@@ -143,16 +97,16 @@ class Concentrated:
     def allows(self, total: Cost) -> bool:
         return self._sums.allows(total) or self._rho_left(total) >= 0
 
-    def spent(self, total: Cost) -> Amount:
+    def spent(self, total: Cost) -> Cost:
         rho, left = total.rho, self._rho_left(total)
         if rho is None or left < 0 or self._sums_left(total).epsilon > self._priced(left).epsilon:
-            return Amount(total.epsilon, total.delta, rho)
+            return Cost(total.epsilon, total.delta, rho)
         if not rho:
-            return Amount(rho=rho)
+            return Cost(rho=rho)
         epsilon = concentrated_epsilon(rho, self.delta * (1 - _SUMS - _CUT))
-        return Amount(min(epsilon, self.epsilon), self.delta, rho)
+        return Cost(min(epsilon, self.epsilon), self.delta, rho)
 
-    def left(self, total: Cost) -> Amount:
+    def left(self, total: Cost) -> Cost:
         by_sums, by_rho = self._sums_left(total), self._priced(self._rho_left(total))
         return replace(by_sums, rho=by_rho.rho) if by_sums.epsilon > by_rho.epsilon else by_rho
 
@@ -163,25 +117,25 @@ class Concentrated:
         cut = self.delta * _CUT / (1 + exp_above(self.epsilon)) - total.cut
         return max(by_sums, min(_times(left, cost.rho), _times(cut, cost.cut)))
 
-    def _sums_left(self, total: Cost) -> Amount:
-        return self._sums.left(total) if self._sums.allows(total) else Amount()
+    def _sums_left(self, total: Cost) -> Cost:
+        return self._sums.left(total) if self._sums.allows(total) else Cost()
 
-    def _priced(self, rho: Fraction) -> Amount:
+    def _priced(self, rho: Fraction) -> Cost:
         """The largest ε in six digits whose ρ, at δ, is no larger."""
         if rho >= rho_for(self.epsilon, self.delta):
             return self.whole
         if rho <= 0 or rho_for(Fraction(0), self.delta) > rho:
-            return Amount(rho=max(Fraction(0), rho))
+            return Cost(rho=max(Fraction(0), rho))
         epsilon = concentrated_epsilon(rho, self.delta * (1 - _SUMS - _CUT))
         step = _last_digit(epsilon)
         epsilon = epsilon // step * step
         while rho_for(epsilon, self.delta) > rho:
             epsilon -= step
-        return Amount(min(epsilon, self.epsilon), self.delta, rho)
+        return Cost(min(epsilon, self.epsilon), self.delta, rho)
 
 
 def limit_of(epsilon: Fraction, delta: Fraction, *, in_rho: bool) -> Limit:
-    return Concentrated(epsilon, delta) if in_rho and delta else Sums(Amount(epsilon, delta))
+    return Concentrated(epsilon, delta) if in_rho and delta else Sums(Cost(epsilon, delta))
 
 
 def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
@@ -197,9 +151,9 @@ def covers_cut(epsilon: Fraction, delta: Fraction, cut: Fraction) -> bool:
     return not cut or (1 + exp_above(epsilon)) * cut <= delta * _CUT
 
 
-def amount(privacy: Privacy) -> Amount:
+def amount(privacy: Privacy) -> Cost:
     """What a promise of privacy costs."""
-    return Amount(privacy.epsilon, privacy.delta)
+    return Cost(privacy.epsilon, privacy.delta)
 
 
 def _times(left: Fraction, cost: Fraction) -> int:

@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 
 from dproof.curator.curves import CurveSums, NoisyCurves
-from dproof.curator.limits import Amount
 from dproof.curator.recipe import Measurement, Noisy
 from dproof.curator.released import MeasuredTable
 from dproof.curator.select import promise
 from dproof.curator.simulate import SUGGESTIONS, Released, is_affine
 from dproof.errors import InputError, TooLarge
 from dproof.exact import float_above, int_or_float, several, written
-from dproof.privacy import Privacy
+from dproof.privacy import Cost, Privacy
 from dproof.questions.canonical import canonical, condition, expression
 from dproof.questions.counting import even_sums
 from dproof.questions.distinct import values_of
@@ -50,7 +49,7 @@ class Preview:
     asked: str
     cost: Privacy
     free: bool
-    remaining: Amount | None
+    remaining: Cost | None
     sensitivity: Sensitivity | None
     mechanisms: tuple[str, ...]
     half_widths: dict[str, float | None]
@@ -69,7 +68,7 @@ class Preview:
     def _lines(self) -> Iterator[str]:
         yield self.asked
         free = "free: it was answered before, or no row can change it"
-        yield free if self.free else f"costs {Amount(self.cost.epsilon, self.cost.delta, self.rho)}"
+        yield free if self.free else f"costs {Cost(self.cost.epsilon, self.cost.delta, self.rho)}"
         if self.remaining is not None:
             yield f"left to spend: {self.remaining}"
         if self.times is not None and not self.free:
@@ -130,7 +129,7 @@ def preview(
     level: float,
     *,
     stored: bool = False,
-    remaining: Amount | None = None,
+    remaining: Cost | None = None,
     times: int | None = None,
     rows: int | None = None,
     notes: tuple[str, ...] = (),

@@ -14,12 +14,12 @@ from functools import lru_cache
 from math import ceil, isqrt
 
 from dproof.composition import pure_epsilon
-from dproof.curator.limits import Amount, covers_cut
+from dproof.curator.limits import covers_cut
 from dproof.errors import TooLarge
 from dproof.exact import root_above
 from dproof.laws.gaussian import Gaussian
 from dproof.mechanisms.noise import Noise, integer_gaussian, integer_laplace
-from dproof.privacy import Privacy
+from dproof.privacy import Cost, Privacy
 
 WIDEST = 1 << 12  # σ up to which a cell of the table holds one value
 _LEAST_CELLS = WIDEST // 3  # σ, in cells, of wider noise
@@ -35,8 +35,8 @@ class Price:
     rho: Fraction | None = None
 
     @property
-    def amount(self) -> Amount:
-        return Amount(self.privacy.epsilon, self.privacy.delta, self.rho)
+    def amount(self) -> Cost:
+        return Cost(self.privacy.epsilon, self.privacy.delta, self.rho)
 
     def part(self, share: Fraction) -> Price:
         """The price of one part of a question, where the parts have shares of 1."""
@@ -93,7 +93,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Noises:
-    """The noise of some sums, and how far its tables may lie from the laws whose ρ is counted (see `limits.Cost`)."""
+    """The noise of some sums, and how far its tables may lie from the laws whose ρ is counted (see `privacy.Cost`)."""
 
     of: dict[int, Noise]
     cut: Fraction = Fraction(0)

@@ -77,7 +77,7 @@ class Measurement:
     noisy: tuple[Noisy, ...]
     chosen: tuple[Chosen, ...]
     curves: CurveSums | None = None  # where curves are asked for, and then nothing else is
-    cut: Fraction = Fraction(0)  # of its noise, see `limits.Cost`
+    cut: Fraction = Fraction(0)  # of its noise, see `privacy.Cost`
 
     @property
     def privacy(self) -> Privacy:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
-from dproof import Amount, Answer, DproofError, InputError, Ledger, Plan, Privacy, Standing, Terms, dummy_rows, explain
+from dproof import Answer, Cost, DproofError, InputError, Ledger, Plan, Privacy, Standing, Terms, dummy_rows, explain
 from dproof.serve import limits
 from dproof.serve.custody import Custody, is_checked
 from dproof.serve.folder import Folder, Kept, Opened, Table
@@ -237,11 +237,11 @@ def give_budgets(
     for table, budget in budgets.items():
         plan, file = folder.plan(table), folder.ledger(table)
         limit = Privacy(budget.epsilon, budget.delta, neighbours=plan.privacy.neighbours)
-        promised, wanted = plan.privacy, Amount(limit.epsilon, limit.delta)
+        promised, wanted = plan.privacy, Cost(limit.epsilon, limit.delta)
         if limit.epsilon > promised.epsilon or limit.delta > promised.delta:
             raise InputError(
                 f"the budget of {name!r} on {table!r} would be {wanted}, and all may spend "
-                f"{Amount(promised.epsilon, promised.delta)} together: give at most that"
+                f"{Cost(promised.epsilon, promised.delta)} together: give at most that"
             )
         if Ledger.is_begun(file):
             ledger = Ledger(file, unit=plan.unit)
