@@ -139,8 +139,12 @@ Sources = Callable[[Question, int, Shares, float], AnswerSource]  # what would b
 def expected_of_release(law: RowLaw | TableLaw, planned: PlannedQuestion, rows: int | None) -> list[Expected]:
     """± of each column of the answer to one question, from a release by this law."""
     is_local = isinstance(law, RowLaw)
-    schema = law.schema if isinstance(law, RowLaw) else schema_of(law.plan, "release")
-    question = resolve(replace(checked_question(planned.sql, law.plan.columns), table=schema.table), schema)
+    schema = law.schema
+    parsed = replace(checked_question(planned.sql, law.plan.columns), table=schema.table)
+    try:
+        question = resolve(parsed, schema)
+    except InputError:  # such as whether curves are missing, which a release without missing ones does not tell
+        return _unknown(planned, parsed)
     source: Sources = partial(local.expected_source if is_local else central.expected_source, law)  # type: ignore[arg-type]
     return _expected(planned, question, schema, rows, source, _parts_of_local_answers if is_local else _whole)
 
@@ -154,14 +158,19 @@ def expected_of_asking(plan: Plan, planned: PlannedQuestion, rows: int | None, p
         measurement = measure(question, schema, privacy, unit=plan.unit)
         known = asking.spreads(measurement, _LEVEL, rows if plan.rows_are_public else None)
     except InputError:  # a curator cannot be asked about public columns, whose values nobody declared
-        items = [item.alias for item in parsed.select if aggregates_of(item.expression)]
-        return [Expected(planned.sql, alias, planned.weight, None) for alias in items]
+        return _unknown(planned, parsed)
 
     def source(_: Question, *facts: Any) -> AnswerSource:
         return asking.expected_source(measurement, *facts)
 
     found = _expected(planned, question, schema, rows, source, _nothing if measurement.curves else _whole)
     return [one.known(known[one.column][0]) for one in found]
+
+
+def _unknown(planned: PlannedQuestion, question: Question) -> list[Expected]:
+    """The columns of an answer that cannot be had this way."""
+    items = [item.alias for item in question.select if aggregates_of(item.expression)]
+    return [Expected(planned.sql, alias, planned.weight, None) for alias in items]
 
 
 def _whole(question: Question, schema: Schema) -> list[Question]:
