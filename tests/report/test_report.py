@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -53,6 +55,23 @@ def test_it_is_one_small_file_that_asks_for_nothing(html: str) -> None:
         "http://www.w3.org/2000/svg",
         "http://www.w3.org/1999/xlink",
     }
+
+
+def test_every_element_is_closed_where_it_was_opened(html: str) -> None:
+    opened: list[str] = []
+
+    class Elements(HTMLParser):
+        def handle_starttag(self, tag: str, attributes: Any) -> None:
+            opened.extend([] if tag == "meta" else [tag])
+
+        def handle_startendtag(self, tag: str, attributes: Any) -> None:
+            pass
+
+        def handle_endtag(self, tag: str) -> None:
+            assert opened.pop() == tag
+
+    Elements().feed(html)
+    assert opened == []
 
 
 def test_names_and_values_are_escaped(html: str) -> None:

@@ -147,7 +147,7 @@ def matrix_picture(mechanism: Mechanism) -> Markup:
     row_labels = _labels(mechanism.inputs, inputs) if few else []
     column_labels = _labels(mechanism.outputs, outputs) if few else []
     left = 40 + _LETTER * max(map(len, row_labels), default=0)
-    top, below = 6, 34 + 0.65 * _LETTER * max(map(len, column_labels), default=0)
+    top, below = 6, 42 + 0.65 * _LETTER * max(map(len, column_labels), default=0)
     right, bottom = left + width * cell_width, top + height * cell_height
     cells = [
         {
