@@ -185,6 +185,7 @@ class Rows(ProductSpace):
 
     Any two rows are neighbours. A table of n people is `Table(row, n)`.
 
+    >>> from dproof.spaces.categories import Categories
     >>> row = Rows({"read": Categories([0, 1]), "gender": Categories(["M", "F"])})
     >>> row.size, row.diameter, row.code({"read": 1, "gender": "M"})
     (4, Fraction(2, 1), 2)
@@ -228,6 +229,7 @@ class Table(Tuples):
     rows have the discrete metric (HLM16, equation (1)); "l2", the root of the sum of their squares; or "sup", the
     largest. HLM16, Definition 1.
 
+    >>> from dproof.spaces.categories import Categories
     >>> table = Table(Categories([0, 1, 2]), 2)
     >>> table.size, table.diameter, table.distance([0, 1], [2, 1]), int(table.neighbours().sum())
     (9, Fraction(2, 1), Fraction(1, 1), 36)
