@@ -108,11 +108,11 @@ def expect(
     asked = asked_questions(chosen, questions)
     if way == "ask":
         return tuple(one for planned in asked for one in expected_of_asking(chosen, planned, rows, chosen.privacy))
-    law = _law(chosen)
+    law = law_of(chosen)
     return tuple(one for planned in asked for one in expected_of_release(law, planned, rows))
 
 
-def _law(plan: Plan) -> RowLaw | TableLaw:
+def law_of(plan: Plan) -> RowLaw | TableLaw:
     return certify_tables(plan) if plan.model == "central" else certify_row(plan)
 
 
@@ -413,7 +413,7 @@ def advise(
     rows, asked = whole(rows, "rows", 1, _MOST_ROWS), asked_questions(chosen, questions)
     promise, share = chosen.privacy, Fraction(1, len(asked))
     shared = Privacy(promise.epsilon * share, promise.delta * share, neighbours=promise.neighbours)
-    law = _law(chosen) if chosen.model == "central" or chosen.has_row_law else None
+    law = law_of(chosen) if chosen.model == "central" or chosen.has_row_law else None
     comparisons = []
     for planned in asked:
         ways = {} if law is None else {"release": expected_of_release(law, planned, rows)}

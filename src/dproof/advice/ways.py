@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -14,18 +15,16 @@ from functools import partial
 from math import isfinite
 from typing import Any
 
-from dproof.advice.expect import Expected, expect, usual_question
+from dproof.advice.expect import Expected, expect, expected_of_release, law_of, usual_question
 from dproof.advice.plan_advice import plan_advice
 from dproof.central import expectation as central_expectation
 from dproof.central.recipe import TableLaw, certify_tables
-from dproof.central.workload import Residual
 from dproof.errors import InputError
 from dproof.exact import exact, least_whole
-from dproof.local.expectation import half_widths, mean_half_widths
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.meaning import explain
 from dproof.plans.plan import Plan
-from dproof.plans.questions import checked_question
+from dproof.plans.questions import Planned, checked_question
 from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.measured import possible_columns
@@ -181,16 +180,19 @@ def _local_draft(draft: Draft) -> Draft:
     return {**_without_model(draft), "privacy": {**_promise(draft), "neighbours": "change-one"}}
 
 
-def _local_widths(plan: Plan, rows: int, names: Sequence[str], asked: Sequence[str]) -> Widths:
-    law = certify_row(plan)
-    counts, means = half_widths(law, rows), mean_half_widths(law, rows)
+def _release_widths(plan: Plan, rows: int, names: Sequence[str], asked: Sequence[str]) -> Widths:
+    """± of the usual question about each column, and of some questions, from a release by the plan's own model."""
+    law, shares = law_of(plan), {one.sql: one.share_of_rows for one in plan.questions}
+    answers = [
+        one for sql in asked for one in expected_of_release(law, Planned(sql, Fraction(1), shares.get(sql)), rows)
+    ]
+    kept = {column.name for column in plan.kept}
     found: Widths = {}
-    for group in law.groups:
-        for name in (column.name for column in group.columns if column.name in names):
-            known = means.get(group.name) if plan.column(name).is_averaged else counts[group.name]
-            before = found.get(("", name))  # a row may be asked about a column in several groups
-            found["", name] = known if before is None or (known is not None and known < before) else before
-    return found | _of_questions(expect(plan, rows=rows, questions=asked) if asked else ())
+    for name in (name for name in names if name in kept):
+        with suppress(InputError):  # a central release does not measure it
+            (one,) = expected_of_release(law, Planned(usual_question(plan, name), Fraction(1)), rows)
+            found["", name] = one.widths and one.widths.typical
+    return found | _of_questions(answers)
 
 
 def _of_questions(answers: Iterable[Expected]) -> Widths:
@@ -220,23 +222,6 @@ def _needed(draft: Draft) -> set[str]:
     """The columns that the questions of a draft are about: with questions, a central release measures no others."""
     plan = Plan.from_dict(draft)
     return {name for one in plan.questions for name in columns_of(checked_question(one.sql, plan.columns))}
-
-
-def _central_widths(plan: Plan, rows: int, names: Sequence[str], asked: Sequence[str]) -> Widths:
-    law = certify_tables(plan)
-    counts, means = law.precisions[None], central_expectation.mean_half_widths(law, rows)
-    deviations = central_expectation.deviations(law)
-    found: Widths = {}
-    for place, axis in enumerate(law.axes):
-        name, is_counted = axis.column.name, not axis.has_curves and {(), (place,)} <= counts.variances.keys()
-        if name not in names:
-            continue
-        if plan.column(name).is_averaged:
-            found["", name] = means.get(Residual((), place))
-        elif is_counted:  # a set has an axis for each of its items
-            width = deviations * counts.cell_variance((place,)) ** 0.5
-            found["", name] = max(width, found.get(("", name)) or 0.0)
-    return found | _of_questions(expect(plan, rows=rows, questions=asked) if asked else ())
 
 
 # What is asked of the table ------------------------------------------------------------------------------------------
@@ -314,7 +299,7 @@ def _local_costs(law: RowLaw, rows: int) -> dict[str, Any]:
 
 
 _WAYS = {
-    "local": _Way(_local_draft, _local_widths),
-    "central": _Way(_central_draft, _central_widths),
+    "local": _Way(_local_draft, _release_widths),
+    "central": _Way(_central_draft, _release_widths),
     "ask": _Way(_asking_draft, _asking_widths),
 }
