@@ -24,7 +24,7 @@ from dproof.exact import exact, least_whole
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.meaning import explain
 from dproof.plans.plan import Plan
-from dproof.plans.questions import Planned, checked_question
+from dproof.plans.questions import PlannedQuestion, checked_question
 from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.measured import possible_columns
@@ -184,13 +184,15 @@ def _release_widths(plan: Plan, rows: int, names: Sequence[str], asked: Sequence
     """± of the usual question about each column, and of some questions, from a release by the plan's own model."""
     law, shares = law_of(plan), {one.sql: one.share_of_rows for one in plan.questions}
     answers = [
-        one for sql in asked for one in expected_of_release(law, Planned(sql, Fraction(1), shares.get(sql)), rows)
+        one
+        for sql in asked
+        for one in expected_of_release(law, PlannedQuestion(sql, Fraction(1), shares.get(sql)), rows)
     ]
     kept = {column.name for column in plan.kept}
     found: Widths = {}
     for name in (name for name in names if name in kept):
         with suppress(InputError):  # a central release does not measure it
-            (one,) = expected_of_release(law, Planned(usual_question(plan, name), Fraction(1)), rows)
+            (one,) = expected_of_release(law, PlannedQuestion(usual_question(plan, name), Fraction(1)), rows)
             found["", name] = one.widths and one.widths.typical
     return found | _of_questions(answers)
 
