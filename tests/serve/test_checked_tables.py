@@ -7,9 +7,8 @@ from functools import partial
 
 import dproof as dp
 from dproof import Curator
-from dproof.serve.custody import check_all, check_table
+from dproof.serve.custody import apart, check_all, check_table
 from dproof.serve.desk import Desk, give_budgets
-from dproof.serve.work import apart
 from tests.serve.server import PLAN, make_folder, send, serving, slow_reading
 
 QUESTION = {"sql": "SELECT count(*) AS n FROM data WHERE sex = 'f'", "epsilon": "0.1"}

@@ -15,7 +15,7 @@ import dproof as dp
 from dproof.serve import limits
 from dproof.serve.custody import check_table
 from dproof.serve.desk import give_budgets
-from dproof.serve.folder import Kept
+from dproof.serve.folder import StateCache
 from tests.serve.server import PLAN, make_folder, send, serving, slow_reading
 from tests.serve.test_states import STATES, has_sentence
 
@@ -239,7 +239,7 @@ def test_what_is_remembered_is_bounded(tmp_path):
         assert custody.jobs.find(names[0]) is None and custody.jobs.find(names[-1]) is not None
         for path in (f"/jobs/{names[0]}", f"/api/jobs/{names[0]}"):
             assert send(made, "GET", path, token=made.carla).status == 400
-        kept = Kept(limits.MOST_OPEN)
+        kept = StateCache(limits.MOST_OPEN)
         for n in range(limits.MOST_OPEN + 1):
             kept.get(n, 0, lambda: "opened")
         assert not kept.holds(0, 0) and kept.holds(1, 0) and kept.holds(limits.MOST_OPEN, 0)

@@ -1,4 +1,7 @@
-"""The HTTP interface for programs: JSON or Arrow, documented by /openapi.json. Everything it does is in `desk`."""
+"""The HTTP interface for programs: JSON or Arrow, documented by /openapi.json. What it does is in `desk` and `custody`.
+
+Tables that a custodian sends are streamed into the folder, under a name of one part, and never opened on the way.
+"""
 
 from __future__ import annotations
 

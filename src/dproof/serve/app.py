@@ -1,4 +1,7 @@
-"""The application: what programs and people are served, and what becomes of an error."""
+"""The application: what programs and people are served, what becomes of an error, and what every request must pass.
+
+The guard is written on the plain interface between server and application, so that nothing is answered past it.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from traceback import extract_tb
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.routing import Route
@@ -21,7 +25,7 @@ from dproof.serve import api, limits, pages
 from dproof.serve.bodies import first_fault
 from dproof.serve.desk import Desk, NotAllowed
 from dproof.serve.mcp import PATH, McpEndpoint, sdk_is_there
-from dproof.serve.service import Service, Settings, Unknown, desk_of
+from dproof.serve.service import Service, Settings, UnknownToken, desk_of
 
 _STATUS: dict[type[DproofError], int] = {NotAllowed: 403, OverBudget: 409, InputError: 400}  # the first that fits
 
@@ -67,13 +71,13 @@ def _errors(app: FastAPI) -> None:
             return JSONResponse({"error": sentence}, status)
         return pages.error_page(status, sentence)
 
-    for kind in (DproofError, HTTPException, RequestValidationError, Unknown, Exception):
+    for kind in (DproofError, HTTPException, RequestValidationError, UnknownToken, Exception):
         app.add_exception_handler(kind, told)
 
 
 def _said(error: Exception) -> tuple[int, str]:
     match error:
-        case Unknown():
+        case UnknownToken():
             return 401, "sign in with a token: it is unknown, revoked or over"
         case DproofError():
             status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
@@ -126,17 +130,14 @@ class Guard:
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
             return
-        headers: dict[str, str] = {}
-        for name, value in scope["headers"]:  # one that comes twice is neither of both
-            key, text = name.decode("latin-1").lower(), value.decode("latin-1")
-            headers[key] = f"{headers[key]}, {text}" if key in headers else text
+        given = Headers(scope=scope)
+        headers = {name: ", ".join(given.getlist(name)) for name in given}  # one that comes twice is neither of both
         refused = self._refused(scope["method"], scope["path"], headers)
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                given = {name.lower() for name, _ in message["headers"]}
-                more = ((n.encode(), v.encode()) for n, v in _HEADERS.items() if n.encode() not in given)
-                message["headers"] = [*message["headers"], *more]
+                for name, text in _HEADERS.items():
+                    MutableHeaders(scope=message).setdefault(name, text)
             await send(message)
 
         if refused is None:

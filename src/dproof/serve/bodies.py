@@ -1,4 +1,4 @@
-"""What programs send: the bodies of requests, as /openapi.json tells them."""
+"""The bodies of requests and responses, as /openapi.json tells them. A test holds every answer to its model."""
 
 from __future__ import annotations
 

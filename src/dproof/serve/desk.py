@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from dproof import Answer, Cost, DproofError, InputError, Ledger, Plan, Privacy, Standing, Terms, dummy_rows, explain
 from dproof.serve import limits
 from dproof.serve.custody import Custody, is_checked
-from dproof.serve.folder import Folder, Kept, Opened, Table
+from dproof.serve.folder import Folder, OpenTables, StateCache, Table
 from dproof.serve.tokens import Holder, Tokens, check_request
 
 # Stores an answer when it is called, and gives what tells it.
@@ -25,7 +25,7 @@ class NotAllowed(InputError):
 
 
 @dataclass(frozen=True, slots=True)
-class Askable:
+class AskableTable:
     """A table that somebody may ask now, and whose share pays for it."""
 
     table: Table
@@ -37,8 +37,8 @@ class Desk:
 
     def __init__(self, folder: Folder, tokens: Tokens) -> None:
         self.folder, self.tokens, self.custody = folder, tokens, Custody(folder)
-        self.record, self._opened = self.custody.record, Opened(folder)
-        self._previews = Kept[tuple[Any, ...], dict[str, Any]](limits.MOST_PREVIEWS)
+        self.record, self._opened = self.custody.record, OpenTables(folder)
+        self._previews = StateCache[tuple[Any, ...], dict[str, Any]](limits.MOST_PREVIEWS)
 
     # Tables --------------------------------------------------------------------------------------------------------
 
@@ -77,7 +77,7 @@ class Desk:
 
     # Questions under the budget ------------------------------------------------------------------------------------
 
-    def askable(self, holder: Holder, name: str) -> Askable:
+    def askable(self, holder: Holder, name: str) -> AskableTable:
         """A table for somebody to ask now, or why not: that depends on what custodians did, and on no row."""
         table = self._table(holder, name)
         spender = self._spender(holder, table)
@@ -88,17 +88,17 @@ class Desk:
                 )
         elif not is_checked(self.folder, name, table.state):
             raise NotAllowed(f"the table {name!r} is new or was changed: its custodian has to check it first")
-        return Askable(table, spender)
+        return AskableTable(table, spender)
 
-    def is_open(self, asked: Askable) -> bool:
+    def is_open(self, asked: AskableTable) -> bool:
         """Whether a table is open for who asks it."""
         return self._opened.has_curator(asked.table, asked.spender)
 
-    def open(self, asked: Askable) -> None:
+    def open(self, asked: AskableTable) -> None:
         """Open a table for who asks it: how long that takes may depend on its rows."""
         self._opened.curator(asked.table, asked.spender)
 
-    def preview(self, asked: Askable, sql: str, **price: Any) -> dict[str, Any]:
+    def preview(self, asked: AskableTable, sql: str, **price: Any) -> dict[str, Any]:
         """What a question would cost and how good its answer would be: free, and no row is read.
 
         It depends on the plan, the question and the ledger alone, so it is kept until one of them changes.
@@ -112,11 +112,11 @@ class Desk:
 
         return self._previews.get((asked.table.name, asked.spender, sql, *price.items()), state, told)
 
-    def stored(self, asked: Askable, sql: str, **price: Any) -> Answer | None:
+    def stored(self, asked: AskableTable, sql: str, **price: Any) -> Answer | None:
         """The answer that a question got before; None where the table has to be read for it."""
         return self._opened.curator(asked.table, asked.spender).stored(sql, Terms(**price))
 
-    def ask(self, asked: Askable, sql: str, **price: Any) -> PendingAnswer:
+    def ask(self, asked: AskableTable, sql: str, **price: Any) -> PendingAnswer:
         """Pay for a question and read the table; what comes back stores the answer, and gives what tells it.
 
         If the table was changed meanwhile, that is all an analyst is told: nobody has checked what was read.

@@ -7,6 +7,8 @@ checked/NAME.json    in which state of its files the table was found to be reada
 releases/…/          folders that `dproof sanitise` made
 tokens.db            who may do what (`dproof.serve.tokens`)
 custodians.jsonl     what custodians did (`dproof.serve.custody`)
+
+What was opened is kept open from one question to the next, until a file changes.
 """
 
 from __future__ import annotations
@@ -223,33 +225,33 @@ def write_whole(place: Path, text: str, what: str) -> None:
 
 
 _Key = TypeVar("_Key", bound=Hashable)
-_Opened = TypeVar("_Opened")
+_Content = TypeVar("_Content")
 
 
 @dataclass(slots=True)
-class _Place(Generic[_Opened]):
+class _Place(Generic[_Content]):
     """What is kept under one key, with the state in which its files were; nothing at first."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    found: tuple[Any, _Opened] | None = None
+    found: tuple[Any, _Content] | None = None
 
 
-class Kept(Generic[_Key, _Opened]):
+class StateCache(Generic[_Key, _Content]):
     """Things that are opened once for each state of their files; the one not used for longest is forgotten.
 
     What takes long to open holds up nobody but those who want the same.
 
-    >>> plans = Kept[str, str](2)
+    >>> plans = StateCache[str, str](2)
     >>> plans.get("a", 1, lambda: "first"), plans.get("a", 1, lambda: "again"), plans.get("a", 2, lambda: "changed")
     ('first', 'first', 'changed')
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._places: OrderedDict[_Key, _Place[_Opened]] = OrderedDict()
+        self._places: OrderedDict[_Key, _Place[_Content]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: _Key, state: Any, opened: Callable[[], _Opened]) -> _Opened:
+    def get(self, key: _Key, state: Any, opened: Callable[[], _Content]) -> _Content:
         """What was opened under a key, or is opened now where its files have changed."""
         with self._lock:
             place = self._places.setdefault(key, _Place())
@@ -282,15 +284,15 @@ class Table:
         return Ledger.is_begun(self.ledger)
 
 
-class Opened:
+class OpenTables:
     """The tables and releases of a folder that are open."""
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
-        self._plans = Kept[str, Plan](limits.MOST_OPEN)
-        self._ledgers = Kept[str, Ledger](limits.MOST_OPEN)
-        self._curators = Kept[tuple[str, str], Curator](limits.MOST_OPEN)
-        self._releases = Kept[str, Release](limits.MOST_OPEN)
+        self._plans = StateCache[str, Plan](limits.MOST_OPEN)
+        self._ledgers = StateCache[str, Ledger](limits.MOST_OPEN)
+        self._curators = StateCache[tuple[str, str], Curator](limits.MOST_OPEN)
+        self._releases = StateCache[str, Release](limits.MOST_OPEN)
 
     def table(self, name: str) -> Table:
         """A table with its plan, as the files are now."""

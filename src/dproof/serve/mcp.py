@@ -2,6 +2,10 @@
 
 The tools come to a running server with a token, as any analyst does: the same ledger, the same refusals. Answers carry
 their intervals and costs in plain words.
+
+`dproof mcp` runs them beside an assistant; `/mcp` of a server has them over HTTP, by the official SDK. What a tool asks
+there is a request to the same server with the token of whoever called the tool, and passes everything that a program's
+request passes: the guard, the rates, the ticks and the ledger.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What a server keeps from one request to the next, and who sends a request."""
+"""What a server keeps from one request to the next: who comes, how often, whose turn it is, and when answers leave.
+
+Neither when an answer leaves nor whether one may come tells anything about the data.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +24,13 @@ from starlette.exceptions import HTTPException
 from dproof import Answer
 from dproof.serve import limits
 from dproof.serve.connections import KNOWN
-from dproof.serve.desk import Askable, Desk, PendingAnswer, need_custodian
+from dproof.serve.desk import AskableTable, Desk, PendingAnswer, need_custodian
 from dproof.serve.tokens import COOKIE, Holder, Sessions
 
 _Done = TypeVar("_Done")
 
 
-class Unknown(Exception):
+class UnknownToken(Exception):
     """No token, or none that is good."""
 
 
@@ -90,7 +93,7 @@ class Service:
                 tell = await run_in_threadpool(store)
         return await self.working(holder, tell)
 
-    async def opened(self, holder: Holder, name: str) -> Askable:
+    async def opened(self, holder: Holder, name: str) -> AskableTable:
         """A table for somebody to ask. Where it has to be opened, that takes whole ticks for all who wait for it."""
         table = await run_in_threadpool(self.desk.askable, holder, name)
         if not self._is_open(table):
@@ -110,7 +113,7 @@ class Service:
         async with self._turns[holder.name], self._readers[table]:
             yield
 
-    def _is_open(self, table: Askable) -> bool:
+    def _is_open(self, table: AskableTable) -> bool:
         known = self._opened.get((table.table.name, table.spender))
         return known == table.table.state and self.desk.is_open(table)
 
@@ -140,14 +143,14 @@ class Service:
             number = self.sessions.number(request.cookies.get(COOKIE))
             found = None if number is None else self._paced(self.desk.tokens.by_number(number))
         if found is None:
-            raise Unknown
+            raise UnknownToken
         request.scope[KNOWN] = True
         return found
 
     def token_holder(self, request: Request) -> Holder:
         """The holder of the token in a request's header: whoever is signed in at the page is no assistant."""
         if "authorization" not in request.headers:
-            raise Unknown
+            raise UnknownToken
         return self.holder(request)
 
     def _paced(self, holder: Holder | None) -> Holder | None:

@@ -1,4 +1,8 @@
-"""Who may do what: tokens are random, shown once, kept as hashes, and end by themselves or when they are revoked."""
+"""Who may do what: tokens are random, shown once, kept as hashes, and end by themselves or when they are revoked.
+
+Who is signed in at the page has a cookie that names a session of a token; the token itself is not kept. Sessions are
+known to the server alone, and not signed into the cookie: so one that was signed out is over, wherever it was copied.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
 from dproof.serve.pages import Fields, Link, page
-from dproof.serve.service import TheService, Unknown
+from dproof.serve.service import TheService, UnknownToken
 from dproof.serve.tokens import COOKIE
 
 router = APIRouter(include_in_schema=False)
@@ -62,7 +62,7 @@ async def home(request: Request, service: TheService) -> Response:
     def shown() -> Response:
         try:
             holder = service.holder(request)
-        except Unknown:
+        except UnknownToken:
             return RedirectResponse("/sign-in", 303)
         tables, releases = desk.tables(holder), desk.releases()
         return page("home.html", "Tables and releases", holder, tables=tables, releases=releases)
