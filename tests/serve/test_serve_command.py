@@ -85,9 +85,10 @@ def test_what_cannot_be_started_is_told_before_it_is_announced(tmp_path, capfd):
         with pytest.raises(
             InputError, match=f"port {port} of 127.0.0.1 cannot be listened on: Address already in use;"
         ):
-            serve(tmp_path, port=port)
+            serve.main([str(tmp_path), "--port", str(port)], standalone_mode=False)
     with pytest.raises(InputError, match="--certificate and --key cannot be used: No such file"):
-        serve(tmp_path, certificate=tmp_path / "c.pem", key=tmp_path / "k.pem")
+        files = ["--certificate", str(tmp_path / "c.pem"), "--key", str(tmp_path / "k.pem")]
+        serve.main([str(tmp_path), *files], standalone_mode=False)
     assert "serving" not in capfd.readouterr().err
 
 

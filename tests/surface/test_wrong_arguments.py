@@ -130,6 +130,14 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     ),
     "expect": (dp.expect, {"plan": PLAN, "rows": 100, "questions": [COUNT], "way": "ask"}),
     "advise": (dp.advise, {"plan": PLAN, "rows": 100, "questions": [COUNT]}),
+    "compare_ways": (dp.compare_ways, {"plan": PLAN, "rows": 100}),
+    "least_epsilon": (
+        dp.least_epsilon,
+        {"plan": PLAN, "rows": 100, "question": "", "column": "age", "half_width": 5},
+    ),
+    "header": (dp.header, {"source": TABLE, "plan": PLAN}),
+    "dummy_rows": (dp.dummy_rows, {"plan": PLAN, "rows": 2}),
+    "plan_keys": (dp.plan_keys, {"space": "interval"}),
     "Curator": (
         dp.Curator,
         {"source": TABLE, "plan": PLAN, "budget": ONE, "ledger": "new", "analysts": None, "analyst": None}
@@ -221,6 +229,7 @@ WORDS = {"privacy": ("epsilon", "delta"), "d": ("value",), "d_prime": ("value",)
     "metric": ("distances",), "utility": ("utilities",), "sql": ("question",), "condition": ("question",),
     "X": ("array",), "name": ("kernel",), "ledger": ("path",), "questions": ("question",), "codes": ("codes",),
     "values": ("value",), "value": ("value",), "curves": ("curve",), "where": ("condition",), "loss": ("losses",),
+    "half_width": ("half-width",),
 }  # fmt: skip
 FRESH = count()
 ARGUMENTS = [(name, argument) for name, (_, good) in CALLS.items() for argument in good]
@@ -257,6 +266,15 @@ def test_every_public_function_is_tried() -> None:
     tried = {name.partition(".")[0] for name in CALLS}
     errors = {name for name in dp.__all__ if name.endswith(("Error", "Warning", "Private", "Budget", "Failed"))}
     others = {"__version__", "sanitize"}  # a text, and the same function again
+    others |= {
+        "Amount",
+        "Answer",
+        "Cell",
+        "ReleasePayment",
+        "Standing",
+        "Terms",
+        "WrongKey",
+    }  # what others take and give
     assert set(dp.__all__) - errors - others <= tried | {"Mechanism", "Plan", "Release", "Space"}
 
 

@@ -5,6 +5,8 @@ All of it follows from the draft and a number of rows: no data is opened.
 
 from __future__ import annotations
 
+import os
+import tomllib
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +19,8 @@ from typing import Any
 
 from dproof.advice.expect import Expected, expect, expected_of_release, law_of, usual_question
 from dproof.advice.plan_advice import plan_advice
+from dproof.arguments import expect as expect_kind
+from dproof.arguments import whole
 from dproof.central import expectation as central_expectation
 from dproof.central.recipe import TableLaw, certify_tables
 from dproof.errors import InputError
@@ -36,6 +40,7 @@ Draft = Mapping[str, Any]
 # By a question and the column of its answer, and of a rare group; "" is the usual question.
 Widths = dict[tuple[str, ...], float | None]
 _RARE = "rare"
+_MOST_ROWS = 10**15
 _LOCAL_KEYS = ("share", "mechanism")
 _CENTRAL = {"tables": 2, "sums": True}  # what is compared with a local release, where no questions choose it
 # Two digits each, from 0.05 on: the laws of smaller ones take long to make.
@@ -50,14 +55,14 @@ class _Way:
     widths: Callable[[Plan, int, Sequence[str], Sequence[str]], Widths]
 
 
-def compare_ways(draft: Draft, *, rows: int) -> dict[str, Any]:
+def compare_ways(plan: Plan | str | os.PathLike[str] | Draft, *, rows: int) -> dict[str, Any]:
     """The plan that a draft makes, and ± of what it would answer about so many rows, each way.
 
     A way that the plan does not allow has a sentence in `refused`. ± is None where it depends on the data, or where a
     central release would not measure it. Of each column it is that of the usual question: the count of one value, or
     the mean of a number without bins. `informative` has False where an answer would tell nothing.
     """
-    plan = Plan.from_dict(draft)
+    (draft, plan), rows = _draft(plan), whole(rows, "rows", 1, _MOST_ROWS)
     names, asked = [column.name for column in plan.columns if column.private], [one.sql for one in plan.questions]
     refused: dict[str, str] = {}
     found = {way: _tried(way, draft, rows, names, asked, refused) for way in WAYS}
@@ -99,12 +104,17 @@ def compare_ways(draft: Draft, *, rows: int) -> dict[str, Any]:
     }
 
 
-def least_epsilon(draft: Draft, *, rows: int, question: str, column: str, half_width: Any) -> dict[str, Any]:
+def least_epsilon(
+    plan: Plan | str | os.PathLike[str] | Draft, *, rows: int, question: str, column: str, half_width: Any
+) -> dict[str, Any]:
     """The least ε, of 0.05 to 9.9, with which one answer is right to ± the half-width, each way; None if there is none.
 
     The answer is a column of one of the draft's questions; with the question "" it is the usual one about a column.
     """
-    wanted, plan = exact(half_width, "the half-width"), Plan.from_dict(draft)
+    wanted, (draft, plan) = exact(half_width, "the half-width"), _draft(plan)
+    rows = whole(rows, "rows", 1, _MOST_ROWS)
+    expect_kind(question, str, "question", "a question of the plan, or an empty text")
+    expect_kind(column, str, "column", "the name of a column")
     if wanted <= 0:
         raise InputError("the half-width must be positive")
     if question not in ("", *(one.sql for one in plan.questions)):
@@ -133,6 +143,12 @@ def least_epsilon(draft: Draft, *, rows: int, question: str, column: str, half_w
         if found[way] is not None:
             refused.pop(way, None)  # too small an ε is refused, too
     return {"epsilon": found, "refused": refused}
+
+
+def _draft(plan: Any) -> tuple[Draft, Plan]:
+    """A plan as nested mappings, and as it is read."""
+    chosen = Plan.of(plan)
+    return plan if isinstance(plan, Mapping) else tomllib.loads(chosen.text), chosen
 
 
 def _tried(

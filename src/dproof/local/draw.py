@@ -9,6 +9,7 @@ from missing values. Which group it is was drawn whatever the row holds, by word
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dproof.arguments import whole
 from dproof.coins import Coins, current
 from dproof.columns import codec_of
 from dproof.columns.arrow import from_numpy
@@ -29,6 +31,7 @@ from dproof.local.recipe import JointColumns, RowLaw
 from dproof.plans.plan import ASKED, Plan
 from dproof.tables.source import Source
 
+_MOST_DUMMY_ROWS = 10**7
 ASKED_TYPE = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -46,17 +49,18 @@ def first_codes(space: Any, count: int) -> NDArray[np.int64]:
     return np.zeros((count, *space.code_shape), np.int64)
 
 
-def dummy_rows(plan: Plan, rows: int) -> Any:
+def dummy_rows(plan: Plan | str | os.PathLike[str] | Mapping[str, Any], rows: int) -> Any:
     """Rows drawn evenly from the spaces that a plan declares, as an Arrow table: to try things on. They tell nothing.
 
     Curves are flat, and public columns are empty.
 
-    >>> plan = Plan.of({"privacy": {"epsilon": 1}, "columns": {"age": {"space": "interval", "low": 0, "high": 9}}})
+    >>> plan = {"privacy": {"epsilon": 1}, "columns": {"age": {"space": "interval", "low": 0, "high": 9}}}
     >>> dummy_rows(plan, 3).num_rows
     3
     """
     arrays: dict[str, Any] = {}
-    for column in plan.columns:
+    rows = whole(rows, "rows", 0, _MOST_DUMMY_ROWS)
+    for column in Plan.of(plan).columns:
         if column.kind == "public":
             arrays[column.name] = pa.nulls(rows, pa.string())
         elif column.private:

@@ -276,10 +276,10 @@ class Header:
     doubtful: tuple[str, ...]
 
 
-def header(source: Any, plan: Plan | None = None) -> Header:
+def header(source: Any, plan: Plan | str | os.PathLike[str] | Mapping[str, Any] | None = None) -> Header:
     """The header of a table, read as a plan says; of a file of texts a few rows are compared with it.
 
     A plan is public, and so are the names in it: what is doubtful is for the custodian alone.
     """
-    opened = open_source(source, None, USUAL if plan is None else plan.file)
+    opened = open_source(source, None, USUAL if plan is None else Plan.of(plan).file)
     return Header(opened.names, doubtful_names(opened, look=True))
