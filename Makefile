@@ -44,7 +44,7 @@ test-slow: .venv/.dev
 	@# A browser and an assistant ask the server; where Chromium is missing, those tests are skipped with a word.
 	@test -e .venv/.slow || { $(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[browser,mcp]' \
 	  && touch .venv/.slow; }
-	$(BIN)/pytest -q -m "slow and not spark"
+	$(BIN)/pytest -q -n $(JOBS) -m "slow and not spark"
 	@# Property tests once more, with examples that were not tried before.
 	$(BIN)/pytest -q -n $(JOBS) -m "hypothesis and not slow and not spark" --hypothesis-profile search
 

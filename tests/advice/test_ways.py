@@ -64,3 +64,11 @@ def test_no_epsilon_is_said_and_wrong_wishes_are_refused():
         dp.least_epsilon(LOCAL, rows=1000, question="", column="town", half_width=1)
     with pytest.raises(dp.InputError, match="not one of the plan's"):
         dp.least_epsilon(LOCAL, rows=1000, question=QUESTION, column="n", half_width=1)
+
+
+@pytest.mark.parametrize("rows", [5, 500])
+def test_an_epsilon_is_found_though_the_plans_own_would_tell_nothing(rows):
+    asked = "SELECT sex, avg(age) AS a FROM data GROUP BY sex"
+    draft = {"privacy": {"epsilon": "0.1"}, "columns": COLUMNS, "questions": [{"sql": asked}]}
+    found = dp.least_epsilon(draft, rows=rows, question=asked, column="a", half_width="5")
+    assert set(found["epsilon"]) == set(WAYS) and (rows == 5 or None not in found["epsilon"].values())

@@ -137,7 +137,8 @@ def least_epsilon(
     found: dict[str, str | None] = {}
     for way in WAYS:
         now = width_at(way, plan.privacy.epsilon)  # ± is about as many times larger as ε is smaller: begin there
-        near = bisect_left(_EPSILONS, plan.privacy.epsilon * Fraction(now or 1) / wanted)
+        first = Fraction(now) if now and isfinite(now) else wanted  # where nothing would be known, the plan's own ε
+        near = bisect_left(_EPSILONS, plan.privacy.epsilon * first / wanted)
         place = least_whole(partial(enough, way), min(near, len(_EPSILONS) - 1))
         found[way] = f"{_EPSILONS[place].normalize():f}" if place < len(_EPSILONS) else None
         if found[way] is not None:
