@@ -22,7 +22,7 @@ from dproof.errors import InputError, TooLarge
 
 _LARGEST_EXPONENT = 400  # 10^±400: beyond any quantity of use, and small enough to hold as a fraction
 _LONGEST_DENOMINATOR = 4096  # bits, of the numbers of one matrix together
-_ROOMY = 1 << 61  # machine integers below this can be added without a thought
+_LARGEST_ADDED = 1 << 61  # machine integers below this can be added without a thought
 
 
 def exact(value: Any, name: str = "value") -> Fraction:
@@ -87,7 +87,7 @@ def whole_numbers(rows: Sequence[Any] | NDArray[Any], name: str = "an entry") ->
     if isinstance(rows, np.ndarray):
         if rows.dtype == np.float64 and np.isfinite(rows).all():
             return _whole_floats(rows)
-        if rows.dtype.kind == "i" and -_ROOMY < rows.min() <= rows.max() < _ROOMY:
+        if rows.dtype.kind == "i" and -_LARGEST_ADDED < rows.min() <= rows.max() < _LARGEST_ADDED:
             return rows.astype(np.int64), 1
     numbers: list[Fraction] = []
     for n, row in enumerate(rows, 1):

@@ -29,18 +29,16 @@ from dproof.mechanisms.mechanism import Mechanism, as_mechanism
 from dproof.privacy import Privacy, Promise, as_delta, as_epsilon
 
 _MOST_ATOMS = 1 << 13  # in one part; two parts are paired without being multiplied out
-_LONG = 1 << 15  # bits of a denominator
+_LONGEST_DENOMINATOR = 1 << 15  # bits of a denominator
 _MOST_BITS = 1 << 31  # of all atoms of a power together
 _MOST_RATIOS, _MOST_BEYOND = 512, 128
 _MOST_LISTED = 8 * 7 * 32  # ordered pairs of inputs, times outputs, of a law whose pairs are looked at one by one
 _MOST_STEPS, _STEP = 32, 1 << 16  # of the largest ratio of noise, and how finely the ratio of one step is told
-_NEVER, _FAR = (
-    Fraction(1, 1 << 60),
-    Fraction(256),
-)  # a probability, and an ε, where the profile of noise has levelled off
+# A probability, and an ε, at which the profile of noise has levelled off.
+_LEVEL_PROBABILITY, _LEVEL_EPSILON = Fraction(1, 1 << 60), Fraction(256)
 _MOST_PRODUCTS = 1 << 17  # of atoms that are multiplied to see how many are the same
 _MOST_CASES = 256  # choices of a pair for each of several laws
-_FINE = 1 << 96
+_PARTS = 1 << 96  # in which the atoms of a dominating loss are written
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +160,9 @@ class _SideBySide:
             count = bisect_left(range(count), True, key=lambda n: up * atoms[n][0] <= down * atoms[n][1])
             excess += up * sums_p[count] - down * sums_q[count]
         whole = b * self.few.total * self.many.total
-        if whole.bit_length() > _LONG:  # to reduce such a fraction takes longer than all before: rounded up instead
+        if (
+            whole.bit_length() > _LONGEST_DENOMINATOR
+        ):  # to reduce such a fraction takes longer than all before: round up
             return Fraction(-(-(excess << 1024) // whole), 1 << 1024)
         return Fraction(excess, whole)
 
@@ -350,11 +350,11 @@ def dominating(family: Law) -> PrivacyLoss:
     at = sorted({Fraction(0), *chosen, *ends, *(1 / end for end in ends)})
     values = [_profile(family, e) for e in at]
     slopes = [(y - x) / (f - e) for x, y, e, f in zip(values, values[1:], at, at[1:], strict=False)] + [Fraction(0)]
-    atoms = [(-(-values[-1] * _FINE // 1), 0)]
+    atoms = [(-(-values[-1] * _PARTS // 1), 0)]
     for e, before, after in zip(at[1:], slopes, slopes[1:], strict=False):
         q = after - before
-        atoms.append((-(-e * q * _FINE // 1), q * _FINE // 1))
-    return PrivacyLoss.of(atoms, _FINE, tight=False)
+        atoms.append((-(-e * q * _PARTS // 1), q * _PARTS // 1))
+    return PrivacyLoss.of(atoms, _PARTS, tight=False)
 
 
 def _noise_loss(family: Law) -> PrivacyLoss:
@@ -366,14 +366,14 @@ def _noise_loss(family: Law) -> PrivacyLoss:
     pure = largest = family.odds(Fraction(0)).value
     steps = _MOST_STEPS if pure is None else min(_MOST_STEPS, max(1, (family.inputs or 1) - 1))
     if largest is None:  # Gaussian noise has no largest ratio, truncated noise an infinite one
-        largest = family.odds(family.worst(exp_below(_FAR)).value + _NEVER).value
+        largest = family.odds(family.worst(exp_below(_LEVEL_EPSILON)).value + _LEVEL_PROBABILITY).value
     assert largest is not None
     top, bottom = -(-exp_above(log_above(largest) / steps) * _STEP // 1), _STEP
     powers = [n for n in range(-steps, steps + 1) if (n - steps) % 2 == 0 or steps == _MOST_STEPS]
     at = [Fraction(0), *(Fraction(top, bottom) ** n for n in powers)]
     values = [_profile(family, e) for e in at]
     slopes = [(y - x) / (f - e) for x, y, e, f in zip(values, values[1:], at, at[1:], strict=False)] + [Fraction(0)]
-    whole = bottom**steps * _FINE
+    whole = bottom**steps * _PARTS
     atoms = []
     for n, before, after in zip(powers, slopes, slopes[1:], strict=False):
         p, q = (top**n, bottom**n) if n >= 0 else (bottom**-n, top**-n)

@@ -19,7 +19,7 @@ from dproof.exact import bisect
 
 _NORMAL = NormalDist()
 DRAWS = 8_000
-_BEYOND = 20  # draws that tell a quantile
+_FEWEST_BEYOND = 20  # draws that tell a quantile
 
 
 def tube_quantile(loadings: Floats, level: float) -> float:
@@ -74,7 +74,7 @@ def quantile_of_draws(noise: Floats, loadings: Floats, level: float) -> float:
     """
     sizes = np.sqrt((loadings**2).sum(axis=0))
     largest = np.abs(noise @ (loadings[:, sizes > 0] / sizes[sizes > 0])).max(axis=1)
-    told = min(level, 1 - _BEYOND / DRAWS)
+    told = min(level, 1 - _FEWEST_BEYOND / DRAWS)
     stretch = 2 * log((1 - level) / told) / log((1 - told) / told) - 1 if level > told else 1.0
     return stretch * float(np.quantile(largest, told, method="higher"))
 

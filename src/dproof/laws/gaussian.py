@@ -35,7 +35,7 @@ _CUT = 1 << 30  # the least weight that is kept
 _WORKING = 256  # bits in which the weights are computed
 _WIDEST = 1 << 50
 _MOST_SHAPES = 60
-_FEW, _MANY = 8, 16  # cells in a shift: too few for a shift by a part of one, and enough
+_FEWEST_CELLS, _MOST_CELLS = 8, 16  # cells in a shift: too few for a shift by a part of one, and enough
 _WIDEST_TABLE = 8192  # in standard deviations
 _SQUARE: Range = (Fraction(1, 1 << 24), 1 << 30)
 _SUMMED_SQUARE: Range = (8, 1 << 18)  # of one draw out of several
@@ -234,7 +234,7 @@ def _cell(sigma: int, shift: int | None) -> int:
     much more than the ideal law does, so there a shift is made a whole number of cells, or nearly so.
     """
     unit = 2 * (sigma // 800) + 1
-    most = 0 if shift is None or unit * _FEW <= shift else min(_MANY, _WIDEST_TABLE * shift // sigma)
+    most = 0 if shift is None or unit * _FEWEST_CELLS <= shift else min(_MOST_CELLS, _WIDEST_TABLE * shift // sigma)
     if shift is None or most == 0:
         return unit
     even = shift & -shift  # the largest power of 2 that divides it: a cell is odd

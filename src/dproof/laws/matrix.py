@@ -276,8 +276,8 @@ def _bounds(rows: NDArray[Any], wanted: NDArray[np.intp], odds: Fraction) -> NDA
 _LARGEST = 1 << 48  # points of an interval
 _STEPS = (1, 1 << 12)  # of the coarse lattice
 _TABLED = 1 << 16  # codes whose chances are kept
-_UNBIASED = 1e-9  # of half the interval, what the mean of a row may be off by
-_CLOSE = 1e-6  # relative, between errors that floats do not put in order
+_LARGEST_BIAS = 1e-9  # of half the interval, what the mean of a row may be off by
+_SAME_ERROR = 1e-6  # relative, between errors that floats do not put in order
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,7 +366,7 @@ class RoundedLaw(Law):
 
         tried = [_peak(first, last, near) for first, last in cells]
         most = max(top for top, _ in tried)
-        codes = {code for top, some in tried if top >= most * (1 - _CLOSE) for code in some}
+        codes = {code for top, some in tried if top >= most * (1 - _SAME_ERROR) for code in some}
         codes |= set(range(self.size, self.inputs))
         return max(self.expectation(code, losses(code)) for code in sorted(codes))
 
@@ -409,7 +409,7 @@ class RoundedLaw(Law):
         values = np.concatenate([scale.numbers(column.space, near), scale.numbers(column.space, absent)])
         shown = np.eye(blocks.blocks)[blocks.of(nearest_codes(column, self.outputs))]
         released = scale.numbers(column.outputs, np.arange(self.outputs))
-        fair = not self._more and np.allclose(matrix @ released, values, rtol=0, atol=_UNBIASED)
+        fair = not self._more and np.allclose(matrix @ released, values, rtol=0, atol=_LARGEST_BIAS)
         points = Points(matrix, start, share, blocks.of(codes), scale.numbers(column.space, codes))
         kind = UnbiasedAxis if fair else MatrixAxis
         axis = kind(name, matrix, member, values, shown, released, rough=True, points=points)

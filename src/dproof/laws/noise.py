@@ -184,7 +184,7 @@ def falling(first: int, fall: Fraction, cells: int) -> list[int]:
     return table
 
 
-_FAR = 4.0  # standard deviations of noise that one row may add to a sum
+_MOST_DEVIATIONS = 4.0  # standard deviations of noise that one row may add to a sum
 _MOST_CLAMPED = 1 << 21  # points of a recorded clamped law, times the blocks of noise that they lie in
 NODES = 128  # true values that are told apart at most
 _STATES = 3 * NODES
@@ -317,7 +317,7 @@ class Lattice(Centred):
         assert seen.space.spacing is not None
         step = float(seen.space.spacing) / seen.scale.unit
         spread = max(square - mean**2, 0.0) ** 0.5 * step
-        return MomentsAxis(5, (mean * step, square * step**2), 1 + _FAR * spread)
+        return MomentsAxis(5, (mean * step, square * step**2), 1 + _MOST_DEVIATIONS * spread)
 
     # Missing values ------------------------------------------------------------------------------------------------
 

@@ -25,13 +25,13 @@ from dproof.errors import InputError
 
 Array = NDArray[Any]
 Powers = tuple[int, ...]  # of each number that an axis carries
-_TINY = 1e-12  # singular values below this part of the largest count as zero
+_LEAST_SINGULAR = 1e-12  # singular values below this part of the largest count as zero
 _UNSOLVED = 1e-8  # what may be left of f, as a part of its largest value
 _STEPS = 200  # of iterative Bayes: a rough distribution is enough to weigh bias against variance
-_EVENLY = 500  # rows thought to lie evenly beside those counted: few rows do not tell where wide noise hides the others
+_ROWS_ANYWHERE = 500  # spread evenly beside those counted: few rows do not tell where wide noise hides the others
 _STRENGTHS = 10.0 ** np.arange(-1, 13)
-_SHARPER = 1.25  # how much wider an interval may be for less bias
-_HOPELESS = 4.0  # how much wider one may get before sharper scores are not tried any more
+_WIDER_FOR_LESS_BIAS = 1.25  # how much wider an interval may be for less bias
+_WIDEST_TRIED = 4.0  # how much wider one may get before sharper scores are not tried any more
 _WIDTH = 1.96
 
 
@@ -219,7 +219,7 @@ def solve(law: Array, wanted: Array) -> Array:
     seen = mean > 0
     root = np.where(seen, np.sqrt(np.where(seen, mean, 1.0)), np.inf)
     left, sizes, right = np.linalg.svd(law / root, full_matrices=False)
-    kept = sizes > sizes[0] * _TINY
+    kept = sizes > sizes[0] * _LEAST_SINGULAR
     scores: Array = (right[kept].T @ ((left[:, kept].T @ wanted) / sizes[kept, None])) / root[:, None]
     missed = np.abs(law @ scores - wanted).max(axis=0)
     scores[:, missed > _UNSOLVED * np.maximum(np.abs(wanted).max(axis=0), 1e-300)] = np.nan
@@ -239,7 +239,7 @@ def likely_nodes(matrix: Array, counts: Array) -> Array:
 def cautious_nodes(likely: Array) -> Array:
     """Likely counts of nodes with some rows spread evenly: a bias that is overlooked is missing from the intervals."""
     rows = float(likely.sum())
-    known = rows / (rows + _EVENLY)
+    known = rows / (rows + _ROWS_ANYWHERE)
     return np.asarray(known * likely + (1 - known) * rows / len(likely))
 
 
@@ -251,14 +251,14 @@ def smoothed(matrix: Array, wanted: Array, nodes: Array) -> Array:
     tried: list[tuple[float, Array]] = []
     for scores in _ever_sharper(matrix, wanted, nodes / nodes.sum()):
         tried.append((_half_width(matrix, scores, wanted, nodes), scores))
-        if tried[-1][0] > _HOPELESS * min(width for width, _ in tried):
+        if tried[-1][0] > _WIDEST_TRIED * min(width for width, _ in tried):
             break
     else:
         exact = solve(matrix, wanted)
         if not np.isnan(exact).any():
             tried.append((_half_width(matrix, exact, wanted, nodes), exact))
     least = min(width for width, _ in tried)
-    return [scores for width, scores in tried if width <= _SHARPER * least][-1]
+    return [scores for width, scores in tried if width <= _WIDER_FOR_LESS_BIAS * least][-1]
 
 
 def _half_width(matrix: Array, scores: Array, wanted: Array, nodes: Array) -> float:
@@ -289,7 +289,7 @@ def refuse_flat(name: str) -> NoReturn:
 
 def explain_singular(law: Array, labels: Sequence[Any]) -> str:
     """Why a law cannot be undone, and what of it can: values that look alike, and what can be told nevertheless."""
-    rank = int(np.linalg.matrix_rank(law, tol=_TINY * len(law)))
+    rank = int(np.linalg.matrix_rank(law, tol=_LEAST_SINGULAR * len(law)))
     alone = {repr(label): np.eye(len(law))[n] for n, label in enumerate(labels)}
     if isinstance(labels[0], frozenset):
         items = sorted({item for label in labels for item in label}, key=str)

@@ -380,8 +380,9 @@ def _least_sum(names: list[str], parts: int, error: Callable[[str, int], float])
 
 
 SHORT = 41  # points of an interval whose own lattice is designed
-_LEAST, _MOST = 20, 128  # steps of a coarse lattice; the design of more takes seconds
-_BASE, _GROWTH = 6.4, 0.375  # rounding adds h²/4 at most; with 6.4·e^(3ε/8) steps that is below 1% of the variance
+_FEWEST_STEPS, _MOST_STEPS = 20, 128  # steps of a coarse lattice; the design of more takes seconds
+# Rounding adds h²/4 at most; with 6.4·e^(3ε/8) steps that is below 1% of the variance.
+_STEPS_AT_ZERO, _STEPS_GROWTH = 6.4, 0.375
 
 
 def is_long(space: Interval, privacy: Privacy) -> bool:
@@ -412,9 +413,9 @@ def rounded_design(space: Interval, privacy: Privacy) -> Mechanism:
 def coarse_steps(space: Interval, privacy: Privacy) -> int:
     """The number of steps of the coarse lattice: enough for ε, and if it can be, a divisor of those of the interval."""
     demand_epsilon(privacy.epsilon)
-    wanted = max(_LEAST, ceil(_BASE * exp(min(_GROWTH * float(privacy.epsilon), 10.0))))
+    wanted = max(_FEWEST_STEPS, ceil(_STEPS_AT_ZERO * exp(min(_STEPS_GROWTH * float(privacy.epsilon), 10.0))))
     # Outputs must lie on the coarse lattice, and with little ε they reach far beyond the interval.
-    most = min(_MOST, finest_outputs(spread(privacy.epsilon)))
+    most = min(_MOST_STEPS, finest_outputs(spread(privacy.epsilon)))
     wanted, fine = min(wanted, most), space.size - 1
     dividing = (steps for steps in range(wanted, min(2 * wanted, most + 1)) if fine % steps == 0)
     return min(fine, next(dividing, wanted))

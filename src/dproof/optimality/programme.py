@@ -48,7 +48,7 @@ from dproof.spaces.space import Space
 
 _SMALL = 4_000  # rows up to which the simplex method is the quicker one
 _LARGEST_EPSILON = 20.0  # beyond it the coefficients are too large for floats; a law at this ε will do
-_NEAR = 5e-7  # relative gap that is near enough
+_LARGEST_GAP = 5e-7  # relative gap that is near enough
 _BITS = 80  # of the multipliers in exact arithmetic
 
 
@@ -142,7 +142,7 @@ class Programme:
             law, bound = values[self.symmetry.orbits], self._bound(multipliers, slack)
             losses = (law * self.losses.floats).sum(axis=1)
             value = losses.max() if self.prior is None else float(self.prior @ losses)
-            if value - float(bound) <= _NEAR * value:
+            if value - float(bound) <= _LARGEST_GAP * value:
                 break
         return law, bound
 

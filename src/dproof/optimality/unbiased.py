@@ -38,7 +38,7 @@ from dproof.spaces.interval import Interval
 from dproof.spaces.space import Space, narrowest
 
 _MOST_OUTPUTS = 1000  # finer outputs lower the variance by less than one part in 10^5
-_REACH = 1.5  # times (e^ε + 1)/(e^ε − 1), the outputs of the two-point law; farther ones are never used
+_OUTPUT_WIDTH = 1.5  # times (e^ε + 1)/(e^ε − 1), the outputs of the two-point law; farther ones are never used
 _SLACKS = (2e-8, 3e-7, 1e-5)  # kept away from the limit, for rounding; the least that will do
 _NEGLIGIBLE = 1e-8
 
@@ -100,7 +100,7 @@ def finest_outputs(spread: float) -> int:
 
 def _reach(spread: float) -> float:
     """How wide the outputs lie, as a multiple of the interval."""
-    return _REACH * (1 + 2 / spread)
+    return _OUTPUT_WIDTH * (1 + 2 / spread)
 
 
 def unbiased_law(
