@@ -2,7 +2,8 @@
 
 Three models implement it: `local` draws rows one by one, `central` measures tables of the whole, and the curator
 answers question by question. A recipe is made from a plan before any data is opened. What it draws of a table is kept
-as a `Release`, or is the answer itself, and `source` answers a question from it.
+as a `Release`, or is the answer itself, and `source` answers a question from it. What it would draw of an even table is
+`expected_source`, which the same code answers from: so ± is told before there is any data.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from dproof.questions.answer import Answer
     from dproof.questions.curve_estimate import CurveEstimate
     from dproof.questions.estimated import Options, Target
-    from dproof.questions.measured import AnswerSource
+    from dproof.questions.measured import AnswerSource, Shares
     from dproof.questions.question import Question
     from dproof.questions.schema import Schema
     from dproof.questions.sql import Select
@@ -50,6 +51,9 @@ class Recipe(Protocol[Drawn]):
 
     def source(self, drawn: Drawn, question: Question, options: Options) -> AnswerSource:
         """What answers a question that the schema resolved, from what was drawn."""
+
+    def expected_source(self, question: Question, rows: int, shares: Shares, level: float) -> AnswerSource:
+        """What would answer a question from what is drawn of so many rows, whose values are spread evenly."""
 
     def record(self, release: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
         """The sealed certificate of what was drawn and what it costs, with what is recorded about a release."""

@@ -18,14 +18,12 @@ from math import ceil, exp, inf, isclose, isfinite, log
 from typing import Any, Literal
 
 from dproof.arguments import choice, listed, whole
-from dproof.central import expectation as central
 from dproof.central.recipe import TableLaw, certify_tables
 from dproof.columns.column import quoted
 from dproof.curator import preview as asking
 from dproof.curator.recipe import measure
 from dproof.errors import InputError
 from dproof.exact import exact, written
-from dproof.local import expectation as local
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.plans.plan import Plan
 from dproof.plans.questions import PlannedQuestion, checked_question
@@ -138,15 +136,14 @@ Sources = Callable[[Question, int, Shares, float], AnswerSource]  # what would b
 
 def expected_of_release(law: RowLaw | TableLaw, planned: PlannedQuestion, rows: int | None) -> list[Expected]:
     """± of each column of the answer to one question, from a release by this law."""
-    is_local = isinstance(law, RowLaw)
     schema = law.schema
     parsed = replace(checked_question(planned.sql, law.plan.columns), table=schema.table)
     try:
         question = resolve(parsed, schema)
     except InputError:  # such as whether curves are missing, which a release without missing ones does not tell
         return _unknown(planned, parsed)
-    source: Sources = partial(local.expected_source if is_local else central.expected_source, law)  # type: ignore[arg-type]
-    return _expected(planned, question, schema, rows, source, _parts_of_local_answers if is_local else _whole)
+    parts = _parts_of_local_answers if isinstance(law, RowLaw) else _whole
+    return _expected(planned, question, schema, rows, law.expected_source, parts)
 
 
 def expected_of_asking(plan: Plan, planned: PlannedQuestion, rows: int | None, privacy: Privacy) -> list[Expected]:

@@ -46,7 +46,7 @@ from dproof.privacy import Privacy
 
 if TYPE_CHECKING:
     from dproof.questions.estimated import Options
-    from dproof.questions.measured import AnswerSource
+    from dproof.questions.measured import AnswerSource, Shares
     from dproof.questions.question import Question
     from dproof.questions.schema import Schema
 
@@ -312,6 +312,12 @@ class TableLaw:
         """The same for a table of nobody: its variances are those of every table."""
         zeros = np.zeros(sum(map(self.domain.count, self.noise)), np.int64)
         return self.estimates(zeros, 0 if self.plan.rows_are_public else None)
+
+    def expected_source(self, question: Question, rows: int, shares: Shares, level: float) -> AnswerSource:
+        """What would answer a question from a release of so many rows, whose values are spread evenly."""
+        from dproof.central.expectation import expected_source
+
+        return expected_source(self, question, rows, shares, level)
 
     def source(self, drawn: Any, question: Question, options: Options) -> AnswerSource:
         """What answers a question from a release."""

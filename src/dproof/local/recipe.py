@@ -35,7 +35,7 @@ from dproof.spaces.space import narrowest
 
 if TYPE_CHECKING:
     from dproof.questions.estimated import Options
-    from dproof.questions.measured import AnswerSource
+    from dproof.questions.measured import AnswerSource, Shares
     from dproof.questions.question import Question
 
 _LARGEST_JOINT = 1 << 31  # points of the space that columns are joined into
@@ -218,6 +218,12 @@ class RowLaw:
     def record(self, release: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
         """The sealed certificate of a release, with what is recorded about it."""
         return self.certificate(dict(release), private=private).to_json()
+
+    def expected_source(self, question: Question, rows: int, shares: Shares, level: float) -> AnswerSource:
+        """What would answer a question from a release of so many rows, whose values are spread evenly."""
+        from dproof.local.expectation import expected_source
+
+        return expected_source(self, question, rows, shares, level)
 
     def source(self, drawn: Any, question: Question, options: Options) -> AnswerSource:
         """What answers a question from a release."""
