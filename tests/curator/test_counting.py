@@ -18,7 +18,7 @@ from dproof.plans.schema import schema_of
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
 from dproof.tables import open_source
-from dproof.tables.counting import Decoder, count_alike, decode_all, expressions
+from dproof.tables.duckdb import Decoder, count_alike, decode_all, expressions
 
 SEX = {"space": "categories", "values": ["f", "m"]}
 AGE = {"space": "interval", "low": 3, "high": 90, "step": 1, "outside": "clamp"}

@@ -26,7 +26,7 @@ from dproof.questions.question import columns
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
 from dproof.tables import open_source
-from dproof.tables.counting import InDuckDB
+from dproof.tables.duckdb import InDuckDB
 
 PLAN = Plan.from_dict(
     {

@@ -31,7 +31,8 @@ from dproof.plans.rows import read_codes
 from dproof.plans.schema import schema_of
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
-from dproof.tables import counting, open_source
+from dproof.tables import duckdb as counting
+from dproof.tables import open_source
 from tests.workbooks import write_workbook
 
 _FEW = 60  # calls that one value may cost by itself

@@ -25,8 +25,7 @@ from dproof.certification import verify_certificate
 from dproof.coins import current
 from dproof.storage.folder import CERTIFICATE, DATA, PLAN, REPORT
 from dproof.tables import Source, open_source
-from dproof.tables.frames import batches
-from dproof.tables.source import Bound
+from dproof.tables.source import Bound, batches
 from dproof.testing import seeded_coins
 from tests.engines import test_conformance as suite
 

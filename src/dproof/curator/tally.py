@@ -27,7 +27,7 @@ from dproof.questions.question import columns
 from dproof.questions.schema import Schema
 from dproof.questions.sums import Term, multiplied_out
 from dproof.tables import Source
-from dproof.tables.counting import InDuckDB, count_alike
+from dproof.tables.duckdb import InDuckDB, count_alike
 
 _MOST_KINDS = 1 << 17
 

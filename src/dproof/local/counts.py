@@ -41,7 +41,7 @@ from dproof.questions.estimated import SumEstimates
 from dproof.questions.partition import MOST_CELLS, Bit, cut, grouping, numbered
 from dproof.questions.question import Key, Predicate, leaves
 from dproof.questions.sums import Term, scale_of, values_on
-from dproof.tables.counting import Decoder, decode_all, expressions
+from dproof.tables.duckdb import Decoder, decode_all, expressions
 
 NO_BIAS = 1e-7  # a bias below this is none
 _MOST_SCORES = 1 << 28  # of groups by states, where they are written out

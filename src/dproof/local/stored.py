@@ -33,7 +33,7 @@ from dproof.plans.plan import ASKED, Plan
 from dproof.questions.partition import Cut
 from dproof.questions.raw import CLOSED, stored_relation
 from dproof.spaces.bins import Bins as ColumnBins
-from dproof.tables.counting import Decoder, count_alike, decode_all, expressions
+from dproof.tables.duckdb import Decoder, count_alike, decode_all, expressions
 from dproof.tables.source import Parts
 
 _MOST_BINS = 1 << 14

@@ -13,7 +13,7 @@ from dproof.errors import InputError
 from dproof.questions.answer import Answer
 from dproof.questions.canonical import literal, name
 from dproof.questions.sql import read_statement
-from dproof.tables.counting import relation_of
+from dproof.tables.duckdb import relation_of
 from dproof.tables.source import Parts
 
 CLOSED: dict[str, Any] = {

@@ -20,8 +20,7 @@ import pyarrow.csv
 from dproof.columns.values import PLAIN
 from dproof.errors import InputError
 from dproof.exact import several
-from dproof.tables.frames import batches
-from dproof.tables.source import Layout, Source, ending, refusing
+from dproof.tables.source import Layout, Source, batches, ending, refusing
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _BLOCKS = (1 << 23, 1 << 26, 1 << 29)  # bytes of a file read at a time; more where a record is longer

@@ -1,19 +1,30 @@
-"""DuckDB: a relation, or a table in a database file."""
+"""DuckDB: a relation or a table in a database file as a source, and rows that are alike counted together in it.
+
+One GROUP BY counts, for a private table and for a stored release:
+
+    rows ─ SQL expressions ─► kinds of rows, with their numbers and sums ─ decoders ─► codes ─► cells
+
+The decoders of a release read what was stored, as states of its law; the expressions of a private table are the codes
+themselves. Two more things differ, and must. A curator's sums are exact whole numbers, for noise is added to them, and
+all but whole numbers is read in batches (`dproof.curator.tally`). A release was written by dproof, so DuckDB always
+reads it, and the sums of its numbers are floats, as its estimates are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import pyarrow as pa
+import numpy as np
+from numpy.typing import NDArray
 
 from dproof.columns.column import quoted
 from dproof.errors import InputError, did_you_mean
-from dproof.tables.frames import batches
-from dproof.tables.source import Source, refusing
+from dproof.tables.source import Source, batches, refusing
 
 # Whoever made the file may have put a view into it that reads another one, over the network too.
 _ALONE: dict[str, Any] = {
@@ -26,6 +37,8 @@ _ALONE: dict[str, Any] = {
 
 def open_relation(thing: Any) -> Source:
     """Open a relation."""
+    import duckdb
+
     if not isinstance(thing, duckdb.DuckDBPyRelation):
         raise InputError(f"a DuckDB source is a relation or a file, not a {type(thing).__name__}")
     with refusing("the DuckDB relation cannot be read"):
@@ -35,10 +48,12 @@ def open_relation(thing: Any) -> Source:
 def _read(relation: Any, columns: Sequence[str]) -> Iterator[Any]:
     with refusing("the DuckDB relation cannot be read"):
         chosen = relation.project(", ".join(quoted(name) for name in columns))
+        import pyarrow as pa
+
         yield from batches(pa.RecordBatchReader.from_stream(chosen), columns, "the DuckDB relation")
 
 
-def open_file(path: Path, table: str | None) -> Source:
+def open_database(path: Path, table: str | None) -> Source:
     """Open one table or view of a database file, which is only read, and nothing beside it."""
     with refusing(f"{path.name!r} cannot be opened as a DuckDB file"), _connected(path) as database:
         tables = _names(database, "SELECT table_name FROM duckdb_tables()")
@@ -67,4 +82,80 @@ def _names(database: Any, question: str) -> list[str]:
 
 
 def _connected(path: Path) -> Any:
+    import duckdb
+
     return duckdb.connect(str(path), read_only=True, config=_ALONE)
+
+
+_PATTERNS = frozenset("*?[]{}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decoder:
+    """SQL expressions that tell values apart, and the code that their values stand for."""
+
+    expressions: Sequence[str]
+    decode: Callable[[Sequence[Any]], NDArray[np.int64]]
+
+
+def expressions(decoders: Iterable[Decoder]) -> list[str]:
+    """The expressions of all decoders, in their order."""
+    return [expression for decoder in decoders for expression in decoder.expressions]
+
+
+def decode_all(decoders: Iterable[Decoder], arrays: Iterable[Any]) -> list[NDArray[np.int64]]:
+    """The codes of every decoder, from the values of the expressions of all."""
+    values = iter(arrays)
+    return [decoder.decode(list(islice(values, len(decoder.expressions)))) for decoder in decoders]
+
+
+def count_alike(relation: Any, keys: Sequence[str], sums: Mapping[str, str]) -> Any:
+    """One row for each combination of keys: their values, the number of rows `n` that have them, and named sums.
+
+    >>> import duckdb
+    >>> table = duckdb.sql("SELECT unnest([1, 2, 2]) AS x")
+    >>> sorted(count_alike(table, ["x > 1"], {"total": "sum(x)::INT"}).to_pylist(), key=str)
+    [{'k0': False, 'n': 1, 'total': 1}, {'k0': True, 'n': 2, 'total': 4}]
+    """
+    wanted = {**{f"k{n}": key for n, key in enumerate(keys)}, "n": "count(*)", **sums}
+    columns = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in wanted.items())
+    return relation.aggregate(columns, ", ".join(keys)).to_arrow_table()
+
+
+@dataclass(frozen=True, slots=True)
+class InDuckDB:
+    """A table as DuckDB reads it, with the types that Arrow finds in it."""
+
+    relation: Any
+    arrow: Any
+
+    def whole(self, sources: Sequence[str]) -> str | None:
+        """The SQL of a column of whole numbers, which DuckDB and Arrow read alike; None for any other."""
+        import pyarrow as pa
+
+        # DuckDB takes names that differ in case alone for one, and gives one of them another name.
+        if len(sources) != 1 or self.relation.columns != self.arrow.names:
+            return None
+        kind = self.arrow.field(sources[0]).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        return f"{quoted(sources[0])}::BIGINT" if pa.types.is_integer(kind) and not pa.types.is_uint64(kind) else None
+
+
+def in_duckdb(data: Any, arrow: Any) -> InDuckDB | None:
+    """An Arrow table or Parquet files as DuckDB reads them; None where it cannot, or has no such types."""
+    import duckdb  # lazy: most tables are text files, which are read without it
+
+    with suppress(duckdb.Error):
+        # What a file says of its least and greatest value must not choose how DuckDB counts.
+        relation = relation_of(duckdb.connect(config={"disabled_optimizers": "statistics_propagation"}), data)
+        return None if relation is None else InDuckDB(relation, arrow)
+    return None
+
+
+def relation_of(database: Any, data: Any) -> Any | None:
+    """An Arrow table or a tuple of Parquet files in DuckDB; None where it would take a file's name for a pattern."""
+    if not isinstance(data, tuple):
+        return database.from_arrow(data)
+    names = [str(path) for path in data]
+    # A folder a=3 is part of a name too, and no column.
+    return database.read_parquet(names, hive_partitioning=False) if _PATTERNS.isdisjoint("".join(names)) else None

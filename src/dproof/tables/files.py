@@ -11,10 +11,9 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from dproof.errors import InputError
-from dproof.tables.counting import in_duckdb
 from dproof.tables.delimited import open_delimited
-from dproof.tables.frames import batches
-from dproof.tables.source import BATCH_ROWS, Layout, Source, ending, refusing
+from dproof.tables.duckdb import in_duckdb, open_database
+from dproof.tables.source import BATCH_ROWS, Layout, Source, batches, ending, refusing
 from dproof.tables.workbook import open_workbook
 
 _LARGEST_CHUNK = 1 << 32  # bytes that one column of one row group may unpack to
@@ -33,12 +32,6 @@ def open_file(path: Path, table: str | None, layout: Layout) -> Source:
         raise InputError(NO_TABLES)
     with refusing(f"{path.name!r} cannot be opened"):
         return FILES[ending(path)](path, table, layout)
-
-
-def _open_duckdb(path: Path, table: str | None, layout: Layout) -> Source:
-    from dproof.tables import duckdb
-
-    return duckdb.open_file(path, table)
 
 
 def _open_parquet(path: Path, table: str | None, layout: Layout) -> Source:
@@ -104,7 +97,7 @@ FILES: dict[str, Callable[[Path, str | None, Layout], Source]] = {
     ".xlsx": lambda path, table, layout: open_workbook(path, table or layout.sheet, layout.numerals),
     ".parquet": _open_parquet,
     **dict.fromkeys((".arrow", ".feather", ".ipc"), _open_ipc),
-    **dict.fromkeys(_DATABASES, _open_duckdb),
+    **dict.fromkeys(_DATABASES, lambda path, table, layout: open_database(path, table)),
 }
 
 

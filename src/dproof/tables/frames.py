@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from dproof.columns.objects import object_array
 from dproof.errors import InputError
-from dproof.tables.counting import in_duckdb
-from dproof.tables.source import BATCH_ROWS, Source, refusing
+from dproof.tables.duckdb import in_duckdb, open_relation
+from dproof.tables.source import BATCH_ROWS, Source, batches, refusing
 
 # Categories of these types in pandas are read as objects of their kind are, each by itself.
 _TELLING_NOTHING = (
@@ -24,15 +24,6 @@ _TELLING_NOTHING = (
     *(pa.types.is_string, pa.types.is_large_string, pa.types.is_binary),
 )
 _NO_TYPE = (pa.ArrowException, TypeError, ValueError, OverflowError)  # what Arrow raises where it has no type
-
-
-def batches(reader: Any, columns: Sequence[str], what: str) -> Iterator[Any]:
-    """The batches of anything that yields them, cut to the columns asked for and to a bounded size."""
-    with refusing(f"{what} cannot be read"):
-        for batch in reader:
-            part = batch.select(list(columns))
-            for start in range(0, part.num_rows, BATCH_ROWS):
-                yield part.slice(start, BATCH_ROWS)
 
 
 def open_arrow(thing: Any) -> Source:
@@ -185,12 +176,6 @@ def polars_table(frame: Any) -> Any:
     )
 
 
-def _open_duckdb(thing: Any) -> Source:
-    from dproof.tables.duckdb import open_relation
-
-    return open_relation(thing)
-
-
 def _open_spark(thing: Any) -> Source:
     from dproof.tables.spark import open_spark
 
@@ -203,8 +188,8 @@ ENGINES: dict[str, Callable[[Any], Source]] = {
     "pyarrow": open_arrow,
     "pandas": open_pandas,
     "polars": open_polars,
-    "duckdb": _open_duckdb,
-    "_duckdb": _open_duckdb,
+    "duckdb": open_relation,
+    "_duckdb": open_relation,
     "numpy": open_numpy,
     "pyspark": _open_spark,
 }

@@ -8,12 +8,14 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dproof.arguments import as_path, described, expect
 from dproof.columns.values import PLAIN, Numerals
 from dproof.errors import DproofError, InputError
-from dproof.tables.counting import InDuckDB
+
+if TYPE_CHECKING:
+    from dproof.tables.duckdb import InDuckDB
 
 _SHOWN = 5  # names, or places of columns
 _LONGEST_SHOWN = 40  # characters of a name
@@ -220,3 +222,12 @@ def readable_again(thing: Any) -> Any:
     from dproof.tables.frames import engine_of, in_memory, open_stream
 
     return in_memory(thing) if hasattr(thing, "read_all") or engine_of(thing) is open_stream else thing
+
+
+def batches(reader: Any, columns: Sequence[str], what: str) -> Iterator[Any]:
+    """The batches of anything that yields them, cut to the columns asked for and to a bounded size."""
+    with refusing(f"{what} cannot be read"):
+        for batch in reader:
+            part = batch.select(list(columns))
+            for start in range(0, part.num_rows, BATCH_ROWS):
+                yield part.slice(start, BATCH_ROWS)

@@ -18,8 +18,7 @@ from pyspark.sql import DataFrame, Observation, Window, functions
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from dproof.errors import InputError
-from dproof.tables.frames import batches
-from dproof.tables.source import Bound, Draw, Parts, Put, Source, Work
+from dproof.tables.source import Bound, Draw, Parts, Put, Source, Work, batches
 
 # Spark compares what a stage that it runs again gives, and stops the job where that is something else.
 _COMPARED = "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch"

@@ -34,9 +34,11 @@ _TRUTHS = {"1": b"true", "true": b"true", "0": b"false", "false": b"false", "": 
 _ELAPSED, _NO_SIGN = re.compile(r"\[(?:h+|m+|s+)\]"), re.compile(r'"[^"]*"|[\\_*].|\[[^\]]*\]')
 _DATES, _ELAPSED_TIME = {*range(14, 23), *range(27, 37), 45, 47, *range(50, 59)}, 46  # formats that need no code
 _LAST_DAY = 2_958_465  # 9999-12-31
+_MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"  # the usual namespace of elements
 Row = dict[int, bytes | None]
 Cell = Callable[[Mapping[str, str], str], bytes | None]
 Format = Callable[[float], str]
+Ended = Callable[[dict[str, str], str | None], None]  # an element with its attributes and the text of its value
 
 
 def open_workbook(path: Path, sheet: str | None, numerals: Numerals) -> Source:
@@ -93,20 +95,27 @@ def _batches(rows: Iterator[tuple[int, Row]], start: int, places: range, name: s
 
 def _rows(packed: ZipFile, part: str, cell: Cell) -> Iterator[tuple[int, Row]]:
     """The number of each row that has a cell in use, and the texts of its cells by their places."""
-    number, place, row = 0, -1, Row()
-    for name, attributes, text in _elements(packed, part, "row", "c"):
-        if name == "c":
-            letters = _LETTERS.match(attributes.get("r", ""))
-            place = place + 1 if letters is None else _place(letters[0])
-            if text is not None:
-                row[place] = cell(attributes, text)
-            continue
+    number, place, row, ended = 0, -1, Row(), list[tuple[int, Row]]()
+
+    def end_cell(attributes: dict[str, str], text: str | None) -> None:
+        nonlocal place
+        letters = _LETTERS.match(attributes.get("r", ""))
+        place = place + 1 if letters is None else _place(letters[0])
+        if text is not None:
+            row[place] = cell(attributes, text)
+
+    def end_row(attributes: dict[str, str], text: str | None) -> None:
+        nonlocal number, place, row
         last, number = number, int(attributes.get("r", number + 1))
         if not last < number <= _MOST_ROWS:
             raise ValueError("rows in no order")
         if row:
-            yield number, row
+            ended.append((number, row))
         place, row = -1, {}
+
+    for _ in _parsed(packed, part, {"c": end_cell, "row": end_row}):
+        yield from ended
+        ended.clear()
 
 
 @lru_cache(1 << 15)
@@ -214,37 +223,46 @@ def _related(packed: ZipFile, part: str, kind: str) -> dict[str, str]:
     }
 
 
-@lru_cache(64)
-def _local(name: str) -> str:
-    """The name of an element without its namespace."""
-    return name.rpartition(" ")[2]
-
-
 def _elements(packed: ZipFile, part: str, *wanted: str) -> Iterator[tuple[str, dict[str, str], str | None]]:
-    """The elements of these names as they end: name, attributes, and the text of the value inside, None if it is empty.
+    """The elements of these names as they end: name, attributes, and the text of the value inside, None without one."""
+    ended = list[tuple[str, dict[str, str], str | None]]()
+
+    def keep(name: str) -> Ended:
+        return lambda attributes, text: ended.append((name, attributes, text))
+
+    for _ in _parsed(packed, part, {name: keep(name) for name in wanted}):
+        yield from ended
+        ended.clear()
+
+
+def _parsed(packed: ZipFile, part: str, wanted: Mapping[str, Ended]) -> Iterator[None]:
+    """Parse a part of the file, piece by piece, and tell of each wanted element as it ends.
 
     Signs that tell how a text is read aloud are no part of it.
     """
-    ended, begun, texts = list[tuple[str, dict[str, str], str | None]](), list[dict[str, str]](), list[str]()
+    begun, texts = list[dict[str, str]](), list[str]()
     is_used = is_value = is_aloud = False
+    local = {f"{_MAIN} {name}": name for name in (*wanted, "v", "t", "is", "f", "rPh")}
 
     def begin(name: str, attributes: dict[str, str]) -> None:
         nonlocal is_used, is_value, is_aloud
-        name = _local(name)
-        is_used = name not in wanted
-        is_value = name in ("v", "t") and not is_aloud
-        if not is_used:
+        name = local.get(name) or name.rpartition(" ")[2]
+        if name in wanted:
+            is_used = is_value = False
             begun.append(attributes)
             texts.clear()
-        elif name == "rPh":
+            return
+        is_used = True
+        is_value = (name == "v" or name == "t") and not is_aloud
+        if name == "rPh":
             is_aloud = True
 
     def end(name: str) -> None:
         nonlocal is_used, is_value, is_aloud
-        name = _local(name)
+        name = local.get(name) or name.rpartition(" ")[2]
         is_value = False
         if name in wanted:
-            ended.append((name, begun.pop(), "".join(texts) if is_used else None))
+            wanted[name](begun.pop(), "".join(texts) if is_used else None)
             is_used = False
         elif name == "rPh":
             is_aloud = False
@@ -263,7 +281,6 @@ def _elements(packed: ZipFile, part: str, *wanted: str) -> Iterator[tuple[str, d
     with packed.open(part) as file:
         while chunk := file.read(_AT_A_TIME):
             parser.Parse(chunk)
-            yield from ended
-            ended.clear()
+            yield
     parser.Parse(b"", True)
-    yield from ended
+    yield
