@@ -125,7 +125,7 @@ def _leave_with(error: BaseException) -> None:
     raise error
 
 
-class _Stopped(BaseException):
+class _StopSignal(BaseException):
     """A signal asks the command to stop. It is no KeyboardInterrupt, which click would answer for itself."""
 
 
@@ -145,7 +145,7 @@ def _noting(signals: list[int]) -> Iterator[None]:
         elif now - at > 1:
             at = now
             signals.append(number)
-            raise _Stopped
+            raise _StopSignal
 
     here = threading.current_thread() is threading.main_thread()  # no other thread may say what a signal does
     before = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM) if here}

@@ -62,9 +62,7 @@ def _arrow(answer: Answer) -> bytes:
 
 
 def _svg(answer: Answer) -> bytes:
-    from dproof.plotting import render_svg
-
-    return render_svg(answer.plot().to_dict()).encode()
+    return answer.to_svg().encode()
 
 
 def _png(answer: Answer) -> bytes:
@@ -79,7 +77,7 @@ def _html(answer: Answer) -> bytes:
 
     from dproof.html import render
 
-    picture, table = Markup(_svg(answer).decode()), Markup(answer._repr_html_())
+    picture, table = Markup(answer.to_svg()), Markup(answer._repr_html_())
     return render("answer.html", title=", ".join(answer.columns), picture=picture, table=table).encode()
 
 
