@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse
 from starlette.concurrency import run_in_threadpool
 
 from dproof import InputError, Ledger, WrongKey
+from dproof.serve import limits
 from dproof.serve.desk import Desk
 from dproof.serve.pages import Fields, page, refusal
 from dproof.serve.plan_form import AS_SAVED, PlanForm, drafted, filled, looks_like_code_book
@@ -60,9 +61,9 @@ async def check(name: str, desk: TheDesk, who: Custodian) -> HTMLResponse:
 def _shown(desk: Desk, who: Holder, name: str) -> HTMLResponse:
     """The form with the saved plan in it."""
     found = desk.custody.columns(name)
-    saved = _tables_of(found["plan"])
-    form = filled(saved, found["columns"])
-    expected, error = _expected(desk, form, saved, _ROWS) if saved else (None, None)
+    saved, is_wide = _tables_of(found["plan"]), len(found["columns"]) > limits.MOST_SHOWN
+    form = filled(saved, [] if is_wide else found["columns"])  # one that is too wide for a form is not shown in it
+    expected, error = _expected(desk, form, saved, _ROWS) if saved and not is_wide else (None, None)
     return _page(desk, who, name, found, form, expected=expected, error=error)
 
 
