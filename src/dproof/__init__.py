@@ -24,7 +24,6 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.curator.curator import Terms as Terms
     from dproof.curator.ledger import Ledger as Ledger
     from dproof.curator.ledger import Standing as Standing
-    from dproof.curator.payment import ReleasePayment as ReleasePayment
     from dproof.curves import projections as projections
     from dproof.curves.kernels import Kernel as Kernel
     from dproof.curves.lattice import expand as expand
@@ -80,6 +79,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.releases.inspection import check as check
     from dproof.releases.inspection import header as header
     from dproof.releases.load import load as load
+    from dproof.releases.payment import ReleasePayment as ReleasePayment
     from dproof.releases.sanitise import sanitise as sanitise
     from dproof.releases.sanitise import sanitize as sanitize
     from dproof.releases.verify import verify as verify
@@ -170,7 +170,7 @@ _PUBLIC = {
     "Cell": "dproof.questions.answer",
     "Standing": "dproof.curator.ledger",
     "Terms": "dproof.curator.curator",
-    "ReleasePayment": "dproof.curator.payment",
+    "ReleasePayment": "dproof.releases.payment",
     "WrongKey": "dproof.plans.reader",
     "dummy_rows": "dproof.local.draw",
     "header": "dproof.releases.inspection",

@@ -22,7 +22,7 @@ from dproof.central.residuals import measured
 from dproof.central.workload import Residual
 from dproof.certification.verify_certificate import seal
 from dproof.coins import Coins
-from dproof.curator.payment import ReleasePayment
+from dproof.releases.payment import ReleasePayment
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
 

@@ -22,9 +22,9 @@ from dproof.central.workload import largest_loss
 from dproof.certification import verify_central as verifier
 from dproof.certification import verify_certificate
 from dproof.coins import Coins
-from dproof.curator.payment import ReleasePayment
 from dproof.exact import least
 from dproof.laws.divergence import normal_delta
+from dproof.releases.payment import ReleasePayment
 from dproof.tables.source import open_source
 from tests.forging import forge
 

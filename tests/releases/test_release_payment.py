@@ -17,11 +17,12 @@ import pyarrow.csv
 import pytest
 
 import dproof as dp
-from dproof import Categories, DproofWarning, InputError, Ledger, OverBudget, Plan, VerificationFailed
-from dproof.curator.payment import ReleasePayment
+from dproof import DproofWarning, InputError, Ledger, OverBudget, Plan, VerificationFailed
+from dproof.columns.codec import CategoryCodec
 from dproof.local import draw as local
 from dproof.local import store as writing
 from dproof.local.recipe import certify_row
+from dproof.releases.payment import ReleasePayment
 from dproof.report import page
 from dproof.storage import folder
 from dproof.storage.folder import UNFINISHED, appearing
@@ -62,7 +63,7 @@ def spent(tmp_path: Path) -> Any:
     [
         (page, "law_picture"),
         (page, "local_page"),
-        (Categories, "store"),
+        (CategoryCodec, "store"),
         (writing, "made_up_rows"),
         (folder, "check_absent"),
         (folder.secrets, "token_hex"),

@@ -6,10 +6,10 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 from dproof.arguments import as_path, expect, listed
 from dproof.coins import NOT_PRIVATE, Coins, current, for_rehearsal
@@ -40,17 +40,28 @@ from dproof.questions.sensitivity import Declared, declare
 from dproof.questions.sql import Asked, Select, as_question
 from dproof.tables import open_source, readable_again
 
-Begun = Callable[[], Callable[[], Answer]]
+PendingAnswer = Callable[[], Callable[[], Answer]]
 
 
-class Terms(NamedTuple):
-    """On which terms a question is asked: what it may cost, or how good its answer must be."""
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The terms on which a question is asked: what it may cost, ε and δ, or how good its answer must be.
+
+    `accuracy` is the largest ± that its intervals of this `level` may have; with `all_groups` more than 1,000 groups
+    are answered.
+
+    >>> Terms(epsilon="0.5").level
+    0.95
+    """
 
     epsilon: Any = None
     delta: Any = 0
     accuracy: Any = None
     level: float = 0.95
     all_groups: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "level", level_of(self.level))
 
 
 class Curator:
@@ -133,13 +144,13 @@ class Curator:
         all_groups: bool = False,
     ) -> Preview:
         """What a question would cost and how good its answer would be; spends nothing and reads no row."""
-        level = level_of(level)
-        measurement = self._measurement(asked, Terms(epsilon, delta, accuracy, level, all_groups))
+        terms = Terms(epsilon, delta, accuracy, level, all_groups)
+        measurement = self._measurement(asked, terms)
         stored = measurement.free or self.ledger.find(self._key(measurement), measurement.privacy) is not None
         rho, cut = measurement.price.rho, measurement.cut
         return preview(
             measurement,
-            level,
+            terms.level,
             stored=stored,
             remaining=self.remaining(),
             times=self.ledger.times(measurement.privacy, analyst=self.analyst, rho=rho, cut=cut),
@@ -188,7 +199,7 @@ class Curator:
         asks for them. Of several questions, in a list, each has this price. All are understood and paid for before a
         row is read, or none is, and each gets its answer.
         """
-        terms = Terms(epsilon, delta, accuracy, level_of(level), all_groups)
+        terms = Terms(epsilon, delta, accuracy, level, all_groups)
         if not isinstance(asked, (str, Question, Select)):
             return self._ask_all(listed(asked, "asked", "one or more questions"), terms)
         stored = self.stored(asked, terms)
@@ -224,7 +235,7 @@ class Curator:
         released = None if measurement.free else self.ledger.find(self._key(measurement), measurement.privacy)
         return None if released is None else self._answer(measurement, terms.level, released, free=True)
 
-    def begin(self, asked: Asked, terms: Terms) -> Begun:
+    def begin(self, asked: Asked, terms: Terms) -> PendingAnswer:
         """Pay for a question and read the table; what comes back stores the answer, and gives what tells it.
 
         Nobody sees that the table was read before the answer is stored: a server chooses when that is.
@@ -252,7 +263,7 @@ class Curator:
             raise InputError("the question asks for no curve: ask for AVG or SUM of a curve column")
         fresh, rehearsed = partial(self._drawn, measurement), partial(self._rehearsed, measurement, level)
         released, free = self.buy(self._key(measurement), measurement.price, rehearsed, fresh, cut=measurement.cut)
-        measurement, notes = self._sold(measurement, released, free=free)
+        measurement, notes = self._at_paid_price(measurement, released, free=free)
         curves = NoisyCurves(measurement, released, level)
         functions = [replace(function, notes=notes) for function in curves.functions]
         return list(zip(curves.labels, functions, strict=True))
@@ -300,11 +311,13 @@ class Curator:
         return Answer((query.name,), [{query.name: cell}], level, notes, "Laplace noise, sensitivity declared")
 
     def _answer(self, measurement: Measurement, level: float, released: Released, *, free: bool) -> Answer:
-        measurement, notes = self._sold(measurement, released, free=free)
+        measurement, notes = self._at_paid_price(measurement, released, free=free)
         answer = answer_of(measurement, released, level)
         return replace(answer, method=_method(measurement), notes=(*notes, *answer.notes))
 
-    def _sold(self, measurement: Measurement, released: Released, *, free: bool) -> tuple[Measurement, tuple[str, ...]]:
+    def _at_paid_price(
+        self, measurement: Measurement, released: Released, *, free: bool
+    ) -> tuple[Measurement, tuple[str, ...]]:
         """At which price something was bought, and the notes on that: a stored answer may have been paid better."""
         by_value = measurement.curves is None and has_counts_by_value(released)
         told_otherwise = by_value != any(noisy.values is not None for noisy in measurement.noisy)

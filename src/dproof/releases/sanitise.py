@@ -20,7 +20,6 @@ from dproof.central.release import rehearse as rehearse_tables
 from dproof.central.release import write as write_tables
 from dproof.certification.certificate import read_certificate
 from dproof.coins import current
-from dproof.curator.payment import NoAccount, Payment
 from dproof.errors import DproofWarning, InputError, VerificationFailed
 from dproof.local.draw import Progress, sanitised_blocks
 from dproof.local.recipe import RowLaw, certify_row
@@ -29,6 +28,7 @@ from dproof.local.store import aligned, drawn_rows, drawn_types, rehearse, write
 from dproof.plans.plan import Plan
 from dproof.recipe import Release
 from dproof.releases.load import load
+from dproof.releases.payment import NoAccount, Payment
 from dproof.releases.verify import check
 from dproof.storage.folder import (
     CERTIFICATE,
