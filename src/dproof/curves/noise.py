@@ -7,10 +7,10 @@ charged, not a point of it, and the function may be evaluated anywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import ceil, prod, sqrt
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, cast
 
@@ -313,6 +313,7 @@ class CoordinateNoise(Protocol):
 
 
 N = TypeVar("N", bound=CoordinateNoise)
+T = TypeVar("T")
 
 
 def least_noise(
@@ -322,19 +323,31 @@ def least_noise(
 
     The error is that of the noise, of whose variance a mean has this share, and what its basis may leave out.
     """
-    made, refused = [], []
-    for candidate in expansion.candidates:
-        for split in splits:
-            try:
-                lattice = candidate.lattice(split)
-                made.append((lattice, noise_of(lattice, split)))
-            except InputError as why:  # too small a δ, no ε, or too many terms: then another noise must do
-                refused.append(why)
-    if not made:
-        raise refused[0]
+
+    def make(candidate: Expansion, split: Split) -> tuple[CurveLattice, N]:
+        lattice = candidate.lattice(split)
+        return lattice, noise_of(lattice, split)
+
+    made = _those_made(partial(make, one, split) for one in expansion.candidates for split in splits)
     if len(made) == 1:
         return made[0]
     return min(made, key=lambda pair: share * Fraction(l2_error(*pair)) ** 2 + Fraction(l2_left_out(pair[0])) ** 2)
+
+
+def _those_made(makers: Iterable[Callable[[], T]]) -> list[T]:
+    """All that can be made; where nothing can, the first refusal is raised.
+
+    Too small a δ, no ε, too many terms, or a region that is too small: then another noise must do.
+    """
+    made, refused = [], []
+    for make in makers:
+        try:
+            made.append(make())
+        except InputError as why:
+            refused.append(why)
+    if not made:
+        raise refused[0]
+    return made
 
 
 def l2_error(lattice: CurveLattice, noise: CoordinateNoise) -> float:
@@ -612,15 +625,11 @@ def additive_noise(
     if len(sides) > _MOST_TERMS:
         raise InputError(f"noise on vectors takes up to {_MOST_TERMS} coordinates; here are {len(sides)}")
     sizes = {"laplace": sum(sides), "gaussian": sum(side * side for side in sides), "k_norm": max(sides)}
-    made, refused = [], []
-    for split in _NORMS:
-        try:
-            if noise in ("auto", split):
-                made.append(VectorLaw(sides, vector_noise(split, sizes[split], len(sides), promise)))
-        except InputError as why:  # no δ, or no ε: then another noise must do
-            refused.append(why)
-    if not made:
-        raise refused[0]
+
+    def make(split: Split) -> VectorLaw:
+        return VectorLaw(sides, vector_noise(split, sizes[split], len(sides), promise))
+
+    made = _those_made(partial(make, split) for split in _NORMS if noise in ("auto", split))
     best = min(made, key=lambda law: law.maximal_error(vectors))
     name = f"{best.noise.name} on {len(sides)} coordinates"
     return VectorMechanism(name, vectors, vectors.around, best, _NORMS[best.noise.split][1])

@@ -64,9 +64,8 @@ def randomised_response(space: Space, privacy: Promise) -> Mechanism:
 
 def _optimum(family: KeepOrOther, space: Space, privacy: Privacy) -> Optimum | None:
     """HLM16, Theorem 10: under the discrete metric no sanitisation into D errs less than (1 − δ)m/(m + e^ε)."""
-    if (
-        not space.is_discrete or space.size < 2 or space.rows > 1
-    ):  # tables that differ in two rows may lie farther apart
+    # Tables that differ in two rows may lie farther apart.
+    if not space.is_discrete or space.size < 2 or space.rows > 1:
         return None
     m, kappa = space.size - 1, space.separation
     attained = kappa * Fraction(m * family.other, family.total)
