@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
-from dproof import InputError, Ledger, OverBudget, Plan, VerificationFailed
+from dproof import InputError, Ledger, OverBudget, Plan, ReleasePayment, VerificationFailed
 from dproof.central import recipe as table_law
 from dproof.central.measure import count_tables
 from dproof.central.recipe import certify_tables
@@ -22,7 +22,6 @@ from dproof.central.residuals import measured
 from dproof.central.workload import Residual
 from dproof.certification.verify_certificate import seal
 from dproof.coins import Coins
-from dproof.releases.payment import ReleasePayment
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof import Ledger, Plan, Privacy, VerificationFailed
+from dproof import Ledger, Plan, Privacy, ReleasePayment, VerificationFailed
 from dproof.central import recipe as table_law
 from dproof.central.measure import count_tables
 from dproof.central.objective import shape
@@ -24,7 +24,6 @@ from dproof.certification import verify_certificate
 from dproof.coins import Coins
 from dproof.exact import least
 from dproof.laws.divergence import normal_delta
-from dproof.releases.payment import ReleasePayment
 from dproof.tables.source import open_source
 from tests.forging import forge
 

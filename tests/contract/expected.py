@@ -19,8 +19,7 @@ from zlib import crc32
 import pyarrow as pa
 
 import dproof as dp
-from dproof import DproofError
-from dproof.questions.answer import Answer, Cell
+from dproof import Answer, Cell, DproofError
 from dproof.testing import seeded_coins
 from tests.contract.matrix import RELEASES, Case, number, plan_of
 

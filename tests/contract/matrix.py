@@ -24,9 +24,8 @@ import numpy as np
 import pyarrow as pa
 
 import dproof as dp
-from dproof import DproofError
+from dproof import Answer, Cell, DproofError
 from dproof.questions.aggregates import AGGREGATES, GIVEN, Definition, Frequent, Rank
-from dproof.questions.answer import Answer, Cell
 from dproof.testing import seeded_coins
 
 ROWS = 3001

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from dproof import InputError
-from dproof.questions.answer import Answer, Cell
+from dproof import Answer, Cell, InputError
 from tests.contract import matrix
 from tests.contract.matrix import ASKERS, CALLS, CASES, KINDS, Case, calls, outcome, wrong
 

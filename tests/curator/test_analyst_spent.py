@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dproof import Ledger, Privacy
+from dproof import Cost, Ledger, Privacy
 from dproof.curator.limits import rho_for
-from dproof.privacy import Cost
 
 DELTA = Fraction("1e-7")
 

@@ -11,10 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dproof import Curator
+from dproof import Cost, Curator
 from dproof.curator.ledger import counts_left
 from dproof.curator.limits import limit_of, rho_for
-from dproof.privacy import Cost
 
 PEOPLE = pa.table({"age": list(range(100)) * 20})
 COUNT = "SELECT count(*) AS n FROM data WHERE age < 30"

@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dproof import Categories, Curator, Interval, OverBudget, Privacy
+from dproof import Categories, Curator, Interval, OverBudget, Privacy, Terms
 from dproof.composition import pure_epsilon
-from dproof.curator.curator import Terms
 from dproof.curator.limits import rho_for
 from dproof.curator.recipe import Measurement, measure
 from dproof.exact import log_above

@@ -17,8 +17,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof import InputError, OverBudget, Plan
-from dproof.curator.curator import Terms
+from dproof import InputError, OverBudget, Plan, Terms
 from dproof.plans.rows import counted_rows, read_codes
 from dproof.tables.source import Source
 from dproof.testing import seeded_coins

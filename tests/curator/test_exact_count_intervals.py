@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.curator.curator import Terms
+from dproof import Terms
 from dproof.curator.released import answer_of
 
 SQL = "SELECT count(*) AS n FROM data WHERE team = 'a'"

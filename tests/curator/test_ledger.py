@@ -19,9 +19,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof import InputError, Ledger, OverBudget, Privacy, VerificationFailed
+from dproof import Cost, InputError, Ledger, OverBudget, Privacy, VerificationFailed
 from dproof.curator.ledger import _link
-from dproof.privacy import Cost, Unit
+from dproof.privacy import Unit
 
 
 @pytest.fixture

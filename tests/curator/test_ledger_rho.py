@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof import InputError, Ledger, OverBudget, Privacy, VerificationFailed
+from dproof import Cost, InputError, Ledger, OverBudget, Privacy, VerificationFailed
 from dproof.composition import pure_rho
 from dproof.curator.limits import Concentrated, rho_for
 from dproof.curator.price import Price
 from dproof.laws.gaussian import Gaussian
-from dproof.privacy import NOTHING, Cost
+from dproof.privacy import NOTHING
 
 WHOLE = Privacy(1, "1e-6")
 

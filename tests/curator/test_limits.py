@@ -7,10 +7,11 @@ from math import floor, log10
 
 import pytest
 
+from dproof import Cost
 from dproof.composition import concentrated_epsilon
 from dproof.curator.limits import Concentrated, Sums, limit_of, rho_for
 from dproof.exact import exp_above
-from dproof.privacy import NOTHING, Cost
+from dproof.privacy import NOTHING
 
 EPSILON, DELTA = Fraction(1), Fraction("1e-6")
 MORE = Fraction(1, 10**9)

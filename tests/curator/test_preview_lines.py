@@ -9,9 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from dproof import Curator, Privacy
+from dproof import Cost, Curator, Privacy
 from dproof.curator.preview import Preview
-from dproof.privacy import Cost
 from dproof.questions.ranges import Range
 
 PREVIEW = Preview(

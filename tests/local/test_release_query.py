@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof import Cell
 from dproof.local.answer import query
-from dproof.questions.answer import Cell
 from dproof.tables.source import Parts
 from dproof.testing import seeded_coins
 

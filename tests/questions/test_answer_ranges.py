@@ -12,8 +12,7 @@ import pyarrow
 import pytest
 
 import dproof as dp
-from dproof import Categories, Interval, Open
-from dproof.questions.answer import Answer, Cell
+from dproof import Answer, Categories, Cell, Interval, Open
 from dproof.questions.measured import possible
 from dproof.questions.ranges import Range
 from dproof.questions.schema import Schema, resolve

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dproof.questions.answer import Answer, Cell
+from dproof import Answer, Cell
 
 
 @pytest.mark.parametrize(("raw", "is_drawn"), [(30.0, True), (-30.0, True), (-40.0, False), (590.0, False)])

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof import Categories, Interval
-from dproof.questions.answer import Answer, Cell
+from dproof import Answer, Categories, Cell, Interval
 from dproof.questions.measured import answer
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse

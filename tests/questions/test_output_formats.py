@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
-from dproof.questions.answer import Answer, Cell
+from dproof import Answer, Cell
 from dproof.questions.output_formats import FORMATS, Format, endings, output_file
 
 ROWS = [

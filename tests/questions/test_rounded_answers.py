@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.questions.answer import Cell
+from dproof import Cell
 from dproof.questions.functions import apply
 from dproof.questions.question import Applied
 from dproof.testing import seeded_coins

@@ -17,12 +17,11 @@ import pyarrow.csv
 import pytest
 
 import dproof as dp
-from dproof import DproofWarning, InputError, Ledger, OverBudget, Plan, VerificationFailed
+from dproof import DproofWarning, InputError, Ledger, OverBudget, Plan, ReleasePayment, VerificationFailed
 from dproof.columns.codec import CategoryCodec
 from dproof.local import draw as local
 from dproof.local import store as writing
 from dproof.local.recipe import certify_row
-from dproof.releases.payment import ReleasePayment
 from dproof.report import page
 from dproof.storage import folder
 from dproof.storage.folder import UNFINISHED, appearing

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from dproof import DproofError, plotting
+from dproof import Answer, Cell, DproofError, plotting
 from dproof.errors import MissingExtra
-from dproof.questions.answer import Answer, Cell
 from dproof.questions.output_formats import output_file
 
 

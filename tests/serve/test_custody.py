@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 import pytest
 
 import dproof as dp
+from dproof import ReleasePayment
 from dproof.local.recipe import certify_row
-from dproof.releases.payment import ReleasePayment
 from tests.serve.server import make_folder, send, serving
 
 DRAFT = {

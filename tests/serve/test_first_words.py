@@ -7,10 +7,10 @@ import pytest
 from markupsafe import escape
 
 import dproof as dp
-from dproof import InputError
+from dproof import InputError, WrongKey
 from dproof.advice.ways import WAYS
 from dproof.meaning import percent
-from dproof.plans.reader import Misplaced, WrongKey
+from dproof.plans.reader import Misplaced
 from dproof.serve.folder import Folder
 from dproof.serve.pages import TEMPLATES
 from dproof.serve.pages.asking import AskableColumn, built
