@@ -1,9 +1,10 @@
 """A model is a recipe: what is drawn of a table, what that costs a person, and how a question is answered from it.
 
-Three models implement it: `local` draws rows one by one, `central` measures tables of the whole, and the curator
-answers question by question. A recipe is made from a plan before any data is opened. What it draws of a table is kept
-as a `Release`, or is the answer itself, and `source` answers a question from it. What it would draw of an even table is
-`expected_source`, which the same code answers from: so ± is told before there is any data.
+A recipe is made from a plan before any data is opened. `local.recipe.RowLaw` draws rows one by one and
+`central.recipe.TableLaw` measures tables of the whole: what they draw is kept as a `Release`, whose `law` they are, and
+`source` answers a question from it. What would be drawn of an even table is `expected_source`, which the same code
+answers from: so ± is told before there is any data. A curator has one recipe for each question,
+`curator.recipe.Measurement`: it draws the answer itself, and there is no release.
 """
 
 from __future__ import annotations

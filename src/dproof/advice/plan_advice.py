@@ -107,6 +107,7 @@ def _written(edge: Any) -> str:
 
 
 def _of_columns(law: RowLaw, rows: int) -> PlanAdvice:
+    """The count that is known worst, where ε is split by shares, and the changes that would help it the most."""
     plan, prices = law.plan, Prices(law.plan, rows)
     if not prices.now:
         return _of_means(law, rows)

@@ -1,4 +1,4 @@
-"""SQL on a release of measured tables: best linear unbiased answers, with variances that do not depend on the data.
+"""Answers to SQL on a release of measured tables: best linear unbiased ones, whose variances no data change.
 
 A sum over rows is Σ q·v over the cells of one table v, with weights q: 1 where a condition holds, or a number where
 numbers are added up. What was measured tells every table as a sum of independent residuals with known variances, and

@@ -1,4 +1,4 @@
-"""How sharp the tables of a plan will be: ± of every table, sum, mean and question, before any data is opened."""
+"""± of every table, sum, mean and question of a central release, before any data is opened."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def too_noisy_message(widths: Sequence[Width], rows: float) -> str | None:
 
 
 def told_nothing(law: TableLaw, counts: ResidualEstimates) -> str | None:
-    """The same for the rows of a release: as many as are public, or as were measured with noise."""
+    """A sentence where no count says more than how many rows a release has, as is public or measured; else None."""
     return too_noisy_message(half_widths(law), max(0.0, float(counts.table(()))))
 
 

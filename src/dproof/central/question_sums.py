@@ -63,7 +63,7 @@ class Weights:
         return replace(self, weights=self.weights * ((self.places(place) <= last) - share))
 
     def by(self, place: int, bins: int) -> Weights:
-        """The same with a group of its own for each bin of a column."""
+        """A sum in every group and every bin of a column: each bin makes a group of its own."""
         return replace(self, groups=self.groups * bins + self.places(place))
 
 

@@ -1,4 +1,4 @@
-"""The law of the measured tables of a plan of the central model: calibrated and certified before any data is opened.
+"""The recipe of the central model: the law of its measured tables, certified before any data is opened.
 
 It is read back from the plan and the certificate of a release, and held against the plan.
 """
@@ -309,7 +309,7 @@ class TableLaw:
 
     @cached_property
     def precisions(self) -> dict[int | None, ResidualEstimates]:
-        """The same for a table of nobody: its variances are those of every table."""
+        """The estimates for a table of nobody: their variances are those of every table."""
         zeros = np.zeros(sum(map(self.domain.count, self.noise)), np.int64)
         return self.estimates(zeros, 0 if self.plan.rows_are_public else None)
 

@@ -52,7 +52,7 @@ def made_up_rows(
     for column, size in enumerate(sizes):
         chances = np.full(size, 1.0) if (column,) not in targets else np.maximum(targets[column,], 0.0)
         chances = chances if chances.sum() > 0 else np.full(size, 1.0)
-        made[column] = _spread(chances, rows, coins)
+        made[column] = _codes_by_chance(chances, rows, coins)
     larger = {table: target for table, target in targets.items() if len(table) > 1}
     if not rows or not larger:
         return made.T.astype(np.int64)
@@ -67,7 +67,7 @@ def made_up_rows(
     return made.T.astype(np.int64)
 
 
-def _spread(chances: Floats, rows: int, coins: Coins) -> Integers:
+def _codes_by_chance(chances: Floats, rows: int, coins: Coins) -> Integers:
     """Codes in random order, each about as often as its chance says: counts are rounded, not drawn."""
     edges = np.rint(np.cumsum(chances) * (rows / chances.sum())).astype(np.int64)
     codes = np.repeat(np.arange(len(chances)), np.diff(edges, prepend=0))

@@ -1,4 +1,4 @@
-"""Pairs of laws as atoms of privacy loss, and what several of them cost together, exactly.
+"""What several promises or mechanisms cost together, exactly: `compose`, and the privacy losses that it multiplies.
 
 All that composition needs of two laws P, Q is how much of each falls on every ratio P/Q. Atoms of whole numbers with
 equal ratios are merged, so k answers of randomised response have k + 1 atoms, not 2^k.
@@ -76,7 +76,7 @@ class PrivacyLoss:
         return cls.of(atoms, whole * (a + b))
 
     def __mul__(self, other: PrivacyLoss) -> PrivacyLoss:
-        """Both, on independent coins."""
+        """The loss of both together, on independent coins."""
         if len(self.atoms) == 1 == self.total:  # tells nothing
             return other
         if len(self.atoms) * len(other.atoms) > 16 * _MOST_ATOMS**2:

@@ -1,4 +1,4 @@
-"""What a question would cost and how good its answer would be: from public knowledge alone."""
+"""What an analyst sees before paying: the cost of a question and ± of its answer, from public knowledge alone."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[st
     return {
         item.alias: (None, None)
         if changes_widths(item.expression)
-        else _spread(measured_parts(item.expression, question.unnest)[0], measurement, level, rows)
+        else _width_and_error(measured_parts(item.expression, question.unnest)[0], measurement, level, rows)
         for item in question.select
         if aggregates_of(item.expression)
     }
@@ -240,12 +240,12 @@ def _term_text(term: Term) -> str:
     return what if term.where is None else f"{what} where {condition(term.where)}"
 
 
-def _spread(
+def _width_and_error(
     calculation: Expression, measurement: Measurement, level: float, rows: int | None
 ) -> tuple[float | None, float | None]:
     """The half-width and the expected absolute error of a multiple of one noisy number; None for anything else."""
     if measurement.curves is not None:
-        return _curve_spread(measurement, measurement.curves, level, rows)
+        return _width_and_error_of_curve(measurement, measurement.curves, level, rows)
     schema = measurement.schema
     noise = {noisy.statistic: noisy.noise for noisy in measurement.noisy}
     aggregates = aggregates_of(calculation)
@@ -269,10 +269,10 @@ def _spread(
     return law.quantile(repr(level)) * slope, law.absolute * slope
 
 
-def _curve_spread(
+def _width_and_error_of_curve(
     measurement: Measurement, sums: CurveSums, level: float, rows: int | None
 ) -> tuple[float | None, float | None]:
-    """Those of a curve: of its band where that is widest, and over the grid in the root of the mean square."""
+    """The half-width of the band of a curve, where it is widest, and the root of its mean square error on the grid."""
     if rows is None or sums.weight or sums.is_covariance:
         return None, None
     nothing = {"noisy": np.zeros((1, sums.lattice.terms)).tolist(), "rows": rows}

@@ -1,5 +1,6 @@
-"""What a question costs and how it is answered, decided from public knowledge alone.
+"""The recipe of one question to a curator: which numbers get which noise, and which are chosen, at its price.
 
+All of it is decided from public knowledge alone.
 Counts, sums and moments get whole-number noise, scaled so that all of them together cost ε: a row that moves one of
 them far moves another less, and the exact joint effect of every possible row is known. Quantiles, extremes, modes and
 top lists are chosen by how many rows miss the mark. Different aggregates share the price (`price`).
@@ -278,7 +279,7 @@ def _linear(
     if price.privacy.delta:
         squares = {n: int(row_effects.largest(neighbours, power=2, weights=_only(n, needed))[0]) for n in moving}
         relaxed = _relaxed(row_effects, price, shares, sizes, squares, rows, cells)
-        if relaxed and (not best or _spread(relaxed, alone) < _spread(best, alone)):
+        if relaxed and (not best or _relative_variance(relaxed, alone) < _relative_variance(best, alone)):
             best = relaxed
     if not best:
         raise InputError("epsilon and delta are both 0: no question can be answered for that")
@@ -331,5 +332,5 @@ def _only(place: int, needed: list[Term]) -> list[Fraction]:
     return [Fraction(int(n == place)) for n in range(len(needed))]
 
 
-def _spread(noises: Noises, alone: list[Fraction]) -> float:
+def _relative_variance(noises: Noises, alone: list[Fraction]) -> float:
     return sum(noise.variance / float(alone[n]) ** 2 for n, noise in noises.of.items())

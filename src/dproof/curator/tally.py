@@ -1,10 +1,9 @@
 """Counting the private rows: exact whole numbers, in one pass, in bounded memory.
 
-Every value becomes a code of its declared space, as the plan says, so no value can stop the work or show in a message.
-Rows are read in batches, part by part where they lie on many machines. Where a question is about whole numbers alone,
-and DuckDB reads the table by itself, the codes are written in SQL: it brings rows together that are alike in every
-column that decides where they count, and adds up the codes. The plan, the question and the types of the columns choose
-the way, and no value does: the time of an answer would tell it.
+Rows come as codes (`plans.rows`), in batches, part by part where they lie on many machines. Where a question is about
+whole numbers alone, and DuckDB reads the table by itself, the codes are written in SQL: it brings rows together that
+are alike in every column that decides where they count, and adds up the codes. The plan, the question and the types of
+the columns choose the way, and no value does: the time of an answer would tell it.
 """
 
 from __future__ import annotations

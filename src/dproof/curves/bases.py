@@ -101,6 +101,7 @@ class Hats(Basis):
 
     @property
     def squares(self) -> Floats:
+        """∫ hat_j, the weights of the values on the grid; 1 for each function where they are orthonormal."""
         return self.lengths
 
     def evaluate(self, at: Any, derivative: int = 0) -> Floats:

@@ -432,7 +432,7 @@ def left_out(lattice: CurveLattice) -> Floats:
 
 
 def l2_left_out(lattice: CurveLattice) -> float:
-    """The L2 norm of that."""
+    """The L2 norm of what is left out."""
     space = lattice.space
     return sqrt(float(np.trapezoid(left_out(lattice) ** 2, space.times)))
 

@@ -38,7 +38,7 @@ class Centred(Law, ABC):
     @property
     @abstractmethod
     def nearer(self) -> Law:
-        """The same noise where no two inputs lie farther apart than the middle from any other."""
+        """The law of this noise for inputs that lie no farther apart than the middle lies from any other."""
 
     @property
     @abstractmethod

@@ -1,4 +1,4 @@
-"""SQL on a release: debiased answers with intervals, or any SQL on the sanitised rows as they are.
+"""Answers to SQL on a release of rows: debiased, with intervals.
 
 A question is measured by all rows, or by those that answer for what each of its expressions needs.
 """
@@ -193,7 +193,7 @@ class SampledAnswerSource(Dispatched):
 
     @property
     def shown(self) -> list[int]:
-        """Those among whose public keys some row of the whole release is."""
+        """The groups whose public keys some row of the whole release has."""
         return [n for n in super().shown if tuple(self.labels[n][place] for place in self.places) in self.occurring]
 
 

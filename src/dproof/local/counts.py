@@ -116,7 +116,7 @@ class Contingency:
         return self._scores[axis, powers]
 
     def tested(self, axes: Sequence[DebiasAxis]) -> Contingency:
-        """The same counts where other functions of the states of rough axes are asked for: their likely nodes stay."""
+        """These counts, asked for other functions of the states of rough axes: their likely nodes stay."""
         other = Contingency(axes, self.counts, self.rows)
         other._likely = self._likely
         return other

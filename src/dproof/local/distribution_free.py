@@ -430,7 +430,7 @@ class Measures:
         axes = [axis for axis, p in zip(self.condition.table.axes, powers, strict=True) if any(p)]
         return not any(isinstance(axis, MomentsAxis) and not axis.is_declared for axis in axes)
 
-    def _spread(self, measure: Measure, values: Array) -> Array:
+    def _integral(self, measure: Measure, values: Array) -> Array:
         """∫ values d(measure) as a function of the variables; values may be several, by columns."""
         kept = values[self.kept].T
         placed = np.zeros((*kept.shape[:-1], len(self.measures), kept.shape[-1]))
@@ -447,7 +447,7 @@ class Measures:
                 wanted = self.around
                 if wanted is None:
                     wanted = self.condition.wanted(part.weights[j], self.powers[j])
-                coefficients += linear.coefficients[j] * self._spread((m, self.others[j]), wanted)
+                coefficients += linear.coefficients[j] * self._integral((m, self.others[j]), wanted)
         return coefficients
 
     def _tests(self, level: float) -> Iterator[Bounds]:
@@ -459,7 +459,7 @@ class Measures:
         for m, powers in self.measures:
             estimates = condition.measured(self.parts[m], powers)
             half = half_widths(estimates.covariance(target, rows)[:, 0, 0], estimates.heaviest[rows, 0], one_level).half
-            matrix = self._spread((m, powers), condition.test_means)
+            matrix = self._integral((m, powers), condition.test_means)
             yield Bounds(matrix, estimates.values[rows, 0] / self.rows, half / self.rows + condition.test_gaps)
 
     def _scores(self, asked: list[Linear], level: float) -> Bounds:
@@ -471,7 +471,7 @@ class Measures:
                 for j in np.flatnonzero(linear.coefficients):
                     scores = condition.axis.scores(self.powers[j]).of_sum(part.weights[j])
                     means, gap = condition.points.means(scores)
-                    row += linear.coefficients[j] * self._spread((m, self.others[j]), means)
+                    row += linear.coefficients[j] * self._integral((m, self.others[j]), means)
                     gaps[n] += abs(linear.coefficients[j]) * gap
             matrix.append(row)
         a = np.stack([linear.coefficients for linear in asked])
@@ -511,7 +511,7 @@ class Measures:
         return None if extremes is None else _wider(extremes, 1.0, 0.0)
 
     def _at_most_twice(self) -> Array:
-        """G − 2F ≤ 0 at each point."""
+        """G ≤ 2F at each point, where G is the measure of 1 + z for a product z of other numbers."""
         points = np.eye(int(self.kept.sum()))
         rows = [np.zeros((0, len(self.measures) * len(points)))]
         for n, (m, powers) in enumerate(self.measures):

@@ -52,12 +52,12 @@ def likelihood(table: Contingency) -> Array:
     [0.0, 100.0]
     """
     laws: list[Transform] = [finite(axis).law for axis in table.axes]
-    cells = np.ones_like(_spread(laws, table.counts))
+    cells = np.ones_like(_back_to_cells(laws, table.counts))
     cells *= table.counts.sum() / cells.size
     for _ in range(_STEPS):
         mixed = gather(laws, cells)
         share = np.divide(table.counts, mixed, out=np.zeros_like(mixed), where=mixed > 0)
-        following = cells * _spread(laws, share)
+        following = cells * _back_to_cells(laws, share)
         still = np.abs(following - cells).max(initial=0.0) <= _SETTLED * max(1.0, float(following.max(initial=0.0)))
         cells = following
         if still:
@@ -138,7 +138,7 @@ def finite(axis: DebiasAxis) -> ResponseAxis | MatrixAxis | DesignAxis:
     return axis
 
 
-def _spread(laws: list[Transform], share: Array) -> Array:
+def _back_to_cells(laws: list[Transform], share: Array) -> Array:
     for n, law in enumerate(laws):
         share = law.spread(share, n)
     return share

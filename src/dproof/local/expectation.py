@@ -1,4 +1,4 @@
-"""What an analyst can expect of a release before there is one: the interval that a count will have."""
+"""± of the counts and means of a local release before there is one, and the ε that a wanted ± needs."""
 
 from __future__ import annotations
 

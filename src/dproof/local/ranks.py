@@ -148,7 +148,7 @@ class OrderStatistics:
         return Counting(self.law, needed, self.question.group_by, () if cuts else [column])
 
     def _public(self, aggregate: Aggregate, where: Predicate | None) -> Iterator[Steps]:
-        """The same for a public column, whose values are exact and whose groups need not be."""
+        """The steps of a public column in every group: its values are exact, and the groups need not be."""
         (column,), options = aggregate.columns, self.options
         counting = Counting(self.law, [Term((), where)], [*self.question.group_by, Key(column)])
         table, combos = counting.read(self.data, self.rows)

@@ -1,6 +1,7 @@
-"""The law of one row, certified before any data is opened: independent mechanisms on its columns, or one of several.
+"""The recipe of the local model: the law of one row, certified before any data is opened.
 
-It is read back from the plan and the certificate of a release.
+It has independent mechanisms on the columns, or asks for one of several. It is read back from the plan and the
+certificate of a release.
 """
 
 from __future__ import annotations
@@ -233,7 +234,7 @@ class RowLaw:
 
 
 def with_bounds(law: RowLaw) -> RowLaw:
-    """The same law, each part with the error that no mechanism with its promise can beat. HLM15, section 6."""
+    """A law of rows, each part with the error that no mechanism with its promise can beat. HLM15, section 6."""
     groups = (replace(group, part=replace(group.part, lower_bound=_bound(group))) for group in law.groups)
     return replace(law, groups=tuple(groups))
 

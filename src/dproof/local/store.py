@@ -1,4 +1,4 @@
-"""How the sanitised table of a release is written: once, as one file, or in parts where the rows are."""
+"""Writing the sanitised table of a release: once, as one file, or in parts where the rows are (`stored` reads it)."""
 
 from __future__ import annotations
 

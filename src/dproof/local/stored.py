@@ -1,7 +1,8 @@
-"""The stored rows of a release: the one place where they are read, by SQL that is written here and nowhere else.
+"""Reading the stored rows of a release (`store` writes them), by SQL that is written here and nowhere else.
 
-The columns that a mechanism has sanitised together become axes of a table of counts. Where each row answers for one
-group of columns, the rows of a group are a random part of all, and are read by themselves.
+The columns that a mechanism has sanitised together become axes of a table of counts; here is also what undoes the law
+of numbers that were sanitised by their bins. Where each row answers for one group of columns, the rows of a group are a
+random part of all, and are read by themselves.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ Counted = tuple[list[Any], Array, list[Array]]  # values of key expressions, how
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answering:
-    """Those of the stored rows that were asked for one group; what is counted once, is counted for all groups."""
+    """The stored rows that were asked for one group; what is counted once is counted for all groups."""
 
     data: Any
     group: str

@@ -182,7 +182,7 @@ class Programme:
         return values[:count], -scale * duals
 
     def _bound(self, duals: NDArray[np.float64], slack: float) -> Fraction:
-        """The bound above, in whole numbers over 2^bits · unit."""
+        """The bound by weak duality (at the top of this module), in whole numbers over 2^bits · unit."""
         one, inputs = 1 << _BITS, np.array(self.symmetry.inputs)
         orbits, first = self.symmetry.orbits[inputs], 2 * len(inputs)
         lambdas = self._prior() or least_favourable(duals[first // 2 : first])
@@ -417,7 +417,7 @@ def pure_bound(
     drift: tuple[NDArray[np.float64], NDArray[Any]] | None = None,
     delta: Fraction = Fraction(0),
 ) -> Fraction:
-    """The bound above, for odds of at least e^ε, prices λ, levels μ and a drift (ν, whole numbers y_j − x_i).
+    """A lower bound of the error, for odds ≥ e^ε, prices λ, levels μ and a drift (ν, whole numbers y_j − x_i).
 
     >>> from dproof import Categories
     >>> from dproof.mechanisms.mechanism import losses

@@ -182,7 +182,7 @@ class Counter:
 
     @property
     def valued(self) -> set[str]:
-        """Those of which more matters than whether a value is there."""
+        """The columns of which more matters than whether a value is there."""
         wheres = [*self.terms.values(), *self.picked.values()]
         tested = {leaf.column for where in wheres for leaf in leaves(where) if not isinstance(leaf, Missing)}
         return tested | {c for c, _ in self.keys} | {aggregate.columns[0] for aggregate in self.picked}

@@ -88,8 +88,10 @@ class CurveEstimate:
         return np.asarray(self.factor.T @ np.vstack([parts, self.lattice.centre(times)]))
 
     def with_band(self, quantile: Callable[[Floats, bool], float]) -> Self:
-        """The same with the quantile of its band, from what each ξ adds along the curve: at the grid points, where that
-        is enough (then with True), or between them too."""
+        """This curve with its band, whose quantile comes from what each ξ adds along the curve.
+
+        That is told at the grid points, where these are enough (then with True), or between them too.
+        """
         times = self.times if self._shows_all else fine(self.times[0], self.times[-1], self.times)
         return replace(self, quantile=quantile(self.loadings(times), self._shows_all))
 

@@ -1,4 +1,4 @@
-"""The sums that a question needs, estimated in every group and calculated with."""
+"""The sums of a question as a release estimates them in every group, and intervals of what is calculated from them."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ class Options:
             )
 
     def at(self, level: float) -> Options:
-        """The same at another level; simultaneous intervals hold also for any choice among them."""
+        """These options at another level; simultaneous intervals keep theirs: they hold for any choice among them."""
         return self if self.simultaneous else replace(self, level=level)
 
     def for_each(self, answers: int) -> Options:
-        """Those of each of several answers; where all shall hold at once, with a higher level.
+        """The options of each of several answers; where all shall hold at once, with a higher level.
 
         Answers may be split further: level^(1/m) to the power 1/k is level^(1/(m·k)).
 

@@ -1,4 +1,4 @@
-"""From what was measured to the answer: one way for every asker.
+"""The last stage, from what was measured to the answer: one way for every asker.
 
 A question needs sums over rows; these are counted, measured under noise, and calculated with. Whoever measures says
 what an expression is in every group; HAVING, ORDER BY, LIMIT, possible ranges and cautions are the same for all.

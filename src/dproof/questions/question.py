@@ -79,7 +79,7 @@ _OPPOSITE: dict[Operator, Operator] = {"=": "<>", "<>": "=", "<": ">=", ">=": "<
 
 
 def normal(predicate: Predicate, *, negated: bool = False) -> Predicate:
-    """The same predicate with NOT only on IN, list_contains and IS NULL, and nested AND and OR made flat.
+    """A predicate in normal form: NOT only on IN, list_contains and IS NULL, and nested AND and OR made flat.
 
     A comparison and its negation are false of a missing value: this form keeps SQL's three-valued meaning.
 

@@ -108,7 +108,7 @@ def sensitivity(
 
 
 def sensitivity_of(questions: Sequence[Question], schema: Schema, neighbours: Neighbours, rows: int) -> Sensitivity:
-    """The same for questions that are checked already."""
+    """The global sensitivity of questions that are checked already and are answered together."""
     wholes = [(n, item.expression) for n, question in enumerate(questions) for item in question.select]
     if any(isinstance(expression, Applied) for _, expression in wholes):
         raise InputError("ROUND and the like are applied after the noise: ask for the sensitivity of what is inside")

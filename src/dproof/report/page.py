@@ -143,6 +143,7 @@ def _groups(law: RowLaw, rows: int, pictures: Mapping[str, Markup]) -> list[dict
 
 
 def _law_facts(group: JointColumns) -> Iterator[str]:
+    """The mechanism of some columns, what it promises, and its error beside the least one."""
     part, privacy = group.part, group.privacy
     source = part.source
     for name, text in _PAPERS.items():

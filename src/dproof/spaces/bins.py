@@ -72,7 +72,7 @@ class Bins:
         return Categories(self.labels)
 
     def with_missing(self, absent: int | None) -> Bins:
-        """The same bins and one more for a missing value, where its code is the last."""
+        """These bins, and one more for a missing value if there is a code for it, which is the last."""
         return self if absent is None else Bins((*self.starts, absent), (*self.labels, None), absent + 1)
 
 

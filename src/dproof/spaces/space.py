@@ -447,7 +447,7 @@ class OptionalSpace(Space):
 
     @property
     def middle(self) -> Fraction:
-        """That of a point of the space: a missing number is shown as this one, and must add nothing to a sum."""
+        """The middle, at a point of the space: a missing number is shown as this one, and must add nothing to a sum."""
         line = self.inside.line
         if line is None:
             return self.inside.middle

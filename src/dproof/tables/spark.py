@@ -37,7 +37,7 @@ def open_spark(thing: Any) -> Source:
     return Source(
         tuple(thing.columns),
         lambda columns: _read(thing, columns),
-        spread=partial(_spread, thing),
+        spread=partial(_work_in_parts, thing),
         store=partial(_store, thing),
     )
 
@@ -58,7 +58,7 @@ def _packed(stream: Iterator[Any]) -> Iterator[Any]:
         yield pa.record_batch([pa.array([sink.getvalue().to_pybytes()], pa.binary())], ["batch"])
 
 
-def _spread(
+def _work_in_parts(
     frame: Any, columns: Sequence[str], work: Work, *, deal: bool = False, bound: Bound | None = None
 ) -> list[bytes]:
     chosen = _chosen(frame, columns) if bound is None else _bounded(frame, columns, bound)
