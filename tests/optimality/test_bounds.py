@@ -23,7 +23,9 @@ from dproof import (
     lower_bound,
     lower_bounds,
 )
+from dproof.curves.lattice import Expansion
 from dproof.optimality.bounds import _tight_span
+from dproof.spaces.curves import Norm
 from tests.strategies import metrics
 
 pytestmark = pytest.mark.filterwarnings("ignore:this design cannot be inverted")
@@ -56,6 +58,15 @@ def test_bounds_are_rounded_down() -> None:
     value = lower_bound(Categories(list("abcde")), Privacy(1)).value
     assert value < 4 / (4 + Fraction("2.718281828459045235360287471352662497757"))
     assert value > 4 / (4 + Fraction("2.718281828459045235360287471352662497758"))
+
+
+@pytest.mark.parametrize("norm", ["sup", "l2"])
+def test_the_diameter_of_curves_is_rounded_down_with_a_missing_value_too(norm: Norm) -> None:
+    """The diameter √2 of curves in L2 is rounded up: as it is, the bound would be one that no mechanism need keep."""
+    curves = Curves(0, 2, 5, 0, 1, norm=norm)
+    for kept in (Expansion(curves, terms=2), Expansion(curves, terms=2).with_missing()):
+        assert kept.diameter == curves.diameter
+        assert lower_bound(kept, Privacy(1)).value == lower_bound(curves, Privacy(1)).value
 
 
 def test_packing_beats_diameter_and_separation_on_clusters() -> None:

@@ -111,7 +111,8 @@ def _bounds(space: Any, privacy: Privacy, inside: bool) -> Iterator[LowerBound]:
 def _diameter_below(space: Any) -> Fraction:
     """The diameter; that of curves in L2 is rounded up by 2^-64 at most, relatively."""
     diameter = Fraction(space.diameter)
-    return diameter if hasattr(space, "size") else diameter * (1 - Fraction(1, 1 << 40))
+    has_size = getattr(space, "size", None) is not None  # curves have none, and with a missing value it is None
+    return diameter if has_size else diameter * (1 - Fraction(1, 1 << 40))
 
 
 def _packing(space: Space, odds: Fraction) -> Fraction:
