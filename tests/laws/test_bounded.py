@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,22 @@ def test_another_size_or_a_reach_is_refused(forged: dict[str, Any]) -> None:
     if forged != {"size": "600"}:  # that is another law, which is not private
         with pytest.raises(dp.VerificationFailed):
             law_from_json(law)
+
+
+@pytest.mark.parametrize("high", [600, 4000])
+def test_a_plan_may_name_it_and_its_release_is_stored(high: int, tmp_path: Path) -> None:
+    """The plan and the page about a release tell of the law, which is not written out."""
+    column = {"space": "interval", "low": 0, "high": high, "step": 1, "mechanism": "bounded_laplace"}
+    plan = {"privacy": {"epsilon": 4}, "columns": {"pay": column}}
+    dp.sanitise(pa.table({"pay": [7, 120, 599]}), plan, out=tmp_path / "release")
+    assert dp.verify(tmp_path / "release").rows == 3
+    page = (tmp_path / "release" / "report.html").read_text("utf-8")
+    assert f"what becomes of {high // 2}" in page.replace(",", "")
+
+
+def test_it_is_compared_with_others_where_it_has_no_matrix() -> None:
+    found = dp.compare(dp.Interval(0, 600, 1), dp.Privacy(1))
+    assert [row.variance for row in found.rows if row.name == "bounded Laplace"] == [None]
 
 
 def test_a_plan_may_name_it_and_questions_are_answered() -> None:

@@ -205,11 +205,14 @@ class Law(Protocol):
         return max(self.expectation(n, losses(n)) for n in range(inputs))
 
     def bias_and_variance(self, true: Line, released: Line) -> tuple[float, float] | None:
-        """The largest bias and the largest variance of a released number; None where that takes too long to compute."""
+        """The largest bias and the largest variance of a released number; None where that takes too long to compute, or
+        the law is not written out."""
         if self.moments is not None:
             mean, _, square = self.moments
             return float(abs(mean) * true.step), float((square - mean**2) * true.step**2)
         if self.inputs is None or self.outputs is None or self.inputs * self.outputs > _LARGEST_MOMENTS:
+            return None
+        if self.total is None:  # it has no matrix
             return None
         whole, total = self.written_out()
         law = np.asarray(whole / total, np.float64)

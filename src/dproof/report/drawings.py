@@ -250,6 +250,10 @@ def _main_outputs(mechanism: Mechanism, label: Any) -> list[tuple[Any, Any]]:
         middle, reach = mechanism.inputs.size // 2, 4 * max(1, int(family.moments[1]))
         places = range(middle - reach, middle + reach + 1, max(1, reach // 120))
         return [(mechanism.outputs.label(y), family.probability(middle, y)) for y in places]
+    if family.total is None and family.outputs is not None:  # it is not written out: the middle, and points beside it
+        middle, step = mechanism.inputs.size // 2, max(1, family.outputs // 240)
+        places = range(middle % step, family.outputs, step)
+        return [(mechanism.outputs.label(y), family.probability(middle, y)) for y in places]
     law = mechanism.law(label).items()
     least = max(p for _, p in law) / 1000
     shown = [(y, p) for y, p in law if p >= least]
