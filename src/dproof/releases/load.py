@@ -1,4 +1,4 @@
-"""Opening a stored release: its plan, its certificate, and the law of a row that the certificate holds."""
+"""Opening a stored release: its plan, its certificate, and the recipe that the certificate holds."""
 
 from __future__ import annotations
 
