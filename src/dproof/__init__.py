@@ -29,11 +29,19 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.curves.lattice import expand as expand
     from dproof.curves.noise import additive_noise as additive_noise
     from dproof.curves.noise import curve_noise as curve_noise
+    from dproof.errors import ArgumentError as ArgumentError
     from dproof.errors import DproofError as DproofError
     from dproof.errors import DproofWarning as DproofWarning
+    from dproof.errors import FileError as FileError
     from dproof.errors import InputError as InputError
+    from dproof.errors import MissingExtra as MissingExtra
+    from dproof.errors import NotMeasured as NotMeasured
     from dproof.errors import NotPrivate as NotPrivate
     from dproof.errors import OverBudget as OverBudget
+    from dproof.errors import PlanError as PlanError
+    from dproof.errors import QuestionError as QuestionError
+    from dproof.errors import SourceError as SourceError
+    from dproof.errors import TooLarge as TooLarge
     from dproof.errors import VerificationFailed as VerificationFailed
     from dproof.local.draw import dummy_rows as dummy_rows
     from dproof.local.mechanisms import add_mechanism as add_mechanism
@@ -179,6 +187,14 @@ _PUBLIC = {
     "DproofError": "dproof.errors",
     "DproofWarning": "dproof.errors",
     "InputError": "dproof.errors",
+    "TooLarge": "dproof.errors",
+    "SourceError": "dproof.errors",
+    "QuestionError": "dproof.errors",
+    "PlanError": "dproof.errors",
+    "NotMeasured": "dproof.errors",
+    "MissingExtra": "dproof.errors",
+    "FileError": "dproof.errors",
+    "ArgumentError": "dproof.errors",
     "NotPrivate": "dproof.errors",
     "OverBudget": "dproof.errors",
     "VerificationFailed": "dproof.errors",

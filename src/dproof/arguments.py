@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dproof.errors import InputError, did_you_mean
+from dproof.errors import ArgumentError, did_you_mean
 
 T = TypeVar("T")
 COLUMN = "a column of values: a list or an array"
@@ -23,11 +23,11 @@ def expect(value: Any, kind: type[T], name: str, what: str) -> T:
 
     >>> expect(3, str, "column", "the name of a column")
     Traceback (most recent call last):
-    dproof.errors.InputError: column must be the name of a column, not an int
+    dproof.errors.ArgumentError: column must be the name of a column, not an int
     """
     if isinstance(value, kind) and not isinstance(value, type):
         return value
-    raise InputError(f"{name} must be {what}, not {described(value)}")
+    raise ArgumentError(f"{name} must be {what}, not {described(value)}")
 
 
 def described(value: Any) -> str:
@@ -49,20 +49,20 @@ def choice(value: Any, options: Sequence[str], name: str) -> str:
 
     >>> choice("supp", ("sup", "l2"), "norm")
     Traceback (most recent call last):
-    dproof.errors.InputError: norm 'supp' is not known; did you mean 'sup'?
+    dproof.errors.ArgumentError: norm 'supp' is not known; did you mean 'sup'?
     """
     if isinstance(value, str) and value in options:
         return str(value)
     if isinstance(value, str):
-        raise InputError(f"{name} {value[:40]!r} is not known{did_you_mean(value, options)}")
-    raise InputError(f"{name} must be one of {', '.join(map(repr, options))}, not {described(value)}")
+        raise ArgumentError(f"{name} {value[:40]!r} is not known{did_you_mean(value, options)}")
+    raise ArgumentError(f"{name} must be one of {', '.join(map(repr, options))}, not {described(value)}")
 
 
 def flag(value: Any, name: str) -> bool:
     """True or False, and nothing that merely counts as one of them."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
-    raise InputError(f"{name} must be True or False, not {described(value)}")
+    raise ArgumentError(f"{name} must be True or False, not {described(value)}")
 
 
 def whole(value: Any, name: str, least: int, most: int | None = None) -> int:
@@ -70,19 +70,19 @@ def whole(value: Any, name: str, least: int, most: int | None = None) -> int:
 
     >>> whole(0, "rows", 1)
     Traceback (most recent call last):
-    dproof.errors.InputError: rows must be a whole number of at least 1
+    dproof.errors.ArgumentError: rows must be a whole number of at least 1
     """
     number = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if number and value >= least and (most is None or value <= most):
         return int(value)
     span = f"of at least {least}" if most is None else f"from {least} to {most}"
-    raise InputError(f"{name} must be a whole number {span}" + ("" if number else f", not {described(value)}"))
+    raise ArgumentError(f"{name} must be a whole number {span}" + ("" if number else f", not {described(value)}"))
 
 
 def listed(value: Any, name: str, what: str) -> list[Any]:
     """The members of a list, a tuple, an array or another series of values; a text or a mapping is none."""
     if not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping, type)):
-        raise InputError(f"{name} must be {what}, not {described(value)}")
+        raise ArgumentError(f"{name} must be {what}, not {described(value)}")
     return list(value)
 
 
@@ -90,13 +90,13 @@ def mapping(value: Any, name: str, what: str) -> Mapping[Any, Any]:
     """A dict, or anything that is looked up like one."""
     if isinstance(value, Mapping):
         return value
-    raise InputError(f"{name} must be {what}, not {described(value)}")
+    raise ArgumentError(f"{name} must be {what}, not {described(value)}")
 
 
 def as_path(value: Any, name: str) -> Path:
     """The path of a file or a folder."""
     if not isinstance(value, (str, os.PathLike)) or isinstance(os.fspath(value), bytes):
-        raise InputError(f"{name} must be a path, not {described(value)}")
+        raise ArgumentError(f"{name} must be a path, not {described(value)}")
     if not os.fspath(value) or "\0" in os.fspath(value):
-        raise InputError(f"{name} must be a path, not an empty text or one with a zero byte")
+        raise ArgumentError(f"{name} must be a path, not an empty text or one with a zero byte")
     return Path(value)

@@ -35,7 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 from dproof.arguments import expect, listed, whole
 from dproof.curator.curator import Curator
 from dproof.curator.ledger import Ledger
-from dproof.errors import InputError, did_you_mean
+from dproof.errors import ArgumentError, did_you_mean
 from dproof.exact import exact
 from dproof.privacy import Cost, Neighbours, Privacy
 from dproof.questions.answer import Cell
@@ -131,7 +131,7 @@ def count(flags: ArrayLike, *, epsilon: Any, **options: Unpack[Options]) -> Cell
     """
     array = np.asarray(flags)
     if array.dtype != bool:
-        raise InputError("count takes truth values, such as ages > 40")
+        raise ArgumentError("count takes truth values, such as ages > 40")
     column = {"space": "categories", "values": [True, False]}
     return _cells("SELECT COUNT(*) AS x FROM data WHERE {}", array, column, epsilon, **options)[0]
 
@@ -155,7 +155,7 @@ def histogram(
     else:
         edges = [exact(edge, "bins") for edge in listed(bins, "bins", "how many bins there are, or a list of edges")]
     if len(edges) < 2 or any(a >= b for a, b in pairwise(edges)):
-        raise InputError("bins must be one or more, or edges that increase")
+        raise ArgumentError("bins must be one or more, or edges that increase")
     column = {"space": "interval", "low": edges[0], "high": edges[-1], "outside": "refuse"}
     whens = " ".join(f"WHEN {{0}} < {edge} THEN {n}" for n, edge in enumerate(edges[1:-1]))
     last = f"WHEN {{0}} <= {edges[-1]} THEN {len(edges) - 2}"
@@ -175,9 +175,9 @@ def _cells(
     """The answers to a question on an array; without an accountant the budget is what this one call costs."""
     for option in options:
         if option not in Options.__annotations__:
-            raise InputError(f"there is no option {option!r}{did_you_mean(option, Options.__annotations__)}")
+            raise ArgumentError(f"there is no option {option!r}{did_you_mean(option, Options.__annotations__)}")
     if values.ndim != 1:
-        raise InputError(f"values must have one dimension, and have {values.ndim}: ask for one row at a time")
+        raise ArgumentError(f"values must have one dimension, and have {values.ndim}: ask for one row at a time")
     delta, accountant, missing = options.get("delta", 0), options.get("accountant"), options.get("missing")
     if accountant is None:
         accountant = Accountant(epsilon, delta)
@@ -193,7 +193,7 @@ def _numbers(values: ArrayLike) -> NDArray[np.float64]:
     try:
         array = np.asarray(values)
     except ValueError:  # ragged
-        raise InputError("values must have one dimension: ask for one row at a time") from None
+        raise ArgumentError("values must have one dimension: ask for one row at a time") from None
     if array.dtype.kind in "biuf":
         return array.astype(np.float64)
     return np.array([_number(value) for value in array.reshape(-1)], np.float64).reshape(array.shape)
@@ -215,8 +215,8 @@ def _bounds(bounds: Any) -> tuple[Fraction, Fraction]:
     try:
         low, high = bounds
     except (TypeError, ValueError):
-        raise InputError(advice) from None
+        raise ArgumentError(advice) from None
     ends = exact(low, "bounds"), exact(high, "bounds")
     if ends[0] >= ends[1]:
-        raise InputError(advice)
+        raise ArgumentError(advice)
     return ends

@@ -15,7 +15,7 @@ from math import exp, log1p
 from typing import Any, Literal, get_args
 
 from dproof.arguments import choice, whole
-from dproof.errors import InputError
+from dproof.errors import ArgumentError
 from dproof.exact import bisect, exact, exp_above, log_above, log_below, root_above
 from dproof.privacy import Neighbours, Privacy
 
@@ -57,7 +57,7 @@ def advanced(privacy: Privacy, times: int, slack: Any) -> Privacy:
     s, eps = exact(slack, "slack"), privacy.epsilon
     whole(times, "times", 0)
     if not 0 < s < 1:
-        raise InputError("slack must lie between 0 and 1, such as 1e-6")
+        raise ArgumentError("slack must lie between 0 and 1, such as 1e-6")
     square = 2 * times * -log_below(s) * eps * eps
     epsilon = root_above(square) + times * eps * (exp_above(eps) - 1)
     sums = basic([privacy] * times)
@@ -88,13 +88,13 @@ def parallel(promises: Sequence[Privacy], *, blocks: Blocks = "value", of: Of = 
     relation = one_relation(promises)
     moves = relation == "change-one" and blocks == "value"
     if moves and of == "block":
-        raise InputError(
+        raise ArgumentError(
             "a changed row can move to another block, and a change-one promise of a block says nothing about a block "
             "with a row more or less: state the promises for add-remove, or, where each holds for the whole table, "
             "say of='table'"
         )
     if relation == "add-remove" and blocks == "position":
-        raise InputError("a row that is added moves those behind it to other positions: make the blocks by value")
+        raise ArgumentError("a row that is added moves those behind it to other positions: make the blocks by value")
     # Every pair of blocks can be the pair that a row moves between, so ε and δ are each the worst over the pairs.
     epsilon, delta = (
         sum(sorted((getattr(p, name) for p in promises), reverse=True)[: 2 if moves else 1], Fraction(0))
@@ -185,14 +185,14 @@ def pure_epsilon(rho: Any) -> Fraction:
 def _at_least_0(value: Any, name: str) -> Fraction:
     number = exact(value, name)
     if number < 0:
-        raise InputError(f"{name} must be at least 0")
+        raise ArgumentError(f"{name} must be at least 0")
     return number
 
 
 def _chance(delta: Any) -> Fraction:
     number = exact(delta, "delta")
     if not 0 < number < 1:
-        raise InputError("delta must lie between 0 and 1, such as 1e-6")
+        raise ArgumentError("delta must lie between 0 and 1, such as 1e-6")
     return number
 
 
@@ -213,5 +213,7 @@ def one_relation(promises: Sequence[Privacy]) -> Neighbours:
     """The relation between neighbours that all promises are stated for."""
     relations = {p.neighbours for p in promises}
     if len(relations) > 1:
-        raise InputError("the promises have different neighbours; read those with add-remove as restated('change-one')")
+        raise ArgumentError(
+            "the promises have different neighbours; read those with add-remove as restated('change-one')"
+        )
     return relations.pop() if relations else "change-one"

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import described
-from dproof.errors import InputError, TooLarge
+from dproof.errors import ArgumentError, InputError, TooLarge
 
 _LARGEST_EXPONENT = 400  # 10^±400: beyond any quantity of use, and small enough to hold as a fraction
 _LONGEST_DENOMINATOR = 4096  # bits, of the numbers of one matrix together
@@ -46,7 +46,7 @@ def exact(value: Any, name: str = "value") -> Fraction:
 
 
 def _not_a_number(name: str, shown: str) -> InputError:
-    return InputError(f"{name} must be a finite number such as 1, 0.5, '1/3' or '1e-6', not {shown}")
+    return ArgumentError(f"{name} must be a finite number such as 1, 0.5, '1/3' or '1e-6', not {shown}")
 
 
 def _parse(text: str) -> Fraction:
@@ -63,7 +63,7 @@ def level_of(level: Any) -> float:
     """A level of confidence as a plain float between 0 and 1, which is written out as itself."""
     given = exact(level, "level")
     if not 0 < given < 1:
-        raise InputError("level must lie between 0 and 1, such as 0.95")
+        raise ArgumentError("level must lie between 0 and 1, such as 0.95")
     return float(given)
 
 

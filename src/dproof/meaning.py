@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import floor, log10
 from typing import Any
 
-from dproof.errors import InputError
+from dproof.errors import ArgumentError
 from dproof.exact import exact, exp_above, float_above, float_below, written
 from dproof.privacy import Neighbours, Privacy, Promise, Unit
 
@@ -135,7 +135,7 @@ def utility_change(privacy: Promise, stake: Any) -> Fraction:
     privacy = Privacy.of(privacy)
     size, growth = exact(stake, "stake"), exp_above(privacy.epsilon)
     if size < 0:
-        raise InputError("stake is the distance between the worst and the best outcome: it cannot be negative")
+        raise ArgumentError("stake is the distance between the worst and the best outcome: it cannot be negative")
     return size * (growth - 1 + 2 * privacy.delta) / (growth + 1)
 
 
@@ -290,5 +290,5 @@ def advice(privacy: Privacy) -> tuple[str, ...]:
 def _probability(value: Any, name: str) -> Fraction:
     p = exact(value, name)
     if not 0 <= p <= 1:
-        raise InputError(f"{name} must lie between 0 and 1")
+        raise ArgumentError(f"{name} must lie between 0 and 1")
     return p

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from dproof.arguments import choice, described, whole
-from dproof.errors import InputError
+from dproof.errors import ArgumentError
 from dproof.exact import decimals, exact, exp_above, float_below, several
 
 Neighbours = Literal["change-one", "add-remove"]
@@ -22,7 +22,7 @@ def as_epsilon(value: Any) -> Fraction:
     """An argument ε, exactly: from 0 to 1000."""
     epsilon = exact(value, "epsilon")
     if not 0 <= epsilon <= _LARGEST_EPSILON:
-        raise InputError(f"epsilon must lie between 0 and {_LARGEST_EPSILON}; small means private, 1 is usual")
+        raise ArgumentError(f"epsilon must lie between 0 and {_LARGEST_EPSILON}; small means private, 1 is usual")
     return epsilon
 
 
@@ -30,7 +30,7 @@ def as_delta(value: Any) -> Fraction:
     """An argument δ, exactly: from 0 to 1."""
     delta = exact(value, "delta")
     if not 0 <= delta <= 1:
-        raise InputError("delta must lie between 0 and 1; 0 is pure differential privacy")
+        raise ArgumentError("delta must lie between 0 and 1; 0 is pure differential privacy")
     return delta
 
 
@@ -68,7 +68,7 @@ class Privacy:
             return value
         if isinstance(value, (int, float, Fraction, Decimal, str, np.number)) and not isinstance(value, bool):
             return cls(value, neighbours=neighbours)
-        raise InputError(f"{name} must be a Privacy or a number ε such as 1 or '0.5', not {described(value)}")
+        raise ArgumentError(f"{name} must be a Privacy or a number ε such as 1 or '0.5', not {described(value)}")
 
     @classmethod
     def derived(cls, epsilon: Fraction, delta: Fraction, neighbours: Neighbours) -> Privacy:
@@ -105,7 +105,7 @@ class Privacy:
         if neighbours == self.neighbours:
             return self
         if neighbours == "add-remove":
-            raise InputError(
+            raise ArgumentError(
                 "a change-one guarantee gives none for add-remove, because the number of rows is public; "
                 "ask for add-remove when the mechanism is made"
             )

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from dproof.coins import NOT_PRIVATE
-from dproof.errors import InputError
+from dproof.errors import QuestionError
 from dproof.plans.plan import ASKED, Plan
 from dproof.privacy import Privacy
 
@@ -103,6 +103,11 @@ class Release(Protocol):
         """Where its rows are: the paths of stored files, or an Arrow table."""
 
     @property
+    def files(self) -> tuple[Path, ...]:
+        """The files of its sanitised rows on this machine's disks, in the order of the rows; none where it has none."""
+        return ()
+
+    @property
     def _content(self) -> str:
         """What it holds, in words."""
 
@@ -164,7 +169,7 @@ class Release(Protocol):
         measured = self.law.source(self, question, Options(level=level, target=target))
         (curve,) = measured.functions(question.select[0].expression, [0])
         if curve is None:
-            raise InputError("the condition may select no rows, so there may be no mean: choose more rows")
+            raise QuestionError("the condition may select no rows, so there may be no mean: choose more rows")
         return curve  # type: ignore[no-any-return]
 
     def on(self, session: Any) -> Release:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dproof.errors import InputError
+from dproof.errors import ArgumentError
 from dproof.local.recipe import certify_row
 from dproof.plans.plan import Plan
 from dproof.releases.sanitise import sanitise
@@ -75,7 +75,7 @@ class Sanitiser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         except ValueError:  # ragged
             shape = ()
         if len(shape) != 2 or shape[1] != len(expected):
-            raise InputError(f"an array needs the plan's {len(expected)} columns, in the order of the plan")
+            raise ArgumentError(f"an array needs the plan's {len(expected)} columns, in the order of the plan")
         return expected
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:

@@ -22,7 +22,7 @@ from dproof.central.recipe import TableLaw, certify_tables
 from dproof.columns.column import quoted
 from dproof.curator import preview as asking
 from dproof.curator.recipe import measure
-from dproof.errors import InputError
+from dproof.errors import ArgumentError, InputError
 from dproof.exact import exact, written
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.plans.plan import Plan
@@ -125,7 +125,7 @@ def asked_questions(plan: Plan, questions: str | Sequence[str] | None) -> Sequen
             PlannedQuestion(text, Fraction(1), shares.get(text) if isinstance(text, str) else None) for text in given
         ]
     if not asked:
-        raise InputError("questions must be one or more: give them here, or as [[questions]] in the plan")
+        raise ArgumentError("questions must be one or more: give them here, or as [[questions]] in the plan")
     for one in asked:
         checked_question(one.sql, plan.columns)
     return asked

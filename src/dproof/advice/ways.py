@@ -23,7 +23,7 @@ from dproof.arguments import expect as expect_kind
 from dproof.arguments import whole
 from dproof.central import expectation as central_expectation
 from dproof.central.recipe import TableLaw, certify_tables
-from dproof.errors import InputError
+from dproof.errors import ArgumentError, InputError
 from dproof.exact import exact, least_whole
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.meaning import explain
@@ -116,9 +116,9 @@ def least_epsilon(
     expect_kind(question, str, "question", "a question of the plan, or an empty text")
     expect_kind(column, str, "column", "the name of a column")
     if wanted <= 0:
-        raise InputError("the half-width must be positive")
+        raise ArgumentError("the half-width must be positive")
     if question not in ("", *(one.sql for one in plan.questions)):
-        raise InputError("that question is not one of the plan's")
+        raise ArgumentError("that question is not one of the plan's")
     if not question:
         plan.column(column)
     names, asked = ([], [question]) if question else ([column], [])

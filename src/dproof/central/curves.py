@@ -23,7 +23,7 @@ from dproof.central.residuals import ResidualEstimates
 from dproof.coins import NOT_PRIVATE, Coins
 from dproof.curves.bands import DRAWS, points_quantile, quantile_of_draws, tube_quantile, widened
 from dproof.curves.lattice import CurveLattice
-from dproof.errors import InputError
+from dproof.errors import QuestionError
 from dproof.laws.scores import Array
 from dproof.questions.curve_estimate import CurveEstimate, MeasuredCurves, basis_notes
 from dproof.questions.estimated import Options
@@ -44,9 +44,11 @@ class TableCurves(MeasuredCurves):
 
     def __init__(self, release: Any, question: Question, schema: Schema, options: Options) -> None:
         if options.method != "inverse":
-            raise InputError("mean curves are answered by method = 'inverse' alone: leave the method out")
+            raise QuestionError("mean curves are answered by method = 'inverse' alone: leave the method out")
         if options.target != "table":
-            raise InputError("the bands of a release of tables are for the table that was measured: leave target out")
+            raise QuestionError(
+                "the bands of a release of tables are for the table that was measured: leave target out"
+            )
         self.release, self.question = release, question
         self.rows, self.private = release.rows, release.private
         self.asked = QuestionSums(question, schema, release.law.axes)

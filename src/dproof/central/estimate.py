@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from dproof.central.curves import CURVES, TableCurves
-from dproof.central.question_sums import NotMeasured, QuestionSums, Weights, covariances, measured_sum
+from dproof.central.question_sums import QuestionSums, Weights, covariances, measured_sum
 from dproof.central.residuals import ResidualEstimates
 from dproof.central.smooth import projection
 from dproof.coins import NOT_PRIVATE
 from dproof.columns.column import Column
-from dproof.errors import InputError
+from dproof.errors import NotMeasured, QuestionError
 from dproof.laws.scores import Array
 from dproof.plans.release_table import TableAxis
 from dproof.plans.schema import preprocessing_notes, schema_of
@@ -66,11 +66,15 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
     """
     chosen = options_of(options)
     if chosen.method not in _METHODS:
-        raise InputError(f"method={chosen.method!r} is for releases of rows: tables have inverse, projection and model")
+        raise QuestionError(
+            f"method={chosen.method!r} is for releases of rows: tables have inverse, projection and model"
+        )
     if chosen.simultaneous and release.law.is_pure:
-        raise InputError("simultaneous intervals need Gaussian noise, so delta above 0: leave simultaneous out")
+        raise QuestionError("simultaneous intervals need Gaussian noise, so delta above 0: leave simultaneous out")
     if chosen.target != "table":
-        raise InputError("the intervals of a release of tables are for the table that was measured: leave target out")
+        raise QuestionError(
+            "the intervals of a release of tables are for the table that was measured: leave target out"
+        )
     schema = release.law.schema
     question = resolve(as_question(asked, "release"), schema)
     has_curves = asks_for_curves(question, schema)
@@ -80,7 +84,7 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
         if has_curves:  # made-up rows leave them out
             raise
         has_rows = release.certificate["release"]["made_up_rows"] is not None
-        raise InputError(f"{refused}{_MODEL if has_rows else _NO_MODEL}") from None
+        raise NotMeasured(f"{refused}{_MODEL if has_rows else _NO_MODEL}") from None
     notes = (*answered.notes, *preprocessing_notes(release.law.plan, columns(question)))
     return replace(answered, notes=notes, method=CURVES if has_curves else _METHODS[chosen.method] + _INTERVALS)
 
@@ -358,12 +362,12 @@ _NOTE = (
 def query_model(release: Any, asked: Asked, **options: Any) -> Answer:
     """What the made-up rows of a release say, without intervals: nobody knows how far they are from the truth."""
     if options_of(options).simultaneous:
-        raise InputError("answers of method='model' have no intervals: leave simultaneous out")
+        raise QuestionError("answers of method='model' have no intervals: leave simultaneous out")
     schema = schema_of(release.plan, "release")
     question = resolve(as_question(asked, "release"), schema)
     curve = next((name for name in columns(question) if schema.spaces[name].holds_curves), None)
     if curve is not None:
-        raise InputError(f"made-up rows leave out curves: ask about {curve!r} without method='model'")
+        raise QuestionError(f"made-up rows leave out curves: ask about {curve!r} without method='model'")
     rows = ModelRows(release, question, schema)
     return answer(question, schema, lambda _: rows, options_of(options).level, _METHOD)
 

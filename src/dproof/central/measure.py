@@ -14,7 +14,7 @@ from dproof.central.release import CentralRelease, about, release_of
 from dproof.central.rows import made_up_table
 from dproof.central.workload import Residual, maximal
 from dproof.coins import Coins
-from dproof.errors import DproofError, InputError
+from dproof.errors import DproofError, SourceError
 from dproof.plans.rows import counted_in_parts
 from dproof.questions.counting import Codes
 from dproof.questions.partition import numbered
@@ -68,7 +68,7 @@ def count_tables(source: Source, law: TableLaw, progress: Progress | None = None
     rows, sums = 0, [np.zeros(domain.table_shape(one), np.int64) for one in largest]
     for part in counted_in_parts(source, law.plan, names, count, treatment=lambda column: column):
         if "refused" in part:
-            raise InputError(part["refused"])
+            raise SourceError(part["refused"])
         rows += part["rows"]
         counted = zip(sums, part["tables"], strict=True)
         sums = [total + np.array(more, np.int64).reshape(total.shape) for total, more in counted]

@@ -18,7 +18,7 @@ from dproof.central.residuals import residual_variances
 from dproof.central.workload import Added, Domain, Residual, largest_loss, maximal, parts
 from dproof.curves.lattice import CurveLattice, Expansion, Split
 from dproof.curves.noise import FEW_ROWS, least_noise
-from dproof.errors import InputError
+from dproof.errors import PlanError
 from dproof.exact import exp_above, exp_below, least, root_above
 from dproof.laws.divergence import normal_delta
 from dproof.laws.gaussian import Gaussian, GaussianSum, gaussian, gaussian_sum
@@ -43,7 +43,7 @@ _MOST = Fraction(1 << 90)  # the largest factor of a shape that is tried
 def noise_law(square: Fraction) -> Gaussian | GaussianSum:
     """The law of the noise that is drawn: N_Z(0, γ²) but for what `_RIPPLE` and `_CUT` charge."""
     if square < _LEAST:
-        raise InputError("the noise would be too narrow to be charged as Gaussian noise: ask for a smaller epsilon")
+        raise PlanError("the noise would be too narrow to be charged as Gaussian noise: ask for a smaller epsilon")
     return _law(square)
 
 
@@ -135,7 +135,7 @@ def calibrate(
     """
     lowest = Fraction(_FINE, _FINEST**2) if in_parts else Fraction(_LEAST)
     if not privacy.delta:
-        raise InputError("Gaussian noise needs delta above 0")
+        raise PlanError("Gaussian noise needs delta above 0")
 
     wide = {r: Fraction(s) * domain.cells(r.table) ** 2 for r, s in shape.items()}
     # Factors are 1/μ² by this unit, so where their search begins and ends does not depend on the units of the shape.
@@ -150,7 +150,7 @@ def calibrate(
         return charge.delta(domain, squares(factor), privacy.neighbours, persons_rows, in_parts) <= privacy.delta
 
     if not good(_MOST):
-        raise InputError("no noise that can be drawn keeps this promise: allow a larger epsilon or delta")
+        raise PlanError("no noise that can be drawn keeps this promise: allow a larger epsilon or delta")
     return squares(least(good, Fraction(1)))
 
 

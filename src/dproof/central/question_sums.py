@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dproof.central.objective import Costs, cell_costs
 from dproof.central.residuals import ResidualEstimates
 from dproof.central.workload import Domain, Residual, Table, parts
-from dproof.errors import InputError, TooLarge
+from dproof.errors import InputError, NotMeasured, QuestionError, TooLarge
 from dproof.laws.debias import Scale
 from dproof.laws.scores import Array
 from dproof.plans.plan import Plan
@@ -67,10 +67,6 @@ class Weights:
         return replace(self, groups=self.groups * bins + self.places(place))
 
 
-class NotMeasured(InputError):
-    """A question that tables of these columns do not tell; made-up rows do."""
-
-
 class QuestionSums:
     """The sums over rows that one question needs of tables with these axes; refused where no table tells them."""
 
@@ -79,13 +75,13 @@ class QuestionSums:
         self.axes: dict[str, tuple[int, TableAxis]] = {axis.name: (place, axis) for place, axis in enumerate(axes)}
         for key in question.group_by:
             if schema.declared(key.column).items is not None:
-                raise InputError(
+                raise QuestionError(
                     f"GROUP BY {key.column} would need all its items at once: ask for each with list_contains"
                 )
         asked = aggregates(question)
         for aggregate in asked:
             if is_curve(aggregate, schema) and aggregate.definition.shape == "curved":
-                raise InputError(
+                raise QuestionError(
                     f"measured tables answer AVG and SUM of the curves {aggregate.columns[0]!r}: ask for these"
                 )
         self.special = [one for one in asked if one.definition.formula is None or self.is_told_by_bins(one)]
@@ -98,7 +94,7 @@ class QuestionSums:
         self.keys: list[Grouping] = [grouping(key, schema) for key in question.group_by]
         self.groups = prod(len(key.labels) for key in self.keys)
         if self.groups > _MOST_GROUPS:
-            raise InputError(
+            raise QuestionError(
                 f"the question has {self.groups:,} groups, and {_MOST_GROUPS:,} are the most: group by fewer columns"
             )
 

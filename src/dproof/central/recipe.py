@@ -37,7 +37,7 @@ from dproof.certification.verify_central import FORMAT, VERSION
 from dproof.certification.verify_certificate import seal
 from dproof.coins import Coins
 from dproof.curves.lattice import CurveLattice
-from dproof.errors import InputError, TooLarge, VerificationFailed
+from dproof.errors import InputError, PlanError, TooLarge, VerificationFailed
 from dproof.exact import float_above
 from dproof.plans.plan import Plan
 from dproof.plans.release_table import AskedTables, TableAxis
@@ -423,7 +423,7 @@ def certify_tables(plan: Plan) -> TableLaw:
     (['read × own'], Fraction(0, 1))
     """
     if not plan.privacy.epsilon and not plan.privacy.delta:
-        raise InputError("model = 'central' needs epsilon above 0: with none, nothing can be told")
+        raise PlanError("model = 'central' needs epsilon above 0: with none, nothing can be told")
     laws, refused = list[TableLaw](), list[InputError]()
     for law in (TableLaw(plan, promise) for promise in _keeping(plan.privacy)):
         # With δ = 0 contrasts are better where many columns have two values, plain tables where few have.
@@ -474,13 +474,13 @@ def _checked(law: TableLaw) -> TableLaw:
     variances = Answers.of(cells, law.residuals).variances(_residual_variances(law, law.variances))
     hidden = [variance for variance in variances.tolist() if variance > 0]  # a public number of rows has none
     if hidden and min(hidden) > _MOST_ROWS**2:
-        raise InputError(
+        raise PlanError(
             f"the budget is too small to say anything: the standard deviation of every count is above {_MOST_ROWS:,}, "
             "more rows than a table may have; allow a larger epsilon or delta, or ask for fewer and smaller tables"
         )
     total = law.precisions[None].variances[()]
     if law.asked.rows and total > _MOST_MADE_UP**2:
-        raise InputError(
+        raise PlanError(
             f"made-up rows need to know about how many rows there are, and here that has a standard deviation above "
             f"{_MOST_MADE_UP:,}: allow a larger epsilon or delta, or leave out `rows`"
         )

@@ -23,7 +23,7 @@ from dproof.central.residuals import ResidualEstimates
 from dproof.central.rows import ROWS, made_up_table
 from dproof.certification.certificate import write_certificate
 from dproof.coins import for_rehearsal
-from dproof.errors import InputError, VerificationFailed
+from dproof.errors import ArgumentError, VerificationFailed
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
 from dproof.recipe import Release
@@ -61,7 +61,7 @@ class CentralRelease(Release):
     def data(self) -> Any:
         """The made-up rows: the path of their file, or the table."""
         if self.certificate["release"]["made_up_rows"] is None:
-            raise InputError(_NO_ROWS)
+            raise ArgumentError(_NO_ROWS)
         return self.table if self.folder is None else (self.folder / ROWS,)
 
     @property
@@ -96,7 +96,7 @@ class CentralRelease(Release):
 
     def on(self, session: Any) -> Release:
         """Refused: there are no rows to count."""
-        raise InputError("a release of tables is small and needs no Spark: ask it as it is")
+        raise ArgumentError("a release of tables is small and needs no Spark: ask it as it is")
 
     def save(self, out: str | os.PathLike[str]) -> CentralRelease:
         """Store a release that is held in memory, in a new folder."""

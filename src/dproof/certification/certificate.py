@@ -14,7 +14,7 @@ from dproof.arguments import expect, listed
 from dproof.certification.verify_certificate import LARGEST_FILE, Refused, seal
 from dproof.certification.verify_certificate import read as read_strictly
 from dproof.coins import NOT_PRIVATE
-from dproof.errors import InputError, VerificationFailed
+from dproof.errors import ArgumentError, InputError, VerificationFailed
 from dproof.exact import exact, float_above, written
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
@@ -108,7 +108,7 @@ class Certificate:
         epsilon = together([part.privacy.epsilon for part in self.parts] or [Fraction(0)])
         delta = together([part.privacy.delta for part in self.parts] or [Fraction(0)])
         if epsilon > self.privacy.epsilon or delta > self.privacy.delta:
-            raise InputError(
+            raise ArgumentError(
                 f"the columns promise ({epsilon}, {delta}) together, more than the row's "
                 f"({self.privacy.epsilon}, {self.privacy.delta})"
             )

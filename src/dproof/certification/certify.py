@@ -17,7 +17,7 @@ import numpy as np
 from dproof.arguments import expect, flag
 from dproof.arguments import listed as as_list
 from dproof.certification.certificate import Certificate, certified_part
-from dproof.errors import InputError, NotPrivate, TooLarge
+from dproof.errors import ArgumentError, NotPrivate, TooLarge
 from dproof.exact import exact, exp_above, exp_below, float_above, log_above
 from dproof.laws.divergence import Worst, worst_set
 from dproof.laws.law import Law, listed
@@ -308,7 +308,7 @@ def sufficient_sets(mechanism: Mechanism, d: Any, d_prime: Any) -> SufficientSet
     as_mechanism(mechanism)
     source, target = mechanism.inputs.code(d), mechanism.inputs.code(d_prime)
     if source == target:
-        raise InputError("give two different inputs")
+        raise ArgumentError("give two different inputs")
     _, outputs, _ = listed(mechanism.family)
     p, q = mechanism.family.weights(source), mechanism.family.weights(target)
     codes = worst_set(p, q, Fraction(1))

@@ -21,7 +21,7 @@ from dproof import composition
 from dproof.arguments import choice, flag
 from dproof.arguments import listed as as_list
 from dproof.composition import one_relation
-from dproof.errors import InputError, TooLarge
+from dproof.errors import ArgumentError, TooLarge
 from dproof.exact import bisect, exact, exp_above, exp_below, float_above, log_above
 from dproof.laws.divergence import hockey_stick, profile_odds
 from dproof.laws.law import Law
@@ -311,7 +311,7 @@ def compose_about_one_value(mechanisms: Sequence[Mechanism]) -> ComposedLoss:
     first = as_mechanism(mechanisms[0])
     losses = {m: _losses(m.family) if _is_small(m.family) else None for m in dict.fromkeys(mechanisms)}
     if any(m.inputs.size != first.inputs.size or m.inputs.label(0) != first.inputs.label(0) for m in losses):
-        raise InputError("answers about one value come from mechanisms on the same space of inputs")
+        raise ArgumentError("answers about one value come from mechanisms on the same space of inputs")
     if any(found is None for found in losses.values()):
         raise TooLarge("a mechanism has too many inputs and outputs to try every pair of values; leave same_value out")
     pairs = dict.fromkeys(pair for found in losses.values() for pair in found or ())
@@ -509,16 +509,16 @@ def compose(parts: Sequence[Promise | Mechanism], rule: Rule = "optimal", *, sam
     flag(same_value, "same_value")
     given = as_list(parts, "parts", "one or more promises or mechanisms")
     if not given:
-        raise InputError("parts must be one or more promises or mechanisms, and there is none")
+        raise ArgumentError("parts must be one or more promises or mechanisms, and there is none")
     mechanisms = [part for part in given if isinstance(part, Mechanism)]
     if mechanisms and (len(mechanisms) < len(given) or rule != "optimal"):
-        raise InputError("mechanisms are composed by their laws: leave rule out, and give no promises beside them")
+        raise ArgumentError("mechanisms are composed by their laws: leave rule out, and give no promises beside them")
     if mechanisms:
         if any(m.family.inputs is None for m in mechanisms):
-            raise InputError("noise on curves has no law to list: compose promises")
+            raise ArgumentError("noise on curves has no law to list: compose promises")
         return _composition("privacy loss", (compose_about_one_value if same_value else compose_mechanisms)(mechanisms))
     if same_value:
-        raise InputError("same_value is for mechanisms: a promise does not say at which values it is attained")
+        raise ArgumentError("same_value is for mechanisms: a promise does not say at which values it is attained")
     promises = [Privacy.of(part, "a part") for part in given]
     if rule == "basic":
         whole = composition.basic(promises)
@@ -527,7 +527,7 @@ def compose(parts: Sequence[Promise | Mechanism], rule: Rule = "optimal", *, sam
         return _composition(rule, compose_promises(promises))
     composition.one_relation(promises)
     if any(promise != promises[0] for promise in promises):
-        raise InputError("advanced composition is for equal promises: take rule='optimal', which is never worse")
+        raise ArgumentError("advanced composition is for equal promises: take rule='optimal', which is never worse")
     return Composition(rule, False, _Advanced(promises[0], len(promises)))
 
 

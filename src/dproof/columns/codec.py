@@ -38,7 +38,7 @@ from dproof.columns.values import (
     truth_of,
     written,
 )
-from dproof.errors import InputError
+from dproof.errors import InputError, SourceError
 from dproof.spaces.space import Space, narrowest
 
 if TYPE_CHECKING:
@@ -518,7 +518,7 @@ def as_dictionary(column: Column, array: Any) -> Any:
             array = array.cast(pa.int64() if pa.types.is_duration(array.type) else pa.string())
         return array.dictionary_encode()
     except pa.ArrowException:
-        raise InputError(
+        raise SourceError(
             f"column {column.name!r} has the type {array.type}, which holds no such values: cast it first"
         ) from None
 
@@ -565,4 +565,4 @@ def accepted(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
     if worst < size:
         return codes
     what = column.codec.outside_refusal() if worst == size else column.codec.missing_refusal()
-    raise InputError(f"column {column.name!r} has {what}")
+    raise SourceError(f"column {column.name!r} has {what}")

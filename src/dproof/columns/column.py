@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from numpy.typing import NDArray
 
 from dproof.columns.values import PLAIN, Numerals
-from dproof.errors import DproofError, InputError
+from dproof.errors import DproofError, SourceError
 from dproof.spaces.space import narrowest
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Column:
             except DproofError:
                 raise
             except Exception:
-                raise InputError(f"column {self.name!r} cannot be read as the plan says: look at its type") from None
+                raise SourceError(f"column {self.name!r} cannot be read as the plan says: look at its type") from None
 
         return guarded
 

@@ -24,7 +24,7 @@ from dproof.columns.arrow import as_numpy, buffers, from_numpy, is_text, plain_t
 from dproof.columns.codec import Codec, Draft, Key, accepted, missing_key, outside_key, settled
 from dproof.columns.column import Column
 from dproof.columns.values import MISSING, OUTSIDE, PLAIN, Numerals, infinite_sign, is_missing, number_of
-from dproof.errors import InputError
+from dproof.errors import SourceError
 from dproof.exact import int_or_float
 from dproof.spaces.bins import bins_between
 from dproof.spaces.dates import CLOCK, EXAMPLE, day_of
@@ -511,7 +511,7 @@ def arrow_rows(arrays: Sequence[Any], points: int, numerals: Numerals = PLAIN) -
             continue
         checks = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
         if not any(check(array.type) for check in checks):
-            raise InputError(
+            raise SourceError(
                 f"a column of type {array.type} holds no curves: they are lists of numbers, or wide columns"
             )
         import pyarrow.compute as pc  # slow to load, so where it is used
@@ -548,4 +548,4 @@ def _floats(array: Any, numerals: Numerals) -> NDArray[np.float64]:
             raise pa.ArrowTypeError
         return np.array(as_numpy(array.cast(pa.float64(), safe=False), missing=np.nan))
     except pa.ArrowException:
-        raise InputError(f"a column of type {array.type} holds no numbers: cast it first") from None
+        raise SourceError(f"a column of type {array.type} holds no numbers: cast it first") from None

@@ -29,7 +29,7 @@ from dproof.columns.codec import (
 )
 from dproof.columns.column import Column, Form, quoted, text_literal
 from dproof.columns.values import MISSING, NO, OUTSIDE, YES, is_missing, text_of
-from dproof.errors import InputError
+from dproof.errors import SourceError
 from dproof.spaces.subsets import MISSING_ITEM, WORD, Subsets
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class SetCodec(Codec):
         try:
             array = array.cast(pa.large_list(pa.string() if pa.types.is_null(array.type) else array.type.value_type))
         except (pa.ArrowException, AttributeError):
-            raise InputError(
+            raise SourceError(
                 f"column {self.column.name!r} is not a list: give the plan a separator, or the columns of its flags"
             ) from None
         texts = as_dictionary(self.column, array.flatten())

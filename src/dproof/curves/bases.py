@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import choice, whole
-from dproof.errors import InputError
+from dproof.errors import ArgumentError
 from dproof.spaces.curves import Curves
 
 Floats = NDArray[np.float64]
@@ -106,7 +106,7 @@ class Hats(Basis):
 
     def evaluate(self, at: Any, derivative: int = 0) -> Floats:
         if derivative:
-            raise InputError("hat functions have corners: they are evaluated without derivatives")
+            raise ArgumentError("hat functions have corners: they are evaluated without derivatives")
         times = self.start + (self.stop - self.start) * np.array(self.breaks)
         hats = np.array(
             [np.interp(np.atleast_1d(np.asarray(at, np.float64)), times, row) for row in np.eye(self.terms)]
@@ -135,7 +135,7 @@ def whitened_hats(space: Curves, covariance: Floats) -> Hats:
     plain = hat_functions(space, orthonormal=False)
     values, vectors = np.linalg.eigh(covariance)
     if values[0] <= _LEAST_EIGENVALUE * values[-1]:
-        raise InputError(
+        raise ArgumentError(
             "this kernel is so smooth that its matrix on the grid is singular: take a few terms of its eigenbasis"
         )
     root, inverse = (vectors @ (values[:, None] ** power * vectors.T) for power in (0.5, -0.5))
@@ -148,10 +148,10 @@ def basis(name: str, space: Curves, terms: int) -> Basis:
     choice(name, (*_BASES, HAT), "basis")
     if name == HAT:
         if terms != space.points or terms > MOST_HATS:
-            raise InputError(f"a hat basis has one term for each grid point, of which there are at most {MOST_HATS}")
+            raise ArgumentError(f"a hat basis has one term for each grid point, of which there are at most {MOST_HATS}")
         return hat_functions(space, orthonormal=True)
     if whole(terms, "terms", 1) > (most := min(_MOST_TERMS, space.points)):
-        raise InputError(f"terms must be at most {most}: a grid of {space.points} points has no more")
+        raise ArgumentError(f"terms must be at most {most}: a grid of {space.points} points has no more")
     functions, breaks = _BASES[name](terms)
     return Basis(name, float(space.start), float(space.stop), terms, breaks, functions)
 
@@ -200,7 +200,7 @@ def _fourier(terms: int) -> tuple[Functions, tuple[float, ...]]:
 
 def _bernstein(terms: int) -> tuple[Functions, tuple[float, ...]]:
     if terms > _MOST_BERNSTEIN:
-        raise InputError(f"a bernstein basis has at most {_MOST_BERNSTEIN} terms; take b-spline for more")
+        raise ArgumentError(f"a bernstein basis has at most {_MOST_BERNSTEIN} terms; take b-spline for more")
     return orthonormal(_bernstein_functions(terms - 1), (0.0, 1.0)), (0.0, 1.0)
 
 

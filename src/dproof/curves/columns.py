@@ -13,7 +13,7 @@ from dproof.columns.codec import Codec, Key, missing_key, missing_rows, outside_
 from dproof.columns.column import Column, Form, quoted
 from dproof.columns.numbers import arrow_rows
 from dproof.curves.lattice import CurveLattice, Expansion, centre_of, expand, measured_expansion
-from dproof.errors import InputError
+from dproof.errors import ArgumentError
 from dproof.spaces.curves import Curves
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class CurveCodec(Codec):
         rows = arrow_rows(arrays, space.points, column.numerals)
         missing = np.isnan(rows).any(axis=1)
         if missing.any() and column.missing is None and not column.invalid_as_null:
-            raise InputError(
+            raise ArgumentError(
                 f"column {column.name!r} has a curve with a missing grid point: complete the curves, "
                 "or set missing = 'category' or 'centre' in the plan"
             )
@@ -96,7 +96,7 @@ class CurveCodec(Codec):
         inside = np.clip(rows, float(space.low), float(space.high))
         outside = (inside != rows).any(axis=1) & (not column.clamp)
         if outside.any() and not column.invalid_as_null:
-            raise InputError(
+            raise ArgumentError(
                 f"column {column.name!r} has a value outside its declared range: set outside = 'clamp' in the plan"
             )
         places: NDArray[Any] = space.encode(inside)

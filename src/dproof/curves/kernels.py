@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dproof.arguments import choice
 from dproof.curves.bases import Basis, Floats, quadrature
-from dproof.errors import InputError
+from dproof.errors import ArgumentError
 from dproof.exact import exact
 from dproof.spaces.curves import Curves, moderate
 
@@ -50,7 +50,7 @@ class Kernel:
         choice(name, tuple(_ORDERS), "kernel")
         scale = exact(length, "length")
         if scale <= 0:
-            raise InputError("the length of a kernel must be positive: the distance over which a curve varies")
+            raise ArgumentError("the length of a kernel must be positive: the distance over which a curve varies")
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "length", moderate(scale, "the length of a kernel"))
 
@@ -73,7 +73,7 @@ class Kernel:
         """The matrix K(s_i, t_k)."""
         if self.is_brownian:
             if min(np.min(s), np.min(t)) < 0:
-                raise InputError(
+                raise ArgumentError(
                     "Brownian motion starts at time 0: shift the times of the curves, or take another kernel"
                 )
             return np.minimum.outer(np.asarray(s, np.float64), np.asarray(t, np.float64)) / float(self.length)
@@ -96,7 +96,7 @@ class Kernel:
         (1.166666666667, 1.166666666667)
         """
         if self.order == 0:
-            raise InputError("the squared-exponential norm has no closed form: look at its projections instead")
+            raise ArgumentError("the squared-exponential norm has no closed form: look at its projections instead")
         p, rate = self.order, self.rate
         t, weights = quadrature(joints)
         moved = sum(comb(p, n) * rate ** (p - n) * function(t, n) for n in range(p + 1))
@@ -114,7 +114,7 @@ class Kernel:
     def _brownian(self, first: float, value: float, energy: float) -> float:
         """ℓ·f(a)²/a + ℓ∫f'², with f(0) = 0 where a = 0."""
         if first == 0 and value != 0:
-            raise InputError("a function that is not 0 at time 0 has no norm in the space of Brownian motion")
+            raise ArgumentError("a function that is not 0 at time 0 has no norm in the space of Brownian motion")
         return float(self.length) * ((value**2 / first if value else 0.0) + energy)
 
 
@@ -126,7 +126,7 @@ def exponential_norm(space: Curves, curve: Sequence[Any], length: Any) -> Fracti
     """
     scale = Kernel("exponential", length).length
     if len(curve) != space.points:
-        raise InputError(f"a curve has {space.points} values here, one for each grid point")
+        raise ArgumentError(f"a curve has {space.points} values here, one for each grid point")
     f = [exact(x, "a value") for x in curve]
     slopes = sum(((b - a) ** 2 / (v - u) for (u, v), (a, b) in zip(pairwise(space.grid), pairwise(f), strict=True)))
     area = space.squared_distance(f, [0] * len(f))
@@ -144,23 +144,25 @@ def eigenbasis(kernel: Kernel, space: Curves, terms: int) -> tuple[Basis, NDArra
     [0.7388, 0.138]
     """
     if isinstance(terms, bool) or not isinstance(terms, int) or not 1 <= terms <= space.points:
-        raise InputError(f"terms must be a whole number from 1 to {space.points}: the grid has no more")
+        raise ArgumentError(f"terms must be a whole number from 1 to {space.points}: the grid has no more")
     start, width = float(space.start), float(space.stop - space.start)
     breaks = np.linspace(0, 1, _PIECES + 1)
     nodes, root, all_values, all_vectors = _decomposed(kernel, start, width)
     values, vectors = all_values[:terms], all_vectors[:, :terms]
     if values[-1] < _LEAST_EIGENVALUE * values[0]:
         most = int((values >= _LEAST_EIGENVALUE * values[0]).sum())
-        raise InputError(f"this kernel is so smooth that it has {most} terms of any weight; ask for at most {most}")
+        raise ArgumentError(f"this kernel is so smooth that it has {most} terms of any weight; ask for at most {most}")
 
     def functions(x: Floats, derivative: int) -> Floats:
         if derivative:
-            raise InputError("eigenfunctions are computed without derivatives")
+            raise ArgumentError("eigenfunctions are computed without derivatives")
         spread = kernel(start + width * x, nodes) @ (vectors * root[:, None]) / values
         return np.asarray(spread.T * sqrt(width))
 
     if not functions((space.times - start) / width, 0).any():
-        raise InputError("the length of the kernel is too short beside the interval of the curves: take a longer one")
+        raise ArgumentError(
+            "the length of the kernel is too short beside the interval of the curves: take a longer one"
+        )
     return Basis(
         f"{kernel.name} eigenbasis", start, float(space.stop), terms, tuple(breaks.tolist()), functions
     ), values

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dproof.arguments import expect, listed, whole
 from dproof.curves.bases import HAT, MOST_HATS, Basis, Floats, basis, hat_functions, whitened_hats
 from dproof.curves.kernels import Kernel, eigenbasis
-from dproof.errors import InputError
+from dproof.errors import ArgumentError, InputError
 from dproof.exact import exact
 from dproof.privacy import Neighbours
 from dproof.spaces.curves import PLACES, Curves, moderate
@@ -133,18 +133,18 @@ class Expansion:
         if self.box is not None:
             bounds = tuple(_positive(bound, "a bound of the box") for bound in self.box)
             if len(bounds) != self.terms:
-                raise InputError(f"a box needs a bound for each of the {self.terms} terms")
+                raise ArgumentError(f"a box needs a bound for each of the {self.terms} terms")
             if self.radius is not None or self.kernel is not None:
-                raise InputError("give a radius or a box, not both; a kernel's region is a ball")
+                raise ArgumentError("give a radius or a box, not both; a kernel's region is a ball")
             object.__setattr__(self, "box", bounds)
         if self.kernel is not None and self.radius is None:
-            raise InputError("a kernel needs a radius: the largest norm in its space that a curve keeps")
+            raise ArgumentError("a kernel needs a radius: the largest norm in its space that a curve keeps")
         if self.centre is not None:
             middle = tuple(exact(value, "a value of the centre") for value in self.centre)
             if len(middle) != self.space.points:
-                raise InputError(f"the centre is a curve: it needs {self.space.points} values")
+                raise ArgumentError(f"the centre is a curve: it needs {self.space.points} values")
             if not all(self.space.low <= value <= self.space.high for value in middle):
-                raise InputError("the centre must lie between low and high")
+                raise ArgumentError("the centre must lie between low and high")
             object.__setattr__(self, "centre", middle)
         self.functions()  # refuses a name or a number of terms that there is none of
 
@@ -327,9 +327,11 @@ def _lattice(expansion: Expansion, split: Split) -> CurveLattice:
     gains = functions.analysis(space) * (width / PLACES) / scales[:, None]
     shift = _BITS - int(np.ceil(np.log2(np.abs(gains).sum(axis=1).max() * PLACES))) - 1
     if shift < _BITS - 22:  # coefficients of more than 22 bits would lose digits in 64
-        raise InputError("the region is too small beside the range from low to high; enlarge it, or take fewer terms")
+        raise ArgumentError(
+            "the region is too small beside the range from low to high; enlarge it, or take fewer terms"
+        )
     if shift > _BITS + 1:  # no curve would reach the first lattice point from the centre
-        raise InputError("the region reaches too far beyond the range from low to high: make it smaller")
+        raise ArgumentError("the region reaches too far beyond the range from low to high: make it smaller")
     matrix = np.rint(gains * 2.0**shift).astype(np.int64)
     middle = np.rint((centre_of(expansion) - float(space.low)) * (PLACES / width)).astype(np.int64)
     return CurveLattice(expansion, scales, radius, box, matrix, shift, middle)
@@ -361,7 +363,7 @@ def _root_above(squares: Integers) -> Integers:
 def _positive(value: Any, name: str) -> Fraction:
     number = exact(value, name)
     if number <= 0:
-        raise InputError(f"{name} must be positive")
+        raise ArgumentError(f"{name} must be positive")
     return moderate(number, name)
 
 
@@ -385,7 +387,7 @@ def expand(
     """
     expect(space, Curves, "the space", "a space of Curves")
     if (kernel is None) != (length is None):
-        raise InputError("a kernel needs its length, and a length its kernel")
+        raise ArgumentError("a kernel needs its length, and a length its kernel")
     chosen = None if kernel is None else Kernel(kernel, length)
     bounds = None if box is None else tuple(listed(box, "box", "a list of bounds, one for each term"))
     middle = None if centre is None else tuple(listed(centre, "centre", "a list of values, one for each grid point"))

@@ -23,7 +23,7 @@ from dproof.arguments import COLUMN, choice, expect, listed
 from dproof.coins import Coins
 from dproof.curves.bases import Floats
 from dproof.curves.lattice import CurveLattice, Expansion, Integers, Norm, Split, expand, l2_left_out
-from dproof.errors import InputError
+from dproof.errors import ArgumentError, InputError
 from dproof.exact import bisect, exact, exp_below, root_above, written
 from dproof.laws.debias import SeenColumn
 from dproof.laws.divergence import Odds, Worst, normal_delta, profile_odds
@@ -74,7 +74,7 @@ class CurveLaw(Centred):
         return self.noise.law.farthest
 
     def weights(self, source: int) -> NDArray[Any]:
-        raise InputError("a law on functions has no finite table of weights")
+        raise ArgumentError("a law on functions has no finite table of weights")
 
     def worst(self, odds: Fraction) -> Worst:
         return Worst(self.noise.worst(odds), 0, 1)
@@ -173,12 +173,12 @@ class CurveMechanism(Mechanism):
         return replace(self, name=f"{self.name}, or missing", family=law, **spaces)
 
     def law(self, value: Any) -> Distribution:
-        raise InputError(
+        raise ArgumentError(
             "a curve has infinitely many outputs, so they cannot be listed; `shown.noise` has the law of coefficients"
         )
 
     def errors(self, loss: Any = None) -> list[Fraction]:
-        raise InputError("curves cannot be listed, so they have no list of errors; `error` is the largest one")
+        raise ArgumentError("curves cannot be listed, so they have no list of errors; `error` is the largest one")
 
     def draw_codes(self, codes: Any) -> Integers:
         """Noisy lattice vectors for rows of places; `lattice.evaluate` makes functions of them."""
@@ -260,7 +260,7 @@ def curve_noise(
     expansion = curves if isinstance(curves, Expansion) else expand(curves)
     choice(noise, ("auto", *_SPLITS), "noise")
     if (privacy is None) == (sigma is None) or (sigma is not None and noise not in ("auto", "gaussian")):
-        raise InputError("give either a promise, to which noise is calibrated, or the sigma of Gaussian noise")
+        raise ArgumentError("give either a promise, to which noise is calibrated, or the sigma of Gaussian noise")
     if privacy is None:
         return _of_sigma(expansion, exact(sigma, "sigma"))
     privacy = Privacy.of(privacy)
@@ -272,10 +272,12 @@ def _of_sigma(expansion: Expansion, sigma: Fraction) -> CurveMechanism:
     """Gaussian noise of a given σ, as a whole number of steps of the lattice."""
     lattice = expansion.lattice("gaussian")
     if expansion.box is not None:
-        raise InputError("in a box every coefficient has its own noise, so sigma does not describe it; give a promise")
+        raise ArgumentError(
+            "in a box every coefficient has its own noise, so sigma does not describe it; give a promise"
+        )
     step, (_, size) = _step(lattice), moves(lattice, "gaussian", "change-one")
     if not NARROWEST_SUM * step <= sigma <= _WIDEST * step:
-        raise InputError(f"sigma must be from {NARROWEST_SUM * step:.3g} to {_WIDEST * step:.3g} on this lattice")
+        raise ArgumentError(f"sigma must be from {NARROWEST_SUM * step:.3g} to {_WIDEST * step:.3g} on this lattice")
     law = gaussian_sum(Fraction(round(256 * sigma / Fraction(step)), 256) ** 2)
     return mechanism_of(lattice, VectorNoise("gaussian", law, size, lattice.terms))
 
@@ -468,7 +470,7 @@ def vector_noise(
         return VectorNoise(split, law, size, terms)
     if split == "k_norm":
         if not privacy.epsilon:
-            raise InputError("K-norm noise needs epsilon above 0")
+            raise ArgumentError("K-norm noise needs epsilon above 0")
         one = -(-size // moves)
         return VectorNoise(split, k_norm(ball, terms // vectors, one, privacy.epsilon / moves), one * moves, terms)
     demand_gaussian(privacy.epsilon, privacy.delta)
@@ -487,7 +489,7 @@ def _gaussian(size: int, terms: int, epsilon: Fraction, delta: Fraction) -> Vect
         if law.delta_vector(odds, size, terms) <= delta:
             return VectorNoise("gaussian", law, size, terms)
     least = written(law.charged(odds, terms))
-    raise InputError(
+    raise ArgumentError(
         f"at epsilon {epsilon} Gaussian noise is proven for a delta above {least} only, as its tables are cut off; "
         "take Laplace noise, a larger delta or a smaller epsilon"
     )
@@ -525,13 +527,13 @@ class VectorLaw(Law):
     total = outputs
 
     def weights(self, source: int) -> NDArray[Any]:
-        raise InputError("noise on vectors has no end, so no table of weights")
+        raise ArgumentError("noise on vectors has no end, so no table of weights")
 
     def probability(self, source: int, target: Any) -> Fraction:
         """P(Y_source = target), exactly, where every coordinate has its own noise and that is written out."""
         chance: Any = getattr(self.noise.law, "probability", None)
         if chance is None:
-            raise InputError("single probabilities are known for Laplace noise; this is other noise")
+            raise ArgumentError("single probabilities are known for Laplace noise; this is other noise")
         shifts = np.asarray(target, object) - self._digits([source])[0]
         return prod((chance(int(shift)) for shift in shifts), start=Fraction(1))
 
@@ -621,9 +623,9 @@ def additive_noise(
     choice(noise, ("auto", *_NORMS), "noise")
     promise, sides = Privacy.of(privacy), tuple(axis.size - 1 for axis in vectors.axes)
     if not any(sides):
-        raise InputError("the grid has one vector, which has nothing to hide")
+        raise ArgumentError("the grid has one vector, which has nothing to hide")
     if len(sides) > _MOST_TERMS:
-        raise InputError(f"noise on vectors takes up to {_MOST_TERMS} coordinates; here are {len(sides)}")
+        raise ArgumentError(f"noise on vectors takes up to {_MOST_TERMS} coordinates; here are {len(sides)}")
     sizes = {"laplace": sum(sides), "gaussian": sum(side * side for side in sides), "k_norm": max(sides)}
 
     def make(split: Split) -> VectorLaw:

@@ -16,7 +16,7 @@ import numpy as np
 
 from dproof.curves.bases import Floats
 from dproof.curves.kernels import exponential_norm
-from dproof.errors import InputError
+from dproof.errors import ArgumentError
 from dproof.exact import exact, float_above
 from dproof.laws.divergence import normal_delta
 
@@ -33,7 +33,7 @@ def gaussian_delta(mu: Any, epsilon: Any) -> float:
     """
     m, e = exact(mu, "mu"), exact(epsilon, "epsilon")
     if m < 0 or e < 0:
-        raise InputError("mu and epsilon must be at least 0")
+        raise ArgumentError("mu and epsilon must be at least 0")
     return float_above(normal_delta(m, e))
 
 
@@ -63,7 +63,7 @@ def projected_norm(kernel: Callable[[Any, Any], Floats], h: Any, at: Any) -> flo
         except np.linalg.LinAlgError:
             continue
         return float((np.linalg.solve(factor, values) ** 2).sum())
-    raise InputError("the points lie too close together for this kernel; take fewer")
+    raise ArgumentError("the points lie too close together for this kernel; take fewer")
 
 
 def refine(

@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from dproof.errors import InputError, TooLarge
+from dproof.errors import ArgumentError, TooLarge
 from dproof.laws.scores import (
     Array,
     DenseScores,
@@ -214,7 +214,7 @@ class MatrixAxis:
         if not self.rough and np.isnan(self.inverse().matrix).any():
             why = explain_singular(self.matrix, self.labels)
             way = "method='likelihood' fits one of the possible answers, raw(...) shows the rows as they are"
-            raise InputError(f"{self.name} cannot be debiased: {why}; {way}")
+            raise ArgumentError(f"{self.name} cannot be debiased: {why}; {way}")
 
 
 class PresenceAxis(MatrixAxis):
@@ -407,7 +407,7 @@ class MomentsAxis:
     def state_shares_if_uniform(self) -> Array:
         """E (x + Z)^k for x spread evenly over what it may be and noise with the moments of Laplace's law."""
         if not isfinite(self.reach):
-            raise InputError("the numbers of a public column are not declared, so their ± cannot be predicted")
+            raise ArgumentError("the numbers of a public column are not declared, so their ± cannot be predicted")
         spread = self.noise[1]
         noise = [1.0, 0.0, spread, 0.0, 6 * spread**2]
         most = 1.0 if self.is_declared else self.reach

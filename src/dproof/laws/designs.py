@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.errors import InputError
+from dproof.errors import ArgumentError
 from dproof.laws.debias import Classes, DebiasAxes, DesignAxis, Incidence, SeenColumn, Shifts
 from dproof.laws.divergence import Pair, any_pair
 from dproof.laws.guide import Guide, guide, uniform_below
@@ -219,7 +219,7 @@ class BlockDesign(CyclicDesign):
     def __post_init__(self) -> None:
         exists = is_prime(self.prime) and (self.prime - 1) % self.classes == 0 and 1 <= self.taken < self.classes
         if not exists or not 1 <= self.size <= self.prime or min(self.high, self.low) < 0 or self.total < 1:
-            raise InputError("a block design needs a prime p, classes that divide p − 1, and at most p values")
+            raise ArgumentError("a block design needs a prime p, classes that divide p − 1, and at most p values")
 
     @property
     def modulus(self) -> int:
@@ -291,9 +291,9 @@ class PlaneDesign(CyclicDesign):
 
     def __post_init__(self) -> None:
         if not is_prime(self.order) or not 1 <= self.size <= self.modulus or min(self.high, self.low) < 0:
-            raise InputError("a plane design needs a prime q, and at most q² + q + 1 values")
+            raise ArgumentError("a plane design needs a prime q, and at most q² + q + 1 values")
         if self.total < 1:
-            raise InputError("a plane design needs a weight above 0")
+            raise ArgumentError("a plane design needs a weight above 0")
 
     @property
     def modulus(self) -> int:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.composition import concentrated_delta
-from dproof.errors import InputError, TooLarge
+from dproof.errors import ArgumentError, TooLarge
 from dproof.exact import exp_above, exp_below, log_above, log_below, root_above
 from dproof.laws.divergence import normal_delta
 from dproof.laws.guide import Guide, guide, uniform_below
@@ -64,7 +64,7 @@ class Gaussian(NoiseLaw):
 
     def __post_init__(self) -> None:
         if self.square <= 0 or self.unit < 1 or self.unit % 2 == 0:
-            raise InputError("Gaussian noise needs a variance above 0, and cells of an odd number of values")
+            raise ArgumentError("Gaussian noise needs a variance above 0, and cells of an odd number of values")
 
     @cached_property
     def weights(self) -> tuple[int, ...]:
@@ -274,9 +274,9 @@ class GaussianSum:
 
     def __post_init__(self) -> None:
         if self.table.unit != 1 or self.table.square < 4 * (self.step**2 + 1) or self.draws < 1:
-            raise InputError("the narrow table is too narrow for its step: the sum would show a ripple")
+            raise ArgumentError("the narrow table is too narrow for its step: the sum would show a ripple")
         if self.table.distance > _MOST_CUT:
-            raise InputError("the table is too coarse to stand for a lattice Gaussian")
+            raise ArgumentError("the table is too coarse to stand for a lattice Gaussian")
 
     @property
     def farthest(self) -> int:
@@ -340,7 +340,7 @@ def gaussian_sum(square: Fraction) -> GaussianSum:
     """Lattice Gaussian noise of σ² = `square`, at least 100 steps wide."""
     sigma = isqrt(int(square))
     if not NARROWEST_SUM <= sigma <= _WIDEST:
-        raise InputError(f"Gaussian noise of {sigma} steps cannot be made of several draws; change the step")
+        raise ArgumentError(f"Gaussian noise of {sigma} steps cannot be made of several draws; change the step")
     draws = next(n for n in range(2, 10) if (sigma / 2.2) ** (1 / n) <= _LARGEST_STEP)
     step = int((sigma / 2.2) ** (1 / draws))
     return GaussianSum(gaussian(square / _powers(step, draws)), step, draws)

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.errors import InputError, TooLarge, VerificationFailed
+from dproof.errors import ArgumentError, InputError, TooLarge, VerificationFailed
 from dproof.exact import exp_above
 from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.laws.law import read_number
@@ -68,7 +68,7 @@ class KNorm:
     def __post_init__(self) -> None:
         most = MOST_TERMS_L2 if self.norm == "l2" else _MOST_TERMS
         if self.norm not in get_args(Norm) or not 1 <= self.terms <= most or self.cell < 1 or not 0 < self.fall < 1:
-            raise InputError(f"K-norm noise needs a norm, 1 to {most} terms, cells, and weights that fall")
+            raise ArgumentError(f"K-norm noise needs a norm, 1 to {most} terms, cells, and weights that fall")
 
     # Privacy -------------------------------------------------------------------------------------------------------
 
@@ -162,7 +162,7 @@ class KNorm:
         """`count` numbers: the vectors one after another."""
         vectors = count // self.terms
         if vectors * self.terms != count:
-            raise InputError(f"K-norm noise comes in vectors of {self.terms} numbers")
+            raise ArgumentError(f"K-norm noise comes in vectors of {self.terms} numbers")
         drawn = np.empty((vectors, self.terms), np.int64)
         inside = 1.0 if self.norm == "linf" else pi ** (self.terms / 2) / gamma(self.terms / 2 + 1) / 2**self.terms
         filled = 0

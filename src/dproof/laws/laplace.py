@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.errors import InputError, TooLarge, VerificationFailed
+from dproof.errors import ArgumentError, TooLarge, VerificationFailed
 from dproof.exact import exp_above, exp_below, log_above, log_below
 from dproof.laws.divergence import Odds, Worst
 from dproof.laws.guide import Guide, guide
@@ -67,7 +67,9 @@ class TwoSided(NoiseLaw):
         digits = all(len(table) == _BASE for table in self.lower)
         shaped = digits and len(self.top) == 2 and len(self.top[0]) == len(self.top[1]) > 1
         if not shaped or min(map(min, (*self.lower, *self.top))) < 1 or (self.reach is not None and self.reach < 0):
-            raise InputError("noise in digits needs 128 weights for a digit, two equal top tables, and no weight of 0")
+            raise ArgumentError(
+                "noise in digits needs 128 weights for a digit, two equal top tables, and no weight of 0"
+            )
 
     @property
     def farthest(self) -> int | None:
@@ -558,7 +560,7 @@ class BoundedLattice(Lattice):
         return np.asarray((below - beside[:, :1]) / beside[:, 1:])
 
     def with_missing(self, epsilon: Fraction, delta: Fraction) -> OptionalLaw:
-        raise InputError("bounded noise on so many points has no output for a missing value: use laplace")
+        raise ArgumentError("bounded noise on so many points has no output for a missing value: use laplace")
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         """Noise is drawn again until the number lies inside."""

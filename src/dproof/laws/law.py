@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.errors import InputError, TooLarge, VerificationFailed
+from dproof.errors import ArgumentError, TooLarge, VerificationFailed
 from dproof.exact import exact
 from dproof.laws.debias import DebiasAxes, MatrixAxis, Scale, SeenColumn, presence
 from dproof.laws.divergence import Odds, Pair, Worst
@@ -131,7 +131,7 @@ class Law(Protocol):
     def with_missing(self, epsilon: Fraction, delta: Fraction) -> Law:
         """The law with one more input, a missing value, and one more output, which says that; (ε, δ)-private as this
         law is."""
-        raise InputError("this mechanism has no output for a missing value: put another value for it")
+        raise ArgumentError("this mechanism has no output for a missing value: put another value for it")
 
     def released_in(self, space: Space) -> Space:
         """The space of what is released, where it is neither noise on a line nor recorded as a lattice."""
@@ -350,7 +350,9 @@ def listed(law: Law, most: int | None = None) -> tuple[int, int, int]:
     if inputs is not None and outputs is not None and total is None:
         raise TooLarge("this law is not written out as a matrix; ask for single probabilities, or use a coarser step")
     if inputs is None or outputs is None or total is None:
-        raise InputError("this law has infinitely many outputs, so no matrix; ask for single probabilities, or clamp")
+        raise ArgumentError(
+            "this law has infinitely many outputs, so no matrix; ask for single probabilities, or clamp"
+        )
     if most is not None and inputs * outputs > most:
         raise TooLarge(
             f"a law of {counted(inputs)} inputs by {counted(outputs)} outputs is too large to write out: at most "

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.errors import InputError
+from dproof.errors import ArgumentError
 from dproof.exact import exp_below
 from dproof.laws.debias import DebiasAxes, MatrixAxis, Points, Scale, SeenColumn
 from dproof.laws.divergence import Odds, Worst, tight_odds
@@ -49,16 +49,16 @@ class Matrix(Law):
     def __post_init__(self) -> None:
         object.__setattr__(self, "total", int(self.total))  # one of NumPy would overflow
         if self.rows.ndim != 2 or 0 in self.rows.shape:
-            raise InputError("a matrix law needs at least one row and one column")
+            raise ArgumentError("a matrix law needs at least one row and one column")
         if self.total >= 1 << 62 and self.rows.dtype != object:
-            raise InputError("a law whose total is 2^62 or more must hold Python integers")
+            raise ArgumentError("a law whose total is 2^62 or more must hold Python integers")
         if self.neighbours is not None:
             if self.neighbours.shape != (self.inputs, self.inputs):
-                raise InputError("the neighbours of a law must be a square matrix over its inputs")
+                raise ArgumentError("the neighbours of a law must be a square matrix over its inputs")
             if (self.neighbours != self.neighbours.T).any():
-                raise InputError("the neighbours of a law must be a symmetric matrix: being neighbours is mutual")
+                raise ArgumentError("the neighbours of a law must be a symmetric matrix: being neighbours is mutual")
         if self.rows.dtype.kind not in "iuO" or (self.rows < 0).any() or (_sums(self.rows) != self.total).any():
-            raise InputError("every row of a law must be whole numbers of at least 0 that sum to its total")
+            raise ArgumentError("every row of a law must be whole numbers of at least 0 that sum to its total")
         if self.total < 1 << 62:
             object.__setattr__(self, "rows", self.rows.astype(np.int64, copy=False))
 
@@ -169,7 +169,7 @@ class Matrix(Law):
                 law = Matrix(rows, _PARTS * self.total)
                 if law.worst(odds).value <= delta:
                     return law
-        raise InputError(
+        raise ArgumentError(
             "with this mechanism and epsilon a missing value cannot be told from others: use laplace, a larger "
             "epsilon, or another value in the place of a missing one"
         )
@@ -304,7 +304,7 @@ class RoundedLaw(Law):
 
     def __post_init__(self) -> None:
         if not 1 <= self.steps < self.size <= _LARGEST or not 0 <= self._more <= 1:
-            raise InputError("a rounded law needs a row for every point of a coarse lattice, with fewer points")
+            raise ArgumentError("a rounded law needs a row for every point of a coarse lattice, with fewer points")
 
     @property
     def _more(self) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.errors import InputError, VerificationFailed
+from dproof.errors import ArgumentError, VerificationFailed
 from dproof.exact import bisect, exp_below
 from dproof.laws.debias import DebiasAxes, MatrixAxis, MomentsAxis, Points, PresentBlocks, Scale, SeenColumn, presence
 from dproof.laws.divergence import Odds, Worst, profile_odds
@@ -86,7 +86,9 @@ class OptionalLaw(Law):
 
     def __post_init__(self) -> None:
         if not 0 < self.missing <= self.present < self.whole:
-            raise InputError("a value must be shown at least as often as a missing one, and neither always nor never")
+            raise ArgumentError(
+                "a value must be shown at least as often as a missing one, and neither always nor never"
+            )
 
     @property
     def inputs(self) -> int | None:
@@ -300,7 +302,7 @@ def optional_law(inner: Centred, epsilon: Fraction, delta: Fraction) -> Optional
 
     least, most = 1 / odds, 1 - _LEAST_GAP
     if odds == 1 or not keeps(most):
-        raise InputError(
+        raise ArgumentError(
             "with this mechanism and epsilon a missing value cannot be told from others: use laplace, or "
             "randomised_response for few values, a mechanism made for less than this epsilon, such as "
             "staircase(space, 0.5).with_missing(1), or another value in the place of a missing one"

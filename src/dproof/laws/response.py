@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.errors import InputError
+from dproof.errors import ArgumentError
 from dproof.exact import exp_below
 from dproof.laws.debias import DebiasAxes, ResponseAxis, SeenColumn
 from dproof.laws.divergence import Pair, any_pair
@@ -45,7 +45,7 @@ class KeepOrOther(Law):
 
     def __post_init__(self) -> None:
         if self.size < 1 or min(self.keep, self.other) < 0 or self.total < 1:
-            raise InputError("a law needs at least one value, and weights of at least 0 that are not all 0")
+            raise ArgumentError("a law needs at least one value, and weights of at least 0 that are not all 0")
 
     @property
     def inputs(self) -> int:

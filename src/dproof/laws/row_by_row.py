@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.errors import InputError, TooLarge
+from dproof.errors import ArgumentError, TooLarge
 from dproof.exact import exact
 from dproof.laws.divergence import Odds, Worst
 from dproof.laws.law import LAWS, Law, Range, law_from_json, listed, read_number
@@ -124,7 +124,7 @@ class RowByRow(Law):
     def _distances(self, source: int, space: Any) -> dict[Any, Fraction]:
         """How far a row is moved, as the metric adds it up, and with which probability."""
         if self.row.outputs is None:
-            raise InputError("the error of noise without an end is known under the l1 metric; clamp it, or take l1")
+            raise ArgumentError("the error of noise without an end is known under the l1 metric; clamp it, or take l1")
         _, _, total = listed(self.row)
         masses: dict[Any, Fraction] = {}
         for distance, weight in zip(space.space.distances(source), self.row.weights(source), strict=True):

@@ -21,7 +21,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.errors import InputError
+from dproof.errors import ArgumentError
 
 Array = NDArray[Any]
 Powers = tuple[int, ...]  # of each number that an axis carries
@@ -284,7 +284,7 @@ def _ever_sharper(matrix: Array, wanted: Array, shares: Array) -> Iterator[Array
 def refuse_flat(name: str) -> NoReturn:
     """Refuse to debias what shows every value alike."""
     why = "its law is the same for every value, so nothing but the number of rows can be estimated"
-    raise InputError(f"{name} cannot be debiased: {why}; raw(...) shows the rows as they are")
+    raise ArgumentError(f"{name} cannot be debiased: {why}; raw(...) shows the rows as they are")
 
 
 def explain_singular(law: Array, labels: Sequence[Any]) -> str:

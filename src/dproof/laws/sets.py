@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.errors import InputError, TooLarge, VerificationFailed
+from dproof.errors import ArgumentError, TooLarge, VerificationFailed
 from dproof.laws.debias import DebiasAxes, MatrixAxis, ResponseAxis, SeenColumn
 from dproof.laws.divergence import Pair, any_pair
 from dproof.laws.guide import Guide, coin, guide, uniform, uniform_below
@@ -53,7 +53,7 @@ class Bits(Law):
 
     def __post_init__(self) -> None:
         if self.bits < 0 or min(self.stay, self.flip) < 0 or self.stay + self.flip < 1:
-            raise InputError("a law of bits needs weights of at least 0 that are not both 0")
+            raise ArgumentError("a law of bits needs weights of at least 0 that are not both 0")
 
     @property
     def inputs(self) -> int:
@@ -143,7 +143,7 @@ class Unary(Law):
 
     def __post_init__(self) -> None:
         if self.size < 1 or min(self.own, self.other) < 0 or max(self.own, self.other, 1) > self.whole:
-            raise InputError("unary encoding needs a value, and two weights from 0 to the whole")
+            raise ArgumentError("unary encoding needs a value, and two weights from 0 to the whole")
 
     @property
     def inputs(self) -> int:
@@ -208,7 +208,7 @@ class SubsetSelection(Law):
 
     def __post_init__(self) -> None:
         if not 1 <= self.width <= self.size or min(self.high, self.low) < 0 or self.total < 1:
-            raise InputError("subset selection needs sets of 1 to all values, and weights of at least 0, not all 0")
+            raise ArgumentError("subset selection needs sets of 1 to all values, and weights of at least 0, not all 0")
 
     @property
     def inputs(self) -> int:
@@ -331,7 +331,9 @@ class OneItem(Law):
 
     def __post_init__(self) -> None:
         if self.bits < 1 or min(self.stay, self.flip) < 0 or self.stay + self.flip < 1:
-            raise InputError("a law of one item needs at least one item, and weights of at least 0 that are not both 0")
+            raise ArgumentError(
+                "a law of one item needs at least one item, and weights of at least 0 that are not both 0"
+            )
 
     @property
     def inputs(self) -> int:
@@ -373,7 +375,7 @@ class OneItem(Law):
         (column,) = seen
         bits, p = column.blocks.bits, self.stay / (self.stay + self.flip)
         if bits is None or len(bits) > 1:
-            raise InputError(
+            raise ArgumentError(
                 f"{name} was released with one item of each set, so items cannot be asked for together: ask for one in "
                 "each question, or sanitise with mechanism = 'itemwise_response'"
             )

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.errors import InputError, TooLarge
+from dproof.errors import ArgumentError, TooLarge
 from dproof.exact import log_above
 from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.laws.law import SIZE, read_number
@@ -52,13 +52,13 @@ class Stairs(NoiseLaw):
         """Only steps down are charged, so every stair must be at most as high as the one before it."""
         short = min(self.width, self.inner) < 1 or min(len(self.first), len(self.tail)) < 2
         if short or min(*self.first, *self.tail) < 1:
-            raise InputError("stairs need a width, a first block and a later one, and no weight of 0")
+            raise ArgumentError("stairs need a width, a first block and a later one, and no weight of 0")
         later, cells = sum(self.tail), self._cells(0)
         first = [self.first[0] * 2 * self.width, *(w * cells for w in self.first[1:-1])]
         first_end = first[-1] * later, self.first[-1] * self.tail[0] * cells
         block_end = self.tail[-2] * later, self.tail[0] * self.tail[-1]
         if any(a < b for a, b in (*pairwise(first), *pairwise(self.tail[:-1]), first_end, block_end)):
-            raise InputError("a stair is higher than the one before it")
+            raise ArgumentError("a stair is higher than the one before it")
 
     @property
     def scale(self) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dproof.errors import InputError
+from dproof.errors import QuestionError
 from dproof.laws.debias import is_rough
 from dproof.laws.noise import NODES
 from dproof.local.counts import Combos, Counting, pooled
@@ -302,7 +302,7 @@ def _check_groups(question: Question, law: RowLaw) -> None:
         found += " of numbers under noise"
         most = f"{_MOST_INTERVALS:,} are the most (more where rows are counted by one such number)"
     if is_slow or groups > _MOST_GROUPS:
-        raise InputError(
+        raise QuestionError(
             f"the question has {found}, and {most}: group by fewer columns, by wider bins such as BIN(age, 10), or ask "
             "with WHERE for those that matter"
         )
@@ -354,7 +354,7 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
     """
     chosen = options_of(options)
     if chosen.method == "model":
-        raise InputError("method='model' asks made-up rows, and this release has none: leave the method out")
+        raise QuestionError("method='model' asks made-up rows, and this release has none: leave the method out")
     schema = release.law.schema
     question = resolve(as_question(asked, "release"), schema)
     answered = answer(question, schema, lambda level: source(release, question, chosen.at(level)), chosen.level)

@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from dproof.errors import InputError, TooLarge
+from dproof.errors import QuestionError, TooLarge
 from dproof.laws.debias import DebiasAxis, MatrixAxis, MomentsAxis, Scale, is_rough, public
 from dproof.laws.scores import Array, Powers, Scores, Transform, gather
 from dproof.local.recipe import RowLaw
@@ -650,7 +650,7 @@ def _in_order(combos: set[tuple[Any, ...]]) -> Combos:
     try:
         return sorted(combos, key=lambda row: [(value is None, 0 if value is None else value) for value in row])
     except TypeError:
-        raise InputError("a public column holds values that have no order, so it cannot be grouped by") from None
+        raise QuestionError("a public column holds values that have no order, so it cannot be grouped by") from None
 
 
 def _hashable(value: Any) -> Any:

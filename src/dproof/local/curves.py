@@ -20,7 +20,7 @@ from dproof.curves.bands import points_quantile, tube_quantile
 from dproof.curves.columns import stored_values
 from dproof.curves.lattice import CurveLattice
 from dproof.curves.noise import CurveMechanism
-from dproof.errors import InputError
+from dproof.errors import QuestionError
 from dproof.laws.debias import ResponseAxis, is_rough
 from dproof.laws.scores import Array
 from dproof.local.counts import Contingency, Counting, fits
@@ -55,7 +55,9 @@ class ReleaseCurves(MeasuredCurves):
         (self.release,) = rows_that_answer(release, frozenset(columns(question)))
         for aggregate in aggregates(question):
             if aggregate.definition.shape == "curved":
-                raise InputError(f"column {aggregate.columns[0]!r} holds curves: ask a release for AVG or SUM of them")
+                raise QuestionError(
+                    f"column {aggregate.columns[0]!r} holds curves: ask a release for AVG or SUM of them"
+                )
         self.counted = _Counted(self.release, question.where, question.group_by)
         self.labels, self.shown = self.counted.groups.labels, self.counted.occurs()
         self.options = options.for_each(len(self.labels))
@@ -110,14 +112,14 @@ def _functions(
     """
     release, counting, table, groups = counted.release, counted.counting, counted.table, counted.groups
     if any(map(is_rough, counting.axes)):
-        raise InputError(
+        raise QuestionError(
             "the rows of a mean curve cannot be chosen by numbers under noise, which do not tell them apart: "
             "choose them by public columns, categories or sets"
         )
     is_part = release.rows != release.release_rows
     exact = all(isinstance(axis, ResponseAxis) and axis.exact for axis in counting.axes)
     if total and (not exact or (is_part and (counted.where is not None or counting.keys))):
-        raise InputError(
+        raise QuestionError(
             "a total of curves needs rows chosen by public columns, and a column where no curve may be missing: "
             "ask for the mean, or the count"
         )
@@ -159,7 +161,7 @@ def _moments(counted: _Counted, column: Column, lattice: CurveLattice) -> Array:
             keys, held = batch.columns[: len(counting.expressions)], batch.columns[len(counting.expressions) :]
             values = stored_values(lattice, held)
             if values is None:
-                raise InputError(f"the stored column {column.name!r} has a missing value: run dproof verify")
+                raise QuestionError(f"the stored column {column.name!r} has a missing value: run dproof verify")
             z = np.column_stack([np.ones(len(values)), (values - lattice.centre(times)) @ undo])
             cell, _ = counting.cells(keys, batch.num_rows, counted.combos)
             for place in np.unique(cell):

@@ -25,7 +25,7 @@ from dproof.columns import codec_of
 from dproof.columns.arrow import from_numpy
 from dproof.columns.column import Column, Encode
 from dproof.columns.objects import texts
-from dproof.errors import InputError
+from dproof.errors import SourceError
 from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.local.recipe import JointColumns, RowLaw
 from dproof.plans.plan import ASKED, Plan
@@ -157,7 +157,7 @@ def sanitised_blocks(source: Source, law: RowLaw, coins: Coins, progress: Progre
         waiting.append(_read(batch, law, readings))
         public_types = [column.type for column in waiting[-1][len(readings) :]]
         if public_types != (types := types or public_types):
-            raise InputError("a public column has one type in some rows and another in others: cast it to one")
+            raise SourceError("a public column has one type in some rows and another in others: cast it to one")
         rows += batch.num_rows
         while rows >= REACH:
             whole = _joined(waiting)
@@ -228,11 +228,11 @@ def _plain(name: str, array: Any) -> Any:
             array.dictionary.cast(kind).take(array.indices) if pa.types.is_dictionary(array.type) else array.cast(kind)
         )
     except (NotImplementedError, TypeError):
-        raise InputError(
+        raise SourceError(
             f"the public column {name!r} has the type {array.type}, which is not stored: cast it first"
         ) from None
     except pa.ArrowException:
-        raise InputError(f"the public column {name!r} holds bytes that are not UTF-8: drop it, or mend them") from None
+        raise SourceError(f"the public column {name!r} holds bytes that are not UTF-8: drop it, or mend them") from None
 
 
 def public_type(kind: Any, *, inside: bool = False) -> Any:

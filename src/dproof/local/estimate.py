@@ -26,7 +26,7 @@ from math import prod
 
 import numpy as np
 
-from dproof.errors import InputError, TooLarge
+from dproof.errors import QuestionError, TooLarge
 from dproof.laws.debias import DebiasAxis, DesignAxis, MatrixAxis, MomentsAxis, ResponseAxis, is_rough
 from dproof.laws.scores import Array, Scores, Transform, gather, on_simplex
 from dproof.local.counts import AnswerGroups, Contingency, Counting, Layout, Sum, of_whole, scale_up
@@ -128,13 +128,13 @@ def _noisy(table: Contingency) -> tuple[int, ...]:
 def inverse(axis: DebiasAxis) -> Scores:
     """The scores of every single true value."""
     if isinstance(axis, MomentsAxis) or is_rough(axis):
-        raise InputError("numbers under noise have no table of counts to project: use method='likelihood'")
+        raise QuestionError("numbers under noise have no table of counts to project: use method='likelihood'")
     return axis.inverse()
 
 
 def finite(axis: DebiasAxis) -> ResponseAxis | MatrixAxis | DesignAxis:
     if isinstance(axis, MomentsAxis):
-        raise InputError("sums of numbers under noise are unbiased as they are: leave the method out")
+        raise QuestionError("sums of numbers under noise are unbiased as they are: leave the method out")
     return axis
 
 
@@ -345,5 +345,7 @@ def refuse_singular(counting: Counting, values: Array) -> None:
         public = [column for column in counting.numbers if counting.schema.is_open(column)]
         if public:
             listed = ", ".join(map(repr, public))
-            raise InputError(f"{listed} holds NaN or an infinite number, which has no sum: make it missing, or COUNT")
-        raise InputError("the law of these columns cannot be inverted; raw(...) shows the rows as they are")
+            raise QuestionError(
+                f"{listed} holds NaN or an infinite number, which has no sum: make it missing, or COUNT"
+            )
+        raise QuestionError("the law of these columns cannot be inverted; raw(...) shows the rows as they are")

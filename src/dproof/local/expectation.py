@@ -9,7 +9,7 @@ from math import sqrt
 from statistics import NormalDist
 from typing import Any
 
-from dproof.errors import InputError
+from dproof.errors import ArgumentError
 from dproof.exact import bisect, exact
 from dproof.local.answer import Dispatched, RowsAnswerSource
 from dproof.local.mechanisms import choose
@@ -48,7 +48,7 @@ def half_widths(law: RowLaw, rows: int) -> dict[str, float | None]:
     188.1
     """
     if rows < 0:
-        raise InputError("the number of rows cannot be negative")
+        raise ArgumentError("the number of rows cannot be negative")
     widths: dict[str, float | None] = {}
     for group, chance in zip(law.groups, law.chances, strict=True):
         variance = group.mechanism.family.count_variance(group.mechanism.inputs)
@@ -112,10 +112,10 @@ def epsilon_for(plan: Plan, rows: int, half_width: Any) -> Fraction:
     """
     wanted = exact(half_width, "the half-width")
     if wanted <= 0 or rows < 1:
-        raise InputError("the half-width and the number of rows must be positive")
+        raise ArgumentError("the half-width and the number of rows must be positive")
 
     if not any(group.space.is_counted for group in plan.groups):
-        raise InputError("no column of the plan is counted: choose epsilon by the error of its values instead")
+        raise ArgumentError("no column of the plan is counted: choose epsilon by the error of its values instead")
 
     def enough(epsilon: Fraction) -> bool:
         promise = Privacy(epsilon, plan.privacy.delta)
@@ -131,7 +131,7 @@ def epsilon_for(plan: Plan, rows: int, half_width: Any) -> Fraction:
         return True
 
     if not enough(Fraction(_LARGEST_EPSILON)):
-        raise InputError(
+        raise ArgumentError(
             f"no epsilon up to {_LARGEST_EPSILON} makes every count over {rows} rows accurate to ± {half_width}: "
             "ask for a larger ±, or give the plan fewer columns"
         )

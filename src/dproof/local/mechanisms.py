@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dproof.arguments import described, expect
 from dproof.curves.noise import curve_noise
-from dproof.errors import DproofError, InputError, did_you_mean
+from dproof.errors import ArgumentError, DproofError, InputError, PlanError, did_you_mean
 from dproof.laws.law import LAWS
 from dproof.mechanisms.additive import bounded_laplace, gaussian, laplace, staircase, truncated_laplace
 from dproof.mechanisms.finite import itemwise_response, randomised_response
@@ -76,7 +76,7 @@ def choose(space: Any, privacy: Privacy, name: str = "auto", uses: Uses = frozen
     """
     known: dict[str, Calibrate] = {"auto": partial(AUTO[space.mechanisms], uses), **MECHANISMS[space.mechanisms]}
     if name not in known:
-        raise InputError(f"the mechanism {name[:40]!r} is not known for {space.mechanisms}{did_you_mean(name, known)}")
+        raise PlanError(f"the mechanism {name[:40]!r} is not known for {space.mechanisms}{did_you_mean(name, known)}")
     if space.present is None:
         return known[name](space, privacy)
     try:
@@ -95,10 +95,10 @@ def add_mechanism(name: str, function: Calibrate) -> None:
     """
     expect(name, str, "name", "a text: what plans call the mechanism")
     if not callable(function):
-        raise InputError(f"function must be a function of a space and a Privacy, not {described(function)}")
+        raise ArgumentError(f"function must be a function of a space and a Privacy, not {described(function)}")
     added = _Added(name, function)
     if name == "auto" or any(known.get(name, added) != added for known in MECHANISMS.values()):
-        raise InputError(f"there is a mechanism called {name[:40]!r} already: choose another name")
+        raise ArgumentError(f"there is a mechanism called {name[:40]!r} already: choose another name")
     for kind in _ADDING:
         MECHANISMS[kind][name] = added
 
@@ -113,16 +113,16 @@ class _Added:
     def __call__(self, space: Any, privacy: Privacy) -> Mechanism:
         made: Any = self.function(space, privacy)
         if not isinstance(made, Mechanism):
-            raise InputError(f"the mechanism {self.name!r} must give a Mechanism, not {described(made)}")
+            raise PlanError(f"the mechanism {self.name!r} must give a Mechanism, not {described(made)}")
         law = made.family
         if made.inputs != space or law.inputs != space.size:
-            raise InputError(f"the mechanism {self.name!r} gives a law for another space than the column's")
+            raise PlanError(f"the mechanism {self.name!r} gives a law for another space than the column's")
         if made.outputs != space and (space.line is None or made.outputs.line is None):
-            raise InputError(f"the mechanism {self.name!r} must release values of the column's space, or numbers")
+            raise PlanError(f"the mechanism {self.name!r} must release values of the column's space, or numbers")
         if law.neighbours is not None:
-            raise InputError(f"the mechanism {self.name!r} must be private for every pair of values, not for some")
+            raise PlanError(f"the mechanism {self.name!r} must be private for every pair of values, not for some")
         if law.kind not in LAWS:
-            raise InputError(
+            raise PlanError(
                 f"the mechanism {self.name!r} has a law of the kind {law.kind!r}, which cannot be read back: "
                 "add it to dproof.laws.law.LAWS"
             )

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dproof.errors import InputError
+from dproof.errors import QuestionError
 from dproof.exact import int_or_float
 from dproof.laws.noise import NODES
 from dproof.laws.scores import Array
@@ -166,7 +166,7 @@ class OrderStatistics:
             if isinstance(value, (int, float, Decimal)):
                 parts[tuple(group)].append((float(value), *row))
             elif value is not None:
-                raise InputError(
+                raise QuestionError(
                     f"{aggregate.kind.upper()} needs numbers, and column {column!r} has other values: COUNT it"
                 )
         for rows in parts.values():

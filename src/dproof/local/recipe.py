@@ -22,7 +22,7 @@ from dproof.certification.certify import certify
 from dproof.certification.compose import compose_losses, own_worst_pair
 from dproof.columns.column import Column
 from dproof.curves.noise import recorded_curve_law
-from dproof.errors import InputError, NotPrivate, TooLarge, VerificationFailed
+from dproof.errors import InputError, NotPrivate, PlanError, TooLarge, VerificationFailed
 from dproof.exact import exact, float_above, log_above
 from dproof.laws.law import Law, law_from_json, read_number
 from dproof.local.spread import best_shares, best_weights, needs, sample_variance, sampled_groups, split_variance
@@ -206,7 +206,7 @@ class RowLaw:
         for group in self.groups:
             if any(member.name == column for member in group.columns):
                 return group
-        raise InputError(f"the column {column!r} is not sanitised by this plan")
+        raise PlanError(f"the column {column!r} is not sanitised by this plan")
 
     def certificate(self, release: dict[str, Any] | None = None, *, private: bool = True) -> Certificate:
         """The certificate of a row, with what is recorded about a release if there is one."""
@@ -320,15 +320,13 @@ def stored_alike(groups: Sequence[JointColumns]) -> tuple[JointColumns, ...]:
         for column, space in zip(group.columns, group.outputs, strict=True):
             spaces.setdefault(column.name, []).append(space)
             if group.mechanism.family.is_coded and len(column.stored) > 1:
-                raise InputError(
-                    f"column {column.name!r} is stored in several fields, which hold no code: {_OTHERWISE}"
-                )
+                raise PlanError(f"column {column.name!r} is stored in several fields, which hold no code: {_OTHERWISE}")
     coded = {name for name, found in spaces.items() if any(space.line is None for space in found)}
     coded = {name for name in coded if any(space != spaces[name][0] for space in spaces[name])}
     for group in groups:
         for column, space in zip(group.columns, group.outputs, strict=True):
             if column.name in coded and (len(column.stored) > 1 or space.line is not None):
-                raise InputError(f"column {column.name!r} would be stored in two forms: {_OTHERWISE}")
+                raise PlanError(f"column {column.name!r} would be stored in two forms: {_OTHERWISE}")
     return tuple(replace(g, coded=frozenset(coded & {c.name for c in g.columns})) for g in groups)
 
 
@@ -347,9 +345,9 @@ def _each_certified(wanted: Iterable[tuple[ColumnGroup, Privacy]]) -> list[Joint
 def promises(plan: Plan) -> list[Privacy]:
     """The part of the promise that each group of columns gets by its share; refused where no release can keep it."""
     if plan.model != "local":
-        raise InputError("the plan has model = 'central', which draws no rows one by one: write model = 'local'")
+        raise PlanError("the plan has model = 'central', which draws no rows one by one: write model = 'local'")
     if not plan.has_row_law:
-        raise InputError(
+        raise PlanError(
             "a release keeps the number of rows, so it can only promise neighbours = 'change-one'; "
             "under 'add-remove' write model = 'central', or ask a curator"
         )
@@ -363,10 +361,10 @@ def _calibrated(want: ColumnGroup, privacy: Privacy) -> Mechanism:
     space = want.space
     try:
         if len(want.columns) > 1 and space.size > _LARGEST_JOINT:
-            raise InputError(f"joined columns have {space.size} combinations; {_LARGEST_JOINT} is the most")
+            raise PlanError(f"joined columns have {space.size} combinations; {_LARGEST_JOINT} is the most")
         return choose(space, privacy, want.mechanism, want.uses)
     except InputError as error:
-        raise InputError(f"column {want.name!r}: {error}") from None
+        raise PlanError(f"column {want.name!r}: {error}") from None
 
 
 def recorded_row_law(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dproof.arguments import as_path
 from dproof.certification.certificate import laws_table, read_certificate, write_certificate
-from dproof.errors import InputError
+from dproof.errors import ArgumentError
 from dproof.local.draw import REACH, stored_schema
 from dproof.local.recipe import JointColumns, RowLaw, recorded_row_law, with_bounds
 from dproof.recipe import Release
@@ -92,7 +92,7 @@ class LocalRelease(Release):
     def on(self, session: Any) -> LocalRelease:
         """The stored release, counted by the workers of a Spark session, who must see its folder."""
         if self.folder is None:
-            raise InputError("only a stored release can be counted by Spark: save it first")
+            raise ArgumentError("only a stored release can be counted by Spark: save it first")
         return replace(self, session=session)
 
     def save(self, out: str | os.PathLike[str]) -> LocalRelease:

@@ -22,7 +22,7 @@ from math import isqrt, prod
 from typing import Any
 
 from dproof.columns.column import Column
-from dproof.errors import InputError
+from dproof.errors import PlanError
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.plans.plan import ColumnGroup, Plan, uses_of
 from dproof.privacy import Privacy
@@ -102,16 +102,16 @@ def sampled_groups(plan: Plan) -> tuple[ColumnGroup, ...]:
         columns = tuple(column for column in plan.columns if column.name in need.columns)
         curve = next((column.name for column in columns if column.space.holds_curves), None)
         if curve is not None and len(columns) > 1:
-            raise InputError(
+            raise PlanError(
                 f"a row answers for one thing, and the curves {curve!r} cannot be joined with other columns: "
                 "leave that question out, or write spread = 'split'"
             )
         mechanism = columns[0].mechanism if len(columns) == 1 else "auto"
         wanted.append(ColumnGroup(columns, Fraction(1), mechanism, uses_of(need.columns, needed)))
     if len({thing.name for thing in wanted}) < len(wanted):
-        raise InputError("two things that a row may be asked have the same name: rename a column with × in its name")
+        raise PlanError("two things that a row may be asked have the same name: rename a column with × in its name")
     if len(wanted) > _MOST_THINGS:
-        raise InputError(f"a row can be asked one of {_MOST_THINGS} things at most: leave questions or columns out")
+        raise PlanError(f"a row can be asked one of {_MOST_THINGS} things at most: leave questions or columns out")
     return tuple(wanted)
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from dproof.coins import current, for_rehearsal
-from dproof.errors import InputError
+from dproof.errors import InputError, SourceError
 from dproof.local.draw import made_up_rows, public_type, sanitised_blocks, stored_schema
 from dproof.local.recipe import RowLaw
 from dproof.storage.folder import DATA, PARQUET, digest
@@ -58,7 +58,7 @@ def write_parts(spread: Spread, law: RowLaw, folder: Path) -> Written:
     rows, files = 0, dict[str, str]()
     for answer in map(json.loads, answers):
         if "refused" in answer:
-            raise InputError(answer["refused"])
+            raise SourceError(answer["refused"])
         if answer["rows"]:
             part = f"part-{len(files):06d}.parquet"
             _take(attempts / answer["name"], folder / part)
@@ -89,7 +89,7 @@ def _take(file: Path, place: Path) -> None:
     try:
         file.rename(place)
     except FileNotFoundError:
-        raise InputError(
+        raise SourceError(
             "a part of the release is not where the driver looks: the workers must see its folder under the same "
             "name, on a disk they all share"
         ) from None
@@ -114,7 +114,7 @@ def _until(refused: Path, batches: Iterator[Any]) -> Iterator[Any]:
     """The batches, as long as no other part is refused: then there is no release, and no need to go on."""
     for batch in batches:
         if refused.exists():
-            raise InputError(refused.read_text("utf-8"))
+            raise SourceError(refused.read_text("utf-8"))
         yield batch
 
 

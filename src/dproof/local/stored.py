@@ -25,7 +25,7 @@ import pyarrow.ipc
 from dproof.columns import codec_of
 from dproof.columns.arrow import as_numpy
 from dproof.columns.column import Column, quoted, text_literal
-from dproof.errors import InputError
+from dproof.errors import QuestionError
 from dproof.laws.debias import CodeBins, DebiasAxes, DebiasAxis, MatrixAxis, Scale, SeenColumn
 from dproof.laws.law import Law
 from dproof.laws.scores import Array
@@ -140,7 +140,7 @@ def _counted(data: Any, keys: Sequence[str], sums: Mapping[str, str]) -> Any:
             return count_alike(rows, keys, sums)
         except duckdb.Error as error:
             told = str(error).split("\n")[0].removeprefix("Conversion Error: ").removeprefix("Binder Error: ")
-            raise InputError(f"the question does not fit the stored columns: {told}") from None
+            raise QuestionError(f"the question does not fit the stored columns: {told}") from None
 
 
 def _packed(table: Any) -> bytes:
@@ -246,7 +246,7 @@ def _unmix_bins(law: Law, seen: list[SeenColumn], bins: list[ColumnBins | None],
         return law.debias_axes(counted, others, name)
     (column, *more), (edges, *_) = seen, bins
     if more or others > 1 or edges is None:
-        raise InputError(
+        raise QuestionError(
             f"{name}, sanitised in bins together with other columns, can only be counted, at the edges of the bins: "
             "ask for such counts, not for sums or means"
         )
@@ -351,7 +351,7 @@ def _holding(law: RowLaw, private: frozenset[str]) -> list[tuple[str, RowLaw, An
     ]
     if not holding:
         together = ", ".join(f'"{column.name}"' for column in law.plan.columns if column.name in private)
-        raise InputError(
+        raise QuestionError(
             f"no row was asked for these columns together: declare [[joint]] columns = [{together}] in the plan, or a "
             "question that needs them in [[questions]], and sanitise again"
         )

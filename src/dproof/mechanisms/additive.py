@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import expect, flag
-from dproof.errors import InputError, TooLarge
+from dproof.errors import ArgumentError, TooLarge
 from dproof.exact import exact, exp_below, least, least_whole
 from dproof.laws.gaussian import gaussian as gaussian_law
 from dproof.laws.laplace import MOST_BOUNDED, BoundedLattice, TwoSided, two_sided
@@ -71,7 +71,7 @@ def truncated_laplace(interval: Interval, privacy: Promise, *, clamp: bool = Fal
     """
     privacy = Privacy.of(privacy)
     if privacy.delta == 0 or privacy.epsilon == 0:
-        raise InputError("truncated Laplace noise needs epsilon and delta above 0; without delta use laplace")
+        raise ArgumentError("truncated Laplace noise needs epsilon and delta above 0; without delta use laplace")
 
     def noise(shift: int) -> TwoSided:
         scale, odds = shift / privacy.epsilon, exp_below(privacy.epsilon)
@@ -83,7 +83,7 @@ def truncated_laplace(interval: Interval, privacy: Promise, *, clamp: bool = Fal
 
         reach = least_whole(enough)
         if reach * _FLATTEST < scale:  # what lies beyond the reach is drawn again
-            raise InputError("delta is so large beside epsilon that this noise would be flat; use less, or laplace")
+            raise ArgumentError("delta is so large beside epsilon that this noise would be flat; use less, or laplace")
         return two_sided(exp_below(1 / scale), reach)
 
     return _plus(interval, noise, "truncated Laplace", "Geng et al. 2020", clamp)
@@ -133,11 +133,11 @@ def staircase(interval: Interval, privacy: Promise, *, gamma: Any = None, clamp:
     """
     privacy = Privacy.of(privacy)
     if privacy.epsilon == 0:
-        raise InputError("staircase noise needs epsilon above 0")
+        raise ArgumentError("staircase noise needs epsilon above 0")
 
     share = None if gamma is None else exact(gamma, "gamma")
     if share is not None and not 0 < share <= 1:
-        raise InputError("gamma must be above 0 and at most 1: the width of the first stair, in diameters")
+        raise ArgumentError("gamma must be above 0 and at most 1: the width of the first stair, in diameters")
 
     def noise(shift: int) -> NoiseLaw:
         return stairs(exp_below(privacy.epsilon), shift, None if share is None else max(1, round(share * shift)))
@@ -180,7 +180,7 @@ def bounded_laplace(
     # Values that far apart may stand for points that lie a part of a step farther apart.
     reach = n if sensitivity is None else ceil(exact(sensitivity, "sensitivity") / interval.step)
     if not 1 <= reach <= n:
-        raise InputError("the sensitivity must be above 0 and at most the interval's width")
+        raise ArgumentError("the sensitivity must be above 0 and at most the interval's width")
     if interval.size > _MOST_WRITTEN_OUT:
         if reach < n:
             raise TooLarge(f"with a sensitivity bounded Laplace noise takes at most {_MOST_WRITTEN_OUT} lattice points")
@@ -255,14 +255,16 @@ def _given_scale(interval: Interval, privacy: Any, scale: Any, name: str) -> tup
     """A scale in steps, or a promise to calibrate one for."""
     _demand_interval(interval)
     if (privacy is None) == (scale is None):
-        raise InputError(f"give either a promise, to which noise is calibrated, or its {name}")
+        raise ArgumentError(f"give either a promise, to which noise is calibrated, or its {name}")
     if scale is None:
         return Fraction(0), Privacy.of(privacy)
     given = exact(scale, name)
     if given <= 0:
-        raise InputError(f"{name} must be above 0")
+        raise ArgumentError(f"{name} must be above 0")
     if given < interval.step * _NARROWEST:
-        raise InputError(f"a {name} below a thousandth of the step is no noise at all; use a finer step, or more noise")
+        raise ArgumentError(
+            f"a {name} below a thousandth of the step is no noise at all; use a finer step, or more noise"
+        )
     return given / interval.step, None
 
 

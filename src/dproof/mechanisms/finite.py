@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import described, expect, listed, whole
-from dproof.errors import InputError, TooLarge
+from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import exact, exp_above, exp_below, has_shape, whole_numbers
 from dproof.laws.law import Law, counted
 from dproof.laws.matrix import Matrix, whole_law
@@ -84,7 +84,7 @@ def response_with(space: Space, p: Any) -> Mechanism:
     """
     m, chance = as_space(space).size - 1, exact(p, "p")
     if not 0 <= chance * max(m, 1) <= 1:
-        raise InputError(f"p must lie between 0 and 1/{max(m, 1)}, so that 1 − {m}p is a probability")
+        raise ArgumentError(f"p must lie between 0 and 1/{max(m, 1)}, so that 1 − {m}p is a probability")
     family = KeepOrOther(space.size, chance.denominator - m * chance.numerator, chance.numerator)
     return Mechanism("randomised response", space, space, family, "HLM16, equation (19)")
 
@@ -124,12 +124,12 @@ def discrete_exponential(space: Space, k: Any = None, *, utility: Any = None, ne
     """
     as_space(space)
     if (k is None) == (utility is None):
-        raise InputError("give either k, for the utility −k times the distance, or a matrix of utilities")
+        raise ArgumentError("give either k, for the utility −k times the distance, or a matrix of utilities")
     source, unit = "HLM16, Definition 4", Fraction(1)
     if k is not None:
         unit = exact(k, "k")
         if not 0 <= unit <= _LARGEST_K:
-            raise InputError(f"k must lie between 0 and {_LARGEST_K}; at 0 every answer is as likely")
+            raise ArgumentError(f"k must lie between 0 and {_LARGEST_K}; at 0 every answer is as likely")
         table: Any = space
         if table.row is not None and table.metric == "l1" and neighbours is None:  # e^{−kΣρ} = Π e^{−kρ}
             law: Law = RowByRow(discrete_exponential(table.row, k).family, table.n)
@@ -174,7 +174,7 @@ def exponential(
     given = [1] * outputs.size if base is None else listed(base, "base", "a list of weights, one for each output")
     measure = [exact(x, "a base weight") for x in given]
     if len(measure) != outputs.size or min(measure) < 0 or not any(measure):
-        raise InputError(f"the base measure needs {outputs.size} weights of at least 0, not all 0")
+        raise ArgumentError(f"the base measure needs {outputs.size} weights of at least 0, not all 0")
     pairs = as_neighbours(neighbours, inputs)
     family = _exponential_law(utility, (inputs.size, outputs.size), eps, measure, pairs)
     return Mechanism("exponential", inputs, outputs, family, "HLM16, Definition 2")
@@ -202,7 +202,7 @@ def _exponential_law(
 
 def _check_utilities(utility: Any, inputs: int, outputs: int) -> None:
     if not has_shape(utility, inputs, outputs):
-        raise InputError(f"the utilities must be a matrix of {counted(inputs)} inputs by {counted(outputs)} outputs")
+        raise ArgumentError(f"the utilities must be a matrix of {counted(inputs)} inputs by {counted(outputs)} outputs")
 
 
 def solution_matrix(space: Space, rows: Any, *, outputs: Space | None = None, neighbours: Any = None) -> Mechanism:
@@ -229,16 +229,16 @@ def solution_matrix(space: Space, rows: Any, *, outputs: Space | None = None, ne
 
 def _check_shape(rows: Any, inputs: int, outputs: int) -> None:
     if not isinstance(rows, (list, tuple)) and not (isinstance(rows, np.ndarray) and rows.ndim == 2):
-        raise InputError("rows must be a solution matrix: a list of rows, one for each input")
+        raise ArgumentError("rows must be a solution matrix: a list of rows, one for each input")
     if len(rows) != inputs:
-        raise InputError(
+        raise ArgumentError(
             f"the solution matrix has {len(rows)} rows for {counted(inputs)} inputs; give one row for each"
         )
     for n, row in enumerate(rows, 1):
         if isinstance(row, str) or not hasattr(row, "__len__"):
-            raise InputError(f"row {n} of the solution matrix is not a list of {outputs} numbers")
+            raise ArgumentError(f"row {n} of the solution matrix is not a list of {outputs} numbers")
         if len(row) != outputs:
-            raise InputError(
+            raise ArgumentError(
                 f"row {n} of the solution matrix has {len(row)} entries for {outputs} outputs; give one for each"
             )
 
@@ -248,10 +248,10 @@ def _mend(whole: NDArray[Any], total: int) -> None:
     for n, (row, missing) in enumerate(zip(whole, total - whole.sum(axis=1), strict=True), 1):
         where = f"row {n} of the solution matrix"
         if row.min() < 0:
-            raise InputError(f"{where} has a negative entry in column {row.argmin() + 1}; probabilities are not")
+            raise ArgumentError(f"{where} has a negative entry in column {row.argmin() + 1}; probabilities are not")
         if abs(missing) > _TOLERANCE * total:
             sum_ = float(Fraction(int(total - missing), total))
-            raise InputError(f"{where} sums to {sum_:.12g}, not to 1; divide it by its sum")
+            raise ArgumentError(f"{where} sums to {sum_:.12g}, not to 1; divide it by its sum")
         row[row.argmax()] += missing
 
 
@@ -305,7 +305,7 @@ def as_neighbours(neighbours: Any, space: Space) -> NDArray[np.bool_] | None:
     k = space.size
     if isinstance(neighbours, np.ndarray) and neighbours.ndim == 2:
         if neighbours.dtype != bool or neighbours.shape != (k, k):
-            raise InputError(f"an array of neighbours must be {k} by {k}, one row for each input, with dtype bool")
+            raise ArgumentError(f"an array of neighbours must be {k} by {k}, one row for each input, with dtype bool")
         return _mutual(neighbours)
     rows = listed(neighbours, "neighbours", _WHAT)
     square = has_shape(rows, k, k) and not any(isinstance(row, tuple) for row in rows)
@@ -318,19 +318,21 @@ def as_neighbours(neighbours: Any, space: Space) -> NDArray[np.bool_] | None:
     matrix = np.zeros((k, k), bool)
     for pair in rows:
         if not _is_pair(pair, space):
-            raise InputError(f"neighbours must be {_WHAT}: one of them is not a pair of declared labels")
+            raise ArgumentError(f"neighbours must be {_WHAT}: one of them is not a pair of declared labels")
         i, j = (space.code(label) for label in pair)
         if i == j:
-            raise InputError("neighbours are two different inputs: one of the pairs names the same label twice")
+            raise ArgumentError("neighbours are two different inputs: one of the pairs names the same label twice")
         matrix[i, j] = matrix[j, i] = True
     return _mutual(matrix)
 
 
 def _mutual(matrix: NDArray[np.bool_]) -> NDArray[np.bool_]:
     if len(matrix) > 1 and not matrix.any():
-        raise InputError("neighbours must name at least one pair: without any, every law is private and says nothing")
+        raise ArgumentError(
+            "neighbours must name at least one pair: without any, every law is private and says nothing"
+        )
     if (matrix != matrix.T).any():
-        raise InputError("the matrix of neighbours must be symmetric: being neighbours is mutual")
+        raise ArgumentError("the matrix of neighbours must be symmetric: being neighbours is mutual")
     return matrix
 
 
@@ -344,7 +346,7 @@ def _is_pair(pair: Any, space: Space) -> bool:
 
 
 def _unclear() -> InputError:
-    return InputError(
+    return ArgumentError(
         "these neighbours may be a matrix or pairs of labels: write a matrix as a NumPy array of dtype bool, and "
         "pairs as tuples, as in [('a', 'b')]"
     )
@@ -383,7 +385,7 @@ def from_program(
     (<mechanism: program noisy_majority (enumeration), 32 inputs, 2 outputs>, 1.0986)
     """
     if not callable(program):
-        raise InputError(f"program must be a function of an input and of draw, not {described(program)}")
+        raise ArgumentError(f"program must be a function of an input and of draw, not {described(program)}")
     size = as_space(inputs, "inputs").size
     if size > _MOST_INPUTS:
         raise TooLarge(
@@ -419,11 +421,11 @@ class _Draws:
 
     def __call__(self, weights: Mapping[Any, Any]) -> Any:
         if not isinstance(weights, Mapping):
-            raise InputError(f"draw takes a mapping from values to weights, not {described(weights)}")
+            raise ArgumentError(f"draw takes a mapping from values to weights, not {described(weights)}")
         given = [(value, exact(weight, "a weight")) for value, weight in weights.items()]
         total = sum((weight for _, weight in given), Fraction(0))
         if total <= 0 or any(weight < 0 for _, weight in given):
-            raise InputError("draw takes weights of at least 0, not all 0")
+            raise ArgumentError("draw takes weights of at least 0, not all 0")
         possible, place = [pair for pair in given if pair[1]], len(self.options)
         self.options.append(len(possible))
         if place == len(self.ways):
@@ -454,11 +456,11 @@ def _law(
         try:
             known = forms.setdefault(output, _form(output))
         except TypeError:
-            raise InputError(
+            raise ArgumentError(
                 "the program must give labels, such as texts, numbers or tuples, and no lists or arrays"
             ) from None
         if known != _form(output):
-            raise InputError(
+            raise ArgumentError(
                 "two responses are equal and yet can be told apart, such as 1 and True: give each in one form"
             )
         if len(draws.options) < len(given) or (not given and not _same(program, value, draws, output)):
@@ -488,7 +490,7 @@ def _same(program: Callable[[Any, Draw], Any], value: Any, draws: _Draws, output
 
 
 def _unsteady() -> InputError:
-    return InputError(
+    return ArgumentError(
         "the program did something else with the same draws: whatever is random in it must come from draw, and nothing "
         "may be kept from one run to the next"
     )

@@ -10,7 +10,7 @@ from math import comb, exp, inf, isqrt, lcm
 from typing import Any, Literal, get_args
 
 from dproof.arguments import choice, expect, whole
-from dproof.errors import InputError
+from dproof.errors import ArgumentError
 from dproof.exact import exact, exp_below
 from dproof.laws.designs import LARGEST_ORDER, BlockDesign, CyclicDesign, PlaneDesign, is_prime
 from dproof.laws.law import Law
@@ -63,7 +63,7 @@ def unary_encoding(
     if p is not None or q is not None:
         return _given_chances(space, p, q, privacy, form)
     if privacy is None:
-        raise InputError("unary encoding is calibrated to a promise, or has p and q: give the one or the other")
+        raise ArgumentError("unary encoding is calibrated to a promise, or has p and q: give the one or the other")
     privacy, form = Privacy.of(privacy), "optimised" if form is None else form
     choice(form, get_args(Form), "form")
     odds, allowed = exp_below(privacy.epsilon), privacy.delta * _WHOLE**2
@@ -84,10 +84,10 @@ def unary_encoding(
 
 def _given_chances(space: Categories, p: Any, q: Any, privacy: Any, form: Any) -> Mechanism:
     if p is None or q is None or privacy is not None or form is not None:
-        raise InputError("give both p and q, or a promise with an optional form, but not a mixture")
+        raise ArgumentError("give both p and q, or a promise with an optional form, but not a mixture")
     own, other = exact(p, "p"), exact(q, "q")
     if not (0 <= own <= 1 and 0 <= other <= 1):
-        raise InputError("p and q must lie between 0 and 1: they are probabilities")
+        raise ArgumentError("p and q must lie between 0 and 1: they are probabilities")
     whole = lcm(own.denominator, other.denominator)
     family = Unary(space.size, int(own * whole), int(other * whole), whole)
     return Mechanism("unary encoding", space, Subsets(space.values), family, "Wang et al. 2017")
@@ -112,7 +112,7 @@ def subset_selection(space: Categories, privacy: Promise, *, width: int | None =
         width = max(1, round(k / (1 + exp(min(float(privacy.epsilon), 700.0)))))
     whole(width, "width", 1, max(1, k - 1))
     if privacy.delta == 1:
-        raise InputError("delta 1 promises nothing; ask for less than 1")
+        raise ArgumentError("delta 1 promises nothing; ask for less than 1")
     # C(k−2, w−1)·(r − e^ε) ≤ δ·(C(k−1, w−1)·r + C(k−1, w)) for the ratio r, as large as it goes.
     telling = comb(k - 2, width - 1) if k > 1 else 1
     slope = telling - privacy.delta * comb(k - 1, width - 1)
@@ -265,4 +265,4 @@ def _weights(bases: int, modulus: int, width: int, ratio: Fraction) -> tuple[int
 def _demand(space: Any) -> None:
     expect(space, Categories, "space", "a space of Categories, whose frequencies are counted")
     if space.size > 62:
-        raise InputError("a set of more than 62 categories does not fit a machine word; use randomised_response")
+        raise ArgumentError("a set of more than 62 categories does not fit a machine word; use randomised_response")

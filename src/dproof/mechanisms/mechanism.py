@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dproof import coins
 from dproof.arguments import choice, expect
 from dproof.arguments import listed as listed_argument
-from dproof.errors import InputError, TooLarge, did_you_mean
+from dproof.errors import ArgumentError, InputError, TooLarge, did_you_mean
 from dproof.exact import exp_below, float_above, has_shape, level_of, log_above, whole_numbers, written
 from dproof.laws.law import Law, counted, listed
 from dproof.laws.matrix import Matrix
@@ -123,7 +123,7 @@ class Distribution(Mapping[Any, Fraction]):
     def _line(self) -> Line:
         line = self.outputs.line
         if line is None:
-            raise InputError("an interval needs outputs that are numbers or dates; give a list of outputs")
+            raise ArgumentError("an interval needs outputs that are numbers or dates; give a list of outputs")
         return line
 
     def __iter__(self) -> Iterator[Any]:
@@ -257,17 +257,17 @@ class Mechanism:
         (('green', 'other'), True)
         """
         if not isinstance(change, Mapping) and not callable(change):
-            raise InputError("change must be a mapping from each output to what becomes of it, or a function")
+            raise ArgumentError("change must be a mapping from each output to what becomes of it, or a function")
         inputs, count, total = listed(self.family, _LARGEST_MATRIX)
         labels = self.outputs.decode(np.arange(count))
         try:
             images = [change[label] if isinstance(change, Mapping) else change(label) for label in labels]
         except KeyError:
-            raise InputError("the map must say what becomes of every output") from None
+            raise ArgumentError("the map must say what becomes of every output") from None
         try:
             space = Categories(list(dict.fromkeys(images))) if outputs is None else as_space(outputs, "outputs")
         except TypeError:
-            raise InputError("the map must give labels, such as texts, numbers or tuples, and no lists") from None
+            raise ArgumentError("the map must give labels, such as texts, numbers or tuples, and no lists") from None
         places = [space.code(image) for image in images]
         rows = np.zeros((inputs, space.size), object if total >= 1 << 62 else np.int64)
         for source in range(inputs):
@@ -299,9 +299,9 @@ class Mechanism:
         except ValueError:  # ragged
             given = np.empty((0, 0))
         if given.ndim != 1 or given.dtype.kind not in ("iuO" if self.inputs.size > 1 << 63 else "iu"):
-            raise InputError("codes must be a one-dimensional array of whole numbers")
+            raise ArgumentError("codes must be a one-dimensional array of whole numbers")
         if len(given) and not (given.min() >= 0 and given.max() < self.inputs.size):
-            raise InputError(f"a code lies outside 0 to {counted(self.inputs.size - 1)}")
+            raise ArgumentError(f"a code lies outside 0 to {counted(self.inputs.size - 1)}")
         if self.family.outputs is None:
             return self.family.draw(given, coins.current())  # signed: noise leaves the interval on either side
         if given.dtype != object and self.family.outputs - 1 > np.iinfo(given.dtype).max:
@@ -340,10 +340,10 @@ def _runs(law: Distribution, event: Any, inclusive: str) -> list[tuple[Any, Any]
             ends.add((code, code))
             continue
         if len(member) != 2:
-            raise InputError("an interval is a pair (low, high), of which None is no bound")
+            raise ArgumentError("an interval is a pair (low, high), of which None is no bound")
         low, high = (None if end is None else law._line.place(end) for end in member)
         if low is not None and high is not None and low > high:
-            raise InputError("an interval's lower end lies above its upper end")
+            raise ArgumentError("an interval's lower end lies above its upper end")
         first = -inf if low is None else floor(low) + 1 if inclusive in ("neither", "right") else ceil(low)
         last = inf if high is None else ceil(high) - 1 if inclusive in ("neither", "left") else floor(high)
         if first <= last:
@@ -422,7 +422,7 @@ def losses(inputs: Space, outputs: Space | None = None, loss: Any = None) -> Los
         _check_shape(loss, inputs.size, target.size)
         whole, unit = whole_numbers(loss, "a loss")
         if whole.min() < 0:
-            raise InputError("a loss must not be negative; add the same number to all losses")
+            raise ArgumentError("a loss must not be negative; add the same number to all losses")
         return Losses(whole, unit, name)
     rows = [_distances(inputs, target, n) for n in range(inputs.size)]
     if all(row.dtype.kind in "iu" for row in rows):
@@ -463,12 +463,12 @@ def _loss_name(loss: Any) -> str:
         return "matrix"
     if loss in ("metric", "squared"):
         return loss
-    raise InputError(f"loss {loss[:40]!r} is not known{did_you_mean(loss, ['metric', 'squared'])}; or give a matrix")
+    raise ArgumentError(f"loss {loss[:40]!r} is not known{did_you_mean(loss, ['metric', 'squared'])}; or give a matrix")
 
 
 def _check_shape(loss: Any, inputs: int, outputs: int) -> None:
     if not has_shape(loss, inputs, outputs):
-        raise InputError(f"the losses must be a matrix of {counted(inputs)} inputs by {counted(outputs)} outputs")
+        raise ArgumentError(f"the losses must be a matrix of {counted(inputs)} inputs by {counted(outputs)} outputs")
 
 
 def _distances(inputs: Space, outputs: Space | Line | Lines, code: int) -> NDArray[Any]:
@@ -480,7 +480,7 @@ def _distances(inputs: Space, outputs: Space | Line | Lines, code: int) -> NDArr
             return outputs.distances_from(inputs.label(code))
     except InputError:
         pass
-    raise InputError("the outputs have no distance from the inputs; give a matrix of losses")
+    raise ArgumentError("the outputs have no distance from the inputs; give a matrix of losses")
 
 
 def _same_space(inputs: Space, outputs: Space | Line | Lines) -> bool:
@@ -540,7 +540,7 @@ def estimate(mechanism: Mechanism, counts: Any, level: float = 0.95) -> Estimate
     scaled = law / share
     square = scaled @ law.T
     if np.linalg.cond(square) > 1 / _SINGULAR:
-        raise InputError("the law is nearly the same for some inputs, so their counts cannot be told apart")
+        raise ArgumentError("the law is nearly the same for some inputs, so their counts cannot be told apart")
     scores = np.linalg.solve(square, scaled).T
     estimates = observed @ scores
     covariance = scores.T @ (observed[:, None] * scores) - np.diag(estimates)
@@ -559,7 +559,9 @@ def _observed(mechanism: Mechanism, counts: Any, outputs: int) -> Floats:
     except (TypeError, ValueError, OverflowError):
         observed = np.zeros(0)
     if observed.shape != (outputs,):
-        raise InputError(f"counts must be a mapping from outputs to counts, or one count for each of {outputs} outputs")
+        raise ArgumentError(
+            f"counts must be a mapping from outputs to counts, or one count for each of {outputs} outputs"
+        )
     if not np.isfinite(observed).all() or (observed < 0).any():
-        raise InputError("counts must be numbers of at least 0")
+        raise ArgumentError("counts must be numbers of at least 0")
     return observed

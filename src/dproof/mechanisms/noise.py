@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof import coins
-from dproof.errors import InputError, TooLarge
+from dproof.errors import ArgumentError, TooLarge
 from dproof.exact import exact, exp_below, float_above, least, least_whole, log_above, log_below
 from dproof.laws.divergence import profile_odds
 from dproof.laws.gaussian import Gaussian, gaussian
@@ -60,7 +60,7 @@ class Noise:
         """The least t with P(|X| ≤ t) ≥ level: the half-width of an interval at that level."""
         wanted = exact(level, "level")
         if not 0 <= wanted < 1:
-            raise InputError("level must be at least 0 and below 1, such as 0.95")
+            raise ArgumentError("level must be at least 0 and below 1, such as 0.95")
         near = round(self.variance**0.5 * -log(max(float(1 - wanted), 1e-300)) / 2**0.5)  # where Laplace noise has it
         return least_whole(lambda t: self.within(t) >= wanted, near)
 
@@ -165,7 +165,7 @@ def _whole(value: Any, name: str) -> int:
     """How many whole steps an answer can move; the part of a step below is out of reach on the lattice."""
     number = exact(value, name)
     if number < 1:
-        raise InputError(f"{name} must be at least 1 step of the lattice")
+        raise ArgumentError(f"{name} must be at least 1 step of the lattice")
     if number > _LARGEST_SENSITIVITY**2:
         raise TooLarge(f"{name} is too large for 64-bit numbers; use a coarser step")
     return int(number)
@@ -173,12 +173,12 @@ def _whole(value: Any, name: str) -> int:
 
 def demand_gaussian(epsilon: Fraction, delta: Fraction) -> None:
     if delta == 0:
-        raise InputError("Gaussian noise needs delta above 0; at delta 0 use Laplace noise")
+        raise ArgumentError("Gaussian noise needs delta above 0; at delta 0 use Laplace noise")
     demand_noise(epsilon, delta)
 
 
 def demand_noise(epsilon: Fraction, delta: Fraction) -> None:
     if epsilon == 0 and delta == 0:
-        raise InputError("epsilon and delta are both 0: no finite noise hides everything; allow one of them")
+        raise ArgumentError("epsilon and delta are both 0: no finite noise hides everything; allow one of them")
     if delta == 1:
-        raise InputError("delta 1 promises nothing, so it needs no noise; ask for less than 1")
+        raise ArgumentError("delta 1 promises nothing, so it needs no noise; ask for less than 1")

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import choice
-from dproof.errors import InputError
+from dproof.errors import ArgumentError, InputError
 from dproof.exact import exact, exp_above, exp_below, written
 from dproof.mechanisms.additive import bounded_laplace, gaussian, laplace, staircase, truncated_laplace
 from dproof.mechanisms.finite import itemwise_response, randomised_response
@@ -257,7 +257,7 @@ def compare(space: Space, privacy: Promise) -> Comparison:
         if mechanism.name not in {row.name for row in rows}:  # the best design may be a mechanism with a name
             rows.append(_row(mechanism, within if mechanism.outputs == mechanism.inputs else anywhere))
     if not rows:
-        raise InputError(
+        raise ArgumentError(
             "no mechanism fits this space and this promise; see the documentation of each for what it needs"
         )
     ordered = sorted(rows, key=lambda r: (r.error is None, r.error or 0.0, r.variance or 0.0))
@@ -285,7 +285,7 @@ def _candidates(space: Space) -> Iterator[tuple[str, Callable[[Any, Privacy], Me
 
 def _design(space: Space, privacy: Privacy) -> Mechanism:
     if space.size > _MOST_DESIGNED:
-        raise InputError(f"takes a while beyond {_MOST_DESIGNED} points; call design itself")
+        raise ArgumentError(f"takes a while beyond {_MOST_DESIGNED} points; call design itself")
     return Problem(space, privacy).best()
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import choice, expect, flag, listed, mapping
-from dproof.errors import DproofWarning, InputError, TooLarge, did_you_mean
+from dproof.errors import ArgumentError, DproofWarning, TooLarge, did_you_mean
 from dproof.exact import exact, exp_below, written
 from dproof.laws.law import counted
 from dproof.laws.matrix import Matrix, RoundedLaw
@@ -138,7 +138,7 @@ class Problem:
         object.__setattr__(self, "prior", _prior(self.prior, self.inputs.size))
         if self.neighbours is not None and (self.metric_privacy or self.unbiased):
             other = "metric_privacy" if self.metric_privacy else "unbiased"
-            raise InputError(f"neighbours and {other} cannot be combined; leave one of them out")
+            raise ArgumentError(f"neighbours and {other} cannot be combined; leave one of them out")
         if not self.metric_privacy:  # which multiplies ε by the distance of any two inputs
             object.__setattr__(self, "neighbours", as_neighbours(self.neighbours, self.inputs))
 
@@ -240,7 +240,9 @@ class Problem:
     def _best_information(self) -> Mechanism:
         plain = self.outputs is self.inputs and not self.metric_privacy and self.neighbours is None
         if not plain or self.privacy.delta > 0:
-            raise InputError("Fisher information is maximised at delta = 0 with outputs of its own; leave the rest out")
+            raise ArgumentError(
+                "Fisher information is maximised at delta = 0 with outputs of its own; leave the rest out"
+            )
         law, outputs, optimum = fisher_law(self.inputs, self.privacy.epsilon, self.prior)
         return Mechanism("design by Fisher information", self.inputs, outputs, law, _FISHER, optimum)
 
@@ -248,11 +250,11 @@ class Problem:
         space: Any = self.inputs
         target, epsilon = self.outputs, self.privacy.epsilon
         if self.loss is not None and not (isinstance(self.loss, str) and self.loss == "squared"):
-            raise InputError("an unbiased design has the least variance; leave the loss out")
+            raise ArgumentError("an unbiased design has the least variance; leave the loss out")
         if space.line is None or target.line is None:
-            raise InputError("an unbiased design is for numbers: give an Interval, and outputs, if any, as one too")
+            raise ArgumentError("an unbiased design is for numbers: give an Interval, and outputs, if any, as one too")
         if self.metric_privacy or self.privacy.delta > 0:
-            raise InputError("an unbiased design is for the least variance at delta = 0; leave the rest out")
+            raise ArgumentError("an unbiased design is for the least variance at delta = 0; leave the rest out")
         if space.size == 1:
             law, optimum = Matrix(np.ones((1, 1), np.int64), 1), Optimum("squared", Fraction(0), Fraction(0))
         else:
@@ -284,9 +286,9 @@ def _prior(prior: Any, size: int) -> NDArray[Any] | None:
     given = listed(prior, "prior", "a list of probabilities, one for each value")
     weights = [exact(p, "a probability of the prior") for p in given]
     if len(weights) != size:
-        raise InputError(f"the prior has {len(weights)} probabilities for {counted(size)} values; give one for each")
+        raise ArgumentError(f"the prior has {len(weights)} probabilities for {counted(size)} values; give one for each")
     if min(weights) < 0 or sum(weights) == 0:
-        raise InputError("the probabilities of a prior must not be negative, nor all zero")
+        raise ArgumentError("the probabilities of a prior must not be negative, nor all zero")
     return np.array([p / sum(weights) for p in weights], object)
 
 
@@ -333,9 +335,9 @@ def design_row(
     scales = {name: exact(given.get(name, 1), f"the weight of {name!r}") for name in row.columns}
     unknown = [name for name in given if name not in row.columns]
     if unknown:
-        raise InputError(f"there is no column {unknown[0]!r} to weigh{did_you_mean(unknown[0], row.columns)}")
+        raise ArgumentError(f"there is no column {unknown[0]!r} to weigh{did_you_mean(unknown[0], row.columns)}")
     if min(scales.values()) < 0:
-        raise InputError("a weight must not be negative")
+        raise ArgumentError("a weight must not be negative")
     parts = _PARTS_PER_COLUMN * len(row.columns)
 
     @cache

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from dproof import coins
 from dproof.certification.certify import decide
-from dproof.errors import InputError, TooLarge
+from dproof.errors import ArgumentError, TooLarge
 from dproof.exact import exact, exp_above
 from dproof.laws.matrix import Matrix
 from dproof.mechanisms.mechanism import Losses, Optimum
@@ -45,7 +45,9 @@ _NEGLIGIBLE = 1e-8
 
 def demand_epsilon(epsilon: Fraction) -> None:
     if epsilon == 0:
-        raise InputError("at epsilon = 0 a release cannot depend on the value, so none is unbiased; spend some epsilon")
+        raise ArgumentError(
+            "at epsilon = 0 a release cannot depend on the value, so none is unbiased; spend some epsilon"
+        )
 
 
 class RoundedAtRandom(Interval):
@@ -66,7 +68,9 @@ class RoundedAtRandom(Interval):
         """The code of a lattice point; any other value has one at random, and so no law of its own to be told."""
         code = super().code(value)
         if self.number(value) not in (self.low + code * self.step, exact(self.label(code))):
-            raise InputError("a value between lattice points is rounded at random: ask for the law of a lattice point")
+            raise ArgumentError(
+                "a value between lattice points is rounded at random: ask for the law of a lattice point"
+            )
         return code
 
     def encode(self, values: Any, *, clamp: bool = False) -> NDArray[Any]:
@@ -113,7 +117,7 @@ def unbiased_law(
     most, and two ε-private laws have means within (e^ε − 1)/(e^ε + 1) of the width of their outputs.
     """
     if outputs.diameter * (exp_above(epsilon) - 1) < interval.diameter * (exp_above(epsilon) + 1):
-        raise InputError("the outputs are too narrow for an unbiased release; leave them out, or take wider ones")
+        raise ArgumentError("the outputs are too narrow for an unbiased release; leave them out, or take wider ones")
     unit = lcm(*(q.denominator for q in (interval.low, interval.step, outputs.low, outputs.step)))
     x, y = (int(s.low * unit) + int(s.step * unit) * np.arange(s.size).astype(object) for s in (interval, outputs))
     away = y - x[:, None]
@@ -131,7 +135,7 @@ def unbiased_law(
             if prior is None:
                 return whole, Optimum("squared", max(attained), bound)
             return whole, Optimum("squared, under the prior", Fraction(prior @ np.array(attained, object)), bound)
-    raise InputError("no unbiased law on these outputs could be found; take wider or finer ones, or more epsilon")
+    raise ArgumentError("no unbiased law on these outputs could be found; take wider or finer ones, or more epsilon")
 
 
 def _solve(
@@ -194,16 +198,18 @@ def fisher_law(space: Space, epsilon: Fraction, prior: Fractions | None) -> tupl
     (((2, 3), (0, 1)), 7.3167, True)
     """
     if prior is None or space.line is None:
-        raise InputError("Fisher information is about the mean of numbers near a prior: give an Interval and a prior")
+        raise ArgumentError(
+            "Fisher information is about the mean of numbers near a prior: give an Interval and a prior"
+        )
     if epsilon == 0:
-        raise InputError("at epsilon = 0 a release tells nothing of the mean; spend some epsilon")
+        raise ArgumentError("at epsilon = 0 a release tells nothing of the mean; spend some epsilon")
     if space.size > _MOST_VALUES:
         raise TooLarge(f"Fisher information is maximised for up to {_MOST_VALUES} values; use a coarser step")
     x = np.array([space.line.origin + n * space.line.step for n in range(space.size)], object)
     mean = prior @ x
     scores, variance = prior * (x - mean), Fraction(prior @ (x - mean) ** 2)
     if variance == 0:
-        raise InputError("the prior has one value alone, whose mean needs no estimate; give it two values or more")
+        raise ArgumentError("the prior has one value alone, whose mean needs no estimate; give it two values or more")
     patterns = np.array(list(np.ndindex(*(2,) * space.size)), bool)[:-1]  # all high is all low
     weights, prices = _best_patterns(patterns, scores, prior, 1 + spread(epsilon) * (1 - SLACK))
     used = weights > _LEAST_WEIGHT

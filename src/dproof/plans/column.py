@@ -12,7 +12,7 @@ from dproof.arguments import described, expect
 from dproof.columns import CODECS, codec_class
 from dproof.columns.codec import Codec, Key
 from dproof.columns.column import Column
-from dproof.errors import InputError
+from dproof.errors import ArgumentError, PlanError
 from dproof.plans.reader import Reader
 from dproof.spaces.space import Space
 
@@ -32,7 +32,7 @@ def plan_keys(space: str) -> tuple[Key, ...]:
     """
     expect(space, str, "space", "the name of a space")
     if space not in SPACES:
-        raise InputError(f"no space is called {space[:40]!r}: there are {', '.join(SPACES)}")
+        raise PlanError(f"no space is called {space[:40]!r}: there are {', '.join(SPACES)}")
     return tuple(codec_class(SPACES[space]).keys)
 
 
@@ -43,11 +43,11 @@ def add_space(name: str, space: type[Space], codec: type[Codec] | None = None) -
     """
     expect(name, str, "name", "a text: what plans call the space")
     if not isinstance(space, type) or not issubclass(space, Space):
-        raise InputError(f"space must be a class of spaces, a subclass of dproof.Space, not {described(space)}")
+        raise ArgumentError(f"space must be a class of spaces, a subclass of dproof.Space, not {described(space)}")
     if SPACES.get(name, space) is not space:
-        raise InputError(f"there is a space called {name!r} already: choose another name")
+        raise ArgumentError(f"there is a space called {name!r} already: choose another name")
     if codec is not None and not (isinstance(codec, type) and issubclass(codec, Codec)):
-        raise InputError(f"codec must be a subclass of dproof.columns.codec.Codec, not {described(codec)}")
+        raise ArgumentError(f"codec must be a subclass of dproof.columns.codec.Codec, not {described(codec)}")
     SPACES[name] = space
     if codec is not None:
         CODECS[space] = codec

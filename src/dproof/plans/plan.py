@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from dproof.arguments import described, expect, mapping
 from dproof.columns.column import Column
 from dproof.columns.values import DECIMALS, THOUSANDS, Numerals
-from dproof.errors import InputError, did_you_mean
+from dproof.errors import ArgumentError, PlanError, SourceError, did_you_mean
 from dproof.plans.column import read_column
 from dproof.plans.reader import Misplaced, Reader, read_text, read_toml, to_toml
 from dproof.plans.release_table import AskedTables, read_asked
@@ -173,7 +173,7 @@ class Plan:
             return cls.from_dict(plan)
         if isinstance(plan, (str, os.PathLike)):
             return cls.read(plan)
-        raise InputError(f"plan must be a Plan, a path or a mapping, not {described(plan)}")
+        raise ArgumentError(f"plan must be a Plan, a path or a mapping, not {described(plan)}")
 
     def reading(self, names: Iterable[str]) -> str:
         """How these columns are read: their tables in the plan, and what there is about persons and the file, as JSON.
@@ -196,7 +196,7 @@ class Plan:
         for column in self.columns:
             if column.name == name:
                 return column
-        raise InputError(f"the plan has no column {name!r}{did_you_mean(name, [c.name for c in self.columns])}")
+        raise PlanError(f"the plan has no column {name!r}{did_you_mean(name, [c.name for c in self.columns])}")
 
     @property
     def kept(self) -> tuple[Column, ...]:
@@ -229,9 +229,9 @@ class Plan:
             way = f"add {to_toml({'columns': {unknown[0]: {}}}).strip()} with its space, or with drop = true"
             if meant is not None:
                 way = f"the plan has {meant!r} instead; write it as the file does"
-            raise InputError(f"the source has a column {unknown[0]!r} that the plan does not mention{more}: {way}")
+            raise SourceError(f"the source has a column {unknown[0]!r} that the plan does not mention{more}: {way}")
         if absent:
-            raise InputError(f"the source has no column {absent[0]!r}{did_you_mean(absent[0], names)}")
+            raise SourceError(f"the source has no column {absent[0]!r}{did_you_mean(absent[0], names)}")
 
 
 def _plan(top: Reader, text: str) -> Plan:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from dproof.columns.column import Column
-from dproof.errors import InputError
+from dproof.errors import InputError, QuestionError
 from dproof.plans.plan import Plan
 from dproof.plans.reader import Reader
 from dproof.plans.schema import schema_of
@@ -61,11 +61,11 @@ def checked_question(sql: str, columns: Iterable[Column]) -> Question:
 
     >>> checked_question("SELECT count(*) FROM people", ())
     Traceback (most recent call last):
-    dproof.errors.InputError: there is no table 'people': ask FROM data or FROM release
+    dproof.errors.QuestionError: there is no table 'people': ask FROM data or FROM release
     """
     parsed = parse(sql)
     if parsed.table.casefold() not in _TABLES:
-        raise InputError(f"there is no table {parsed.table!r}: ask FROM data or FROM release")
+        raise QuestionError(f"there is no table {parsed.table!r}: ask FROM data or FROM release")
     spaces = {column.name: column.space if column.private else Open() for column in columns if column.kind != "drop"}
     gaps = frozenset(c.name for c in columns if c.private and c.refuses and parsed.table.casefold() == "data")
     return resolve(parsed, Schema(parsed.table, spaces, gaps))

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from dproof.arguments import as_path, described
 from dproof.certification.verify_certificate import LONGEST_PLAN, is_deep
-from dproof.errors import InputError, did_you_mean, nearest
+from dproof.errors import FileError, InputError, PlanError, did_you_mean, nearest
 from dproof.exact import exact, plain_number
 from dproof.spaces.space import plain
 
@@ -26,12 +26,12 @@ def read_text(path: str | os.PathLike[str], what: str) -> str:
     where = as_path(path, "path")
     try:
         if where.stat().st_size > LONGEST_PLAN:
-            raise InputError(f"{where.name!r} is too long for a {what}")
+            raise PlanError(f"{where.name!r} is too long for a {what}")
         return where.read_text("utf-8")
     except UnicodeDecodeError:
-        raise InputError(f"{where.name!r} is not UTF-8 text: a {what} is a TOML file") from None
+        raise PlanError(f"{where.name!r} is not UTF-8 text: a {what} is a TOML file") from None
     except OSError as error:
-        raise InputError(f"the {what} {str(path)!r} cannot be read: {error.strerror}") from None
+        raise FileError(f"the {what} {str(path)!r} cannot be read: {error.strerror}") from None
 
 
 def read_toml(text: str, name: str, build: Callable[[Reader], T]) -> T:
@@ -42,12 +42,12 @@ def read_toml(text: str, name: str, build: Callable[[Reader], T]) -> T:
         return build(Reader(tomllib.loads(text), ()))
     except tomllib.TOMLDecodeError as error:
         hint = "text needs quotes, and yes and no are written true and false" if "value" in str(error).lower() else ""
-        raise InputError(f"{name}: not valid TOML: {error}{hint and f'; {hint}'}") from None
+        raise PlanError(f"{name}: not valid TOML: {error}{hint and f'; {hint}'}") from None
     except Misplaced as error:
         line = line_of(text, error.path)
         raise WrongKey(f"{name}{f', line {line}' if line else ''}: {error}", error) from None
     except RecursionError:
-        raise InputError(f"{name}: tables or lists lie too deep inside each other") from None
+        raise PlanError(f"{name}: tables or lists lie too deep inside each other") from None
 
 
 def line_of(text: str, path: Keys) -> int | None:
@@ -118,7 +118,7 @@ def _written(value: Any, path: Keys) -> Any:
     if isinstance(value, Mapping):
         wrong = next((key for key in value if not isinstance(key, str)), None)
         if wrong is not None:
-            raise InputError(f"each key of a plan must be a text, not {described(wrong)}")
+            raise PlanError(f"each key of a plan must be a text, not {described(wrong)}")
         return {key: _written(item, (*path, key)) for key, item in value.items()}
     if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
         return [_written(item, path) for item in value]
@@ -127,7 +127,7 @@ def _written(value: Any, path: Keys) -> Any:
         return number if isinstance(number, (int, float)) else str(number)
     if isinstance(value, (str, int, float, date)):
         return value
-    raise InputError(f"{'.'.join(path)} must be a text, a number or another value of TOML, not {described(value)}")
+    raise PlanError(f"{'.'.join(path)} must be a text, a number or another value of TOML, not {described(value)}")
 
 
 class Misplaced(Exception):
@@ -138,7 +138,7 @@ class Misplaced(Exception):
         self.path = path
 
 
-class WrongKey(InputError):
+class WrongKey(PlanError):
     """A mistake in a plan, told with its line; a form shows it beside the field of its key."""
 
     def __init__(self, message: str, misplaced: Misplaced) -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dproof.columns.arrow import as_numpy, decoded, is_text
 from dproof.columns.column import Column
 from dproof.columns.objects import stored, texts
-from dproof.errors import InputError
+from dproof.errors import SourceError
 from dproof.plans.plan import Plan
 from dproof.questions.counting import Codes
 from dproof.tables import Source
@@ -91,7 +91,7 @@ def counted_rows(arrays: Iterable[Any], rows_per_person: int) -> NDArray[np.bool
         coded = pa.chunked_array(chunks).dictionary_encode(null_encoding="encode").combine_chunks()
     except pa.ArrowException:
         kinds = " and ".join(dict.fromkeys(str(array.type) for array in named))
-        raise InputError(
+        raise SourceError(
             f"the column that names persons has the type {kinds}: give each a text, or each a number"
         ) from None
     persons = as_numpy(coded.indices).astype(np.int64)

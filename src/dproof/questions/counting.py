@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.errors import InputError, TooLarge
+from dproof.errors import QuestionError, TooLarge
 from dproof.questions.partition import MISSING, MOST_CELLS, Cut, Places, cut, grouping, numbered
 from dproof.questions.question import Aggregate, Key, Missing, Predicate, both, leaves
 from dproof.questions.schema import Schema
@@ -264,7 +264,7 @@ def _power_sums(axis: Cut, scale: WholeScale | None, power: int) -> NDArray[Any]
         codes = np.arange(len(scale.table))
         return np.bincount(axis.of(codes), scale.whole(codes).astype(float) ** power, axis.blocks)
     if power > 4:
-        raise InputError(f"a sum of products of {power} numbers of one column has no ± beforehand")
+        raise QuestionError(f"a sum of products of {power} numbers of one column has no ± beforehand")
     middle = scale.shift + scale.factor * (axis.first + axis.last) / 2
     squares = sizes**2
     moments = (1.0, 0.0, (squares - 1) / 12, 0.0, (squares - 1) * (3 * squares - 7) / 240)  # of consecutive codes

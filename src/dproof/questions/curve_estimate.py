@@ -12,7 +12,7 @@ from dproof.arguments import expect, flag
 from dproof.curves.bands import fine, smoothed
 from dproof.curves.bases import Floats
 from dproof.curves.lattice import CurveLattice, left_out
-from dproof.errors import InputError
+from dproof.errors import QuestionError
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.question import Aggregate, Expression, Item, Question
 from dproof.questions.ranges import Range
@@ -171,7 +171,7 @@ def curve_question(schema: Schema, column: str, where: str | None, total: bool) 
     """The question for the mean of all curves of a column that a condition chooses, or for their total."""
     expect(column, str, "column", "the name of a curve column")
     if column not in schema.spaces or not schema.spaces[column].holds_curves:
-        raise InputError(f"column {column!r} holds no sanitised curves")
+        raise QuestionError(f"column {column!r} holds no sanitised curves")
     asked = Aggregate("sum" if flag(total, "total") else "avg", (column,))
     condition = None if where is None else parse_predicate(where)
     return resolve(Question(schema.table, (Item("curve", asked),), condition), schema)

@@ -11,7 +11,7 @@ import numpy as np
 
 from dproof.arguments import choice, flag
 from dproof.coins import NOT_PRIVATE
-from dproof.errors import InputError, did_you_mean
+from dproof.errors import QuestionError, did_you_mean
 from dproof.exact import level_of
 from dproof.laws.scores import Array
 from dproof.questions.aggregates import Sums, Values
@@ -71,7 +71,7 @@ class Options:
             choice(getattr(self, name), options, name)
         flag(self.simultaneous, "simultaneous")
         if self.simultaneous and self.method == "loglinear":
-            raise InputError(
+            raise QuestionError(
                 "intervals of method='loglinear' hold on average over the cells of a table, not all at once: leave out "
                 "simultaneous, or the method"
             )
@@ -96,7 +96,7 @@ def options_of(given: Mapping[str, Any]) -> Options:
     known = Options.__slots__
     for option in given:
         if option not in known:
-            raise InputError(f"query has no option {option!r}{did_you_mean(option, known)}")
+            raise QuestionError(f"query has no option {option!r}{did_you_mean(option, known)}")
     return Options(**given)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from dproof.errors import InputError
+from dproof.errors import QuestionError
 from dproof.questions.aggregates import Frequent
 from dproof.questions.answer import Cell
 from dproof.questions.question import Applied, Expression, aggregates_of
@@ -35,13 +35,15 @@ def check(expression: Expression) -> None:
         function, numbers = expression.function, expression.numbers
         least, most = _TAKES.get(function, (0, 0)) if function.isalpha() else (1, 1)
         if not least <= len(numbers) <= most:
-            raise InputError(f"{function.upper()} takes {'one number' if least else 'no number'} beside the aggregate")
+            raise QuestionError(
+                f"{function.upper()} takes {'one number' if least else 'no number'} beside the aggregate"
+            )
         if function == "round" and any(n.denominator > 1 or abs(n) > _MOST_PLACES for n in numbers):
-            raise InputError(f"ROUND takes a whole number of decimals, at most {_MOST_PLACES}")
+            raise QuestionError(f"ROUND takes a whole number of decimals, at most {_MOST_PLACES}")
         expression = expression.inner
         for aggregate in aggregates_of(expression):
             if isinstance(aggregate.definition.chosen, Frequent):
-                raise InputError("a mode or a top list is not a number to calculate with: ask for it on its own")
+                raise QuestionError("a mode or a top list is not a number to calculate with: ask for it on its own")
 
 
 def changes_widths(expression: Expression) -> bool:

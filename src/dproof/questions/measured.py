@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from dproof.errors import InputError
+from dproof.errors import QuestionError
 from dproof.exact import int_or_float
 from dproof.questions.aggregates import Known
 from dproof.questions.answer import Answer, Cell, cautions, in_units_of
@@ -263,7 +263,7 @@ def refuse_calculation(expression: Expression, chosen: Container[Aggregate]) -> 
     for aggregate in aggregates_of(expression):
         if aggregate in chosen:
             name = "COUNT(DISTINCT ...)" if aggregate.definition.counts else aggregate.kind.upper()
-            raise InputError(f"{name} cannot be calculated with: select it by itself")
+            raise QuestionError(f"{name} cannot be calculated with: select it by itself")
 
 
 def calculated(expression: Expression, parts: Mapping[Aggregate, Cell]) -> Cell:
@@ -299,7 +299,7 @@ def _passes(question: Question, columns: Mapping[Expression, Mapping[int, Any]],
                 return False
         except TypeError:
             problem = "HAVING compares values of different kinds: compare numbers with numbers, texts with texts"
-            raise InputError(problem) from None
+            raise QuestionError(problem) from None
     return True
 
 

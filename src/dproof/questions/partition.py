@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.errors import InputError, TooLarge
+from dproof.errors import QuestionError, TooLarge
 from dproof.exact import int_or_float
 from dproof.questions.question import (
     Among,
@@ -159,7 +159,7 @@ def grouping(key: Key, schema: Schema) -> Grouping:
     ((0, 10), array([0, 0, 1]))
     """
     if schema.is_open(key.column):
-        raise InputError(f"column {key.column!r} has no declared values to group by: give it a space in the plan")
+        raise QuestionError(f"column {key.column!r} has no declared values to group by: give it a space in the plan")
     space = schema.declared(key.column)
     if key.cases:
         return _cases(key, schema, space)

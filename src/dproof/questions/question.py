@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from dproof.errors import InputError
+from dproof.errors import QuestionError
 from dproof.questions.aggregates import AGGREGATES, Definition
 
 Value: TypeAlias = str | bool | Fraction
@@ -280,9 +280,9 @@ def evaluate(
             with np.errstate(all="ignore"):
                 return _OPERATIONS[sign](x, y)
         case Applied():
-            raise InputError("a function such as ROUND goes around a whole calculation, and not around a part of it")
+            raise QuestionError("a function such as ROUND goes around a whole calculation, and not around a part of it")
         case Key(column) | Unnest(column):
-            raise InputError(f"column {column!r} is a group and cannot be calculated with: select it by itself")
+            raise QuestionError(f"column {column!r} is a group and cannot be calculated with: select it by itself")
 
 
 def expressions(question: Question) -> Iterator[Expression]:

@@ -9,7 +9,7 @@ import duckdb
 from sqlglot import exp
 
 from dproof.coins import NOT_PRIVATE
-from dproof.errors import InputError
+from dproof.errors import QuestionError
 from dproof.questions.answer import Answer
 from dproof.questions.canonical import literal, name
 from dproof.questions.sql import read_statement
@@ -52,11 +52,11 @@ def raw(data: Any, columns: Mapping[str, str], sql: str, *, private: bool) -> An
             names = tuple(str(column[0]) for column in result.description)
             rows = result.fetchmany(_MOST_ROWS + 1)
         except duckdb.Error as error:
-            raise InputError(f"DuckDB cannot answer this: {str(error).split(chr(10))[0]}") from None
+            raise QuestionError(f"DuckDB cannot answer this: {str(error).split(chr(10))[0]}") from None
     if len(rows) > _MOST_ROWS:
-        raise InputError(f"the answer has more than {_MOST_ROWS} rows: add a LIMIT, or read the release's own file")
+        raise QuestionError(f"the answer has more than {_MOST_ROWS} rows: add a LIMIT, or read the release's own file")
     if len(set(names)) < len(names):
-        raise InputError("two columns of the answer have the same name: give one another with AS")
+        raise QuestionError("two columns of the answer have the same name: give one another with AS")
     notes = (_LABEL,) if private else (_LABEL, NOT_PRIVATE)
     answer = [dict(zip(names, row, strict=True)) for row in rows]
     return Answer(names, answer, notes=notes, method="raw")
@@ -68,7 +68,9 @@ def stored_relation(database: Any, data: Any) -> Any:
     try:
         rows = relation_of(database, data)
     except duckdb.Error:
-        raise InputError("the stored table of the release cannot be read: dproof verify says what is wrong") from None
+        raise QuestionError(
+            "the stored table of the release cannot be read: dproof verify says what is wrong"
+        ) from None
     if rows is not None:
         return rows
     import pyarrow.parquet
@@ -89,14 +91,14 @@ def _check(sql: str) -> None:
     """Refuse everything but one SELECT over `release`, in words of our own; the locked engine would refuse it too."""
     tree = read_statement(sql, "raw takes one SELECT ... FROM release", _LONGEST)
     if not isinstance(tree, exp.Query):
-        raise InputError("raw takes one SELECT: nothing can be attached, copied, installed, set or changed")
+        raise QuestionError("raw takes one SELECT: nothing can be attached, copied, installed, set or changed")
     if tree.find(exp.Into):
-        raise InputError("raw changes nothing: leave INTO out")
+        raise QuestionError("raw changes nothing: leave INTO out")
     readable = {str(part.alias).casefold() for part in tree.find_all(exp.CTE)} | {"release"}
     for table in tree.find_all(exp.Table):
         if isinstance(table.this, _ROW_MAKERS):
             continue
         if not isinstance(table.this, exp.Identifier) or table.args.get("db") or table.args.get("catalog"):
-            raise InputError("only the table release can be read, no files, functions or other tables")
+            raise QuestionError("only the table release can be read, no files, functions or other tables")
         if table.name.casefold() not in readable:
-            raise InputError(f"there is no table {table.name[:60]!r}: ask FROM release")
+            raise QuestionError(f"there is no table {table.name[:60]!r}: ask FROM release")

@@ -10,7 +10,7 @@ from math import inf
 from typing import Any
 
 from dproof.arguments import expect, mapping
-from dproof.errors import InputError, did_you_mean
+from dproof.errors import QuestionError, did_you_mean
 from dproof.exact import exact
 from dproof.questions.canonical import normalise
 from dproof.questions.functions import check as check_functions
@@ -115,10 +115,10 @@ class Schema:
         """
         same = [known for known in self.spaces if known.casefold() == column.casefold()]
         if column not in self.spaces and len(same) != 1:
-            raise InputError(f"there is no column {column!r}{did_you_mean(column, self.spaces)}")
+            raise QuestionError(f"there is no column {column!r}{did_you_mean(column, self.spaces)}")
         name = column if column in self.spaces else same[0]
         if self.spaces[name].holds_curves and not curves and not (gaps and self.may_be_missing(name)):
-            raise InputError(_ALONE.format(name))
+            raise QuestionError(_ALONE.format(name))
         return name
 
     def may_be_missing(self, column: str) -> bool:
@@ -154,10 +154,10 @@ def resolve(question: Question, schema: Schema) -> Question:
     >>> hobbies = Schema("data", {"hobby": Categories(["Cars", "Reading"])})
     >>> resolve(parse("SELECT count(*) FROM data WHERE hobby = 'Car'"), hobbies)
     Traceback (most recent call last):
-    dproof.errors.InputError: column 'hobby' has no value 'Car'; did you mean 'Cars'?
+    dproof.errors.QuestionError: column 'hobby' has no value 'Car'; did you mean 'Cars'?
     """
     if question.table.casefold() != schema.table.casefold():
-        raise InputError(f"there is no table {question.table!r}: ask FROM {schema.table}")
+        raise QuestionError(f"there is no table {question.table!r}: ask FROM {schema.table}")
     check = partial(_expression, schema=schema)
     checked = replace(
         question,
@@ -171,12 +171,12 @@ def resolve(question: Question, schema: Schema) -> Question:
     )
     keys = (*checked.group_by, *([] if checked.unnest is None else [checked.unnest]))
     if checked.unnest is not None and not aggregates(checked):
-        raise InputError(f"select an aggregate beside unnest({checked.unnest.column}), such as COUNT(*)")
+        raise QuestionError(f"select an aggregate beside unnest({checked.unnest.column}), such as COUNT(*)")
     if not aggregates(checked) and not keys:
-        raise InputError("a question asks for aggregates such as COUNT(*) or AVG(age), not for rows")
+        raise QuestionError("a question asks for aggregates such as COUNT(*) or AVG(age), not for rows")
     for part in (part for expression in expressions(checked) for part in parts_of(expression)):
         if isinstance(part, (Key, Unnest)) and part not in keys:
-            raise InputError(f"column {part.column!r} is neither in an aggregate nor in GROUP BY")
+            raise QuestionError(f"column {part.column!r} is neither in an aggregate nor in GROUP BY")
     _check_curves(checked, schema)
     wholes = [item.expression for item in checked.select] + [order.expression for order in checked.order_by]
     for whole in (*wholes, *(side for test in checked.having for side in (test.left, test.right))):
@@ -184,11 +184,11 @@ def resolve(question: Question, schema: Schema) -> Question:
     tested = [side for test in checked.having for side in (test.left, test.right)]
     inside = [part for whole in (*wholes, *expressions(checked)) for part in parts_of(whole) if part is not whole]
     if any(shown_as(expression, schema) is not None for expression in (*tested, *inside)):
-        raise InputError("dates cannot be used in calculations or in HAVING: select them by themselves")
+        raise QuestionError("dates cannot be used in calculations or in HAVING: select them by themselves")
     aliases = [item.alias for item in checked.select]
     for alias in aliases:
         if aliases.count(alias) > 1:
-            raise InputError(f"two columns of the answer are called {alias!r}: give one another name with AS")
+            raise QuestionError(f"two columns of the answer are called {alias!r}: give one another name with AS")
     return checked
 
 
@@ -209,20 +209,20 @@ def _check_curves(question: Question, schema: Schema) -> None:
     if not curves:
         return
     if question.having or question.order_by or question.limit is not None:
-        raise InputError("HAVING, ORDER BY and LIMIT do not go with curves: leave them out")
+        raise QuestionError("HAVING, ORDER BY and LIMIT do not go with curves: leave them out")
     beside = [i for i in question.select if not isinstance(i.expression, Key) and not is_curve(i.expression, schema)]
     columns = sorted({column for aggregate in curves for column in aggregate.columns})
     if beside or len(columns) > 1:
-        raise InputError(_ALONE.format(next(column for column in columns if schema.spaces[column].holds_curves)))
+        raise QuestionError(_ALONE.format(next(column for column in columns if schema.spaces[column].holds_curves)))
 
 
 def _key(key: Key, schema: Schema) -> Key:
     column = schema.find(key.column)
     if key.width is not None and not (key.width > 0 and schema.spaces[column].has_numbers):
-        raise InputError(f"BIN needs a column of numbers and a positive width: BIN({column}, {key.width})")
+        raise QuestionError(f"BIN needs a column of numbers and a positive width: BIN({column}, {key.width})")
     cases = tuple(replace(case, where=_predicate(case.where, schema)) for case in key.cases)
     if cases and schema.is_open(column):
-        raise InputError(f"column {column!r} has no declared values, so CASE cannot group by it")
+        raise QuestionError(f"column {column!r} has no declared values, so CASE cannot group by it")
     return Key(column, key.width, cases)
 
 
@@ -230,7 +230,7 @@ def _unnest(unnest: Unnest, schema: Schema) -> Unnest:
     column = schema.find(unnest.column)
     space = schema.spaces[column]
     if space.items is None:
-        raise InputError(f"unnest takes a column of sets, and {column!r} is none: group by the column itself")
+        raise QuestionError(f"unnest takes a column of sets, and {column!r} is none: group by the column itself")
     items = space.items[: schema.declared(column).candidates]
     return Unnest(column, tuple(item if isinstance(item, (str, bool)) else exact(item) for item in items))
 
@@ -258,17 +258,17 @@ def _aggregate(aggregate: Aggregate, schema: Schema) -> Aggregate:
     for column in columns:
         added_up = schema.spaces[column].has_numbers or schema.spaces[column].holds_curves
         if definition.accepts == "numbers" and not added_up:
-            raise InputError(f"{aggregate.kind.upper()} needs numbers, and column {column!r} has none: COUNT it")
+            raise QuestionError(f"{aggregate.kind.upper()} needs numbers, and column {column!r} has none: COUNT it")
         if definition.shape == "linear" and not definition.counts and not schema.spaces[column].has_sums:
-            raise InputError(f"column {column!r} has dates, which have no sum: ask for AVG({column})")
+            raise QuestionError(f"column {column!r} has dates, which have no sum: ask for AVG({column})")
         if definition.accepts == "values" and schema.spaces[column].items is not None:
-            raise InputError(f"column {column!r} holds sets: ask TOP({column}, 1)")
+            raise QuestionError(f"column {column!r} holds sets: ask TOP({column}, 1)")
         if definition.accepts == "sets" and schema.spaces[column].items is None:
-            raise InputError(f"column {column!r} does not hold sets: ask COUNT(DISTINCT {column})")
+            raise QuestionError(f"column {column!r} does not hold sets: ask COUNT(DISTINCT {column})")
     if definition.argument_rule is not None:
         holds, advice = definition.argument_rule
         if argument is None or not holds(argument):
-            raise InputError(advice)
+            raise QuestionError(advice)
     return replace(aggregate, columns=columns, where=_predicate(aggregate.where, schema))
 
 
@@ -288,7 +288,7 @@ def _checked(predicate: Predicate, schema: Schema) -> Predicate:
         case Contains(column, item):
             name = schema.find(column)
             if schema.spaces[name].items is None and not schema.is_open(name):
-                raise InputError(f"column {name!r} does not hold sets: compare it with =")
+                raise QuestionError(f"column {name!r} does not hold sets: compare it with =")
             return Contains(name, _declared(item, name, schema.spaces[name]))
         case Among(column, values):
             name = schema.find(column)
@@ -301,10 +301,10 @@ def _checked(predicate: Predicate, schema: Schema) -> Predicate:
 def _compared(value: Value, operator: Operator, column: str, space: Space | Open) -> Value:
     """A value to compare with: a declared one, or where the order of numbers matters any number."""
     if space.items is not None:
-        raise InputError(f"column {column!r} holds sets: ask list_contains({column}, {str(value)!r})")
+        raise QuestionError(f"column {column!r} holds sets: ask list_contains({column}, {str(value)!r})")
     ordered = operator not in ("=", "<>")
     if ordered and not space.has_order:
-        raise InputError(f"the values of column {column!r} have no order: compare them with =, <> or IN")
+        raise QuestionError(f"the values of column {column!r} have no order: compare them with =, <> or IN")
     return _declared(value, column, space, ordered=ordered)
 
 
@@ -312,5 +312,5 @@ def _declared(value: Value, column: str, space: Space | Open, *, ordered: bool =
     """A value that the column may have, or where its order matters one between them."""
     why = space.refusal(value, ordered=ordered)
     if why is not None:
-        raise InputError(f"column {column!r} {why}")
+        raise QuestionError(f"column {column!r} {why}")
     return value

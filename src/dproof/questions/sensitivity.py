@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import choice, described, expect, listed, whole
-from dproof.errors import InputError, NotPrivate, TooLarge
+from dproof.errors import NotPrivate, QuestionError, TooLarge
 from dproof.exact import exact, int_or_float
 from dproof.privacy import Neighbours
 from dproof.questions.aggregates import Rank
@@ -101,7 +101,7 @@ def sensitivity(
     whole(rows, "rows", 1)  # the empty table has no mean
     several = [asked] if isinstance(asked, (str, Question, Select)) else listed(asked, "asked", "one or more questions")
     if not several:
-        raise InputError("asked must be one or more questions, and there is none")
+        raise QuestionError("asked must be one or more questions, and there is none")
     return sensitivity_of(
         [resolve(as_question(one, schema.table), schema) for one in several], schema, neighbours, rows
     )
@@ -111,7 +111,7 @@ def sensitivity_of(questions: Sequence[Question], schema: Schema, neighbours: Ne
     """The global sensitivity of questions that are checked already and are answered together."""
     wholes = [(n, item.expression) for n, question in enumerate(questions) for item in question.select]
     if any(isinstance(expression, Applied) for _, expression in wholes):
-        raise InputError("ROUND and the like are applied after the noise: ask for the sensitivity of what is inside")
+        raise QuestionError("ROUND and the like are applied after the noise: ask for the sensitivity of what is inside")
     items = [(n, part) for n, whole in wholes for part in measured_parts(whole, questions[n].unnest)]
     measured = [(n, expression) for n, expression in items if aggregates_of(expression)]
     for _, expression in measured:
@@ -161,7 +161,7 @@ def _combination(expression: Expression, schema: Schema) -> tuple[tuple[Fraction
             return tuple((factor * weight, term) for weight, term in _combination(other, schema))
         case Arithmetic("/", other, Number(divisor)) if divisor:
             return tuple((weight / divisor, term) for weight, term in _combination(other, schema))
-    raise InputError(
+    raise QuestionError(
         "together or in a calculation only counts and sums have a known sensitivity: ask for means, quantiles, "
         "ratios one by one; a curator answers them from counts, sums and ranks"
     )
@@ -196,7 +196,7 @@ def _alone(
     if definition.shape != "mean" and not isinstance(definition.chosen, Rank):
         return None
     if question.group_by:
-        raise InputError(f"the sensitivity of {aggregate.kind.upper()} is known for one group at a time")
+        raise QuestionError(f"the sensitivity of {aggregate.kind.upper()} is known for one group at a time")
     column = aggregate.columns[0]
     scale = whole_scale(schema.spaces[column], False)
     filtered = question.where is not None or present(aggregate, schema) is not None
@@ -438,10 +438,10 @@ def declare(
     expect(name, str, "name", "a text: what a ledger knows the query by")
     choice(neighbours, get_args(Neighbours), "neighbours")
     if not callable(function):
-        raise InputError(f"function must be a function of a list of rows, not {described(function)}")
+        raise QuestionError(f"function must be a function of a list of rows, not {described(function)}")
     query = Declared(name, function, exact(claimed, "claimed"), exact(step, "step"), neighbours)
     if query.sensitivity <= 0 or query.step <= 0 or not name:
-        raise InputError("a declared query needs a name, a sensitivity above 0 and a step above 0")
+        raise QuestionError("a declared query needs a name, a sensitivity above 0 and a step above 0")
     worst = max(_witnesses(query, schema), key=lambda witness: witness.distance)
     if worst.distance > query.sensitivity:
         gaps = any(value is None for row in (*worst.before, *worst.after) for value in row.values())

@@ -19,7 +19,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dproof.arguments import expect, whole
-from dproof.errors import InputError, did_you_mean
+from dproof.errors import QuestionError, did_you_mean
 from dproof.exact import exact, several
 from dproof.questions.aggregates import AGGREGATES, GIVEN, named
 from dproof.questions.question import (
@@ -66,7 +66,7 @@ def parse(text: str) -> Question:
     """
     select = read_statement(text, "SELECT ... FROM ...")
     if max((_depth(node) for node in select.find_all(exp.Literal, exp.Column, exp.Star)), default=0) > _DEEPEST:
-        raise InputError(f"the question is nested more than {_DEEPEST} deep: simplify it")
+        raise QuestionError(f"the question is nested more than {_DEEPEST} deep: simplify it")
     if not isinstance(select, exp.Select):
         # A lone word or sum is a statement to the parser; only a true one, such as DROP, is worth its name.
         refuse(
@@ -88,7 +88,7 @@ def parse(text: str) -> Question:
         keys = _distinct(select.args["distinct"], items, keys)
     unnests = list(dict.fromkeys(key for key in keys if isinstance(key, Unnest)))
     if len(unnests) > 1:
-        raise InputError("the items of one column of sets can be grouped by at a time")
+        raise QuestionError("the items of one column of sets can be grouped by at a time")
     return Question(
         table,
         items,
@@ -110,16 +110,16 @@ def parse_predicate(text: str) -> Predicate:
     expect(text, str, "a condition", "a text, as after WHERE")
     asked = parse(f"SELECT count(*) FROM data WHERE {text}")
     if asked.where is None or asked != Question("data", asked.select, asked.where):
-        raise InputError("a condition alone was expected, as after WHERE")
+        raise QuestionError("a condition alone was expected, as after WHERE")
     return asked.where
 
 
 def read_statement(text: str, wanted: str, longest: int = _LONGEST) -> Node:
     """The one statement that a text holds."""
     if not isinstance(text, str) or len(text) > longest:
-        raise InputError(f"a question is a text of at most {longest} characters: {wanted}")
+        raise QuestionError(f"a question is a text of at most {longest} characters: {wanted}")
     if re.match(r"\s*select\s+top\s*\(?\s*\d+\s", text, flags=re.IGNORECASE):
-        raise InputError("SELECT TOP n is not supported: write LIMIT n at the end of the question")
+        raise QuestionError("SELECT TOP n is not supported: write LIMIT n at the end of the question")
     try:
         trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
     except (SqlglotError, RecursionError) as error:
@@ -127,9 +127,9 @@ def read_statement(text: str, wanted: str, longest: int = _LONGEST) -> Node:
         first = re.sub(r"Required keyword: .*\.(\w+)'>", lambda part: f"{part[1].upper()} lacks something", first)
         read = [place["start_context"].strip()[-40:] for place in getattr(error, "errors", ())]
         place = f" after {read[0]!r}" if read and read[0] else ""
-        raise InputError(f"this is not SQL that can be read{place} ({first}): {wanted}") from None
+        raise QuestionError(f"this is not SQL that can be read{place} ({first}): {wanted}") from None
     if len(trees) != 1:
-        raise InputError(f"one statement at a time, and {len(trees)} were given: {wanted}")
+        raise QuestionError(f"one statement at a time, and {len(trees)} were given: {wanted}")
     return trees[0]
 
 
@@ -142,7 +142,7 @@ def _depth(node: Node) -> int:
 
 def _item(node: Node) -> tuple[Item, bool]:
     if isinstance(node, exp.Star):
-        raise InputError("SELECT * asks for rows: ask for aggregates such as COUNT(*) instead")
+        raise QuestionError("SELECT * asks for rows: ask for aggregates such as COUNT(*) instead")
     if isinstance(node, exp.Alias):
         only(node, "this", "alias")
         return Item(node.alias, _expression(node.this, {})), True
@@ -169,7 +169,7 @@ def _position(node: Node, items: tuple[Item, ...]) -> Expression | None:
         return None
     place = constant_of(node)
     if place is None or place.denominator != 1 or not 1 <= place <= len(items):
-        raise InputError(f"position {node.this} is not one of the {len(items)} columns of the answer")
+        raise QuestionError(f"position {node.this} is not one of the {len(items)} columns of the answer")
     return items[int(place) - 1].expression
 
 
@@ -179,7 +179,7 @@ def _group(node: Node, items: tuple[Item, ...], aliases: dict[str, Expression]) 
         meant = aliases.get(key.column.casefold(), key)
         key = meant if isinstance(meant, (Key, Unnest)) else key
     if not isinstance(key, (Key, Unnest)):
-        raise InputError("GROUP BY takes columns, BIN(column, width), CASE and unnest(column), not calculations")
+        raise QuestionError("GROUP BY takes columns, BIN(column, width), CASE and unnest(column), not calculations")
     return key
 
 
@@ -188,7 +188,7 @@ def _distinct(node: Node, items: tuple[Item, ...], keys: list[Key | Unnest]) -> 
     only(node)
     selected = [item.expression for item in items if isinstance(item.expression, (Key, Unnest))]
     if keys or len(selected) < len(items):
-        raise InputError("DISTINCT goes with columns alone: leave it out, or ask COUNT(DISTINCT column)")
+        raise QuestionError("DISTINCT goes with columns alone: leave it out, or ask COUNT(DISTINCT column)")
     return selected
 
 
@@ -203,7 +203,7 @@ def _limit(node: Node) -> int | None:
     only(node, "expression")
     count = constant_of(node.expression)
     if count is None or count.denominator != 1 or count < 0:
-        raise InputError("LIMIT takes a whole number")
+        raise QuestionError("LIMIT takes a whole number")
     return int(count)
 
 
@@ -231,7 +231,7 @@ def _expression(node: Node, aliases: dict[str, Expression]) -> Expression:
     if type(node) in FUNCTIONS:
         return _applied(node, aliases)
     if isinstance(node, exp.Literal) or is_date(node):
-        raise InputError(
+        raise QuestionError(
             "a text or date cannot be selected or compared in HAVING: compare it with a column after WHERE"
         )
     return _aggregate(node)
@@ -244,7 +244,7 @@ def _calculated(sign: Any, left: Expression, right: Expression) -> Expression:
     if isinstance(right, Applied) and isinstance(left, Number):
         return Applied(sign, right, (left.value,), place=1)
     if isinstance(left, Applied) or isinstance(right, Applied):
-        raise InputError(
+        raise QuestionError(
             "a function such as ROUND goes around a whole calculation, or is calculated with numbers alone: "
             "write ROUND(a + b) for ROUND(a) + ROUND(b), or select both"
         )
@@ -258,7 +258,7 @@ def _applied(node: Node, aliases: dict[str, Expression]) -> Applied:
     numbers = [constant_of(other) for other in others if other is not None]
     inner, name = _expression(node.this, aliases), function_name(node).upper()
     if isinstance(inner, (Key, Unnest, Number)) or None in numbers or len(numbers) > 1:
-        raise InputError(f"{name} takes an aggregate, and beside it one number at most that is written out")
+        raise QuestionError(f"{name} takes an aggregate, and beside it one number at most that is written out")
     return Applied(FUNCTIONS[type(node)], inner, tuple(number for number in numbers if number is not None))
 
 
@@ -269,7 +269,7 @@ def _case(node: Node) -> Key:
     cases.append(Case(None, None if default is None else _label(default)))
     columns = {leaf.column.casefold(): leaf.column for case in cases for leaf in leaves(case.where)}
     if len(columns) != 1:
-        raise InputError("CASE takes conditions on one column: for two, group by both")
+        raise QuestionError("CASE takes conditions on one column: for two, group by both")
     return Key(next(iter(columns.values())), cases=tuple(cases))
 
 
@@ -288,7 +288,7 @@ def _bin(node: Node) -> Key:
     arguments = arguments_of(node)
     width = constant_of(arguments[1]) if len(arguments) == 2 else None
     if width is None or width <= 0:
-        raise InputError("BIN takes a column and a positive width, as in BIN(age, 10)")
+        raise QuestionError("BIN takes a column and a positive width, as in BIN(age, 10)")
     return Key(column_of(arguments[0]), width)
 
 
@@ -305,7 +305,7 @@ def _aggregate(node: Node) -> Expression:
     if called == "proportion":
         arguments = arguments_of(node)
         if len(arguments) != 1:
-            raise InputError("PROPORTION takes one condition, as in PROPORTION(hobby = 'Cars')")
+            raise QuestionError("PROPORTION takes one condition, as in PROPORTION(hobby = 'Cars')")
         chosen = Aggregate("count", where=both(where, predicate_of(arguments[0])))
         return Arithmetic("/", chosen, Aggregate("count", where=where))
     entry = named(called)
@@ -317,11 +317,11 @@ def _aggregate(node: Node) -> Expression:
     columns = AGGREGATES[aggregate].columns
     takes = columns + (argument is GIVEN)
     if len(arguments) != takes:
-        raise InputError(f"{called.upper()} takes {several(takes, 'argument')}, and got {len(arguments)}")
+        raise QuestionError(f"{called.upper()} takes {several(takes, 'argument')}, and got {len(arguments)}")
     if argument is GIVEN:
         argument = constant_of(arguments[-1])
         if argument is None:
-            raise InputError(f"the last argument of {called.upper()} must be a number written out")
+            raise QuestionError(f"the last argument of {called.upper()} must be a number written out")
     return Aggregate(aggregate, tuple(column_of(node) for node in arguments[:columns]), argument, where)
 
 
@@ -334,7 +334,7 @@ def _conditional(called: str, node: Node, where: Predicate | None) -> Expression
     chosen = both(where, _when(node, branch))
     is_column = isinstance(branch.args["true"], exp.Column)
     if len(node.args["ifs"]) > 1 or not (is_column or value == 1) or not (nothing or otherwise == 0):
-        raise InputError(advice)
+        raise QuestionError(advice)
     columns = (column_of(branch.args["true"]),) if is_column else ()
     if called == "count" and nothing:
         return Aggregate("count", columns, where=chosen)
@@ -344,7 +344,7 @@ def _conditional(called: str, node: Node, where: Predicate | None) -> Expression
         return Aggregate("avg", columns, where=chosen)
     if called == "avg" and not columns and not nothing:
         return Arithmetic("/", Aggregate("count", where=chosen), Aggregate("count", where=where))
-    raise InputError(advice)
+    raise QuestionError(advice)
 
 
 def _count(node: Node, where: Predicate | None) -> Aggregate:
@@ -354,7 +354,7 @@ def _count(node: Node, where: Predicate | None) -> Aggregate:
     if isinstance(node.this, exp.Distinct):
         only(node.this, "expressions")
         if len(node.this.expressions) != 1:
-            raise InputError("COUNT(DISTINCT ...) takes one column")
+            raise QuestionError("COUNT(DISTINCT ...) takes one column")
         (counted,) = node.this.expressions
         if isinstance(counted, exp.Explode):
             return Aggregate("items", (column_of(counted.this),), where=where)
@@ -373,7 +373,7 @@ _MIRRORED: dict[Operator, Operator] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=
 
 def refuse(node: Node, advice: str) -> NoReturn:
     called = "" if node is None else f"the function {function_name(node)[:40]}" if function_name(node) else kind(node)
-    raise InputError(f"{called} is not supported: {advice}" if called else advice)
+    raise QuestionError(f"{called} is not supported: {advice}" if called else advice)
 
 
 def function_name(node: Node) -> str:
@@ -392,7 +392,7 @@ def only(node: Node, *allowed: str) -> None:
     for key, value in node.args.items():
         if value not in (None, False, []) and key not in allowed:
             clause = key.rstrip("_").replace("_", " ").upper()
-            raise InputError(f"{clause} in {kind(node)} is not supported: leave it out")
+            raise QuestionError(f"{clause} in {kind(node)} is not supported: leave it out")
 
 
 def constant_of(node: Node) -> Fraction | None:
@@ -405,7 +405,7 @@ def constant_of(node: Node) -> Fraction | None:
     if isinstance(node, exp.Div):
         top, bottom = constant_of(node.this), constant_of(node.expression)
         if top is not None and bottom == 0:
-            raise InputError("a number is divided by zero: correct the question")
+            raise QuestionError("a number is divided by zero: correct the question")
         return top / bottom if top is not None and bottom else None
     return None
 
@@ -448,7 +448,7 @@ def value_of(node: Node) -> Value:
         return str(node.this.this)
     if isinstance(node, exp.Column):
         advice = f"write a text in single quotes, as in '{column_of(node)}'"
-        raise InputError(f"a value was expected and the name {column_of(node)!r} was found: {advice}")
+        raise QuestionError(f"a value was expected and the name {column_of(node)!r} was found: {advice}")
     refuse(node, "a value is a number, a text or date in single quotes, TRUE or FALSE")
 
 
@@ -523,7 +523,7 @@ def _subquery(select: Node, known: Mapping[str, Rows]) -> Rows:
         refuse(select, _PLAIN)
     for clause, value in select.args.items():
         if value and clause not in ("expressions", "from_", "from", "where", "with_", "with"):
-            raise InputError(f"{clause.rstrip('_').upper()} in a subquery is not supported: {_PLAIN}")
+            raise QuestionError(f"{clause.rstrip('_').upper()} in a subquery is not supported: {_PLAIN}")
     inside = _written_out(select, _with(select, known))
     where = select.args.get("where")
     conditions = () if where is None else (where.this,)
@@ -537,7 +537,7 @@ def _subquery(select: Node, known: Mapping[str, Rows]) -> Rows:
             refuse(column, _PLAIN)
         columns[(node.alias or column_of(column)).casefold()] = column_of(column)
     if len(columns) < len(select.expressions):
-        raise InputError("two columns of a subquery have the same name: give one another name with AS")
+        raise QuestionError("two columns of a subquery have the same name: give one another name with AS")
     return Rows(inside.table, columns, conditions)
 
 
@@ -545,7 +545,7 @@ def _written_out(select: Node, known: Mapping[str, Rows]) -> Rows:
     """The rows a SELECT asks; its columns become those of the table, and what holds of the rows joins its WHERE."""
     source = select.args.get("from_") or select.args.get("from")
     if source is None:
-        raise InputError("the question names no table: add FROM and the table's name")
+        raise QuestionError("the question names no table: add FROM and the table's name")
     only(source, "this")
     node = source.this
     if isinstance(node, exp.Subquery):
@@ -561,7 +561,7 @@ def _written_out(select: Node, known: Mapping[str, Rows]) -> Rows:
         table_name = column.args.get("table")
         if table_name is not None:
             if str(table_name.this).casefold() not in names:
-                raise InputError(f"there is no table {str(table_name.this)!r} after FROM")
+                raise QuestionError(f"there is no table {str(table_name.this)!r} after FROM")
             column.set("table", None)
     if rows.columns is not None:
         _rename(select, rows.columns)
@@ -587,7 +587,7 @@ def _rename(select: Node, columns: Mapping[str, str]) -> None:
         if clause is not None and clause.parent is select and name.casefold() in aliases:
             continue
         if name.casefold() not in columns:
-            raise InputError(f"the subquery gives no column {name!r}{did_you_mean(name, columns)}")
+            raise QuestionError(f"the subquery gives no column {name!r}{did_you_mean(name, columns)}")
         column.set("this", exp.to_identifier(columns[name.casefold()], quoted=True))
 
 
@@ -659,7 +659,7 @@ class Select:
     def question(self, table: str = "data") -> Question:
         """The finished question."""
         if not self.aggregates:
-            raise InputError("the question asks for nothing yet: add .count(), .mean(column) or another")
+            raise QuestionError("the question asks for nothing yet: add .count(), .mean(column) or another")
         keys = [Item(key.column, key) for key in self.keys]
         return Question(table, (*keys, *(Item(*pair) for pair in self.aggregates)), self.condition, self.keys)
 

@@ -21,7 +21,7 @@ from dproof.columns.column import Column
 from dproof.columns.objects import stored, texts
 from dproof.columns.sets import HOW_FLAGS_ARE_READ
 from dproof.columns.values import written
-from dproof.errors import InputError
+from dproof.errors import InputError, SourceError
 from dproof.plans.plan import Plan
 from dproof.tables import Source, open_source
 from dproof.tables.delimited import doubtful_names
@@ -135,7 +135,7 @@ def _batches(source: Source, columns: Sequence[str]) -> Iterator[Any]:
     try:
         yield from source.read(columns)
     except InputError as refused:
-        raise InputError(source.fault() or str(refused)) from None
+        raise SourceError(source.fault() or str(refused)) from None
 
 
 class _Counting:
@@ -221,7 +221,7 @@ def _persons(owners: Sequence[Any], column: str, rows_per_person: int) -> Person
     try:
         names = pa.chunked_array([part.field("values") for part in owners])
     except pa.ArrowException:
-        raise InputError(
+        raise SourceError(
             f"the column {column!r} names persons in several types: give each a text, or each a number"
         ) from None
     counts = pa.chunked_array([part.field("counts") for part in owners])

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from dproof.arguments import as_path
 from dproof.certification.certificate import read_certificate
-from dproof.errors import InputError, VerificationFailed
+from dproof.errors import FileError, VerificationFailed
 from dproof.local.recipe import recorded_row_law
 from dproof.local.release import LocalRelease
 from dproof.plans.plan import Plan
@@ -23,13 +23,13 @@ def load(path: str | os.PathLike[str]) -> Release:
         with TemporaryDirectory() as here:
             fetch(path, Path(here), (CERTIFICATE, PLAN))
             if Plan.read(Path(here) / PLAN).model == "central":
-                raise InputError("a release of tables is opened from a disk: copy its folder to one")
+                raise FileError("a release of tables is opened from a disk: copy its folder to one")
             release = load(here)
             assert isinstance(release, LocalRelease)
             return replace(release, folder=path)
     folder = as_path(path, "path")
     if not (folder / CERTIFICATE).is_file() or is_unfinished(folder):
-        raise InputError(f"{str(folder)!r} is not a release: a release is a folder that `dproof sanitise` made")
+        raise FileError(f"{str(folder)!r} is not a release: a release is a folder that `dproof sanitise` made")
     return opened(folder)
 
 

@@ -20,7 +20,7 @@ from dproof.central.release import rehearse as rehearse_tables
 from dproof.central.release import write as write_tables
 from dproof.certification.certificate import read_certificate
 from dproof.coins import current
-from dproof.errors import DproofWarning, InputError, VerificationFailed
+from dproof.errors import DproofWarning, FileError, VerificationFailed
 from dproof.local.draw import Progress, sanitised_blocks
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.local.release import LocalRelease, about, finish, prepare
@@ -73,7 +73,7 @@ def sanitise(
     """
     chosen = Plan.of(plan)
     if progress is not None and not callable(progress):
-        raise InputError(
+        raise FileError(
             "progress must be a function of two numbers, the rows just read and how many there are, "
             f"not {described(progress)}"
         )
@@ -116,7 +116,7 @@ def _sanitise_tables(
 ) -> Release:
     """The measured tables of a plan of the central model: everything that can fail without data comes first."""
     if is_remote(out):
-        raise InputError("a release of tables is small: give the name of a folder on a disk, and copy it from there")
+        raise FileError("a release of tables is small: give the name of a folder on a disk, and copy it from there")
     law, coins = certify_tables(plan), current()
     opened = _opened(source, table, plan, out)
     size = rehearse_tables(law)
@@ -198,7 +198,7 @@ def _warn(rows: int, law: RowLaw) -> None:
 def write_elsewhere(source: Source, law: RowLaw, uri: str, payment: Payment) -> Release:
     """Have the engine write the release to a file system of its own: the rows, then the rest, the certificate last."""
     if source.store is None:
-        raise InputError(f"only Spark writes to {uri.partition(':')[0]}://: give the name of a folder on a disk")
+        raise FileError(f"only Spark writes to {uri.partition(':')[0]}://: give the name of a folder on a disk")
     draw, types, deal = partial(drawn_rows, law), partial(drawn_types, law), law.plan.order == "shuffle"
     prepared = prepare(law)
     rehearse(law)

@@ -30,7 +30,7 @@ from dproof.certification.verify_central import verify as verify_central
 from dproof.certification.verify_certificate import LARGEST_FILE, LAWS, Laws, Refused
 from dproof.certification.verify_certificate import verify as verify_certificate
 from dproof.columns import codec_of
-from dproof.errors import InputError, VerificationFailed
+from dproof.errors import FileError, VerificationFailed
 from dproof.laws.law import LAWS as RECORDED
 from dproof.laws.law import law_from_json
 from dproof.local.draw import stored_schema, stored_types
@@ -66,14 +66,14 @@ def verify(path: str | os.PathLike[str]) -> Release | None:
         return checked and replace(release, unchecked=checked.unchecked)
     place = as_path(path, "path")
     if not place.exists():
-        raise InputError(f"there is no file or folder {str(place)!r}")
+        raise FileError(f"there is no file or folder {str(place)!r}")
     file = place / CERTIFICATE if place.is_dir() else place
     if place.is_dir() and is_unfinished(place):
         raise VerificationFailed(f"{str(place)!r} was left by a run that did not finish: it is not a release")
     if not file.is_file():
-        raise InputError(f"{str(place)!r} is not a release: there is no {CERTIFICATE} in it")
+        raise FileError(f"{str(place)!r} is not a release: there is no {CERTIFICATE} in it")
     if place.is_file() and (place.stat().st_size > LARGEST_FILE or not _is_named(place)):
-        raise InputError(f"{str(place)!r} is not a certificate: give a release's folder, or the {CERTIFICATE} in it")
+        raise FileError(f"{str(place)!r} is not a certificate: give a release's folder, or the {CERTIFICATE} in it")
     return check(place)
 
 

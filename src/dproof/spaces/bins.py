@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.errors import InputError
+from dproof.errors import ArgumentError, InputError
 from dproof.exact import plain_number
 
 if TYPE_CHECKING:
@@ -84,22 +84,22 @@ def bins_between(space: Interval, edges: Any) -> Bins:
     Bins(starts=(0, 8, 48), labels=('[17, 25)', '[25, 65)', '[65, 90]'), stop=74)
     """
     if not isinstance(edges, Sequence) or isinstance(edges, str) or len(edges) < 2:
-        raise InputError(f"bins must be a list of edges from low to high, {_EXAMPLE}")
+        raise ArgumentError(f"bins must be a list of edges from low to high, {_EXAMPLE}")
     try:
         numbers = [space.number(edge) for edge in edges]
     except InputError:
-        raise InputError(f"bins must be a list of edges of the same kind as low and high, {_EXAMPLE}") from None
+        raise ArgumentError(f"bins must be a list of edges of the same kind as low and high, {_EXAMPLE}") from None
     shown = [_shown(space, number) for number in numbers]
     if (numbers[0], numbers[-1]) != (space.low, space.high):
         ends = f"{_shown(space, space.low)} to {_shown(space, space.high)}"
-        raise InputError(f"bins must go from low to high, {ends}, and these go from {shown[0]} to {shown[-1]}")
+        raise ArgumentError(f"bins must go from low to high, {ends}, and these go from {shown[0]} to {shown[-1]}")
     for n in range(1, len(numbers)):
         if numbers[n - 1] >= numbers[n]:
-            raise InputError(f"bins must rise from edge to edge, and {shown[n - 1]} comes before {shown[n]}")
+            raise ArgumentError(f"bins must rise from edge to edge, and {shown[n - 1]} comes before {shown[n]}")
     starts = [-int((space.low - number) // space.step) for number in numbers[:-1]]  # rounded up: [a, b)
     for n, (start, end) in enumerate(zip(starts, [*starts[1:], space.size], strict=True)):
         if start == end:
-            raise InputError(f"no value lies in the bin from {shown[n]} to {shown[n + 1]}: leave an edge out")
+            raise ArgumentError(f"no value lies in the bin from {shown[n]} to {shown[n + 1]}: leave an edge out")
     return Bins(tuple(starts), _labels(shown), space.size)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.errors import InputError, did_you_mean
+from dproof.errors import ArgumentError, InputError, did_you_mean
 from dproof.exact import exact, has_shape, whole_numbers
 from dproof.spaces.space import (
     COMPARISONS,
@@ -48,7 +48,7 @@ class Categories(Space):
         named = isinstance(metric, str)
         if named and metric not in ("discrete", "ordinal"):
             known = ["discrete", "ordinal"]
-            raise InputError(f"metric {metric!r} is not known{did_you_mean(metric, known)}; or give a matrix")
+            raise ArgumentError(f"metric {metric!r} is not known{did_you_mean(metric, known)}; or give a matrix")
         object.__setattr__(self, "values", labels)
         object.__setattr__(self, "metric", metric if named else "matrix")
         object.__setattr__(self, "_matrix", None if named else metric_matrix(metric, labels))
@@ -159,7 +159,7 @@ class Categories(Space):
 
 
 def _undeclared(size: int) -> InputError:
-    return InputError(f"a value is not one of the {size} declared categories; declare it")
+    return ArgumentError(f"a value is not one of the {size} declared categories; declare it")
 
 
 def metric_matrix(distances: Sequence[Sequence[Any]] | NDArray[Any], labels: Sequence[Any]) -> NDArray[Any]:
@@ -172,16 +172,16 @@ def metric_matrix(distances: Sequence[Sequence[Any]] | NDArray[Any], labels: Seq
     """
     k = len(labels)
     if not has_shape(distances, k, k):
-        raise InputError(f"the distances must be a {k} by {k} matrix, one row and one column for each value")
+        raise ArgumentError(f"the distances must be a {k} by {k} matrix, one row and one column for each value")
     whole, unit = whole_numbers(distances, "a distance")
     if -(1 << 61) < whole.min() <= whole.max() < 1 << 61:
         whole = whole.astype(np.int64)  # exact, and quick for a thousand points
     for i in np.flatnonzero(np.diag(whole))[:1]:
-        raise InputError(f"the distance of {labels[i]!r} from itself must be 0")
+        raise ArgumentError(f"the distance of {labels[i]!r} from itself must be 0")
     for i, j in np.argwhere(whole != whole.T)[:1]:
-        raise InputError(f"the distance between {labels[i]!r} and {labels[j]!r} must be the same both ways")
+        raise ArgumentError(f"the distance between {labels[i]!r} and {labels[j]!r} must be the same both ways")
     for i, j in np.argwhere((whole <= 0) & ~np.eye(k, dtype=bool))[:1]:
-        raise InputError(f"the distance between {labels[i]!r} and {labels[j]!r} must be positive")
+        raise ArgumentError(f"the distance between {labels[i]!r} and {labels[j]!r} must be positive")
     _check_triangles(whole, unit, labels)
     values, places = np.unique(whole, return_inverse=True)
     return np.array([Fraction(int(value), unit) for value in values], object)[places].reshape(k, k)
@@ -191,7 +191,7 @@ def _check_triangles(whole: NDArray[Any], unit: int, labels: Sequence[Any]) -> N
     for middle in range(len(labels)):
         detour = whole[:, middle, None] + whole[None, middle, :]
         for a, b in np.argwhere(whole > detour)[:1]:
-            raise InputError(
+            raise ArgumentError(
                 f"the distance from {labels[a]!r} to {labels[b]!r} is longer than the way through "
                 f"{labels[middle]!r}; shorten it to at most {Fraction(int(detour[a, b]), unit)}"
             )
@@ -212,11 +212,11 @@ class Codes(Discrete):
         return self.count
 
     def distances_from(self, value: Any) -> NDArray[Any]:
-        raise InputError("codes have no distance from the values that they were drawn for")
+        raise ArgumentError("codes have no distance from the values that they were drawn for")
 
     def code(self, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < self.count:
-            raise InputError(f"a value is not a code from 0 to {self.count - 1}")
+            raise ArgumentError(f"a value is not a code from 0 to {self.count - 1}")
         return int(value)
 
     def label(self, code: int) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import choice, listed, whole
-from dproof.errors import InputError
+from dproof.errors import ArgumentError
 from dproof.exact import exact, root_above
 from dproof.spaces.space import is_arrow
 
@@ -26,7 +26,7 @@ _SIZES = Fraction(1, 10**100), Fraction(10**100)  # whose squares floats still h
 def moderate(number: Fraction, name: str) -> Fraction:
     """A number that floats can calculate with, for what is public about curves."""
     if number and not _SIZES[0] <= abs(number) <= _SIZES[1]:
-        raise InputError(f"{name} must be from 1e-100 to 1e100 in size: take another unit")
+        raise ArgumentError(f"{name} must be from 1e-100 to 1e100 in size: take another unit")
     return number
 
 
@@ -68,15 +68,17 @@ class Curves:
             whole(len(given), "the number of grid points", 2, _MOST_POINTS)
             grid = tuple(exact(t, "each of the points") for t in given)
         if any(a >= b for a, b in pairwise(grid)):
-            raise InputError("the grid points must rise, each above the one before")
+            raise ArgumentError("the grid points must rise, each above the one before")
         if (grid[0], grid[-1]) != (first, last):
-            raise InputError("the grid must begin at start and end at stop")
+            raise ArgumentError("the grid must begin at start and end at stop")
         bottom, top = exact(low, "low"), exact(high, "high")
         if bottom >= top:
-            raise InputError("low must lie below high")
+            raise ArgumentError("low must lie below high")
         for name, a, b in (("from start to stop", first, last), ("from low to high", bottom, top)):
             if max(abs(a), abs(b)) > (b - a) * _FARTHEST:
-                raise InputError(f"the range {name} is too narrow so far from 0: subtract a constant from the numbers")
+                raise ArgumentError(
+                    f"the range {name} is too narrow so far from 0: subtract a constant from the numbers"
+                )
             moderate(max(abs(a), abs(b)), f"the range {name}")
         choice(norm, get_args(Norm), "norm")
         for name, value in {"grid": grid, "low": bottom, "high": top, "norm": norm}.items():
@@ -135,7 +137,7 @@ class Curves:
     def _difference(self, f: Sequence[Any], g: Sequence[Any]) -> list[Fraction]:
         first, second = (listed(given, name, "a list of values") for given, name in ((f, "f"), (g, "g")))
         if len(first) != self.points or len(second) != self.points:
-            raise InputError(f"a curve has {self.points} values here, one for each grid point: so must f and g")
+            raise ArgumentError(f"a curve has {self.points} values here, one for each grid point: so must f and g")
         return [exact(x, "a value of f") - exact(y, "a value of g") for x, y in zip(first, second, strict=True)]
 
     def evaluate(self, curves: Any, at: Any) -> NDArray[np.float64]:
@@ -147,9 +149,9 @@ class Curves:
         try:
             times = np.atleast_1d(np.asarray(at, np.float64))
         except (TypeError, ValueError, OverflowError):
-            raise InputError("at must be a number or a list of numbers, where the curves are evaluated") from None
+            raise ArgumentError("at must be a number or a list of numbers, where the curves are evaluated") from None
         if not ((times >= float(self.start)) & (times <= float(self.stop))).all():
-            raise InputError("a curve can be evaluated between its first and its last grid point only")
+            raise ArgumentError("a curve can be evaluated between its first and its last grid point only")
         return np.array([np.interp(times, self.times, row) for row in self.read(curves, outside="keep")])
 
     def read(self, curves: Any, *, outside: Literal["refuse", "clamp", "keep"] = "refuse") -> NDArray[np.float64]:
@@ -160,11 +162,11 @@ class Curves:
         """
         rows = self._matrix(curves)
         if not np.isfinite(rows).all():
-            raise InputError("a curve has a missing or infinite value; complete the curves, or leave such rows out")
+            raise ArgumentError("a curve has a missing or infinite value; complete the curves, or leave such rows out")
         if outside == "clamp":
             return np.clip(rows, float(self.low), float(self.high))
         if outside == "refuse" and not ((rows >= float(self.low)) & (rows <= float(self.high))).all():
-            raise InputError("a curve leaves the declared range from low to high; widen it, or clamp")
+            raise ArgumentError("a curve leaves the declared range from low to high; widen it, or clamp")
         return rows
 
     def encode(self, curves: Any, *, clamp: bool = False) -> NDArray[np.int64]:
@@ -199,12 +201,12 @@ class Curves:
         except (TypeError, ValueError):  # rows of different lengths, or texts
             rows = np.empty(0)
         if rows.ndim != 2 or rows.shape[1] != self.points:
-            raise InputError(f"every curve needs {self.points} numbers, one for each grid point")
+            raise ArgumentError(f"every curve needs {self.points} numbers, one for each grid point")
         return rows
 
     def _from_fda(self, data: Any) -> NDArray[np.float64]:
         if data.dim_domain != 1 or data.dim_codomain != 1 or len(data.grid_points[0]) != self.points:
-            raise InputError(f"the functional data must have one argument, one value and {self.points} grid points")
+            raise ArgumentError(f"the functional data must have one argument, one value and {self.points} grid points")
         if not np.allclose(data.grid_points[0], self.times, rtol=1e-9, atol=0.0):
-            raise InputError("the grid of the functional data is not the declared one")
+            raise ArgumentError("the grid of the functional data is not the declared one")
         return np.asarray(data.data_matrix[..., 0], np.float64)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import COLUMN, described, listed, whole
-from dproof.errors import InputError
+from dproof.errors import ArgumentError, InputError
 from dproof.spaces.interval import Interval, Line
 from dproof.spaces.space import is_arrow, narrowest
 
@@ -87,7 +87,7 @@ class Dates(Interval):
         rest = (last - first) % days
         if first < last and rest:
             before, after = date_of(last - rest), date_of(last - rest + days)
-            raise InputError(f"from {low} to {high} is not a multiple of {days} days; end on {before} or {after}")
+            raise ArgumentError(f"from {low} to {high} is not a multiple of {days} days; end on {before} or {after}")
         Interval.__init__(self, first, last, days)
 
     def __repr__(self) -> str:
@@ -96,7 +96,7 @@ class Dates(Interval):
     def between(self, low: Any, high: Any, step: Any) -> Dates:
         made = Interval(low, high, step)
         if made.low.denominator != 1 or made.step.denominator != 1:
-            raise InputError("an unbiased design has no whole days here; take fewer days, or mechanism = 'laplace'")
+            raise ArgumentError("an unbiased design has no whole days here; take fewer days, or mechanism = 'laplace'")
         days = object.__new__(Dates)
         Interval.__init__(days, low, high, step)
         return days
@@ -138,9 +138,9 @@ class Dates(Interval):
 def _bound(value: Any, name: str) -> int:
     day = day_of(value)
     if day is None:
-        raise InputError(f"{name} must be a date {EXAMPLE}, not {described(value)}")
+        raise ArgumentError(f"{name} must be a date {EXAMPLE}, not {described(value)}")
     return day
 
 
 def _no_date() -> InputError:
-    return InputError("a value is missing or no date; say what stands for it")
+    return ArgumentError("a value is missing or no date; say what stands for it")

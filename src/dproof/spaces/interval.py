@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import COLUMN
-from dproof.errors import InputError, TooLarge
+from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import exact, plain_number
 from dproof.spaces.space import Space, arrow_codes, decode_present, is_arrow, narrowest
 
@@ -44,17 +44,17 @@ class Interval(Space):
     def __init__(self, low: Any, high: Any, step: Any = None) -> None:
         bottom, top = exact(low, "low"), exact(high, "high")
         if bottom > top:
-            raise InputError("low must not lie above high; exchange them")
+            raise ArgumentError("low must not lie above high; exchange them")
         length = top - bottom
         chosen = _fine_step(length) if step is None else exact(step, "step")
         if chosen <= 0:
-            raise InputError("step must be above 0")
+            raise ArgumentError("step must be above 0")
         if length and chosen > length:
-            raise InputError("step must not be longer than the interval from low to high")
+            raise ArgumentError("step must not be longer than the interval from low to high")
         if (length / chosen).denominator != 1:
             last = bottom + length // chosen * chosen
             start, end, one, before, after = map(plain_number, (bottom, top, chosen, last, last + chosen))
-            raise InputError(
+            raise ArgumentError(
                 f"from {start} to {end} is not a whole number of steps of {one}; end at {before} or {after}, or "
                 "leave the step out"
             )
@@ -161,7 +161,7 @@ class Interval(Space):
             return codes.astype(narrowest(self.size), copy=False)
         column = values if isinstance(values, np.ndarray) else np.array(values, object)
         if column.ndim != 1:
-            raise InputError(f"values must be {COLUMN}")
+            raise ArgumentError(f"values must be {COLUMN}")
         return self.codes_of(_narrowed(column) if column.dtype == object else column, clamp)
 
     def codes_of(self, column: NDArray[Any], clamp: bool) -> NDArray[Any]:
@@ -271,7 +271,7 @@ def _narrowed(column: NDArray[Any]) -> NDArray[Any]:
 
 
 def _outside() -> InputError:
-    return InputError("a value lies outside the interval; widen the interval, or clamp")
+    return ArgumentError("a value lies outside the interval; widen the interval, or clamp")
 
 
 def _fine_step(length: Fraction) -> Fraction:
@@ -343,7 +343,7 @@ class Line:
             return ABSENT
         place = self.place(value)
         if place.denominator != 1:
-            raise InputError("a value is not a point of the lattice; round it to a multiple of the step")
+            raise ArgumentError("a value is not a point of the lattice; round it to a multiple of the step")
         return place.numerator
 
     def label(self, code: int) -> Any:
@@ -403,4 +403,4 @@ def exact_number(value: Any) -> Fraction:
 
 
 def no_number() -> InputError:
-    return InputError("a value is missing or no number; say what stands for it")
+    return ArgumentError("a value is missing or no number; say what stands for it")

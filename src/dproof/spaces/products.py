@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import choice, described, expect, listed, whole
-from dproof.errors import InputError, TooLarge
+from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import exact, whole_numbers
 from dproof.spaces.interval import Interval
 from dproof.spaces.space import Space, as_space
@@ -154,11 +154,11 @@ class Tuples(ProductSpace):
 def as_cells(value: Any, count: int, noun: str = "point", parts: str = "parts") -> Any:
     """The values of one point, given as a list of so many."""
     if not isinstance(value, (Sequence, np.ndarray)) or isinstance(value, (str, bytes)):
-        raise InputError(
+        raise ArgumentError(
             f"a {noun} must be a list of {count} values, and a column a list of {noun}s; one is {described(value)}"
         )
     if len(value) != count:
-        raise InputError(f"a {noun} has {count} {parts} here; one has {len(value)}")
+        raise ArgumentError(f"a {noun} has {count} {parts} here; one has {len(value)}")
     return value
 
 
@@ -197,7 +197,7 @@ class Rows(ProductSpace):
 
     def __init__(self, columns: Mapping[str, Space]) -> None:
         if not isinstance(columns, Mapping) or not columns:
-            raise InputError("columns must be a mapping from the name of each column, one at least, to its space")
+            raise ArgumentError("columns must be a mapping from the name of each column, one at least, to its space")
         spaces = {name: as_space(space, f"the space of column {str(name)[:40]!r}") for name, space in columns.items()}
         object.__setattr__(self, "columns", spaces)
 
@@ -211,10 +211,10 @@ class Rows(ProductSpace):
 
     def cells(self, value: Mapping[str, Any]) -> Sequence[Any]:
         if not isinstance(value, Mapping):
-            raise InputError("a row must be a mapping from the names of its columns to their values")
+            raise ArgumentError("a row must be a mapping from the names of its columns to their values")
         for name in self.columns:
             if name not in value:
-                raise InputError(f"a row has no value for the column {name!r}")
+                raise ArgumentError(f"a row has no value for the column {name!r}")
         return [value[name] for name in self.columns]
 
     def joined(self, cells: Sequence[Any]) -> dict[str, Any]:
@@ -310,7 +310,7 @@ class Lines:
         return (len(self.lines),)
 
     def with_missing(self) -> Any:
-        raise InputError(
+        raise ArgumentError(
             "a table or a vector is there or it is not; say of each of its values whether it may be missing"
         )
 
@@ -382,7 +382,7 @@ class Vectors(Tuples):
         what = "a list of intervals, one for each coordinate"
         given = tuple(expect(axis, Interval, "an axis", "an Interval") for axis in listed(axes, "axes", what))
         if not given:
-            raise InputError(f"axes must be {what}, and there is none")
+            raise ArgumentError(f"axes must be {what}, and there is none")
         object.__setattr__(self, "axes", given)
         object.__setattr__(self, "metric", as_metric(metric))
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import COLUMN, described, listed
-from dproof.errors import InputError, did_you_mean
+from dproof.errors import ArgumentError, InputError, did_you_mean
 from dproof.exact import exact
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Space(ABC):
     @classmethod
     def from_plan(cls, table: Reader) -> Self:
         """The space that a column's table in a plan declares."""
-        raise InputError("this space cannot be declared in a plan: it has no from_plan")
+        raise ArgumentError("this space cannot be declared in a plan: it has no from_plan")
 
     @property
     @abstractmethod
@@ -189,7 +189,7 @@ class Space(ABC):
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
         """The least and the greatest number."""
-        raise InputError("the values of this space are not numbers")
+        raise ArgumentError("the values of this space are not numbers")
 
     @property
     def middle(self) -> Fraction:
@@ -249,7 +249,7 @@ class Space(ABC):
 
     def values_of(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         """The numbers that codes stand for, on a lattice also between and beyond them; 0 for a missing one."""
-        raise InputError("the values of this space are not numbers")
+        raise ArgumentError("the values of this space are not numbers")
 
     @property
     def is_discrete(self) -> bool:
@@ -300,7 +300,7 @@ def as_space(value: Any, name: str = "space") -> Space:
     """An argument that must be a space of finitely many values."""
     if isinstance(value, Space) and not isinstance(value, type):
         return value
-    raise InputError(
+    raise ArgumentError(
         f"{name} must be a space of finitely many values, such as Categories, Interval or Subsets, "
         f"not {described(value)}"
     )
@@ -342,16 +342,16 @@ def numbered(values: Iterable[Any], what: str) -> tuple[tuple[Hashable, ...], di
     """
     labels = tuple(map(plain, listed(values, "values", f"a list with at least one {what}")))
     if not labels:
-        raise InputError(f"values must be a list with at least one {what}")
+        raise ArgumentError(f"values must be a list with at least one {what}")
     try:
         places = {label: place for place, label in enumerate(labels)}
     except TypeError:  # a list, say, cannot be looked up
-        raise InputError(f"every {what} must be a text, a number, a boolean or None") from None
+        raise ArgumentError(f"every {what} must be a text, a number, a boolean or None") from None
     if any(label != label for label in labels):
-        raise InputError(f"NaN is not equal to itself, so it cannot be a {what}; declare None for what is missing")
+        raise ArgumentError(f"NaN is not equal to itself, so it cannot be a {what}; declare None for what is missing")
     if len(places) < len(labels):
         twice = next(label for place, label in enumerate(labels) if places[label] != place)
-        raise InputError(f"the {what} {twice!r} is listed twice; every {what} needs a name of its own")
+        raise ArgumentError(f"the {what} {twice!r} is listed twice; every {what} needs a name of its own")
     return labels, places
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import choice
-from dproof.errors import InputError, TooLarge
+from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.spaces.space import Discrete, Space, arrow_codes, is_arrow, narrowest, numbered, plain, undeclared
 
 _MOST_ITEMS = 512
@@ -39,7 +39,7 @@ class Subsets(Space):
     def __init__(self, values: Sequence[Hashable], metric: str = "symmetric") -> None:
         items, places = numbered(values, "item")
         if len(items) > _MOST_ITEMS:
-            raise InputError(f"there are {len(items)} items; a space of subsets takes up to {_MOST_ITEMS}")
+            raise ArgumentError(f"there are {len(items)} items; a space of subsets takes up to {_MOST_ITEMS}")
         choice(metric, ("symmetric", "discrete"), "metric")
         object.__setattr__(self, "values", items)
         object.__setattr__(self, "metric", metric)
@@ -103,7 +103,7 @@ class Subsets(Space):
 
     def code(self, value: Iterable[Hashable]) -> int:
         if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-            raise InputError("a value is not a set; give a set or a list of items, the empty one included")
+            raise ArgumentError("a value is not a set; give a set or a list of items, the empty one included")
         mask = 0
         for item in value:
             try:
@@ -139,7 +139,7 @@ class Subsets(Space):
 
 
 def _undeclared(items: int) -> InputError:
-    return InputError(f"a set holds an item that is not one of the {items} declared; declare it")
+    return ArgumentError(f"a set holds an item that is not one of the {items} declared; declare it")
 
 
 class OptionalSubsets(Subsets):
@@ -199,13 +199,13 @@ class Answers(Discrete):
         return 2 * len(self.about)
 
     def distances_from(self, value: Any) -> NDArray[Any]:
-        raise InputError("an answer about one item has no distance from a set")
+        raise ArgumentError("an answer about one item has no distance from a set")
 
     def code(self, value: Any) -> int:
         item, _, said = str(value).rpartition(": ")
         names = [str(known) for known in self.about]
         if item not in names or said not in _SAID:
-            raise InputError("a value is not an answer about an item")
+            raise ArgumentError("a value is not an answer about an item")
         return 2 * names.index(item) + _SAID.index(said)
 
     def label(self, code: int) -> str:

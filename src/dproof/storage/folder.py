@@ -18,7 +18,7 @@ from typing import Any, TypeGuard
 
 import pyarrow as pa
 
-from dproof.errors import InputError
+from dproof.errors import FileError
 
 DATA, PARTS = "release.parquet", "part-*.parquet"  # one file, or as many as there are
 PLAN, CERTIFICATE, REPORT = "plan.toml", "certificate.json", "report.html"
@@ -28,16 +28,16 @@ UNFINISHED = ".unfinished-"
 def check_absent(target: Path) -> None:
     """Refuse a name that is taken: a release is never overwritten."""
     if target.exists() or target.is_symlink():
-        raise InputError(f"{str(target)!r} is there already: a release is never overwritten, so choose another name")
+        raise FileError(f"{str(target)!r} is there already: a release is never overwritten, so choose another name")
     if not target.absolute().parent.is_dir():
-        raise InputError(f"the folder {str(target.absolute().parent)!r} is not there: make it first")
+        raise FileError(f"the folder {str(target.absolute().parent)!r} is not there: make it first")
 
 
 def check_room(folder: Path, size: float) -> None:
     """Refuse to begin what the disk has no room for."""
     free = shutil.disk_usage(folder).free
     if free < size:
-        raise InputError(
+        raise FileError(
             f"the release needs about {size / 1e6:,.0f} MB, and its disk has {free / 1e6:,.0f} MB left: make room, or "
             "choose a folder on another disk"
         )
@@ -89,7 +89,7 @@ def finish_earlier(target: Path, published: Callable[[Path], bool]) -> bool:
         if published(left):
             lock = _hold(left)
             if lock is None:
-                raise InputError(f"another run is just finishing {str(target)!r}: nothing was spent")
+                raise FileError(f"another run is just finishing {str(target)!r}: nothing was spent")
             try:
                 _name(left, target)
             except BaseException as error:
@@ -130,7 +130,7 @@ def _begun(place: Path) -> tuple[Path, int]:
         try:
             sibling.mkdir(mode=0o700)
         except OSError as error:
-            raise InputError(f"nothing can be written in {str(place.parent)!r}: {error.strerror}") from None
+            raise FileError(f"nothing can be written in {str(place.parent)!r}: {error.strerror}") from None
         lock = _hold(sibling)
         if lock is not None:  # else another run, which sweeps, came in between
             return sibling, lock
@@ -233,9 +233,9 @@ def _reached(uri: str) -> Iterator[tuple[Any, str]]:
     try:
         yield FileSystem.from_uri(f"{_ALSO.get(scheme, scheme)}://{rest.rstrip('/')}")
     except FileNotFoundError:
-        raise InputError(f"{uri!r} is not a release: a release is a folder with a certificate, written last") from None
+        raise FileError(f"{uri!r} is not a release: a release is a folder with a certificate, written last") from None
     except (pa.ArrowException, OSError):
-        raise InputError(
+        raise FileError(
             f"{scheme}:// cannot be read from here: copy the folder to a disk, or ask what dp.sanitise returned, "
             "with .on(spark)"
         ) from None

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from dproof.columns.values import PLAIN
-from dproof.errors import InputError
+from dproof.errors import InputError, SourceError
 from dproof.exact import several
 from dproof.tables.source import Layout, Source, batches, ending, refusing
 
@@ -38,14 +38,14 @@ def open_delimited(path: Path, layout: Layout) -> Source:
     try:
         text = head.split(b"\r")[0].decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InputError(
+        raise SourceError(
             f'the header of {path.name!r} is not UTF-8 text: write encoding = "cp1252", or whichever it has, under '
             "[file] in the plan"
         ) from None
     separator, seen = layout.separator or usual_separator(path), separator_of(text, path)
     if layout.separator is None and seen != separator:
         written = seen.replace("\t", "\\t")
-        raise InputError(
+        raise SourceError(
             f"{path.name!r} has {SEPARATORS[seen]} between its fields: write separator = "
             f'"{written}" under [file] in the plan'
         )
@@ -133,13 +133,13 @@ def header_encoding(path: Path) -> str:
 def header_line(path: Path, encoding: str) -> bytes:
     """The first line that is not blank, in UTF-8 where the file is what the encoding says."""
     if is_utf_8(encoding) and _is_utf_16(path):
-        raise InputError(f'{path.name!r} is UTF-16 text: write encoding = "utf-16" under [file] in the plan')
+        raise SourceError(f'{path.name!r} is UTF-16 text: write encoding = "utf-16" under [file] in the plan')
     with refusing(f"{path.name!r} cannot be opened"), unpacked(path) as raw:
         file = raw if is_utf_8(encoding) else io.BufferedReader(_Transcoded(raw, encoding))
         while line := file.readline(_LONGEST_HEADER):
             if line.removeprefix(codecs.BOM_UTF8).strip():
                 return line
-    raise InputError(f"{path.name!r} is empty: it needs a header line")
+    raise SourceError(f"{path.name!r} is empty: it needs a header line")
 
 
 def _whole_header(path: Path, encoding: str, separator: str) -> bytes:
@@ -151,14 +151,14 @@ def _whole_header(path: Path, encoding: str, separator: str) -> bytes:
             if taken or line.strip("\r\n"):
                 taken.append(line)
                 if len(line) == _LONGEST_HEADER:
-                    raise InputError(f"the header of {path.name!r} is too long")
+                    raise SourceError(f"the header of {path.name!r} is too long")
                 yield line
-        raise InputError(f"the header of {path.name!r} has a quote that is never closed")
+        raise SourceError(f"the header of {path.name!r} has a quote that is never closed")
 
     try:
         next(csv.reader(lines(), delimiter=separator))
     except csv.Error:
-        raise InputError(f"the header of {path.name!r} has a name that is too long, or a quote left open") from None
+        raise SourceError(f"the header of {path.name!r} has a name that is too long, or a quote left open") from None
     return "".join(taken).encode("latin-1")
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.columns.column import quoted
-from dproof.errors import InputError, did_you_mean
+from dproof.errors import SourceError, did_you_mean
 from dproof.tables.source import Source, batches, refusing
 
 # Whoever made the file may have put a view into it that reads another one, over the network too.
@@ -40,7 +40,7 @@ def open_relation(thing: Any) -> Source:
     import duckdb
 
     if not isinstance(thing, duckdb.DuckDBPyRelation):
-        raise InputError(f"a DuckDB source is a relation or a file, not a {type(thing).__name__}")
+        raise SourceError(f"a DuckDB source is a relation or a file, not a {type(thing).__name__}")
     with refusing("the DuckDB relation cannot be read"):
         return Source(tuple(thing.columns), lambda columns: _read(thing, columns))
 
@@ -61,9 +61,9 @@ def open_database(path: Path, table: str | None) -> Source:
         if table is None and len(known) == 1:
             table = known[0]
         if table is None:
-            raise InputError(f"{path.name!r} holds {len(known)} tables: name one of them{did_you_mean('', known)}")
+            raise SourceError(f"{path.name!r} holds {len(known)} tables: name one of them{did_you_mean('', known)}")
         if table not in known:
-            raise InputError(f"{path.name!r} has no table {table!r}{did_you_mean(table, known)}")
+            raise SourceError(f"{path.name!r} has no table {table!r}{did_you_mean(table, known)}")
         chosen, is_view = table, table not in tables
         why = "it needs something outside the file, which is not followed; store what it shows as a table"
         with refusing(f"the view {chosen!r} of {path.name!r} cannot be read", why) if is_view else nullcontext():

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
-from dproof.errors import InputError
+from dproof.errors import SourceError
 from dproof.tables.delimited import open_delimited
 from dproof.tables.duckdb import in_duckdb, open_database
 from dproof.tables.source import BATCH_ROWS, Layout, Source, batches, ending, refusing
@@ -27,9 +27,9 @@ def open_file(path: Path, table: str | None, layout: Layout) -> Source:
     if path.is_dir():
         return _open_folder(path, layout)
     if ending(path) not in FILES:
-        raise InputError(f"{path.name!r} is not of a known file type: expected one of {', '.join(FILES)}, or a folder")
+        raise SourceError(f"{path.name!r} is not of a known file type: expected one of {', '.join(FILES)}, or a folder")
     if table is not None and ending(path) not in _WITH_TABLES:
-        raise InputError(NO_TABLES)
+        raise SourceError(NO_TABLES)
     with refusing(f"{path.name!r} cannot be opened"):
         return FILES[ending(path)](path, table, layout)
 
@@ -53,7 +53,7 @@ def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:
         for group in range(plain.metadata.num_row_groups):
             chunks = plain.metadata.row_group(group)
             if any(chunks.column(c).total_uncompressed_size > _LARGEST_CHUNK for c in range(chunks.num_columns)):
-                raise InputError(f"{path.name!r} has a row group that is too large to read: write smaller ones")
+                raise SourceError(f"{path.name!r} has a row group that is too large to read: write smaller ones")
         # Without buffering ahead, which would keep all of the file in memory.
         with ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
             stream = file.iter_batches(BATCH_ROWS, columns=list(columns))
@@ -106,7 +106,7 @@ def files_of(folder: Path) -> list[Path]:
     kinds = [kind for kind in FILES if kind not in _DATABASES]
     paths = sorted(p for p in folder.iterdir() if ending(p) in kinds and p.name[0] not in "._")
     if len({ending(p) for p in paths}) != 1:
-        raise InputError(f"the folder {folder.name!r} must hold files of one kind: {', '.join(kinds)}")
+        raise SourceError(f"the folder {folder.name!r} must hold files of one kind: {', '.join(kinds)}")
     return paths
 
 
@@ -116,7 +116,7 @@ def _open_folder(folder: Path, layout: Layout) -> Source:
     parts = [open_file(path, None, layout) for path in paths]
     for path, part in zip(paths, parts, strict=True):
         if set(part.names) != set(parts[0].names):
-            raise InputError(f"{path.name!r} has other columns than {paths[0].name!r}: a folder is one table")
+            raise SourceError(f"{path.name!r} has other columns than {paths[0].name!r}: a folder is one table")
     rows = [part.rows for part in parts if part.rows is not None]
 
     def start() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from dproof.columns.objects import object_array
-from dproof.errors import InputError
+from dproof.errors import SourceError
 from dproof.tables.duckdb import in_duckdb, open_relation
 from dproof.tables.source import BATCH_ROWS, Source, batches, refusing
 
@@ -39,7 +39,7 @@ def open_arrow(thing: Any) -> Source:
         return Source(tuple(thing.schema.names), read, thing.num_rows, thing.schema, relation=relation)
     if isinstance(thing, pa.RecordBatchReader):
         return _open_reader(thing, "the reader")
-    raise InputError(f"an Arrow source is a Table, a RecordBatch or a RecordBatchReader, not a {type(thing).__name__}")
+    raise SourceError(f"an Arrow source is a Table, a RecordBatch or a RecordBatchReader, not a {type(thing).__name__}")
 
 
 def open_stream(thing: Any) -> Source:
@@ -72,7 +72,7 @@ def open_numpy(thing: Any) -> Source:
     """Open a one-dimensional array with named fields."""
     names = getattr(getattr(thing, "dtype", None), "names", None)
     if not isinstance(thing, np.ndarray) or thing.ndim != 1 or not names:
-        raise InputError("a NumPy source is a one-dimensional structured array, whose fields have names")
+        raise SourceError("a NumPy source is a one-dimensional structured array, whose fields have names")
     return _open_sliced(thing, names, lambda start, stop: thing[start:stop], numpy_column)
 
 
@@ -81,9 +81,9 @@ def open_pandas(thing: Any) -> Source:
     import pandas
 
     if not isinstance(thing, pandas.DataFrame):
-        raise InputError(f"a pandas source is a DataFrame, not a {type(thing).__name__}")
+        raise SourceError(f"a pandas source is a DataFrame, not a {type(thing).__name__}")
     if not all(isinstance(name, str) for name in thing.columns):
-        raise InputError("every column of the frame needs a name that is text: rename the columns")
+        raise SourceError("every column of the frame needs a name that is text: rename the columns")
     return _open_sliced(thing, thing.columns, lambda start, stop: thing.iloc[start:stop], pandas_column)
 
 
@@ -155,7 +155,7 @@ def open_polars(thing: Any) -> Source:
     if isinstance(thing, polars.LazyFrame):
         with refusing("the lazy frame cannot be read"):
             return Source(tuple(thing.collect_schema().names()), lambda columns: _read_lazy(thing, columns))
-    raise InputError(f"a Polars source is a DataFrame or a LazyFrame, not a {type(thing).__name__}")
+    raise SourceError(f"a Polars source is a DataFrame or a LazyFrame, not a {type(thing).__name__}")
 
 
 def _read_lazy(frame: Any, columns: Sequence[str]) -> Iterator[Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dproof.arguments import as_path, described, expect
 from dproof.columns.values import PLAIN, Numerals
-from dproof.errors import DproofError, InputError
+from dproof.errors import DproofError, SourceError
 
 if TYPE_CHECKING:
     from dproof.tables.duckdb import InDuckDB
@@ -85,7 +85,7 @@ class Source:
     def __post_init__(self) -> None:
         faults = _name_faults(self.names)
         if faults:
-            raise InputError(f"{'; '.join(faults)} (in a file the first line must be the header)")
+            raise SourceError(f"{'; '.join(faults)} (in a file the first line must be the header)")
         object.__setattr__(self, "read", partial(_read, self.read))
 
 
@@ -142,11 +142,11 @@ def refusing(what: str, why: str = "it is damaged, cut short or not what its nam
     except DproofError:
         raise
     except MemoryError:
-        raise InputError(f"{what}: it needs more memory than there is") from None
+        raise SourceError(f"{what}: it needs more memory than there is") from None
     except BaseException as error:
         # A panic in an engine that is written in Rust is no Exception.
         if isinstance(error, Exception) or type(error).__name__ == "PanicException":
-            raise InputError(f"{what}: {why}") from None
+            raise SourceError(f"{what}: {why}") from None
         raise
 
 
@@ -196,20 +196,20 @@ def open_source(thing: Any, table: str | None = None, layout: Layout = USUAL) ->
     if isinstance(thing, (str, os.PathLike)):
         path = as_path(thing, "source")
         if not path.exists():
-            raise InputError(f"there is no file or folder {str(path)!r}")
+            raise SourceError(f"there is no file or folder {str(path)!r}")
         return open_file(path, table, layout)
     engine = engine_of(thing)
     if engine is None:
-        raise InputError(
+        raise SourceError(
             f"source must be a path, or a table of {', '.join(k for k in ENGINES if k[0] != '_')} or of any class "
             f"that has __arrow_c_stream__; not {described(thing)}"
         )
     if table is not None:
-        raise InputError(NO_TABLES)
+        raise SourceError(NO_TABLES)
     if layout.numerals != USUAL.numerals:
         # Among mixed objects a number is read by its text, so the signs of a file would decide how it is read by what
         # the other rows hold.
-        raise InputError(
+        raise SourceError(
             f"the plan reads numbers with decimal = {layout.numerals.decimal!r} and thousands = "
             f"{layout.numerals.thousands!r}, which is for files: give the file's path, or turn texts of the frame into "
             "numbers and leave both out"

@@ -17,7 +17,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Observation, Window, functions
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from dproof.errors import InputError
+from dproof.errors import InputError, SourceError
 from dproof.tables.source import Bound, Draw, Parts, Put, Source, Work, batches
 
 # Spark compares what a stage that it runs again gives, and stops the job where that is something else.
@@ -31,9 +31,9 @@ _REFUSED = "dproof refuses: "
 def open_spark(thing: Any) -> Source:
     """Open a DataFrame, classic or of Spark Connect; nothing is computed yet."""
     if not isinstance(thing, DataFrame):
-        raise InputError(f"a Spark source is a DataFrame, not a {type(thing).__name__}")
+        raise SourceError(f"a Spark source is a DataFrame, not a {type(thing).__name__}")
     if thing.isStreaming:
-        raise InputError("a release is one draw of a table that ends: a streaming DataFrame cannot be a source")
+        raise SourceError("a release is one draw of a table that ends: a streaming DataFrame cannot be a source")
     return Source(
         tuple(thing.columns),
         lambda columns: _read(thing, columns),
@@ -74,7 +74,7 @@ def _dealt(frame: Any) -> Any:
     with _refusing():
         count, compared = (frame.sparkSession.conf.get(setting) for setting in (_PARTS, _COMPARED))
     if compared != "true":
-        raise InputError(f"rows that are dealt at random need {_COMPARED} = true: it is Spark's default")
+        raise SourceError(f"rows that are dealt at random need {_COMPARED} = true: it is Spark's default")
     return frame.repartition(int(count), functions.rand(secrets.randbits(62)))
 
 
@@ -89,7 +89,7 @@ def _store(
     """Spark writes what is drawn, through its own committer: of many attempts at a part only one is committed."""
     session, chosen = frame.sparkSession, _chosen(frame, columns)
     if not hasattr(session, "_jsc"):
-        raise InputError("a session of Spark Connect reaches no file system: give a folder that the workers share")
+        raise SourceError("a session of Spark Connect reaches no file system: give a folder that the workers share")
     schema = types(pa.schema([*map(pa.field, columns, _arrow_schema(chosen).types)]))
     seen, rows = Observation(), functions.count(functions.lit(1)).alias("rows")
     drawn = (_dealt(chosen) if deal else chosen).mapInArrow(
@@ -100,12 +100,14 @@ def _store(
         folder = hadoop(uri)
         system = folder.getFileSystem(session._jsc.hadoopConfiguration())
         if system.exists(folder):
-            raise InputError(f"{uri!r} is there already: a release is never overwritten, so choose another name")
+            raise SourceError(f"{uri!r} is there already: a release is never overwritten, so choose another name")
         try:
             drawn.observe(seen, rows).write.option(_UNMARKED, "false").parquet(uri)
             reader = session.read.option(*_DATA)
             if reader.parquet(uri).count() != seen.get["rows"]:
-                raise InputError("the folder has other rows than Spark's tasks have drawn: another program wrote there")
+                raise SourceError(
+                    "the folder has other rows than Spark's tasks have drawn: another program wrote there"
+                )
             hashes = reader.format("binaryFile").load(uri).select(functions.sha2("content", 256), "path").collect()
             yield (
                 seen.get["rows"],
@@ -211,4 +213,4 @@ def _refusing() -> Iterator[None]:
         yield
     except (PySparkException, Py4JError) as error:
         told = re.search(f"{_REFUSED}(.*)", str(error))
-        raise InputError(told[1] if told else "Spark did not finish the work: its own log says why") from None
+        raise SourceError(told[1] if told else "Spark did not finish the work: its own log says why") from None

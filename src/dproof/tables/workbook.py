@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from dproof.columns.objects import NO_TEXT
 from dproof.columns.values import Numerals, written
-from dproof.errors import InputError, did_you_mean
+from dproof.errors import SourceError, did_you_mean
 from dproof.tables.source import BATCH_ROWS, Source, refusing
 
 _LARGEST = 1 << 30  # bytes that a workbook may unpack to
@@ -50,16 +50,16 @@ def open_workbook(path: Path, sheet: str | None, numerals: Numerals) -> Source:
     why = "it is damaged, has a password, or is no .xlsx workbook"
     with refusing(f"{path.name!r} cannot be opened", why), ZipFile(path) as packed:
         if sum(member.file_size for member in packed.infolist()) > _LARGEST:
-            raise InputError(f"{path.name!r} unpacks to more than a gigabyte: save the sheet as .csv")
+            raise SourceError(f"{path.name!r} unpacks to more than a gigabyte: save the sheet as .csv")
         (book,) = _related(packed, "", "officeDocument").values()
         sheets, cell = _contents(packed, book, numerals)
         if sheet is not None and sheet not in sheets:
-            raise InputError(f"{path.name!r} has no sheet {sheet!r}{did_you_mean(sheet, sheets)}")
+            raise SourceError(f"{path.name!r} has no sheet {sheet!r}{did_you_mean(sheet, sheets)}")
         chosen = next(iter(sheets)) if sheet is None else sheet
         rows = _rows(packed, sheets[chosen], cell)
         start, header = next(((number, row) for number, row in rows if any(row.values())), (0, {}))
         if not header:
-            raise InputError(f"the sheet {chosen!r} of {path.name!r} is empty: it needs a header line")
+            raise SourceError(f"the sheet {chosen!r} of {path.name!r} is empty: it needs a header line")
         used = [place for place, text in header.items() if text]
         places = range(min(used), max(used) + 1)  # cells to the left and the right of the header are in no column
         batches = [*_batches(rows, start, places, path.name)]
@@ -82,7 +82,7 @@ def _batches(rows: Iterator[tuple[int, Row]], start: int, places: range, name: s
 
     for number, row in rows:
         if (number - start) * len(places) > _MOST_CELLS:
-            raise InputError(f"a sheet of {name!r} is too large, or has cells too far apart: save the table as .csv")
+            raise SourceError(f"a sheet of {name!r} is too large, or has cells too far apart: save the table as .csv")
         for between in range(last + 1, number + 1):
             waiting.append(row if between == number else {})
             if len(waiting) == most:
