@@ -103,7 +103,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.spaces.space import Space as Space
     from dproof.spaces.subsets import Subsets as Subsets
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _PUBLIC = {
     "Privacy": "dproof.privacy",

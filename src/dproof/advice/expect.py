@@ -18,7 +18,7 @@ from math import ceil, exp, inf, isclose, isfinite, log
 from typing import Any, Literal
 
 from dproof.arguments import choice, listed, whole
-from dproof.central.recipe import TableLaw, certify_tables
+from dproof.central.recipe import certify_tables
 from dproof.columns.column import quoted
 from dproof.curator import preview as asking
 from dproof.curator.recipe import measure
@@ -35,6 +35,7 @@ from dproof.questions.measured import AnswerSource, HalfWidths, Shares, interval
 from dproof.questions.question import Compare, Contains, Predicate, Question, aggregates_of, columns
 from dproof.questions.ranges import Range
 from dproof.questions.schema import Schema, asks_for_curves, resolve
+from dproof.recipe import Recipe
 
 Way = Literal["release", "ask"]
 _LEVEL = 0.95
@@ -110,7 +111,8 @@ def expect(
     return tuple(one for planned in asked for one in expected_of_release(law, planned, rows))
 
 
-def law_of(plan: Plan) -> RowLaw | TableLaw:
+def law_of(plan: Plan) -> Recipe[Any]:
+    """What draws a release by the plan, whatever its model."""
     return certify_tables(plan) if plan.model == "central" else certify_row(plan)
 
 
@@ -134,7 +136,7 @@ def asked_questions(plan: Plan, questions: str | Sequence[str] | None) -> Sequen
 Sources = Callable[[Question, int, Shares, float], AnswerSource]  # what would be told: of a question, rows, at a level
 
 
-def expected_of_release(law: RowLaw | TableLaw, planned: PlannedQuestion, rows: int | None) -> list[Expected]:
+def expected_of_release(law: Recipe[Any], planned: PlannedQuestion, rows: int | None) -> list[Expected]:
     """± of each column of the answer to one question, from a release by this law."""
     schema = law.schema
     parsed = replace(checked_question(planned.sql, law.plan.columns), table=schema.table)
