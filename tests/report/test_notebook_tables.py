@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 
 import dproof as dp
@@ -27,3 +29,12 @@ def test_a_certificate_and_a_release_show_their_laws() -> None:
     for shown in (release._repr_html_(), dp.certify(mechanism, dp.Privacy(1))._repr_html_()):
         assert "randomised response" in shown and "ε" in shown
     assert "release of 2 rows in memory" in release._repr_html_() and release._repr_html_().count("<tr>") == 3
+
+
+def test_the_notes_of_an_answer_are_paragraphs(tmp_path: Path) -> None:
+    plan = {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": ["yes", "no"]}}}
+    curator = dp.Curator(pa.table({"read": ["yes", "no"] * 20}), plan, ledger=tmp_path / "budget.db")
+    answer = curator.ask('SELECT read, count(*) AS "<n>" FROM data GROUP BY read', epsilon="0.5")
+    shown = answer._repr_html_()
+    assert shown.count("<p>") == len(answer.notes) > 0 and "&lt;p&gt;" not in shown
+    assert "<th>&lt;n&gt;</th>" in shown

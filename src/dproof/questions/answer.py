@@ -161,7 +161,8 @@ class Answer:
         """The table as a notebook shows it."""
         from dproof.html import paragraph, table
 
-        return table(self.columns, self.texts(SHOWN_ROWS)) + "".join(map(paragraph, (*self._more(), *self.notes)))
+        parts = [table(self.columns, self.texts(SHOWN_ROWS)), *map(paragraph, (*self._more(), *self.notes))]
+        return "".join(parts)  # a sum of markup and a plain text would escape that
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object: columns, rows, level, and how and with what care the answer was made."""
