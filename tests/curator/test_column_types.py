@@ -68,7 +68,7 @@ def test_what_fails_in_a_column_never_quotes_a_value(tmp_path: Path, monkeypatch
     def broken(*arguments: Any) -> Any:
         raise ValueError("somebody's value")
 
-    monkeypatch.setattr("dproof.spaces.interval.read_decimals", broken)
+    monkeypatch.setattr("dproof.columns.numbers.read_decimals", broken)
     curator = dp.Curator(table(x=["1", "2", "3", "4"]), PLAN, ledger=tmp_path / "b.db")
     with pytest.raises(dp.InputError, match="column 'x' cannot be read as the plan says"):
         curator.ask(QUESTION, epsilon=1)

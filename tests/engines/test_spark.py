@@ -331,7 +331,7 @@ def test_elsewhere_the_certificate_is_written_last_and_makes_the_release(
         seen.extend(path.name for path in (tmp_path / "half").iterdir())
         raise OSError("the driver stops here")
 
-    monkeypatch.setattr("dproof.local.store.finish", failing)
+    monkeypatch.setattr("dproof.releases.sanitise.finish", failing)
     with pytest.raises(OSError, match="stops here"):
         dp.sanitise(table(spark), plan(), (tmp_path / "half").as_uri())
     assert any(name.startswith("part-") for name in seen) and CERTIFICATE not in seen
