@@ -31,6 +31,7 @@ print("loaded:", *sorted(set(sys.argv[1].split(",")) & set(sys.modules)))
 """
 HEAVY = ["pandas", "polars", "altair", "vl_convert", "scipy", "dp_accounting", "highspy", "IPython", "sklearn"]
 QUERY = ["dproof.curator", "dproof.report", "dproof.optimality", "dproof.releases.sanitise", "dproof.local.store"]
+MODELS = ["dproof.releases", "dproof.local", "dproof.central"]
 QUESTION = "SELECT hobby, count(*) AS n, avg(age) AS a FROM {} WHERE list_contains(likes, 'Music') GROUP BY hobby"
 ASKED = ["ask", "people.csv", "--plan", "plan.toml", "--ledger", "budget.db", "--epsilon", "1", QUESTION.format("data")]
 
@@ -65,7 +66,7 @@ def loaded(folder: Path) -> Callable[..., list[str]]:
     [
         (["query", "release", QUESTION.format("release")], [*QUERY, "cryptography", "pyarrow.fs", "flint"]),
         (["verify", "release"], ["duckdb", "sqlglot", "cryptography", "dproof.optimality.design"]),
-        (ASKED, ["duckdb", "pyarrow.parquet", "dproof.releases", "dproof.local", "dproof.central", "dproof.optimality.design"]),
+        (ASKED, ["duckdb", "pyarrow.parquet", *MODELS, "dproof.optimality.design"]),
         (["--help"], ["numpy", "pyarrow", "duckdb", "rich", "pydantic", "sqlglot"]),
     ],
     ids=["query", "verify", "ask", "help"],
