@@ -243,6 +243,13 @@ def test_headers(tmp_path: Path, content: bytes, names: tuple[str, ...]) -> None
     assert sum(batch.num_rows for batch in source.read(names)) == (b"x" in content)
 
 
+def test_a_folder_without_a_table_is_named_as_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was called '' where it is the folder that one stands in."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"the folder '\.' must hold files of one kind: \.csv"):
+        open_source(".")
+
+
 def test_a_column_without_a_name_can_be_dropped(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("height,\n1.5,\n")
     given = {"privacy": SIGHTED, "columns": {"height": COLUMNS["height"]}}

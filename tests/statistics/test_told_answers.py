@@ -76,6 +76,18 @@ def test_a_ratio_of_a_curators_sums(rows: list[tuple[int, ...]], epsilon: str) -
     assert found.told > 0.03 and found.held >= 0.93
 
 
+@pytest.mark.parametrize(
+    ("asked", "level", "least"),
+    [
+        ("sum(x) / (sum(x) + sum(y))", "0.9999", 0.85),
+        pytest.param("avg(x) * avg(y)", "0.999", 0.86, marks=pytest.mark.slow),
+    ],
+)
+def test_calculations_that_hold_less_often_than_they_say(asked: str, level: str, least: float) -> None:
+    """As docs/limits.md says. Only outcomes so rare show it: of those at a level of 0.98 the product held in 96 %."""
+    assert by_curators_sums(asked, [(1, 1)] * 3, 1, "3", level).held >= least
+
+
 def test_a_ratio_of_sums_that_is_nearly_always_told_is_as_narrow_as_before() -> None:
     found = by_curators_sums("sum(x) / sum(y)", [(1, 1)] * 8, 1, "3", "0.9999")
     assert found.told > 0.99 and found.held >= 0.93 and found.width <= 1.15 * 0.729

@@ -17,7 +17,9 @@ beyond a threshold goes beyond it by as much whatever the threshold (Laplace noi
 tells only just what it tells until 7 % of 1 − level would do for telling it. Till then it has to be wider. Where f can
 be anything from a to b and noise has ruled out one of the two, it is the widest that tells something, and what that
 rules out is halved. Where f has no end it is the widest that tells something, with movements tested at a fifth of
-1 − level. Over every outcome of small tables 93 % of the answers that are told hold then, at a level of 95 %.
+1 − level. Over every outcome of small tables 93 % of the differences of means and the ratios of two sums that are told
+hold then, at a level of 95 %. Products of means of rows at the end of their range, and shares Σx/(Σx + Σy), hold less
+often: docs/limits.md says how often.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def files_of(folder: Path) -> list[Path]:
     kinds = [kind for kind in FILES if kind not in _DATABASES]
     paths = sorted(p for p in folder.iterdir() if ending(p) in kinds and p.name[0] not in "._")
     if len({ending(p) for p in paths}) != 1:
-        raise SourceError(f"the folder {folder.name!r} must hold files of one kind: {', '.join(kinds)}")
+        raise SourceError(f"the folder {str(folder)!r} must hold files of one kind: {', '.join(kinds)}")
     return paths
 
 
