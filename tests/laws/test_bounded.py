@@ -149,3 +149,13 @@ def test_what_it_does_not_do_is_said() -> None:
     ]:
         with pytest.raises(dp.InputError, match=says):
             ask()
+
+
+def test_no_certificate_puts_a_missing_value_beside_it() -> None:
+    """The middle and an end differ by more than half as many steps of noise: ε would be told too small."""
+    inner = BoundedLattice(600, two_sided(Fraction(601, 600)))
+    chances = {"present": "3", "missing": "2", "whole": "4"}
+    with pytest.raises(dp.VerificationFailed):
+        law_from_json({"kind": "optional", **chances, "law": inner.to_json()})
+    with pytest.raises(dp.InputError):
+        _ = inner.nearer

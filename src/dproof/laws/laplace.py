@@ -559,6 +559,11 @@ class BoundedLattice(Lattice):
         beside = np.array([[float(part) for part in self._inside(int(centre))] for centre in centres])
         return np.asarray((below - beside[:, :1]) / beside[:, 1:])
 
+    @property
+    def nearer(self) -> Lattice:
+        """Not known: how often noise leaves the interval tells the middle from the ends, too."""
+        raise ArgumentError("bounded noise on so many points has no output for a missing value: use laplace")
+
     def with_missing(self, epsilon: Fraction, delta: Fraction) -> OptionalLaw:
         raise ArgumentError("bounded noise on so many points has no output for a missing value: use laplace")
 

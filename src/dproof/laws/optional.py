@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.errors import ArgumentError, VerificationFailed
+from dproof.errors import ArgumentError, InputError, VerificationFailed
 from dproof.exact import bisect, exp_below
 from dproof.laws.debias import DebiasAxes, MatrixAxis, MomentsAxis, Points, PresentBlocks, Scale, SeenColumn, presence
 from dproof.laws.divergence import Odds, Worst, profile_odds
@@ -277,6 +277,12 @@ class OptionalLaw(Law):
         """The law that a certificate has around this one."""
         if not isinstance(inner, Centred):
             raise VerificationFailed("the certificate cannot be read: 'law' has no middle value")
+        try:
+            _ = inner.nearer
+        except InputError:
+            raise VerificationFailed(
+                "the certificate cannot be read: 'law' has no output for a missing value"
+            ) from None
         return cls(inner, *(read_number(record, name, TOTAL) for name in ("present", "missing", "whole")))
 
 
