@@ -44,6 +44,10 @@ def rows(tmp_path: Path) -> Path:
 # Stored files --------------------------------------------------------------------------------------------------------
 
 
+# It knows the most that was taken at a time. It must live as long as any buffer from it, so it is never let go.
+POOL = pa.proxy_memory_pool(pa.default_memory_pool())
+
+
 @pytest.mark.parametrize("name", ["more rows", "long names", "packed tightly"])
 def test_stored_tables_are_measured_before_they_are_read(tables: Path, name: str) -> None:
     stored, settings = pa.parquet.read_table(tables / TABLES), PARQUET
@@ -58,15 +62,14 @@ def test_stored_tables_are_measured_before_they_are_read(tables: Path, name: str
     forge(tables)
     del stored
     usual = pa.default_memory_pool()
-    pool = pa.proxy_memory_pool(usual)  # one that knows the most that was taken at a time
-    pa.set_memory_pool(pool)
+    pa.set_memory_pool(POOL)
     try:
         for read in (dp.load, dp.verify):
             with pytest.raises(VerificationFailed, match=r"other cells|not as the plan|beside its rows"):
                 read(tables)
     finally:
         pa.set_memory_pool(usual)
-    assert pool.max_memory() < 1 << 26
+    assert POOL.max_memory() < 1 << 26
 
 
 def test_a_file_with_holes_is_not_read(rows: Path) -> None:

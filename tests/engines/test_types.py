@@ -13,6 +13,7 @@ import pytest
 
 import dproof as dp
 import dproof.tables.frames
+import dproof.tables.source
 from dproof import InputError
 from dproof.columns.column import Column
 from dproof.plans.column import read_column
@@ -119,7 +120,8 @@ def test_where_a_batch_ends_changes_nothing(make: Any) -> None:
         ):
             continue  # a type that the engine has not got
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(dproof.tables.frames, "BATCH_ROWS", 1)
+            for module in (dproof.tables.frames, dproof.tables.source):
+                patch.setattr(module, "BATCH_ROWS", 1)
             parts = list(open_source(whole).read(["x"]))
         assert [part.num_rows for part in parts] == [1] * batch.num_rows
         for name, given in COLUMNS.items():

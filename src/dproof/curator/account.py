@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from dproof.composition import pure_epsilon, pure_rho
 from dproof.curator.limits import Limit, amount, limit_of
-from dproof.errors import InputError, TooLarge, did_you_mean
+from dproof.errors import ArgumentError, TooLarge, did_you_mean
 from dproof.laws.k_norm import Norm, k_norm
 from dproof.privacy import NOTHING, Cost, Privacy, Unit
 
@@ -97,7 +97,9 @@ class Account:
             return self.for_everyone(ceiling)
         if analyst not in self.limits:
             named = "no analyst was named" if analyst is None else f"there is no analyst {analyst!r}"
-            raise InputError(f"the ledger gives each analyst a budget, and {named}{did_you_mean(analyst, self.limits)}")
+            raise ArgumentError(
+                f"the ledger gives each analyst a budget, and {named}{did_you_mean(analyst, self.limits)}"
+            )
         of_analyst = (self.limit(self.limits[analyst]), self.spent_by.get(analyst, NOTHING))
         return [of_analyst, *self.for_everyone(ceiling)]
 

@@ -24,7 +24,7 @@ from dproof.curator.recipe import Measurement, check_groups, measure
 from dproof.curator.released import answer_of, draw, has_counts_by_value, rehearse
 from dproof.curator.simulate import Released
 from dproof.curator.tally import counter_of, made_up, read_rows, tally
-from dproof.errors import InputError
+from dproof.errors import ArgumentError, QuestionError
 from dproof.exact import exact, int_or_float, level_of
 from dproof.mechanisms.noise import Noise, integer_laplace
 from dproof.plans.plan import Plan
@@ -101,7 +101,7 @@ class Curator:
         neighbours = self.plan.privacy.neighbours
         promised = self.plan.privacy if budget is None else Privacy.of(budget, "budget", neighbours=neighbours)
         if promised.neighbours != self.plan.privacy.neighbours:
-            raise InputError(
+            raise ArgumentError(
                 f"the budget counts {promised.neighbours} neighbours and the plan {self.plan.privacy.neighbours} ones: "
                 "give both the same"
             )
@@ -260,7 +260,7 @@ class Curator:
         level = level_of(level)
         measurement = self._measurement(asked, Terms(epsilon, delta, None, level, all_groups))
         if measurement.curves is None or measurement.curves.is_covariance:
-            raise InputError("the question asks for no curve: ask for AVG or SUM of a curve column")
+            raise QuestionError("the question asks for no curve: ask for AVG or SUM of a curve column")
         fresh, rehearsed = partial(self._drawn, measurement), partial(self._rehearsed, measurement, level)
         released, free = self.buy(self._key(measurement), measurement.price, rehearsed, fresh, cut=measurement.cut)
         measurement, notes = self._at_paid_price(measurement, released, free=free)
@@ -275,7 +275,7 @@ class Curator:
         cost = price.privacy
         replaced = cost.neighbours == "change-one" and not self.plan.rows_are_public
         if query.neighbours != ("add-remove" if replaced else cost.neighbours):
-            raise InputError(
+            raise ArgumentError(
                 f"the sensitivity of {query.name!r} is declared for {query.neighbours} neighbours: declare it for "
                 f"{cost.neighbours} ones, as the plan has, or for add-remove ones where persons own rows"
             )
@@ -421,11 +421,11 @@ class Curator:
         if not terms.all_groups:
             check_groups(question, self.schema)
         if (terms.epsilon is None) == (terms.accuracy is None):
-            raise InputError("say what the question may cost, with epsilon, or how good it must be, with accuracy")
+            raise ArgumentError("say what the question may cost, with epsilon, or how good it must be, with accuracy")
         if terms.accuracy is None:
             return self._measure(question, self._priced(self.price(terms.epsilon, terms.delta)))
         if asks_for_curves(question, self.schema):
-            raise InputError("say with epsilon what a question about curves may cost")
+            raise ArgumentError("say with epsilon what a question about curves may cost")
         self.price(MOST, terms.delta)
 
         def measured(epsilon: Fraction) -> Measurement:
@@ -438,7 +438,7 @@ class Curator:
         """ε and δ as exact numbers, under the plan's neighbours; refused where both are 0."""
         cost = Privacy(epsilon, delta, neighbours=self.plan.privacy.neighbours)
         if not cost.epsilon and not cost.delta:
-            raise InputError("at epsilon 0 there is no answer: it would have to be the same for every table")
+            raise ArgumentError("at epsilon 0 there is no answer: it would have to be the same for every table")
         return cost
 
     def _priced(self, cost: Privacy) -> Price:

@@ -23,7 +23,7 @@ from dproof.curves.bands import band_quantile, drawn_quantile, widened
 from dproof.curves.bases import Floats
 from dproof.curves.lattice import CurveLattice, Expansion, Integers, Split
 from dproof.curves.noise import FEW_ROWS, VectorNoise, least_noise, noised, vector_noise
-from dproof.errors import InputError
+from dproof.errors import QuestionError
 from dproof.laws.gaussian import gaussian_sum
 from dproof.privacy import Privacy
 from dproof.questions.answer import Answer, Cell, cautions
@@ -118,10 +118,10 @@ def _noise(
     if price.rho is None or split != "gaussian":
         return vector_noise(split, moved, terms, spent, ball=ball, vectors=groups, moves=moves)
     if not price.rho:
-        raise InputError("epsilon and delta are too small for Gaussian noise: allow more of one of them")
+        raise QuestionError("epsilon and delta are too small for Gaussian noise: allow more of one of them")
     noise = VectorNoise(split, gaussian_sum(Fraction(ceil(moved / (2 * price.rho)))), moved, terms)
     if not covers_cut(price.privacy.epsilon, price.privacy.delta, _cut(noise)):
-        raise InputError("delta is too small for Gaussian noise to be proven: allow more of it")
+        raise QuestionError("delta is too small for Gaussian noise to be proven: allow more of it")
     return noise
 
 

@@ -34,7 +34,7 @@ from dproof.curator.account import Account, left_under, paid, pure_cost, questio
 from dproof.curator.ledger_file import BASIC, CONCENTRATED, LOCK, LedgerFile, make_tables
 from dproof.curator.limits import Limit, Sums, amount, rho_for
 from dproof.curator.price import WIDEST
-from dproof.errors import InputError, OverBudget, VerificationFailed
+from dproof.errors import ArgumentError, FileError, OverBudget, VerificationFailed
 from dproof.exact import exact, float_above, written
 from dproof.privacy import NOTHING, Cost, Neighbours, Privacy, Promise, Unit
 
@@ -118,11 +118,11 @@ class Ledger:
         self.ceiling = None if ceiling is None else Privacy.of(ceiling, "ceiling", neighbours=neighbours)
         self._forget()
         if budget is None and not self.path.exists():
-            raise InputError(f"there is no ledger {str(self.path)!r}: begin one with a plan or a budget")
+            raise FileError(f"there is no ledger {str(self.path)!r}: begin one with a plan or a budget")
         with self._transaction(writing=bool(budget or limits)) as (database, account):
             if begun := account.budget is None:
                 if budget is None:
-                    raise InputError(f"{self.path.name!r} is not a ledger: it is empty")
+                    raise FileError(f"{self.path.name!r} is not a ledger: it is empty")
                 # In version 1 nothing is said of the accounting: it is basic.
                 version, kept = (CONCENTRATED, {"accounting": "zcdp"}) if budget.delta else (BASIC, {})
                 make_tables(database, version)
@@ -130,16 +130,18 @@ class Ledger:
                 counted = {**(unit or Unit()).to_json(), "neighbours": budget.neighbours, **kept}
                 self._append(database, "budget", {**_written(budget), **counted})
             elif budget is not None and budget != account.budget:
-                raise InputError(f"the ledger was begun with {account.budget}, and that cannot be changed to {budget}")
+                raise ArgumentError(
+                    f"the ledger was begun with {account.budget}, and that cannot be changed to {budget}"
+                )
             if unit not in (None, account.unit):
-                raise InputError(
+                raise ArgumentError(
                     f"the ledger counts {account.unit}, and the plan {unit}: costs of different "
                     "units do not add up, so write into the plan what the ledger counts"
                 )
             for name, limit in limits.items():
                 known = account.limits.get(name)
                 if known not in (None, amount(limit)):
-                    raise InputError(f"the budget of analyst {name!r} is {known}, and that cannot be changed")
+                    raise ArgumentError(f"the budget of analyst {name!r} is {known}, and that cannot be changed")
                 if name not in account.limits:
                     self._append(database, "analyst", {"analyst": name, **_written(limit)})
             if mark is not None and mark not in self._marks:
@@ -318,7 +320,7 @@ class Ledger:
         """Record that a release is published, before anybody can see it; once for each that was paid for."""
         with self._transaction(writing=True) as (database, account):
             if number not in account.unpublished:
-                raise InputError("another run has published this release meanwhile: nothing was written")
+                raise FileError("another run has published this release meanwhile: nothing was written")
             sealed = {} if seal is None else {"seal": seal}
             self._append(database, "published", {"release": number, **sealed})
 
@@ -332,7 +334,7 @@ class Ledger:
     ) -> int:
         cost = Privacy.of(cost, "cost", neighbours=self.budget.neighbours)
         if cost.neighbours != self.budget.neighbours:
-            raise InputError(
+            raise ArgumentError(
                 f"the ledger counts {self.budget.neighbours} neighbours and this costs {cost.neighbours} ones: "
                 "the two do not add up"
             )
@@ -447,7 +449,7 @@ def _noise(rho: Any, cut: Any) -> dict[str, str]:
         return {}
     amounts = {"rho": exact(rho, "rho"), "cut": exact(cut, "cut")}
     if min(amounts.values()) < 0:
-        raise InputError("rho and cut must be 0 or more: they are what the noise of an answer costs")
+        raise ArgumentError("rho and cut must be 0 or more: they are what the noise of an answer costs")
     return {name: str(value) for name, value in amounts.items()}
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from weakref import WeakSet, finalize
 
-from dproof.errors import DproofError, InputError, VerificationFailed
+from dproof.errors import DproofError, FileError, VerificationFailed
 
 BASIC, CONCENTRATED = 1, 2  # versions of the file: its tables, its chain, the keys of questions in it, how it accounts
 _Files = tuple[tuple[int, int] | None, tuple[int, int] | None]
@@ -77,10 +77,10 @@ class LedgerFile:
         _OPEN.add(self)
         made = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if made and database.execute("PRAGMA application_id").fetchone()[0] != _KIND:
-            raise InputError(f"{self.path.name!r} is not a ledger")
+            raise FileError(f"{self.path.name!r} is not a ledger")
         version = database.execute("PRAGMA user_version").fetchone()[0]
         if made and version not in (BASIC, CONCENTRATED):
-            raise InputError(
+            raise FileError(
                 f"{self.path.name!r} is a ledger of version {version}, and this dproof knows version {BASIC} and "
                 f"{CONCENTRATED}: use the dproof that wrote it"
             )
@@ -143,7 +143,7 @@ def _said(error: sqlite3.Error, path: Path) -> DproofError:
     code = getattr(error, "sqlite_errorname", "")
     for start, sentence in _TROUBLES.items():
         if code.startswith(start):
-            return InputError(sentence.format(repr(str(path))))
+            return FileError(sentence.format(repr(str(path))))
     return VerificationFailed(f"{path.name!r} is damaged: what was spent is not known ({error})")
 
 

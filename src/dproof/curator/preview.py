@@ -18,7 +18,7 @@ from dproof.curator.recipe import Measurement, Noisy
 from dproof.curator.released import MeasuredTable
 from dproof.curator.select import promise
 from dproof.curator.simulate import SUGGESTIONS, Released, is_affine
-from dproof.errors import InputError, TooLarge
+from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import float_above, int_or_float, several, written
 from dproof.privacy import Cost, Privacy
 from dproof.questions.canonical import canonical, condition, expression
@@ -325,7 +325,7 @@ def accurate(
         widths = {name: width for name, (width, _) in spreads(measured(epsilon), level, rows).items()}
         unknown = next((name for name, width in widths.items() if width is None), None)
         if unknown is not None:
-            raise InputError(
+            raise ArgumentError(
                 f"the width of the interval of {unknown!r} depends on the table, so no price can promise it: give "
                 "ε instead of an accuracy; the width is known for counts, sums, and means of a public number of "
                 "values (the plan must say what stands for a missing one)"
@@ -338,7 +338,7 @@ def accurate(
         return False
 
     if wanted <= 0 or not reaches(MOST):
-        raise InputError("no epsilon up to 100 gives that accuracy: ask for a larger ±")
+        raise ArgumentError("no epsilon up to 100 gives that accuracy: ask for a larger ±")
     enough, step = MOST, _COARSEST
     while step > _FINEST and suffices(100 * step):
         enough, step = 100 * step, step / 10

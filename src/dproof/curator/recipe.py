@@ -22,7 +22,7 @@ from dproof.curator.curves import CurveSums, curve_sums
 from dproof.curator.price import Noises, Price
 from dproof.curator.select import Chosen, choice_of
 from dproof.curves.lattice import Expansion
-from dproof.errors import InputError, TooLarge
+from dproof.errors import QuestionError, TooLarge
 from dproof.exact import root_above
 from dproof.mechanisms.noise import Noise, demand_noise, integer_laplace
 from dproof.privacy import Privacy, Unit
@@ -143,7 +143,9 @@ def measure(
     rows_per_person = unit.rows_per_person
     for column in columns(question):
         if schema.is_open(column):
-            raise InputError(f"column {column!r} has no declared values in the plan: give it a space to ask about it")
+            raise QuestionError(
+                f"column {column!r} has no declared values in the plan: give it a space to ask about it"
+            )
     price = Price(privacy, rho)
     if rho is not None:
         demand_noise(privacy.epsilon, privacy.delta)
@@ -200,7 +202,7 @@ def _measured_curves(
     aggregate, *more = aggregates(question)
     column = aggregate.columns[0]
     if more or aggregate.where is not None:
-        raise InputError(
+        raise QuestionError(
             f"ask one of AVG({column}), SUM({column}) and COVAR({column}, {column}) of the curves {column!r} "
             "at a time, with WHERE for a condition"
         )
@@ -208,7 +210,7 @@ def _measured_curves(
     there = present(aggregate, schema)
     every = question.where in (None, there) and not keys and unit.rows_are_public
     if aggregate.definition.shape == "curved" and not every:
-        raise InputError(
+        raise QuestionError(
             "the covariance of curves is for all rows, of a public number: "
             "ask without WHERE and GROUP BY, under change-one neighbours"
         )
@@ -224,7 +226,7 @@ def check_groups(question: Question, schema: Schema) -> None:
     """Refuse groups that nobody would read, as every set of many items is: each gets noise, and is paid for."""
     groups = rows_of_group(question) * math.prod(len(declared_labels(key, schema)) for key in question.group_by)
     if groups > _MOST_GROUPS:
-        raise InputError(
+        raise QuestionError(
             f"the question has {groups:,} groups, and more than {_MOST_GROUPS:,} are answered only with --all (in "
             "Python all_groups=True): group by fewer columns or wider bins, or ask for items of a set by list_contains"
         )
@@ -236,12 +238,12 @@ def _check_numbers(formula: Expression, schema: Schema, *, alone: bool = False) 
         return
     for part in parts_of(formula):
         if isinstance(part, Key) and (not schema.spaces[part.column].has_numbers or isinstance(formula, Arithmetic)):
-            raise InputError("a calculation takes aggregates and numbers, not the columns of GROUP BY")
+            raise QuestionError("a calculation takes aggregates and numbers, not the columns of GROUP BY")
         chosen = part.definition.chosen if isinstance(part, Aggregate) else None
         if isinstance(part, Aggregate) and isinstance(chosen, Frequent):
             if not chosen.several and schema.spaces[part.columns[0]].has_numbers:
                 continue
-            raise InputError("a mode or a top list is not a number to calculate with: ask for it on its own")
+            raise QuestionError("a mode or a top list is not a number to calculate with: ask for it on its own")
 
 
 def _linear(
@@ -282,7 +284,7 @@ def _linear(
         if relaxed and (not best or _relative_variance(relaxed, alone) < _relative_variance(best, alone)):
             best = relaxed
     if not best:
-        raise InputError("epsilon and delta are both 0: no question can be answered for that")
+        raise QuestionError("epsilon and delta are both 0: no question can be answered for that")
     return [Noisy(term, sizes[n], best.of.get(n)) for n, term in enumerate(needed)], best.cut
 
 

@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 
 from dproof.coins import Coins
-from dproof.errors import InputError, TooLarge
+from dproof.errors import QuestionError, TooLarge
 from dproof.exact import exact, exp_above, exp_below, least_whole, log_above, several
 from dproof.privacy import Privacy
 from dproof.questions.aggregates import Frequent, Rank
@@ -190,7 +190,7 @@ def choice_of(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int,
     """
     epsilon, changed, several = privacy.epsilon / rows, privacy.neighbours == "change-one", groups > 1
     if not epsilon:
-        raise InputError("a quantile, an extreme, a mode or a top list needs epsilon above 0")
+        raise QuestionError("a quantile, an extreme, a mode or a top list needs epsilon above 0")
     candidates = schema.declared(aggregate.columns[0]).candidates
     chosen = aggregate.definition.chosen
     if isinstance(chosen, Frequent):
@@ -198,7 +198,7 @@ def choice_of(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int,
         if candidates > _MOST_VALUES:
             raise TooLarge(f"{candidates} values are too many to choose from: ask for counts by BIN instead")
         if rounds > candidates:
-            raise InputError(f"TOP asks for {rounds} values, and the column has {candidates}: ask for fewer")
+            raise QuestionError(f"TOP asks for {rounds} values, and the column has {candidates}: ask for fewer")
         if groups * rounds * candidates > _MOST_SCORES:
             raise TooLarge(
                 f"{groups * rounds} of {candidates} values would be chosen: ask for fewer, or in fewer groups"
