@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dproof.certification.verify_certificate import seal
-from dproof.storage.folder import CERTIFICATE, digest
+from dproof.storage import CERTIFICATE, digest
 
 
 def resealed(body: dict[str, Any]) -> dict[str, Any]:

@@ -71,9 +71,9 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.optimality.bounds import lower_bounds as lower_bounds
     from dproof.optimality.design import design as design
     from dproof.optimality.design import design_row as design_row
-    from dproof.plans.column import add_space as add_space
-    from dproof.plans.column import plan_keys as plan_keys
     from dproof.plans.plan import Plan as Plan
+    from dproof.plans.plan import add_space as add_space
+    from dproof.plans.plan import plan_keys as plan_keys
     from dproof.plans.reader import WrongKey as WrongKey
     from dproof.privacy import Cost as Cost
     from dproof.privacy import Privacy as Privacy
@@ -87,7 +87,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.releases.inspection import check as check
     from dproof.releases.inspection import header as header
     from dproof.releases.load import load as load
-    from dproof.releases.payment import ReleasePayment as ReleasePayment
+    from dproof.releases.sanitise import ReleasePayment as ReleasePayment
     from dproof.releases.sanitise import sanitise as sanitise
     from dproof.releases.sanitise import sanitize as sanitize
     from dproof.releases.verify import verify as verify
@@ -116,8 +116,8 @@ _PUBLIC = {
     "Curves": "dproof.spaces.curves",
     "Rows": "dproof.spaces.products",
     "Table": "dproof.spaces.products",
-    "add_space": "dproof.plans.column",
-    "plan_keys": "dproof.plans.column",
+    "add_space": "dproof.plans.plan",
+    "plan_keys": "dproof.plans.plan",
     "Mechanism": "dproof.mechanisms.mechanism",
     "Distribution": "dproof.mechanisms.mechanism",
     "add_mechanism": "dproof.local.mechanisms",
@@ -178,7 +178,7 @@ _PUBLIC = {
     "Cell": "dproof.questions.answer",
     "Standing": "dproof.curator.ledger",
     "Terms": "dproof.curator.curator",
-    "ReleasePayment": "dproof.releases.payment",
+    "ReleasePayment": "dproof.releases.sanitise",
     "WrongKey": "dproof.plans.reader",
     "dummy_rows": "dproof.local.draw",
     "header": "dproof.releases.inspection",

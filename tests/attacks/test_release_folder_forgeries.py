@@ -17,10 +17,9 @@ import dproof as dp
 from dproof import VerificationFailed
 from dproof.certification import verify_certificate
 from dproof.certification.verify_certificate import declared
-from dproof.plans.column import read_column
+from dproof.plans.plan import read_column
 from dproof.plans.reader import Reader
-from dproof.storage import metadata
-from dproof.storage.folder import CERTIFICATE, DATA, PARQUET, PLAN, REPORT, digest
+from dproof.storage import CERTIFICATE, DATA, PARQUET, PLAN, REPORT, digest, metadata
 from tests.forging import forge
 
 pa = pytest.importorskip("pyarrow")

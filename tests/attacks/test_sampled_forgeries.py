@@ -16,7 +16,7 @@ import dproof as dp
 from dproof import VerificationFailed
 from dproof.certification import verify_certificate
 from dproof.laws.response import response_law
-from dproof.storage.folder import CERTIFICATE, DATA, PARQUET, PLAN
+from dproof.storage import CERTIFICATE, DATA, PARQUET, PLAN
 from tests.forging import forge
 
 FEW = {"space": "categories", "values": ["a", "b", "c"]}

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof import Ledger, OverBudget, Privacy
-from dproof.curator.limits import rho_for
+from dproof.curator.account import rho_for
 
 EPSILONS = st.sampled_from(["0.01", "0.05", "0.1", "0.3", "0.5", "0.9", "1", "2"])
 DELTAS = st.sampled_from(["1e-12", "1e-9", "1e-8", "1e-7", "5e-7", "1e-6"])

@@ -21,7 +21,7 @@ from dproof.central.workload import Domain, Residual, largest_loss
 from dproof.certification import verify_central, verify_certificate
 from dproof.certification.verify_certificate import MOST_VALUES, Refused
 from dproof.errors import TooLarge
-from dproof.storage.folder import CERTIFICATE, DATA, PARQUET, PLAN
+from dproof.storage import CERTIFICATE, DATA, PARQUET, PLAN
 from tests.forging import forge, resealed
 
 COLUMNS = {name: {"space": "categories", "values": ["a", "b"]} for name in ("x", "y")}

@@ -14,8 +14,7 @@ from dproof.central.estimate import Weights, covariances
 from dproof.central.measure import count_tables
 from dproof.central.recipe import certify_tables
 from dproof.central.release import release_of
-from dproof.central.residuals import ResidualEstimates
-from dproof.central.workload import parts
+from dproof.central.workload import ResidualEstimates, parts
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
 

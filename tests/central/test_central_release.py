@@ -18,8 +18,7 @@ from dproof import InputError, Ledger, OverBudget, Plan, ReleasePayment, Verific
 from dproof.central import recipe as table_law
 from dproof.central.measure import count_tables
 from dproof.central.recipe import certify_tables
-from dproof.central.residuals import measured
-from dproof.central.workload import Residual
+from dproof.central.workload import Residual, measured
 from dproof.certification.verify_certificate import seal
 from dproof.coins import Coins
 from dproof.tables import open_source

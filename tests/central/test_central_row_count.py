@@ -12,7 +12,7 @@ import pytest
 import dproof as dp
 from dproof import VerificationFailed
 from dproof.central.rows import ROWS
-from dproof.storage.folder import PARQUET
+from dproof.storage import PARQUET
 from tests.forging import forge
 
 

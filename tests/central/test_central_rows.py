@@ -15,7 +15,7 @@ import dproof as dp
 from dproof import VerificationFailed
 from dproof.central.rows import MADE_UP, SEEDED_ROWS
 from dproof.certification.verify_certificate import seal
-from dproof.storage.folder import PARQUET, digest
+from dproof.storage import PARQUET, digest
 from dproof.testing import seeded_coins
 
 ROWS = 1500

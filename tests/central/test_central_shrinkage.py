@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dproof.central.residuals import ResidualEstimates, projected
 from dproof.central.smooth import _expected, _kept, nearest, projection, shrunk
-from dproof.central.workload import parts
+from dproof.central.workload import ResidualEstimates, parts, projected
 
 
 def estimated(full: Any, variance: float, tables: Any, seed: int = 1) -> tuple[ResidualEstimates, dict[Any, Any]]:

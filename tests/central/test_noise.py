@@ -11,11 +11,9 @@ import numpy as np
 import pytest
 
 from dproof import InputError, Plan, Privacy, VerificationFailed
-from dproof.central.noise import calibrate, delta, noise_law, parts_of
-from dproof.central.objective import Answers, cell_costs, shape
+from dproof.central.noise import Answers, calibrate, cell_costs, delta, noise_law, parts_of, shape
 from dproof.central.recipe import TableLaw, recorded_table_law, with_noise
-from dproof.central.residuals import ResidualEstimates, measured
-from dproof.central.workload import Domain, Residual, largest_loss, parts
+from dproof.central.workload import Domain, Residual, ResidualEstimates, largest_loss, measured, parts
 from dproof.certification.verify_central import verify
 from dproof.certification.verify_certificate import Refused, seal
 from dproof.coins import Coins

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from dproof import Privacy
-from dproof.central.noise import split
-from dproof.central.objective import Answers, cell_costs, combined_variances, residual_losses, shape
+from dproof.central.noise import Answers, cell_costs, combined_variances, residual_losses, shape, split
 from dproof.central.workload import Domain, Residual, parts
 
 

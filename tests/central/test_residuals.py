@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dproof.central.residuals import estimates, measured
-from dproof.central.workload import Residual, parts
+from dproof.central.workload import Residual, estimates, measured, parts
 
 SIZES = (3, 2, 4)
 TABLES = parts(combinations(range(3), 2))

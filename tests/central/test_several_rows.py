@@ -18,8 +18,7 @@ import dproof as dp
 from dproof import Plan
 from dproof.central.noise import measured_tables, spent
 from dproof.central.recipe import certify_tables
-from dproof.central.residuals import contrast, measured
-from dproof.central.workload import Domain, Residual, largest_loss, parts
+from dproof.central.workload import Domain, Residual, contrast, largest_loss, measured, parts
 from dproof.certification import verify_central as verifier
 
 pytestmark = pytest.mark.usefixtures("gaussian")

@@ -16,7 +16,7 @@ import dproof as dp
 from dproof import Ledger, Plan, Privacy, ReleasePayment, VerificationFailed
 from dproof.central import recipe as table_law
 from dproof.central.measure import count_tables
-from dproof.central.objective import shape
+from dproof.central.noise import shape
 from dproof.central.recipe import TableLaw, certify_tables
 from dproof.central.workload import largest_loss
 from dproof.certification import verify_central as verifier

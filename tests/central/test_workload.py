@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dproof.central import workload
-from dproof.central.residuals import measured
-from dproof.central.workload import Domain, Residual, largest_loss, parts
+from dproof.central.workload import Domain, Residual, largest_loss, measured, parts
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple)
 

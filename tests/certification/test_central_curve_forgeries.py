@@ -17,7 +17,7 @@ from dproof import VerificationFailed
 from dproof.certification import verify_central as verifier
 from dproof.certification import verify_certificate
 from dproof.exact import float_above
-from dproof.storage.folder import PARQUET
+from dproof.storage import PARQUET
 from dproof.testing import seeded_coins
 from tests.forging import forge
 

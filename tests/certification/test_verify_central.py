@@ -22,8 +22,7 @@ import dproof as dp
 from dproof import InputError, VerificationFailed
 from dproof.central import workload
 from dproof.central.noise import delta
-from dproof.central.residuals import measured
-from dproof.central.workload import Domain, Residual
+from dproof.central.workload import Domain, Residual, measured
 from dproof.certification import verify_central as verifier
 from dproof.certification import verify_certificate
 
@@ -230,7 +229,7 @@ def test_a_certificate_alone_is_checked_and_another_file_is_none(releases: dict[
 
 def test_stored_numbers_out_of_order_are_refused(releases: dict[str, Path], tmp_path: Path) -> None:
 
-    from dproof.storage.folder import PARQUET, digest
+    from dproof.storage import PARQUET, digest
 
     out = tmp_path / "moved"
     shutil.copytree(releases["add-remove"], out)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dproof import Cost, Ledger, Privacy
-from dproof.curator.limits import rho_for
+from dproof.curator.account import rho_for
 
 DELTA = Fraction("1e-7")
 

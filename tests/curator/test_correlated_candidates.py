@@ -9,7 +9,7 @@ from dproof import Plan, Privacy
 from dproof.coins import current
 from dproof.curator.recipe import measure
 from dproof.curator.simulate import candidates_not_ruled_out
-from dproof.plans.schema import schema_of
+from dproof.plans.plan import schema_of
 from dproof.questions.question import aggregates
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse

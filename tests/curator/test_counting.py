@@ -14,7 +14,7 @@ import pytest
 from dproof import Plan, Privacy
 from dproof.curator.recipe import measure
 from dproof.curator.tally import tally, tally_in_batches
-from dproof.plans.schema import schema_of
+from dproof.plans.plan import schema_of
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
 from dproof.tables import open_source

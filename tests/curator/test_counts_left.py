@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from dproof import Cost, Curator
+from dproof.curator.account import limit_of, rho_for
 from dproof.curator.ledger import counts_left
-from dproof.curator.limits import limit_of, rho_for
 
 PEOPLE = pa.table({"age": list(range(100)) * 20})
 COUNT = "SELECT count(*) AS n FROM data WHERE age < 30"

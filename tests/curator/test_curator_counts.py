@@ -20,7 +20,7 @@ from dproof.coins import current
 from dproof.curator.recipe import measure
 from dproof.curator.released import answer_of, draw
 from dproof.curator.tally import tally, tally_in_batches, tally_in_duckdb
-from dproof.plans.schema import schema_of
+from dproof.plans.plan import schema_of
 from dproof.questions.question import columns
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse

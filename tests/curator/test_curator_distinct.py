@@ -17,8 +17,8 @@ from dproof.curator.recipe import measure
 from dproof.exact import log_above
 from dproof.mechanisms.noise import integer_laplace
 from dproof.privacy import Unit
-from dproof.questions.canonical import canonical
-from dproof.questions.distinct import different, level_of_each
+from dproof.questions.measured import different, level_of_each
+from dproof.questions.question import canonical
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse
 

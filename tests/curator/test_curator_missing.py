@@ -21,7 +21,7 @@ import dproof as dp
 from dproof import Categories, Interval, Plan, Privacy
 from dproof.curator.recipe import Measurement, measure
 from dproof.curator.tally import tally_in_batches, tally_in_duckdb
-from dproof.plans.schema import schema_of
+from dproof.plans.plan import schema_of
 from dproof.questions.question import columns
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse

@@ -15,7 +15,7 @@ import pytest
 
 from dproof import Categories, Curator, Interval, OverBudget, Privacy, Terms
 from dproof.composition import pure_epsilon
-from dproof.curator.limits import rho_for
+from dproof.curator.account import rho_for
 from dproof.curator.recipe import Measurement, measure
 from dproof.exact import log_above
 from dproof.privacy import Unit

@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 
 from dproof import Plan, Privacy
-from dproof.curator.limits import rho_for
+from dproof.curator.account import rho_for
 from dproof.curator.recipe import Measurement, measure
 from dproof.curator.tally import tally_in_batches
 from dproof.exact import exp_below, log_above, log_below
 from dproof.laws.gaussian import Gaussian
 from dproof.laws.k_norm import KNorm
 from dproof.laws.laplace import TwoSided
-from dproof.plans.schema import schema_of
+from dproof.plans.plan import schema_of
 from dproof.privacy import Neighbours, Unit
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse

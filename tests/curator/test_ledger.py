@@ -326,7 +326,7 @@ def test_a_closed_ledger_is_one_file(file: Path, tmp_path: Path) -> None:
 
 
 def test_a_reader_does_not_stop_another_from_opening(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dproof.curator.ledger_file._PATIENCE", 0.1)
+    monkeypatch.setattr("dproof.curator.ledger._PATIENCE", 0.1)
     Ledger(file, budget=Privacy(1)).close()
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("PRAGMA journal_mode = DELETE")

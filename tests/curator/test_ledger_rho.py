@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from dproof import Cost, InputError, Ledger, OverBudget, Privacy, VerificationFailed
 from dproof.composition import pure_rho
-from dproof.curator.limits import Concentrated, rho_for
+from dproof.curator.account import Concentrated, rho_for
 from dproof.curator.price import Price
 from dproof.laws.gaussian import Gaussian
 from dproof.privacy import NOTHING
@@ -260,7 +260,7 @@ HAMMER = """
 import sys
 from fractions import Fraction
 from dproof.curator.ledger import Ledger
-from dproof.curator.limits import rho_for
+from dproof.curator.account import rho_for
 from dproof.errors import OverBudget
 from dproof.privacy import Privacy
 

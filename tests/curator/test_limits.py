@@ -9,7 +9,7 @@ import pytest
 
 from dproof import Cost
 from dproof.composition import concentrated_epsilon
-from dproof.curator.limits import Concentrated, Sums, limit_of, rho_for
+from dproof.curator.account import Concentrated, Sums, limit_of, rho_for
 from dproof.exact import exp_above
 from dproof.privacy import NOTHING
 

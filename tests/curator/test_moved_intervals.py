@@ -9,7 +9,7 @@ import pytest
 from dproof import Plan, Privacy
 from dproof.curator.recipe import measure
 from dproof.curator.released import answer_of
-from dproof.plans.schema import schema_of
+from dproof.plans.plan import schema_of
 from dproof.privacy import Neighbours
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse

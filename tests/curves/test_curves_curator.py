@@ -14,7 +14,7 @@ from dproof.curator.released import draw
 from dproof.curator.tally import tally_in_batches
 from dproof.curves.bases import basis
 from dproof.curves.noise import VectorNoise
-from dproof.plans.schema import schema_of
+from dproof.plans.plan import schema_of
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
 from dproof.tables import open_source

@@ -10,7 +10,7 @@ import pandas
 import pytest
 
 from dproof.columns.values import written
-from dproof.plans.column import read_column
+from dproof.plans.plan import read_column
 from dproof.plans.reader import Reader
 from dproof.plans.rows import counted_rows
 from dproof.tables import open_source

@@ -20,7 +20,7 @@ from dproof import InputError, Privacy
 from dproof.columns.values import Numerals
 from dproof.curator.recipe import measure
 from dproof.curator.tally import tally
-from dproof.plans.schema import schema_of
+from dproof.plans.plan import schema_of
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
 from dproof.tables import open_source

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from dproof import InputError
-from dproof.columns.objects import single
-from dproof.plans.column import read_column
+from dproof.columns.values import single
+from dproof.plans.plan import read_column
 from dproof.plans.reader import Reader
 from dproof.plans.rows import counted_rows
 from dproof.tables import open_source

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dproof.columns.objects import _bytes, object_array, single, texts
+from dproof.columns.values import _bytes, object_array, single, texts
 from dproof.local.draw import _plain
-from dproof.plans.column import read_column
+from dproof.plans.plan import read_column
 from dproof.plans.reader import Reader
 from dproof.plans.rows import counted_rows
 from dproof.tables import open_source

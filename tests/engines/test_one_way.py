@@ -27,8 +27,8 @@ import pytest
 from dproof import Plan, Privacy
 from dproof.curator.recipe import measure as measurement_of
 from dproof.curator.tally import tally
+from dproof.plans.plan import schema_of
 from dproof.plans.rows import read_codes
-from dproof.plans.schema import schema_of
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
 from dproof.tables import duckdb as counting
@@ -37,7 +37,7 @@ from tests.workbooks import write_workbook
 
 _FEW = 60  # calls that one value may cost by itself
 _ALONE = {  # what reads a single value, or writes a single object
-    *("columns/values.py", "columns/objects.py", "exact.py", "spaces/dates.py:day_of", "spaces/dates.py:_seconds"),
+    *("columns/values.py", "columns/values.py", "exact.py", "spaces/dates.py:day_of", "spaces/dates.py:_seconds"),
     *("spaces/interval.py:nearest", "spaces/interval.py:_meant", "arguments.py", "tables/workbook.py"),
     *("errors.py", "columns/sets.py:_plain"),
 }

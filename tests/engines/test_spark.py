@@ -23,7 +23,7 @@ import dproof as dp
 from dproof import DproofWarning, InputError, VerificationFailed
 from dproof.certification import verify_certificate
 from dproof.coins import current
-from dproof.storage.folder import CERTIFICATE, DATA, PLAN, REPORT
+from dproof.storage import CERTIFICATE, DATA, PLAN, REPORT
 from dproof.tables import Source, open_source
 from dproof.tables.source import Bound, batches
 from dproof.testing import seeded_coins

@@ -12,7 +12,7 @@ from dproof.laws.debias import MatrixAxis, MomentsAxis, ResponseAxis
 from dproof.laws.scores import DenseScores, explain_singular, noiseless_powers, solve
 from dproof.local.counts import AnswerGroups, Contingency, Sets, Sum
 from dproof.local.estimate import likelihood, projection, shrinkage
-from dproof.questions.intervals import half_widths, normal_quantile, simultaneous
+from dproof.questions.estimated import half_widths, normal_quantile, simultaneous
 
 COUNTS = np.array([310.0, 150.0, 240.0, 120.0, 180.0])
 

@@ -28,7 +28,7 @@ from dproof.mechanisms.frequency import even_variance
 from dproof.plans.questions import checked_question
 from dproof.questions.sums import Term
 from dproof.spaces.categories import Codes
-from dproof.storage.folder import DATA, PARQUET
+from dproof.storage import DATA, PARQUET
 from dproof.testing import seeded_coins
 from tests.forging import forge
 

@@ -18,8 +18,8 @@ from dproof import Plan
 from dproof.certification.verify_certificate import main
 from dproof.local.draw import stored_schema
 from dproof.local.recipe import certify_row
-from dproof.plans.schema import schema_of
-from dproof.storage.folder import CERTIFICATE, DATA, PARQUET
+from dproof.plans.plan import schema_of
+from dproof.storage import CERTIFICATE, DATA, PARQUET
 from dproof.testing import seeded_coins
 from tests.forging import forge
 

@@ -18,8 +18,8 @@ from dproof.certification.verify_certificate import main, seal
 from dproof.local.draw import stored_schema
 from dproof.local.expectation import missing_half_widths, shown_chances
 from dproof.local.recipe import certify_row
-from dproof.plans.schema import schema_of
-from dproof.storage.folder import CERTIFICATE, DATA, PARQUET, digest
+from dproof.plans.plan import schema_of
+from dproof.storage import CERTIFICATE, DATA, PARQUET, digest
 from dproof.testing import seeded_coins
 
 N, POINTS = 400, 6

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dproof.questions.intervals import Value
+from dproof.questions.estimated import Value
 
 AMOUNTS = np.array([[4.0, 6.0, 20.0]])  # n, Σz, Σz²
 N, X, S = (

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import dproof as dp
 from dproof import InputError
 from dproof.columns.column import Column
-from dproof.plans.column import read_column
+from dproof.plans.plan import read_column
 from dproof.plans.reader import Reader
 
 SIDES = ["Side dishes? - Corn", "Side dishes? - Yams/sweet potatoes"]

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof import Categories, Curator, Subsets
-from dproof.questions.canonical import canonical, condition, normalise
 from dproof.questions.question import (
     Aggregate,
     Among,
@@ -25,6 +24,9 @@ from dproof.questions.question import (
     Or,
     Predicate,
     Question,
+    canonical,
+    condition,
+    normalise,
 )
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse, parse_predicate

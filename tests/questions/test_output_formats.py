@@ -15,7 +15,7 @@ import pytest
 
 import dproof as dp
 from dproof import Answer, Cell
-from dproof.questions.output_formats import FORMATS, Format, endings, output_file
+from dproof.questions.answer import FORMATS, Format, endings, output_file
 
 ROWS = [
     {"sex": "f, or <x>", "n": Cell(52.0, 40.0, 64.0, 6.0, 80)},

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dproof import Categories, InputError, Open, Subsets
-from dproof.questions.canonical import canonical, condition
 from dproof.questions.question import (
     Aggregate,
     Among,
@@ -25,7 +24,9 @@ from dproof.questions.question import (
     Or,
     Predicate,
     aggregates,
+    canonical,
     columns,
+    condition,
 )
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse, parse_predicate

@@ -15,7 +15,7 @@ import pytest
 
 import dproof as dp
 from dproof import InputError, VerificationFailed
-from dproof.storage.folder import DATA
+from dproof.storage import DATA
 from tests.forging import forge
 
 CANARY = "Zanzibar-1723"

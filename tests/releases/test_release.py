@@ -16,7 +16,7 @@ import dproof as dp
 from dproof import InputError, VerificationFailed
 from dproof.certification import verify_certificate
 from dproof.local.recipe import with_bounds
-from dproof.storage.folder import CERTIFICATE, DATA, PLAN, REPORT, UNFINISHED, appearing
+from dproof.storage import CERTIFICATE, DATA, PLAN, REPORT, UNFINISHED, appearing
 from dproof.testing import seeded_coins
 from tests import forging
 

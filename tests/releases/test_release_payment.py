@@ -20,11 +20,10 @@ import dproof as dp
 from dproof import DproofWarning, InputError, Ledger, OverBudget, Plan, ReleasePayment, VerificationFailed
 from dproof.columns.codec import CategoryCodec
 from dproof.local import draw as local
-from dproof.local import store as writing
+from dproof.local import stored as writing
 from dproof.local.recipe import certify_row
 from dproof.report import page
-from dproof.storage import folder
-from dproof.storage.folder import UNFINISHED, appearing
+from dproof.storage import UNFINISHED, appearing, folder
 
 PLAN: dict[str, Any] = {
     "privacy": {"epsilon": 1},

@@ -11,7 +11,7 @@ import pytest
 
 from dproof import Answer, Cell, DproofError, plotting
 from dproof.errors import MissingExtra
-from dproof.questions.output_formats import output_file
+from dproof.questions.answer import output_file
 
 
 def chart(title: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 import dproof as dp
-from dproof.curator.ledger_file import LedgerFile
+from dproof.curator.ledger import LedgerFile
 from tests.serve.server import make_folder, send, serving
 
 QUESTION = {"sql": "SELECT count(*) AS n FROM data WHERE sex = 'f'", "epsilon": "0.1"}

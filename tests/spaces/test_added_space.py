@@ -14,7 +14,7 @@ import pytest
 
 import dproof as dp
 from dproof import InputError, VerificationFailed
-from dproof.plans.column import SPACES, read_column
+from dproof.plans.plan import SPACES, read_column
 from dproof.plans.reader import Reader
 from dproof.testing import check_column, check_metric, seeded_coins
 

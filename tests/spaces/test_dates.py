@@ -16,8 +16,8 @@ from dproof import InputError
 from dproof.columns import codec_of
 from dproof.columns.arrow import as_numpy
 from dproof.columns.column import Column
-from dproof.columns.objects import object_array
-from dproof.plans.column import read_column
+from dproof.columns.values import object_array
+from dproof.plans.plan import read_column
 from dproof.plans.reader import Reader
 from dproof.testing import check_column, seeded_coins
 

@@ -12,8 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dproof import Interval
-from dproof.columns.objects import object_array
-from dproof.plans.column import read_column
+from dproof.columns.values import object_array
+from dproof.plans.plan import read_column
 from dproof.plans.reader import Reader
 
 BOUNDS = [

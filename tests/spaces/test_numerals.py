@@ -18,7 +18,7 @@ from dproof.columns import codec_of
 from dproof.columns.column import Column
 from dproof.columns.numbers import FAR, LARGEST_FACTOR, read_decimals
 from dproof.columns.values import DECIMALS, THOUSANDS, Numerals
-from dproof.plans.column import read_column
+from dproof.plans.plan import read_column
 from dproof.plans.reader import Reader
 from dproof.tables import open_source
 

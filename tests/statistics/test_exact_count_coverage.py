@@ -9,7 +9,7 @@ import pytest
 
 from dproof.laws.debias import ResponseAxis
 from dproof.local.counts import AnswerGroups, Contingency, Sets, Sum
-from dproof.questions.intervals import half_widths
+from dproof.questions.estimated import half_widths
 
 VALUES = 3
 

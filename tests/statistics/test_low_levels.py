@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dproof.questions.intervals import half_widths
+from dproof.questions.estimated import half_widths
 from tests.statistics.test_exact_count_coverage import chances
 
 

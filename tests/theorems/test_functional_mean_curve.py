@@ -12,7 +12,7 @@ from dproof.curator.recipe import Measurement, measure
 from dproof.curator.released import draw
 from dproof.curator.tally import tally
 from dproof.curves.noise import vector_noise
-from dproof.plans.schema import schema_of
+from dproof.plans.plan import schema_of
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
 from dproof.tables import open_source

@@ -25,14 +25,12 @@ from dproof.curator.recipe import measure
 from dproof.errors import ArgumentError, InputError
 from dproof.exact import exact, written
 from dproof.local.recipe import RowLaw, certify_row
-from dproof.plans.plan import Plan
+from dproof.plans.plan import Plan, schema_of
 from dproof.plans.questions import PlannedQuestion, checked_question
-from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.answer import NOTHING, rarely
-from dproof.questions.canonical import condition
 from dproof.questions.measured import AnswerSource, HalfWidths, Shares, interval_widths, possible_columns
-from dproof.questions.question import Compare, Contains, Predicate, Question, aggregates_of, columns
+from dproof.questions.question import Compare, Contains, Predicate, Question, aggregates_of, columns, condition
 from dproof.questions.ranges import Range
 from dproof.questions.schema import Schema, asks_for_curves, resolve
 from dproof.recipe import Recipe

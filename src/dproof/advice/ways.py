@@ -27,9 +27,8 @@ from dproof.errors import ArgumentError, InputError
 from dproof.exact import exact, least_whole
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.meaning import explain
-from dproof.plans.plan import Plan
+from dproof.plans.plan import Plan, schema_of
 from dproof.plans.questions import PlannedQuestion, checked_question
-from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.measured import possible_columns
 from dproof.questions.question import columns as columns_of

@@ -19,7 +19,7 @@ import numpy as np
 from dproof.central.noise import laplace_law
 from dproof.central.question_sums import QuestionSums, covariances, measured_sum
 from dproof.central.recipe import TableLaw
-from dproof.central.residuals import ResidualEstimates
+from dproof.central.workload import ResidualEstimates
 from dproof.coins import NOT_PRIVATE, Coins
 from dproof.curves.bands import DRAWS, points_quantile, quantile_of_draws, tube_quantile, widened
 from dproof.curves.lattice import CurveLattice

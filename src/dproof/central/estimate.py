@@ -18,21 +18,39 @@ import numpy as np
 
 from dproof.central.curves import CURVES, TableCurves
 from dproof.central.question_sums import QuestionSums, Weights, covariances, measured_sum
-from dproof.central.residuals import ResidualEstimates
 from dproof.central.smooth import projection
+from dproof.central.workload import ResidualEstimates
 from dproof.coins import NOT_PRIVATE
 from dproof.columns.column import Column
 from dproof.errors import NotMeasured, QuestionError
 from dproof.laws.scores import Array
+from dproof.plans.plan import preprocessing_notes, schema_of
 from dproof.plans.release_table import TableAxis
-from dproof.plans.schema import preprocessing_notes, schema_of
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.counting import Counter
-from dproof.questions.distinct import different, level_of_each, number_of_values
-from dproof.questions.estimated import EstimatedSums, Options, SumEstimates, Warnings, options_of, warned
-from dproof.questions.intervals import Value, half_widths, normal_quantile
-from dproof.questions.measured import AnswerSource, answer, calculated, possible, refuse_calculation, rows_of_group
+from dproof.questions.estimated import (
+    EstimatedSums,
+    Options,
+    SumEstimates,
+    Value,
+    Warnings,
+    half_widths,
+    normal_quantile,
+    options_of,
+    warned,
+)
+from dproof.questions.measured import (
+    AnswerSource,
+    answer,
+    calculated,
+    different,
+    level_of_each,
+    number_of_values,
+    possible,
+    refuse_calculation,
+    rows_of_group,
+)
 from dproof.questions.partition import grouping
 from dproof.questions.question import Aggregate, Expression, Item, Question, aggregates, aggregates_of, columns
 from dproof.questions.schema import Schema, asks_for_curves, resolve

@@ -15,10 +15,9 @@ from dproof.central.curves import TableCurves, curve_function
 from dproof.central.estimate import ResidualAnswerSource
 from dproof.central.question_sums import measured_sum
 from dproof.central.recipe import TableLaw
-from dproof.central.residuals import ResidualEstimates
-from dproof.central.workload import Residual
+from dproof.central.workload import Residual, ResidualEstimates
 from dproof.exact import written
-from dproof.plans.schema import schema_of
+from dproof.plans.plan import schema_of
 from dproof.questions.estimated import Options
 from dproof.questions.measured import AnswerSource, Shares
 from dproof.questions.question import Question, both

@@ -15,16 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.central.objective import Costs, cell_costs
-from dproof.central.residuals import ResidualEstimates
-from dproof.central.workload import Domain, Residual, Table, parts
+from dproof.central.noise import Costs, cell_costs
+from dproof.central.workload import Domain, Residual, ResidualEstimates, Table, parts
 from dproof.errors import InputError, NotMeasured, QuestionError, TooLarge
 from dproof.laws.debias import Scale
 from dproof.laws.scores import Array
-from dproof.plans.plan import Plan
+from dproof.plans.plan import Plan, schema_of
 from dproof.plans.reader import Misplaced
 from dproof.plans.release_table import TableAxis
-from dproof.plans.schema import schema_of
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.partition import Cut, Grouping, cut, grouping, numbered
 from dproof.questions.question import Aggregate, Contains, Question, aggregates, both, leaves

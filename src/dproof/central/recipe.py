@@ -17,8 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.central.noise import (
+    Answers,
     added_curve,
     calibrate,
+    cell_costs,
+    combined_variances,
     delta,
     has_k_norm,
     laplace_law,
@@ -27,21 +30,30 @@ from dproof.central.noise import (
     noise_law,
     parts_of,
     pure_law,
+    shape,
     split,
     steps,
 )
-from dproof.central.objective import Answers, cell_costs, combined_variances, shape
-from dproof.central.residuals import ResidualEstimates, contrast, estimates, measured
-from dproof.central.workload import Domain, Residual, Table, largest_loss, maximal, parts
+from dproof.central.workload import (
+    Domain,
+    Residual,
+    ResidualEstimates,
+    Table,
+    contrast,
+    estimates,
+    largest_loss,
+    maximal,
+    measured,
+    parts,
+)
 from dproof.certification.verify_central import FORMAT, VERSION
 from dproof.certification.verify_certificate import seal
 from dproof.coins import Coins
 from dproof.curves.lattice import CurveLattice
 from dproof.errors import InputError, PlanError, TooLarge, VerificationFailed
 from dproof.exact import float_above
-from dproof.plans.plan import Plan
+from dproof.plans.plan import Plan, schema_of
 from dproof.plans.release_table import AskedTables, TableAxis
-from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 
 if TYPE_CHECKING:

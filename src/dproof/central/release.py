@@ -19,16 +19,15 @@ from numpy.typing import NDArray
 
 from dproof.arguments import as_path
 from dproof.central.recipe import TableLaw, recorded_table_law
-from dproof.central.residuals import ResidualEstimates
 from dproof.central.rows import ROWS, made_up_table
+from dproof.central.workload import ResidualEstimates
 from dproof.certification.certificate import write_certificate
 from dproof.coins import for_rehearsal
 from dproof.errors import ArgumentError, VerificationFailed
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
 from dproof.recipe import Release
-from dproof.storage.folder import CERTIFICATE, PARQUET, PLAN, REPORT, appearing, digest
-from dproof.storage.metadata import SEEDED, check_metadata
+from dproof.storage import CERTIFICATE, PARQUET, PLAN, REPORT, SEEDED, appearing, check_metadata, digest
 
 if TYPE_CHECKING:
     from dproof.questions.answer import Answer

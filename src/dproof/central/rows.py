@@ -14,14 +14,13 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from dproof.central.recipe import TableLaw
-from dproof.central.residuals import ResidualEstimates
-from dproof.central.workload import Table, parts
+from dproof.central.workload import ResidualEstimates, Table, parts
 from dproof.coins import NOT_PRIVATE, Coins
 from dproof.errors import VerificationFailed
 from dproof.laws.guide import uniform_below
 from dproof.laws.scores import on_simplex
 from dproof.plans.release_table import TableAxis
-from dproof.storage.metadata import check_metadata
+from dproof.storage import check_metadata
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -19,8 +19,7 @@ from math import prod, sqrt
 
 import numpy as np
 
-from dproof.central.residuals import ResidualEstimates, projected
-from dproof.central.workload import Table, maximal, parts
+from dproof.central.workload import ResidualEstimates, Table, maximal, parts, projected
 from dproof.errors import TooLarge
 from dproof.laws.scores import Array, on_simplex
 

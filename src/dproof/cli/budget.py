@@ -9,8 +9,7 @@ import click
 
 from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import Page, Table, emit, escape
-from dproof.curator.ledger import Ledger, counts_left, statement
-from dproof.curator.ledger_file import is_begun
+from dproof.curator.ledger import Ledger, counts_left, is_begun, statement
 from dproof.errors import ArgumentError
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy, Unit

@@ -22,7 +22,7 @@ from dproof.cli.output import advise, emit
 from dproof.columns import codec_class
 from dproof.columns.arrow import decoded
 from dproof.columns.values import Numerals
-from dproof.plans.column import SPACES
+from dproof.plans.plan import SPACES
 from dproof.plans.reader import to_toml
 from dproof.tables import Source, open_source
 from dproof.tables.delimited import doubtful_names, unpacked

@@ -11,7 +11,7 @@ from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import emit, having_done
 from dproof.releases.load import load
 from dproof.report.page import central_page, local_page
-from dproof.storage.folder import REPORT
+from dproof.storage import REPORT
 
 
 @command

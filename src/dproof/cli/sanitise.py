@@ -17,7 +17,7 @@ from dproof.meaning import advice
 from dproof.plans.plan import not_protected
 from dproof.recipe import Release
 from dproof.releases import sanitise as sanitisation
-from dproof.releases.payment import ReleasePayment
+from dproof.releases.sanitise import ReleasePayment
 
 _WIDE = 60  # columns of a terminal from which the bar tells the rate as well
 

@@ -185,7 +185,7 @@ class Codec:
 
     def encode(self, arrays: Sequence[Any]) -> NDArray[Any]:
         """The codes of the source's Arrow arrays of the column, each value treated as the plan says."""
-        from dproof.columns.objects import single
+        from dproof.columns.values import single
 
         return encode_distinct(self._repeated, self.column, single(arrays[0]))
 
@@ -537,7 +537,7 @@ def python_values(values: Any) -> list[Any]:
 
 def _value(scalar: Any) -> Any:
     """A value of Arrow in Python; a moment that Python has no words for is none that a plan declares."""
-    from dproof.columns.objects import NO_TEXT
+    from dproof.columns.values import NO_TEXT
 
     try:
         return scalar.as_py()

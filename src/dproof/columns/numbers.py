@@ -144,7 +144,7 @@ class NumberCodec(Codec):
         """Whole and floating numbers all rows at once."""
         import pyarrow as pa
 
-        from dproof.columns.objects import single
+        from dproof.columns.values import single
 
         array = single(arrays[0])
         if pa.types.is_integer(array.type) or pa.types.is_float32(array.type) or pa.types.is_float64(array.type):
@@ -295,7 +295,7 @@ class DateCodec(NumberCodec):
         """Arrow's dates and timestamps all rows at once."""
         import pyarrow as pa
 
-        from dproof.columns.objects import single
+        from dproof.columns.values import single
 
         array = single(arrays[0])
         kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
@@ -501,7 +501,7 @@ def arrow_rows(arrays: Sequence[Any], points: int, numerals: Numerals = PLAIN) -
     """
     import pyarrow as pa
 
-    from dproof.columns.objects import listed
+    from dproof.columns.values import listed
 
     if len(arrays) > 1:
         return np.column_stack([_floats(array, numerals) for array in arrays])
@@ -525,7 +525,7 @@ def _floats(array: Any, numerals: Numerals) -> NDArray[np.float64]:
     """Numbers, or texts that are numbers; NaN for what is missing or none. No value stops the work, only a type."""
     import pyarrow as pa
 
-    from dproof.columns.objects import single
+    from dproof.columns.values import single
 
     array = single(array)
     if pa.types.is_dictionary(array.type):

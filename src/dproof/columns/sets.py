@@ -144,7 +144,7 @@ class SetCodec(Codec):
 
     def _masks_of_lists(self, array: Any) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.bool_]]:
         """One bit per item, gathered over each list; which lists are missing, and which hold something else."""
-        from dproof.columns.objects import listed, single
+        from dproof.columns.values import listed, single
 
         missing, lists = np.asarray(single(array).is_null()), listed(array)
         # An object that is there and no list: no part of it is an item.
@@ -180,7 +180,7 @@ class SetCodec(Codec):
 
     def _masks_of_ticks(self, arrays: Sequence[Any]) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.bool_]]:
         """One column per item, ticked or not; a row is missing where all of them are blank."""
-        from dproof.columns.objects import single
+        from dproof.columns.values import single
 
         masks = np.zeros(len(arrays[0]), np.int64)
         blank, outside = np.ones(len(masks), np.bool_), np.zeros(len(masks), np.bool_)

@@ -1,16 +1,26 @@
-"""Single values: how one is read and written, from itself and the plan alone."""
+"""Single values: how one is read and written, from itself and the plan alone; and columns of Python objects.
+
+A column of objects has no type of its own, so none may be inferred from its rows: one row would decide how all are
+read, and how long that takes. Each value becomes a text, a list of texts, a list of floats, or nothing, by its own type
+alone.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from dproof.columns.arrow import from_numpy
 from dproof.errors import InputError
 from dproof.exact import exact
 
@@ -139,3 +149,177 @@ def truth_of(value: Any) -> bool | None:
     if isinstance(value, (str, bytes)):
         return _TRUTHS.get((text_of(value) or "").lower())
     return bool(value) if isinstance(value, (bool, int, float)) and value in (0, 1) else None
+
+
+NO_TEXT = b"\xff"  # no UTF-8, so no text of a plan: a value that is there, and is none of those declared
+_ABSENT = ("NAType", "NaTType")  # how pandas says missing, told without loading it
+_MANY = (list, tuple, set, frozenset, np.ndarray)
+_FLOATS = frozenset({float, np.float64})
+
+
+class Objects(pa.ExtensionType):  # type: ignore[misc]
+    """Arrow's type of a column of objects: the `text` of each value, null where it is missing, and of a list its
+    `items`, or `floats` where it has nothing else."""
+
+    def __init__(self, storage: Any) -> None:
+        super().__init__(storage, "dproof.objects")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage: Any, serialized: bytes) -> Objects:
+        return cls(storage)
+
+
+def object_array(values: Iterable[Any]) -> Any:
+    """Objects as Arrow, each read as it would be alone.
+
+    >>> array = object_array([True, "x", 1.0, None, ["a", 2]])
+    >>> single(array).to_pylist(), listed(array)[0].to_pylist()[-1]
+    ([b'true', b'x', b'1', None, b'\\xff'], [b'a', b'2'])
+    """
+    read = [_WRITERS.get(type(value), _text_or_list)(value) for value in values]
+    lists = {n: found for n, found in enumerate(read) if type(found) not in (bytes, type(None))}
+    floats = {n: found for n, found in lists.items() if _is_of_floats(found)}
+    items = {n: [_text(x) for x in found] for n, found in lists.items() if n not in floats}
+    for n in lists:
+        read[n] = NO_TEXT
+    flat = pa.array(np.concatenate([np.zeros(0), *floats.values()]), from_pandas=True)
+    texts = pa.array([text for found in items.values() for text in found], pa.large_binary())
+    parts = [pa.array(read, pa.large_binary()), _lists(len(read), items, texts), _lists(len(read), floats, flat)]
+    storage = pa.StructArray.from_arrays(parts, ["text", "items", "floats"])
+    return pa.ExtensionArray.from_storage(Objects(storage.type), storage)
+
+
+def single(array: Any) -> Any:
+    """The value of each row where objects are meant to be no lists; any other column as it is stored."""
+    return array.storage.field("text") if isinstance(array.type, Objects) else stored(array)
+
+
+def listed(array: Any) -> list[Any]:
+    """Columns of lists, null where a row is no list of theirs, for each row of objects; other columns alone."""
+    if not isinstance(array.type, Objects):
+        return [stored(array)]
+    return [array.storage.field("items"), array.storage.field("floats")]
+
+
+def stored(array: Any) -> Any:
+    """A column without what others' extensions of Arrow make of it, which some work does with some values only."""
+    return array.storage if isinstance(array.type, pa.BaseExtensionType) else array
+
+
+def texts(array: Any) -> Any:
+    """Objects as texts, a list as JSON; any other column as it is. The type is the same whatever the objects are."""
+    if not isinstance(array.type, Objects):
+        return array
+    whole = single(array).to_pylist()
+    for column in listed(array):
+        for n in np.flatnonzero(np.asarray(column.is_valid())).tolist():
+            whole[n] = _json([_text(item) for item in column[n].as_py()])
+    return pa.array(whole, pa.large_binary())
+
+
+def _text_or_list(value: Any) -> Any:
+    """The text of a value of some other type; its elements where it has any."""
+    meant = _guarded(_meant, value, NO_TEXT)
+    elements = _elements(meant)
+    return _bytes(meant) if elements is None else elements
+
+
+def _text(value: Any) -> bytes | None:
+    """The text of an element of a list, which is no list."""
+    found = _WRITERS.get(type(value), _text_or_list)(value)
+    return found if found is None or type(found) is bytes else NO_TEXT
+
+
+def _meant(value: Any) -> Any:
+    """What a member of an enumeration or an array without dimensions stands for; others stand for themselves."""
+    if isinstance(value, Enum):
+        value = value.value
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = None if value is np.ma.masked else value[()]
+    return value
+
+
+def _elements(value: Any) -> Sequence[Any] | None:
+    """The elements of a list, a tuple, a set, an array or a series; None for what is none of these."""
+    kind = type(value)
+    if kind in (list, tuple):
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, np.ndarray) and value.ndim == 1 and not isinstance(value, np.ma.MaskedArray):
+        return value  # type: ignore[return-value]
+    if isinstance(value, _MANY) or (hasattr(kind, "__len__") and hasattr(kind, "to_numpy")):
+        return _guarded(list, value, [NO_TEXT])  # type: ignore[no-any-return]
+    return None
+
+
+def _is_of_floats(elements: Any) -> bool:
+    if isinstance(elements, np.ndarray):
+        return bool(elements.dtype == np.float64)
+    return set(map(type, elements)) <= _FLOATS
+
+
+def _lists(rows: int, lists: dict[int, Any], flat: Any) -> Any:
+    """Lists of some rows as Arrow, their elements one after the other; null for the other rows."""
+    lengths, absent = np.zeros(rows + 1, np.int64), np.ones(rows, bool)
+    places = list(lists)
+    lengths[1:][places], absent[places] = [len(elements) for elements in lists.values()], False
+    return pa.LargeListArray.from_arrays(from_numpy(lengths.cumsum()), flat, mask=from_numpy(absent))
+
+
+def _of_text(value: str) -> bytes:
+    return value.encode("utf-8", "surrogatepass")
+
+
+def _of_float(value: float) -> bytes | None:
+    if value.is_integer():
+        return b"%d" % value if -(2.0**53) < value < 2.0**53 else _bytes(value)
+    return None if value != value else float.__repr__(value).encode()
+
+
+def _bytes(value: Any) -> bytes | None:
+    """The text in UTF-8, and bytes as they are; None for what is missing, which no object says in the same way."""
+    return _guarded(_encoded, value, NO_TEXT)  # type: ignore[no-any-return]
+
+
+def _encoded(value: Any) -> bytes | None:
+    if _is_absent(value):
+        return None
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(memoryview(value))
+    return NO_TEXT if isinstance(value, _MANY) else written(value).encode("utf-8", "surrogatepass")
+
+
+def _is_absent(value: Any) -> bool:
+    if isinstance(value, (float, np.floating)):
+        return bool(value != value)
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return bool(np.isnat(value))
+    return value is None or type(value).__name__ in _ABSENT or (isinstance(value, Decimal) and value.is_nan())
+
+
+def _guarded(read: Callable[[Any], Any], value: Any, otherwise: Any) -> Any:
+    """What an object's own methods tell of it; no object stops the work."""
+    try:
+        return read(value)
+    except Exception:
+        return otherwise
+
+
+def _json(items: list[bytes | None]) -> bytes:
+    decoded = [None if item is None else item.decode("utf-8", "surrogateescape") for item in items]
+    return json.dumps(decoded, ensure_ascii=False).encode("utf-8", "surrogateescape")
+
+
+# Of the usual types; of others, and of odd values, it is found out what they are.
+_WRITERS: dict[type, Callable[[Any], Any]] = {
+    type(None): lambda value: None,
+    bytes: lambda value: value,
+    bool: lambda value: b"true" if value else b"false",
+    str: _of_text,
+    int: lambda value: b"%d" % value if -(1 << 63) <= value < 1 << 63 else _bytes(value),
+    np.int64: lambda value: b"%d" % value,
+    float: _of_float,
+    np.float64: _of_float,
+}

@@ -13,11 +13,9 @@ from typing import Any, overload
 
 from dproof.arguments import as_path, expect, listed
 from dproof.coins import NOT_PRIVATE, Coins, current, for_rehearsal
-from dproof.curator.account import BY_GROUP, ON_THE_GRID, key_of
+from dproof.curator.account import BY_GROUP, ON_THE_GRID, key_of, rho_for
 from dproof.curator.curves import NoisyCurves
-from dproof.curator.ledger import Debit, Ledger
-from dproof.curator.ledger_file import is_begun
-from dproof.curator.limits import rho_for
+from dproof.curator.ledger import Debit, Ledger, is_begun
 from dproof.curator.preview import MOST, Preview, accurate, preview
 from dproof.curator.price import Price
 from dproof.curator.recipe import Measurement, check_groups, measure
@@ -27,14 +25,12 @@ from dproof.curator.tally import counter_of, made_up, read_rows, tally
 from dproof.errors import ArgumentError, QuestionError
 from dproof.exact import exact, int_or_float, level_of
 from dproof.mechanisms.noise import Noise, integer_laplace
-from dproof.plans.plan import Plan
+from dproof.plans.plan import Plan, preprocessing_notes, schema_of
 from dproof.plans.rows import check_types
-from dproof.plans.schema import preprocessing_notes, schema_of
 from dproof.privacy import Cost, Privacy, Promise
 from dproof.questions.answer import Answer, Cell
-from dproof.questions.canonical import canonical
 from dproof.questions.curve_estimate import CurveEstimate
-from dproof.questions.question import Question, columns
+from dproof.questions.question import Question, canonical, columns
 from dproof.questions.schema import asks_for_curves, resolve
 from dproof.questions.sensitivity import Declared, declare
 from dproof.questions.sql import Asked, Select, as_question

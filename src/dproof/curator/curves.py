@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from dproof.coins import Coins
-from dproof.curator.limits import covers_cut
+from dproof.curator.account import covers_cut
 from dproof.curator.price import Price
 from dproof.curator.simulate import SUGGESTIONS, Released, public_seed
 from dproof.curves.bands import band_quantile, drawn_quantile, widened

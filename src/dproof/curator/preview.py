@@ -21,12 +21,21 @@ from dproof.curator.simulate import SUGGESTIONS, Released, is_affine
 from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import float_above, int_or_float, several, written
 from dproof.privacy import Cost, Privacy
-from dproof.questions.canonical import canonical, condition, expression
 from dproof.questions.counting import even_sums
-from dproof.questions.distinct import values_of
 from dproof.questions.functions import changes_widths
-from dproof.questions.measured import Shares, level_of_shown, possible_columns, rows_of_group
-from dproof.questions.question import Aggregate, Contains, Expression, Key, aggregates_of, both, measured_parts
+from dproof.questions.measured import Shares, level_of_shown, possible_columns, rows_of_group, values_of
+from dproof.questions.question import (
+    Aggregate,
+    Contains,
+    Expression,
+    Key,
+    aggregates_of,
+    both,
+    canonical,
+    condition,
+    expression,
+    measured_parts,
+)
 from dproof.questions.ranges import Range
 from dproof.questions.schema import Schema
 from dproof.questions.sensitivity import Sensitivity, sensitivity_of

@@ -14,7 +14,7 @@ from functools import lru_cache
 from math import ceil, isqrt
 
 from dproof.composition import pure_epsilon
-from dproof.curator.limits import covers_cut
+from dproof.curator.account import covers_cut
 from dproof.errors import TooLarge
 from dproof.exact import root_above
 from dproof.laws.gaussian import Gaussian

@@ -27,9 +27,7 @@ from dproof.exact import root_above
 from dproof.mechanisms.noise import Noise, demand_noise, integer_laplace
 from dproof.privacy import Privacy, Unit
 from dproof.questions.aggregates import Frequent
-from dproof.questions.canonical import expression, normalise
-from dproof.questions.distinct import values_of
-from dproof.questions.measured import rows_of_group
+from dproof.questions.measured import rows_of_group, values_of
 from dproof.questions.partition import declared_labels, grouping
 from dproof.questions.question import (
     Aggregate,
@@ -40,7 +38,9 @@ from dproof.questions.question import (
     aggregates,
     both,
     columns,
+    expression,
     expressions,
+    normalise,
     parts_of,
 )
 from dproof.questions.schema import Schema, asks_for_curves

@@ -24,8 +24,17 @@ from dproof.curator.simulate import SUGGESTIONS, Floats, Released, is_affine, pu
 from dproof.exact import int_or_float
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.counting import Tally
-from dproof.questions.distinct import different, level_of_each, number_of_values, rows_by_value
-from dproof.questions.measured import answer, calculated, level_of_chosen, possible, refuse_calculation
+from dproof.questions.measured import (
+    answer,
+    calculated,
+    different,
+    level_of_chosen,
+    level_of_each,
+    number_of_values,
+    possible,
+    refuse_calculation,
+    rows_by_value,
+)
 from dproof.questions.question import Aggregate, Expression, aggregates, aggregates_of
 from dproof.questions.sums import Statistics, Term, terms, value_of
 

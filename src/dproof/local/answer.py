@@ -23,7 +23,6 @@ from dproof.local.ranks import OrderStatistics
 from dproof.local.recipe import RowLaw
 from dproof.local.stored import StoredRows, all_rows, count, ends_of, rows_that_answer
 from dproof.questions.answer import Answer, Cell
-from dproof.questions.canonical import condition
 from dproof.questions.estimated import ROUGH, SMOOTH, SUGGESTIONS, EstimatedSums, Options, Warnings, options_of, warned
 from dproof.questions.measured import AnswerSource, answer, refuse_calculation
 from dproof.questions.partition import grouping
@@ -38,6 +37,7 @@ from dproof.questions.question import (
     aggregates,
     aggregates_of,
     columns,
+    condition,
     expressions,
     leaves,
     normal,

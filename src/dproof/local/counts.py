@@ -36,10 +36,9 @@ from dproof.laws.scores import Array, Powers, Scores, Transform, gather
 from dproof.local.recipe import RowLaw
 from dproof.local.stored import AxisReader, count, integers, readers_of
 from dproof.questions.aggregates import Values
-from dproof.questions.canonical import condition, literal, name
 from dproof.questions.estimated import SumEstimates
 from dproof.questions.partition import MOST_CELLS, Bit, cut, grouping, numbered
-from dproof.questions.question import Key, Predicate, leaves
+from dproof.questions.question import Key, Predicate, condition, leaves, literal, name
 from dproof.questions.sums import Term, scale_of, values_on
 from dproof.tables.duckdb import Decoder, decode_all, expressions
 

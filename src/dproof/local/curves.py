@@ -26,7 +26,6 @@ from dproof.laws.scores import Array
 from dproof.local.counts import Contingency, Counting, fits
 from dproof.local.estimate import refuse_singular
 from dproof.local.stored import StoredRows, rows_that_answer, stored_rows
-from dproof.questions.canonical import name
 from dproof.questions.curve_estimate import CurveEstimate, MeasuredCurves, basis_notes
 from dproof.questions.estimated import SUGGESTIONS, Options
 from dproof.questions.question import (
@@ -38,6 +37,7 @@ from dproof.questions.question import (
     aggregates_of,
     both,
     columns,
+    name,
 )
 from dproof.questions.sums import Term, present
 

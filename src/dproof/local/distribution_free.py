@@ -37,8 +37,7 @@ import numpy as np
 from dproof.laws.debias import MatrixAxis, MomentsAxis, is_rough
 from dproof.laws.scores import Array, Powers
 from dproof.local.counts import NO_BIAS, AnswerGroups, Contingency, Layout, Sets, Sum
-from dproof.questions.estimated import Linear, SumEstimates, Target
-from dproof.questions.intervals import half_widths
+from dproof.questions.estimated import Linear, SumEstimates, Target, half_widths
 
 _EVEN, _MANY = 12, 40  # thresholds that share the states evenly, beside those at cuts and in the place of them
 _MOST_CUTS = 8

@@ -24,7 +24,7 @@ from dproof.coins import Coins, current
 from dproof.columns import codec_of
 from dproof.columns.arrow import from_numpy
 from dproof.columns.column import Column, Encode
-from dproof.columns.objects import texts
+from dproof.columns.values import texts
 from dproof.errors import SourceError
 from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.local.recipe import JointColumns, RowLaw

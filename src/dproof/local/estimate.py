@@ -31,8 +31,7 @@ from dproof.laws.debias import DebiasAxis, DesignAxis, MatrixAxis, MomentsAxis, 
 from dproof.laws.scores import Array, Scores, Transform, gather, on_simplex
 from dproof.local.counts import AnswerGroups, Contingency, Counting, Layout, Sum, of_whole, scale_up
 from dproof.local.distribution_free import DistributionFree
-from dproof.questions.estimated import EstimatedSums, Options, Target
-from dproof.questions.intervals import normal_quantile, tail
+from dproof.questions.estimated import EstimatedSums, Options, Target, normal_quantile, tail
 from dproof.questions.question import Question
 from dproof.questions.sums import Term
 

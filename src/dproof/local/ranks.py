@@ -21,11 +21,9 @@ from dproof.local.estimate import estimate, refuse_singular
 from dproof.local.stored import StoredRows, count, whole
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Cell
-from dproof.questions.canonical import name
-from dproof.questions.distinct import different, level_of_each, values_of
-from dproof.questions.estimated import EstimatedSums, Options, Target
-from dproof.questions.intervals import Ends, half_widths, normal_quantile
-from dproof.questions.question import Aggregate, Compare, Contains, Key, Predicate, Question, both
+from dproof.questions.estimated import Ends, EstimatedSums, Options, Target, half_widths, normal_quantile
+from dproof.questions.measured import different, level_of_each, values_of
+from dproof.questions.question import Aggregate, Compare, Contains, Key, Predicate, Question, both, name
 from dproof.questions.sums import Term, present, undeclared_missing
 
 _MOST_STEPS = 512  # thresholds at which a distribution is estimated

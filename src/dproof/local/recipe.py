@@ -27,8 +27,7 @@ from dproof.exact import exact, float_above, log_above
 from dproof.laws.law import Law, law_from_json, read_number
 from dproof.local.spread import best_shares, best_weights, needs, sample_variance, sampled_groups, split_variance
 from dproof.mechanisms.mechanism import Mechanism, Optimum
-from dproof.plans.plan import ASKED, ColumnGroup, Plan, split
-from dproof.plans.schema import schema_of
+from dproof.plans.plan import ASKED, ColumnGroup, Plan, schema_of, split
 from dproof.privacy import Privacy
 from dproof.questions.schema import Schema
 from dproof.spaces.categories import Codes

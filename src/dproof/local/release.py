@@ -17,7 +17,7 @@ from dproof.errors import ArgumentError
 from dproof.local.draw import REACH, stored_schema
 from dproof.local.recipe import JointColumns, RowLaw, recorded_row_law, with_bounds
 from dproof.recipe import Release
-from dproof.storage.folder import CERTIFICATE, DATA, PARQUET, PARTS, PLAN, REPORT, appearing, digest, remote_table
+from dproof.storage import CERTIFICATE, DATA, PARQUET, PARTS, PLAN, REPORT, appearing, digest, remote_table
 
 if TYPE_CHECKING:
     from dproof.questions.answer import Answer

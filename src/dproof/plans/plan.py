@@ -1,4 +1,8 @@
-"""The plan: public knowledge about a table, and what to do with it."""
+"""The plan: public knowledge about a table, and what to do with it.
+
+Each column has a table of its own in it: the space is found by its name, and reads its own keys. The schema of a plan
+is what it makes public about the columns of a table or of its release, for questions.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import json
 import os
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fractions import Fraction
@@ -16,19 +20,86 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+import dproof.curves  # noqa: F401  # adds the codec of curves
 from dproof.arguments import described, expect, mapping
+from dproof.columns import CODECS, codec_class
+from dproof.columns.codec import Codec, Key
 from dproof.columns.column import Column
 from dproof.columns.values import DECIMALS, THOUSANDS, Numerals
 from dproof.errors import ArgumentError, PlanError, SourceError, did_you_mean
-from dproof.plans.column import read_column
 from dproof.plans.reader import Misplaced, Reader, read_text, read_toml, to_toml
 from dproof.plans.release_table import AskedTables, read_asked
 from dproof.privacy import Privacy, Unit
+from dproof.questions.schema import Open, Schema
 from dproof.spaces.products import Rows
+from dproof.spaces.space import Space
 from dproof.tables.source import USUAL, Layout
 
 if TYPE_CHECKING:
     from dproof.plans.questions import PlannedQuestion, Use
+
+
+# The spaces that a plan can name, as their codecs call them; of those that share one the first. `add_space` adds one.
+SPACES: dict[str, type] = {}
+for _space, _codec in CODECS.items():
+    if _codec.kind is not None:
+        SPACES.setdefault(_codec.kind, _space)
+_OWN = frozenset(SPACES)
+
+
+def plan_keys(space: str) -> tuple[Key, ...]:
+    """The keys that a plan may have for a column of a space, each with its form, its help and its options.
+
+    >>> [key.name for key in plan_keys("interval") if key.options]
+    ['outside']
+    """
+    expect(space, str, "space", "the name of a space")
+    if space not in SPACES:
+        raise PlanError(f"no space is called {space[:40]!r}: there are {', '.join(SPACES)}")
+    return tuple(codec_class(SPACES[space]).keys)
+
+
+def add_space(name: str, space: type[Space], codec: type[Codec] | None = None) -> None:
+    """Let plans say `space = "name"` for a space of one's own, whose class has `from_plan`.
+
+    `codec`, a subclass of `dproof.columns.codec.Codec`, reads and stores its values where they are more than texts.
+    """
+    expect(name, str, "name", "a text: what plans call the space")
+    if not isinstance(space, type) or not issubclass(space, Space):
+        raise ArgumentError(f"space must be a class of spaces, a subclass of dproof.Space, not {described(space)}")
+    if SPACES.get(name, space) is not space:
+        raise ArgumentError(f"there is a space called {name!r} already: choose another name")
+    if codec is not None and not (isinstance(codec, type) and issubclass(codec, Codec)):
+        raise ArgumentError(f"codec must be a subclass of dproof.columns.codec.Codec, not {described(codec)}")
+    SPACES[name] = space
+    if codec is not None:
+        CODECS[space] = codec
+
+
+def added_sizes() -> dict[str, Callable[[Any], int]]:
+    """For each space that was added, how many values a column has whose table in a plan this is."""
+
+    def size_of(table: Any) -> int:
+        return int(read_column("column", Reader(table, ())).space.size)
+
+    return dict.fromkeys(SPACES.keys() - _OWN, size_of)
+
+
+def read_column(name: str, table: Reader) -> Column:
+    """A column from its table in the plan."""
+    if table.flag("drop"):
+        several = table.texts("columns") if "columns" in table else (name,)
+        table.finish()
+        return Column(name, "drop", several)
+    if table.flag("public"):
+        table.finish()
+        return Column(name, "public", (name,))
+    kind = table.choice("space", tuple(SPACES))
+    column = codec_class(SPACES[kind]).read_column(SPACES[kind], name, kind, table)
+    column = replace(column, share=table.share("share", Fraction(1)), mechanism=table.text("mechanism", "auto"))
+    table.finish()
+    return column
+
 
 Order = Literal["shuffle", "keep"]
 Spread = Literal["split", "sample", "auto"]
@@ -420,3 +491,42 @@ def _encoding(name: str) -> str | None:
         return codecs.lookup(name).name
     except (LookupError, ValueError):
         return None
+
+
+def schema_of(plan: Plan, table: Literal["data", "release"] = "data") -> Schema:
+    """The schema of the private table, called `data`, or of its release.
+
+    A value of the private table is missing where the plan neither moves what lies outside nor says what stands for a
+    missing value. Values of public columns are not declared.
+    """
+    kept = plan.kept
+    private = {c.name: c.with_missing_allowed() if table == "data" else c for c in kept if c.private}
+    spaces = {c.name: private[c.name].space if c.private else Open() for c in kept}
+    # Where a missing value is a value of its own that the true table lacks, what is missing is a group there.
+    declared = [
+        c.name for c in kept if c.private and c.space.absent is not None and private[c.name].space.absent is None
+    ]
+    may_be_missing = [name for name, column in private.items() if table == "data" and column.refuses]
+    bins = {c.name: c.sanitised_bins for c in kept if c.sanitised_bins is not None} if table == "release" else {}
+    if plan.asked is not None and table == "release":
+        bins = {axis.name: axis.bins for axis in plan.asked.axes if axis.item is None}
+    return Schema(table, spaces, frozenset(may_be_missing), frozenset(declared), bins)
+
+
+def preprocessing_notes(plan: Plan, names: Iterable[str]) -> tuple[str, ...]:
+    """What the plan makes of the rows before these columns are counted: an answer is about what it makes of them.
+
+    Of a person with many rows only some count, and another value may stand for a missing one.
+
+    >>> columns = {"who": {"drop": True}, "age": {"space": "interval", "low": 0, "high": 110, "missing": 40}}
+    >>> privacy = {"model": "central", "epsilon": 1, "person": "who", "rows_per_person": 3}
+    >>> print(*preprocessing_notes(Plan.of({"privacy": privacy, "columns": columns}), ["age"]), sep="\\n")
+    Of each person at most 3 rows count, as the plan says: the answer is about these rows.
+    Where 'age' is missing it counts as 40, as the plan says.
+    """
+    most = "1 row counts" if plan.rows_per_person == 1 else f"{plan.rows_per_person:,} rows count"
+    persons = f"Of each person at most {most}, as the plan says: the answer is about these rows."
+    columns = [plan.column(name) for name in dict.fromkeys(names)]
+    found = [(c.name, c.codec.stand_in(c.missing)) for c in columns if c.missing is not None]
+    stand_ins = (f"Where {name!r} is missing it counts as {what}, as the plan says." for name, what in found if what)
+    return (*(() if plan.person is None else (persons,)), *stand_ins)

@@ -12,9 +12,8 @@ from typing import Any, Literal
 
 from dproof.columns.column import Column
 from dproof.errors import InputError, QuestionError
-from dproof.plans.plan import Plan
+from dproof.plans.plan import Plan, schema_of
 from dproof.plans.reader import Reader
-from dproof.plans.schema import schema_of
 from dproof.questions.aggregates import Frequent
 from dproof.questions.partition import cut
 from dproof.questions.question import Aggregate, Contains, Question, aggregates, atoms, columns, leaves

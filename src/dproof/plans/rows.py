@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dproof.columns.arrow import as_numpy, decoded, is_text
 from dproof.columns.column import Column
-from dproof.columns.objects import stored, texts
+from dproof.columns.values import stored, texts
 from dproof.errors import SourceError
 from dproof.plans.plan import Plan
 from dproof.questions.counting import Codes

@@ -1,16 +1,27 @@
-"""An answer: rows of values and estimates, the same whether a release or a curator gave it."""
+"""An answer: rows of values and estimates, the same whether a release or a curator gave it; its picture, and its files.
+
+A picture shows every estimate with its interval, and beside it the number that it was made from. A format of a file is
+a line in `FORMATS`, from which `Answer.save`, `--out` and `--plot` take it: the ending, and a function from an answer
+to bytes.
+"""
 
 from __future__ import annotations
 
+import json
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
-from dproof.exact import int_or_float, written
+from dproof.errors import ArgumentError, FileError, TooLarge
+from dproof.exact import int_or_float, percent, written
+from dproof.plotting import ACCENT, INK, altair, label_text, mean_chart, styled
 from dproof.spaces.space import Space
 
 _SHOWN = 4  # points of a curve that a line of text shows
@@ -189,8 +200,6 @@ class Answer:
 
         It is an Altair chart, and needs the extra `plot`.
         """
-        from dproof.questions.answer_chart import chart
-        from dproof.questions.output_formats import output_file, save
 
         file = None if path is None else output_file(path, picture=True)
         drawn = chart(self)
@@ -203,7 +212,6 @@ class Answer:
 
         A table has beside an estimate n the columns n_low, n_high, n_stderr, n_raw and n_informative.
         """
-        from dproof.questions.output_formats import output_file, save
 
         save(self, output_file(path))
 
@@ -291,3 +299,211 @@ def _number(value: Any, width: float | None, decimals: int | None = None) -> str
     digits = 4 if not width else max(0, 1 - math.floor(math.log10(width / 2)))
     digits = digits if decimals is None else max(0, decimals)
     return f"{float(value):,.{min(digits, 12)}f}"
+
+
+_MOST_ROWS, _MOST_CURVES = 200, 24
+_NAIVE = "#b8c4c4"
+_ROW = 30  # height of a row, which has a label above its dot
+
+
+def chart(answer: Answer) -> Any:
+    """The chart of an answer.
+
+    >>> rows = [{"hobby": "Cars", "n": Cell(52.0, 40.0, 64.0, 6.0, 80)}]
+    >>> sorted(chart(Answer(("hobby", "n"), rows)).to_dict())[:2]
+    ['$schema', 'config']
+    """
+    measured = [column for column in answer.columns if any(_drawn(row[column]) for row in answer.rows)]
+    curves = [column for column in answer.columns if any(_is_curve(row[column]) for row in answer.rows)]
+    if not measured and not curves:
+        raise ArgumentError("this answer has no estimates with intervals, so there is nothing to draw")
+    most = _MOST_CURVES if curves else _MOST_ROWS
+    if len(answer.rows) > most:
+        fewer = "ask for fewer groups" if curves else f"add LIMIT {most} or less"
+        raise TooLarge(f"{len(answer.rows):,} rows are too many for a picture: {fewer}")
+    keys = [column for column in answer.columns if column not in (*measured, *curves)]
+    charts = [_one(answer, column, keys) for column in measured]
+    charts += [chart for column in curves for chart in _curves(answer, column, keys)]
+    return styled(charts[0] if len(charts) == 1 else altair().vconcat(*charts))
+
+
+def _drawn(value: Any) -> bool:
+    return isinstance(value, Cell) and isinstance(value.low, (int, float))
+
+
+def _is_curve(value: Any) -> bool:
+    return isinstance(value, Cell) and isinstance(value.low, (list, tuple))
+
+
+def _groups(answer: Answer, keys: Sequence[str]) -> list[str]:
+    """What each row is called; rows of the same name are numbered, so that each keeps a line of its own."""
+    names = [" · ".join(label_text(row[key]) for key in keys) for row in answer.rows]
+    if len(set(names)) == len(names):
+        return names
+    return [f"{name} ({n})".strip() for n, name in enumerate(names, 1)]
+
+
+def _one(answer: Answer, column: str, keys: Sequence[str]) -> Any:
+    """One estimated column: a dot and its interval for each row, and a tick for the number it was made from."""
+    alt, groups = altair(), _groups(answer, keys)
+    cells = {group: row[column] for group, row in zip(groups, answer.rows, strict=True)}
+    fields = ("low", "high", "informative")
+    lines = [{"group": g} | {name: getattr(cell, name) for name in fields} for g, cell in cells.items() if _drawn(cell)]
+    dots, naive, texts = [], [], []
+    middle = sum(line["low"] + line["high"] for line in lines) / (2 * len(lines))
+    least, most = min(line["low"] for line in lines), max(line["high"] for line in lines)
+    for group, cell in cells.items():
+        if not isinstance(cell, Cell):
+            continue
+        if not cell.informative or not _drawn(cell) or cell.clamped_estimate is None:
+            at = (cell.low + cell.high) / 2 if _drawn(cell) else middle
+            texts.append({"group": group, "at": at, "text": str(cell)})
+            continue
+        dots.append({"group": group, "at": cell.clamped_estimate, "text": str(cell).split(" ±")[0].split(" [")[0]})
+        # One that lies far outside all intervals would leave no room for them.
+        is_near = isinstance(cell.raw, (int, float)) and 2 * least - most <= cell.raw <= 2 * most - least
+        if is_near and cell.raw != cell.estimate:
+            naive.append({"group": group, "raw": cell.raw})
+    down = alt.Axis(title=" · ".join(keys) or None, labelLimit=260, labelOverlap=False)
+    across = alt.Axis(title=column, grid=True, gridColor="#eef2f2", tickCount=5, labelSeparation=14)
+
+    def layer(values: list[dict[str, Any]], field: str) -> Any:
+        x = alt.X(f"{field}:Q", axis=across, scale=alt.Scale(zero=False, padding=14))
+        return alt.Chart({"values": values}).encode(x=x, y=alt.Y("group:N", sort=groups, axis=down))
+
+    colour = alt.condition("datum.informative", alt.value(ACCENT), alt.value(_NAIVE))
+    layers = [
+        layer(naive, "raw").mark_tick(color=_NAIVE, thickness=3, size=16),
+        layer(lines, "low").mark_rule(strokeWidth=2).encode(x2="high:Q", color=colour),
+        layer(dots, "at").mark_circle(color=ACCENT, size=70, opacity=1),
+        layer([*dots, *texts], "at").mark_text(dy=-9, fontSize=10, color=INK).encode(text="text:N"),
+    ]
+    subtitle = "grey ticks: the numbers before correction" if naive else ""
+    title = alt.Title(f"{column}, {percent(answer.level)} intervals", subtitle=subtitle)
+    return alt.layer(*layers, title=title).properties(width=520, height=max(48, _ROW * len(groups)))
+
+
+def _curves(answer: Answer, column: str, keys: Sequence[str]) -> list[Any]:
+    """One picture for each curve: the estimate in its band, over the grid's points in order."""
+    charts = []
+    for group, row in zip(_groups(answer, keys), answer.rows, strict=True):
+        cell = row[column]
+        if _is_curve(cell):
+            points = list(range(1, len(cell.low) + 1))
+            title = " · ".join(part for part in (column, group) if part)
+            title += f", {percent(answer.level)} band" if cell.informative else ": no information"
+            charts.append(
+                mean_chart(
+                    points, cell.clamped_estimate, cell.low, cell.high, title=title, value=column, at="grid point"
+                )
+            )
+    return charts
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How an answer is written, as which media type; a picture needs the extra `plot`."""
+
+    write: Callable[[Answer], bytes]
+    media_type: str
+    is_picture: bool = False
+
+
+def _json_file(answer: Answer) -> bytes:
+    return (json.dumps(answer.to_json(), indent=2, allow_nan=False) + "\n").encode()
+
+
+def _csv(answer: Answer) -> bytes:
+    """A column for each field of an estimate, as in `Answer.flat`; a set or a curve is a list in JSON."""
+    import csv
+
+    columns, text = answer.flat(), StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    for row in zip(*columns.values(), strict=True):
+        writer.writerow(json.dumps(value) if isinstance(value, (list, dict)) else value for value in row)
+    return text.getvalue().encode()
+
+
+def _parquet(answer: Answer) -> bytes:
+    import pyarrow.parquet
+
+    sink = pyarrow.BufferOutputStream()
+    pyarrow.parquet.write_table(answer.to_arrow(), sink)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def _arrow(answer: Answer) -> bytes:
+    import pyarrow
+
+    table, sink = answer.to_arrow(), pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def _svg(answer: Answer) -> bytes:
+    return answer.to_svg().encode()
+
+
+def _png(answer: Answer) -> bytes:
+    from dproof.plotting import render_png
+
+    return render_png(answer.plot().to_dict())
+
+
+def _html(answer: Answer) -> bytes:
+    """A page without any script that has the picture and the table."""
+    from markupsafe import Markup
+
+    from dproof.html import render
+
+    picture, table = Markup(answer.to_svg()), Markup(answer._repr_html_())
+    return render("answer.html", title=", ".join(answer.columns), picture=picture, table=table).encode()
+
+
+FORMATS = {
+    ".json": Format(_json_file, "application/json"),
+    ".csv": Format(_csv, "text/csv"),
+    ".parquet": Format(_parquet, "application/vnd.apache.parquet"),
+    ".arrow": Format(_arrow, "application/vnd.apache.arrow.file"),
+    ".svg": Format(_svg, "image/svg+xml", is_picture=True),
+    ".png": Format(_png, "image/png", is_picture=True),
+    ".html": Format(_html, "text/html", is_picture=True),
+}
+
+
+def endings(*, pictures: bool = False) -> str:
+    """The endings of the formats, or of those that are pictures, as a sentence has them.
+
+    >>> endings(pictures=True)
+    '.svg, .png or .html'
+    """
+    *first, last = (ending for ending, one in FORMATS.items() if one.is_picture or not pictures)
+    return f"{', '.join(first)} or {last}"
+
+
+def output_file(path: str | os.PathLike[str], *, picture: bool = False) -> Path:
+    """The path of a file that an answer can be written to, checked before anything is asked, paid for or drawn.
+
+    >>> output_file("answer.gif", picture=True)
+    Traceback (most recent call last):
+    dproof.errors.ArgumentError: a picture is written to a file that ends in .svg, .png or .html, not 'answer.gif'
+    """
+    file = Path(path)
+    found = FORMATS.get(file.suffix.lower())
+    if found is None or (picture and not found.is_picture):
+        what = "a picture" if picture else "an answer"
+        raise ArgumentError(f"{what} is written to a file that ends in {endings(pictures=picture)}, not {file.name!r}")
+    if not file.absolute().parent.is_dir():
+        raise FileError(f"the folder {str(file.absolute().parent)!r} is not there: make it first")
+    if found.is_picture:
+        from dproof.plotting import check_drawing
+
+        check_drawing()
+    return file
+
+
+def save(answer: Answer, file: Path) -> None:
+    """Write an answer in the format that the file's ending names."""
+    file.write_bytes(FORMATS[file.suffix.lower()].write(answer))

@@ -11,7 +11,7 @@ from sqlglot import exp
 from dproof.coins import NOT_PRIVATE
 from dproof.errors import QuestionError
 from dproof.questions.answer import Answer
-from dproof.questions.canonical import literal, name
+from dproof.questions.question import literal, name
 from dproof.questions.sql import read_statement
 from dproof.tables.duckdb import relation_of
 from dproof.tables.source import Parts

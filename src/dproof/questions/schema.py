@@ -12,7 +12,6 @@ from typing import Any
 from dproof.arguments import expect, mapping
 from dproof.errors import QuestionError, did_you_mean
 from dproof.exact import exact
-from dproof.questions.canonical import normalise
 from dproof.questions.functions import check as check_functions
 from dproof.questions.question import (
     Aggregate,
@@ -34,6 +33,7 @@ from dproof.questions.question import (
     Value,
     aggregates,
     expressions,
+    normalise,
     parts_of,
 )
 from dproof.spaces import Space

@@ -26,7 +26,7 @@ from dproof.errors import NotPrivate, QuestionError, TooLarge
 from dproof.exact import exact, int_or_float
 from dproof.privacy import Neighbours
 from dproof.questions.aggregates import Rank
-from dproof.questions.distinct import values_of
+from dproof.questions.measured import values_of
 from dproof.questions.partition import MISSING, Cut, Grid, Grouping, cut, grouping
 from dproof.questions.question import (
     Aggregate,

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from dproof.columns.arrow import decoded
 from dproof.columns.column import Column
-from dproof.columns.objects import stored, texts
 from dproof.columns.sets import HOW_FLAGS_ARE_READ
-from dproof.columns.values import written
+from dproof.columns.values import stored, texts, written
 from dproof.errors import InputError, SourceError
 from dproof.plans.plan import Plan
 from dproof.tables import Source, open_source

@@ -14,7 +14,7 @@ from dproof.local.recipe import recorded_row_law
 from dproof.local.release import LocalRelease
 from dproof.plans.plan import Plan
 from dproof.recipe import Release
-from dproof.storage.folder import CERTIFICATE, PLAN, fetch, is_remote, is_unfinished
+from dproof.storage import CERTIFICATE, PLAN, fetch, is_remote, is_unfinished
 
 
 def load(path: str | os.PathLike[str]) -> Release:

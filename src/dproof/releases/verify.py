@@ -36,13 +36,11 @@ from dproof.laws.law import law_from_json
 from dproof.local.draw import stored_schema, stored_types
 from dproof.local.recipe import JointColumns, RowLaw
 from dproof.local.release import LocalRelease, about
-from dproof.plans.column import added_sizes
-from dproof.plans.plan import ASKED
+from dproof.plans.plan import ASKED, added_sizes
 from dproof.plans.reader import Misplaced
 from dproof.recipe import Release
 from dproof.releases.load import load, opened
-from dproof.storage.folder import CERTIFICATE, PLAN, fetch, is_remote, is_unfinished
-from dproof.storage.metadata import SEEDED, check_metadata
+from dproof.storage import CERTIFICATE, PLAN, SEEDED, check_metadata, fetch, is_remote, is_unfinished
 
 _NAMES = (b"dproof certificate", CENTRAL.encode())  # one stands in each
 _BATCH = 1 << 17  # rows looked at together: they stay in cache

@@ -13,8 +13,7 @@ from dproof.central.curves import mean_of_all
 from dproof.central.expectation import deviations, told_nothing
 from dproof.central.expectation import half_widths as table_half_widths
 from dproof.central.recipe import TableLaw
-from dproof.central.residuals import ResidualEstimates
-from dproof.central.workload import Table
+from dproof.central.workload import ResidualEstimates, Table
 from dproof.exact import several, written
 from dproof.html import render
 from dproof.local.expectation import half_widths, mean_half_widths, missing_half_widths

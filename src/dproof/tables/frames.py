@@ -1,6 +1,6 @@
 """Tables in memory: Arrow, pandas, Polars, NumPy, and whatever hands out an Arrow stream.
 
-A column of Python objects has no type of its own: each object is read by itself (`dproof.columns.objects`), so that no
+A column of Python objects has no type of its own: each object is read by itself (`dproof.columns.values`), so that no
 row decides how another is read.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dproof.columns.objects import object_array
+from dproof.columns.values import object_array
 from dproof.errors import SourceError
 from dproof.tables.duckdb import in_duckdb, open_relation
 from dproof.tables.source import BATCH_ROWS, Source, batches, refusing

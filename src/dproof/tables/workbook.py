@@ -18,8 +18,7 @@ from zipfile import ZipFile
 
 import pyarrow as pa
 
-from dproof.columns.objects import NO_TEXT
-from dproof.columns.values import Numerals, written
+from dproof.columns.values import NO_TEXT, Numerals, written
 from dproof.errors import SourceError, did_you_mean
 from dproof.tables.source import BATCH_ROWS, Source, refusing
 

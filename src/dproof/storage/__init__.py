@@ -1,1 +1,0 @@
-"""Folders of releases: written whole or not at all, here or on another file system."""
