@@ -18,12 +18,13 @@ import pytest
 
 import dproof as dp
 from dproof import DproofWarning, InputError, Ledger, OverBudget, Plan, ReleasePayment, VerificationFailed
+from dproof import storage as folder
 from dproof.columns.codec import CategoryCodec
 from dproof.local import draw as local
 from dproof.local import stored as writing
 from dproof.local.recipe import certify_row
 from dproof.report import page
-from dproof.storage import UNFINISHED, appearing, folder
+from dproof.storage import UNFINISHED, appearing
 
 PLAN: dict[str, Any] = {
     "privacy": {"epsilon": 1},

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
+from dproof.cli.answers import answer_page, out_option, plot_option
 from dproof.cli.command import PATH, command, json_option
-from dproof.cli.output import advise, answer_page, emit, out_option, plot_option
+from dproof.cli.output import advise, emit
 from dproof.questions.answer import Answer, output_file
 from dproof.releases.load import load
 
