@@ -23,12 +23,11 @@ from dproof.questions.question import (
     Number,
     Or,
     Predicate,
-    aggregates,
+    Schema,
     canonical,
-    columns,
     condition,
+    resolve,
 )
-from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse, parse_predicate
 
 TABLE = Schema(
@@ -74,8 +73,8 @@ def test_a_question_in_full() -> None:
         (Key("hobby"), False),
     ]
     assert question.limit == 5
-    assert aggregates(question) == (young, Aggregate("count"))
-    assert columns(question) == ("age", "member", "interests", "hobby")
+    assert question.aggregates == (young, Aggregate("count"))
+    assert question.columns == ("age", "member", "interests", "hobby")
 
 
 @pytest.mark.parametrize(

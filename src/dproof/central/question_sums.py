@@ -25,8 +25,7 @@ from dproof.plans.reader import Misplaced
 from dproof.plans.release_table import TableAxis
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.partition import Cut, Grouping, cut, grouping, numbered
-from dproof.questions.question import Aggregate, Contains, Question, aggregates, both, leaves
-from dproof.questions.schema import Schema, is_curve, resolve
+from dproof.questions.question import Aggregate, Contains, Question, Schema, both, is_curve, leaves, resolve
 from dproof.questions.sql import parse
 from dproof.questions.sums import Term, centred_terms, present, scale_of
 
@@ -76,7 +75,7 @@ class QuestionSums:
                 raise QuestionError(
                     f"GROUP BY {key.column} would need all its items at once: ask for each with list_contains"
                 )
-        asked = aggregates(question)
+        asked = question.aggregates
         for aggregate in asked:
             if is_curve(aggregate, schema) and aggregate.definition.shape == "curved":
                 raise QuestionError(

@@ -59,8 +59,7 @@ from dproof.privacy import Privacy
 if TYPE_CHECKING:
     from dproof.questions.estimated import Options
     from dproof.questions.measured import AnswerSource, Shares
-    from dproof.questions.question import Question
-    from dproof.questions.schema import Schema
+    from dproof.questions.question import Question, Schema
 
 _MOST_CELLS = 10_000_000  # of all tables together
 _MOST_COLUMNS = 12  # of a table: every set of them has a residual

@@ -22,13 +22,13 @@ from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import float_above, int_or_float, several, written
 from dproof.privacy import Cost, Privacy
 from dproof.questions.counting import even_sums
-from dproof.questions.functions import changes_widths
-from dproof.questions.measured import Shares, level_of_shown, possible_columns, rows_of_group, values_of
+from dproof.questions.measured import Shares, changes_widths, level_of_shown, possible_columns, rows_of_group, values_of
 from dproof.questions.question import (
     Aggregate,
     Contains,
     Expression,
     Key,
+    Schema,
     aggregates_of,
     both,
     canonical,
@@ -37,7 +37,6 @@ from dproof.questions.question import (
     measured_parts,
 )
 from dproof.questions.ranges import Range
-from dproof.questions.schema import Schema
 from dproof.questions.sensitivity import Sensitivity, sensitivity_of
 from dproof.questions.sums import Statistics, Term, chooses, present, terms, value_of
 

@@ -22,8 +22,7 @@ from dproof.curator.recipe import Measurement
 from dproof.plans.plan import Plan
 from dproof.plans.rows import counted_in_parts, read_codes
 from dproof.questions.counting import Codes, Counter, Tally
-from dproof.questions.question import columns
-from dproof.questions.schema import Schema
+from dproof.questions.question import Schema
 from dproof.questions.sums import Term, multiplied_out
 from dproof.tables import Source
 from dproof.tables.duckdb import InDuckDB, count_alike
@@ -48,9 +47,7 @@ def counter_of(measurement: Measurement) -> Counter:
 def made_up(measurement: Measurement) -> Tally:
     """What is counted of a table of one row that nobody has: the first code of every column."""
     counter, declared = counter_of(measurement), measurement.schema.declared
-    counter.add(
-        1, {name: np.zeros((1, *declared(name).code_shape), np.int64) for name in columns(measurement.question)}
-    )
+    counter.add(1, {name: np.zeros((1, *declared(name).code_shape), np.int64) for name in measurement.question.columns})
     return counter.finish()
 
 
@@ -68,7 +65,7 @@ def read_rows(source: Source, plan: Plan, names: Sequence[str], schema: Schema) 
 
 def tally_in_batches(source: Source, plan: Plan, measurement: Measurement) -> Tally:
     """Count what a measurement needs, row by row."""
-    empty, names = counter_of(measurement).finish(), columns(measurement.question)
+    empty, names = counter_of(measurement).finish(), measurement.question.columns
     parts = counted_in_parts(source, plan, names, lambda batches: _counted(measurement, batches))
     return _added(empty, parts)
 
@@ -103,7 +100,7 @@ def tally_in_duckdb(table: InDuckDB, plan: Plan, measurement: Measurement) -> Ta
     import duckdb  # lazy: most questions are asked of a text file, which is read without it
 
     counter = counter_of(measurement)
-    used = {name: plan.column(name).with_missing_allowed() for name in columns(measurement.question)}
+    used = {name: plan.column(name).with_missing_allowed() for name in measurement.question.columns}
     in_sql = {name: column.codec.code_sql(table.whole(column.sources)) for name, column in used.items()}
     # Of a number that is added up it may matter no more than whether it is there.
     keys = {

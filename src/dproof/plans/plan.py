@@ -30,7 +30,7 @@ from dproof.errors import ArgumentError, PlanError, SourceError, did_you_mean
 from dproof.plans.reader import Misplaced, Reader, read_text, read_toml, to_toml
 from dproof.plans.release_table import AskedTables, read_asked
 from dproof.privacy import Privacy, Unit
-from dproof.questions.schema import Open, Schema
+from dproof.questions.question import Open, Schema
 from dproof.spaces.products import Rows
 from dproof.spaces.space import Space
 from dproof.tables.source import USUAL, Layout

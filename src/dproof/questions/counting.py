@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from dproof.errors import QuestionError, TooLarge
 from dproof.questions.partition import MISSING, MOST_CELLS, Cut, Places, cut, grouping, numbered
-from dproof.questions.question import Aggregate, Key, Missing, Predicate, both, leaves
-from dproof.questions.schema import Schema
+from dproof.questions.question import Aggregate, Key, Missing, Predicate, Schema, both, leaves
 from dproof.questions.sums import Term, WholeScale, present
 
 _SHORT = 1 << 40  # codes below this add up in a machine word over a batch

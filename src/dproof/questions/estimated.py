@@ -22,8 +22,7 @@ from dproof.laws.scores import Array
 from dproof.questions.aggregates import Sums, Values
 from dproof.questions.answer import Cell
 from dproof.questions.measured import Shares, level_of_seldom
-from dproof.questions.question import Aggregate, Expression, Predicate, Question, evaluate, expressions
-from dproof.questions.schema import Schema
+from dproof.questions.question import Aggregate, Expression, Predicate, Question, Schema, evaluate
 from dproof.questions.sums import Term, centred_terms, chooses
 
 _NEAR_ZERO = 3.0  # standard errors from zero below which an estimate may well be one of zero
@@ -436,7 +435,7 @@ def warned(
     question: Question, cells: Mapping[Expression, tuple[Any, Warnings]], groups: Sequence[int], private: bool
 ) -> Iterator[str]:
     """What to say about these groups, of all expressions of a question that were asked for."""
-    warnings = [warning for part in expressions(question) if part in cells for warning in cells[part][1]]
+    warnings = [warning for part in question.expressions if part in cells for warning in cells[part][1]]
     yield from (note for n in groups for note, which in warnings if which[n])
     if not private:
         yield NOT_PRIVATE

@@ -29,12 +29,12 @@ from dproof.questions.question import (
     Not,
     Or,
     Predicate,
+    Schema,
     Value,
     atoms,
     leaves,
     normal,
 )
-from dproof.questions.schema import Schema
 from dproof.spaces import Space
 from dproof.spaces.interval import Line
 

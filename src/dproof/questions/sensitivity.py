@@ -35,14 +35,17 @@ from dproof.questions.question import (
     Expression,
     Key,
     Number,
+    Open,
     Predicate,
     Question,
+    Schema,
     aggregates_of,
+    as_schema,
     both,
     leaves,
     measured_parts,
+    resolve,
 )
-from dproof.questions.schema import Open, Schema, as_schema, resolve
 from dproof.questions.sql import Asked, Select, as_question
 from dproof.questions.sums import Term, present, terms, whole_scale
 from dproof.spaces import Space

@@ -8,7 +8,7 @@ the middle of each range.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations
@@ -23,8 +23,7 @@ from dproof.exact import exact
 from dproof.laws.debias import Scale
 from dproof.questions.aggregates import Sums, Values
 from dproof.questions.partition import MISSING
-from dproof.questions.question import Aggregate, Expression, Missing, Not, Predicate, atoms, both, evaluate
-from dproof.questions.schema import Schema
+from dproof.questions.question import Aggregate, Expression, Missing, Not, Predicate, Schema, atoms, both, evaluate
 
 _LARGEST = 1 << 62
 
@@ -115,7 +114,7 @@ def present(aggregate: Aggregate, schema: Schema) -> Predicate | None:
     """The rows that an aggregate of columns takes: those that satisfy its condition and miss no value of these."""
     where = aggregate.where
     for column in dict.fromkeys(aggregate.columns):
-        if schema.may_be_missing(column):
+        if column in schema.may_be_missing:
             where = both(where, Not(Missing(column)))
     return where
 
@@ -135,7 +134,7 @@ def terms(aggregate: Aggregate, schema: Schema) -> tuple[Term, ...]:
 def centred_terms(aggregate: Aggregate, where: Predicate | None, schema: Schema) -> list[Term]:
     """Sums about the middle that tell the same of the rows that satisfy `where`, the number of rows first."""
     products = [part for term in terms(aggregate, schema) for part in multiplied_out(term.columns)]
-    rows = both(where, present(aggregate, undeclared_missing(schema)))
+    rows = both(where, present(aggregate, schema.with_undeclared_missing))
     return [Term(columns, rows, bool(columns)) for columns in dict.fromkeys([(), *products])]
 
 
@@ -155,11 +154,6 @@ def multiplied_out(columns: tuple[str, ...]) -> list[tuple[str, ...]]:
     [(), ('x',), ('y',), ('x', 'y')]
     """
     return [part for size in range(len(columns) + 1) for part in combinations(columns, size)]
-
-
-def undeclared_missing(schema: Schema) -> Schema:
-    """The schema in which any value of a column that nobody declared may be missing too."""
-    return replace(schema, nullable=schema.nullable | schema.open_columns)
 
 
 Statistics = dict[
