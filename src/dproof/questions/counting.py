@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.errors import QuestionError, TooLarge
-from dproof.questions.partition import MISSING, MOST_CELLS, Cut, Places, cut, grouping, numbered
+from dproof.questions.partition import MISSING, MOST_CELLS, Partition, Places, cut, grouping, numbered
 from dproof.questions.question import Aggregate, Key, Missing, Predicate, Schema, both, leaves
 from dproof.questions.sums import Term, WholeScale, present
 
@@ -249,11 +249,11 @@ def even_sums(
     return found
 
 
-def _along(values: NDArray[Any], place: int, axes: Sequence[Cut]) -> NDArray[Any]:
+def _along(values: NDArray[Any], place: int, axes: Sequence[Partition]) -> NDArray[Any]:
     return values.reshape([-1 if n == place else 1 for n in range(len(axes))])
 
 
-def _power_sums(axis: Cut, scale: WholeScale | None, power: int) -> NDArray[Any]:
+def _power_sums(axis: Partition, scale: WholeScale | None, power: int) -> NDArray[Any]:
     """Σ of the powers of the numbers of all codes in each block; a missing value has none."""
     sizes = axis.sizes[axis.block] if axis.bits is not None else axis.last - axis.first + 1.0
     sizes = np.where(axis.first == MISSING, 0.0, sizes)

@@ -27,7 +27,7 @@ from dproof.exact import exact, int_or_float
 from dproof.privacy import Neighbours
 from dproof.questions.aggregates import Rank
 from dproof.questions.measured import values_of
-from dproof.questions.partition import MISSING, Cut, Grid, Grouping, cut, grouping
+from dproof.questions.partition import MISSING, Grid, Partition, cut, grouping
 from dproof.questions.question import (
     Aggregate,
     Applied,
@@ -363,12 +363,12 @@ def _candidates(
     return chosen, complete, grid
 
 
-def _first_two(groups: Grouping) -> Sequence[int]:
+def _first_two(groups: Partition) -> Sequence[int]:
     """A code of each of two groups, if there are two."""
-    return [int(start) for start in groups.starts[np.unique(groups.groups, return_index=True)[1]][:2]]
+    return [int(start) for start in groups.first[np.unique(groups.block, return_index=True)[1]][:2]]
 
 
-def _ends(axis: Cut, summed: Sequence[Term], schema: Schema) -> Sequence[int]:
+def _ends(axis: Partition, summed: Sequence[Term], schema: Schema) -> Sequence[int]:
     """Codes of an axis among which the extremes of every coordinate are found, each on its own."""
     if not summed:
         return list(map(int, axis.samples))
@@ -381,7 +381,7 @@ def _ends(axis: Cut, summed: Sequence[Term], schema: Schema) -> Sequence[int]:
     return list(map(int, np.unique(np.concatenate([axis.first, axis.last, *inner]))))
 
 
-def _all(axis: Cut) -> Sequence[int]:
+def _all(axis: Partition) -> Sequence[int]:
     """Every code of an axis."""
     return range(int(axis.first[0]), int(axis.last[-1]) + 1)
 
