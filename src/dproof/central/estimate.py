@@ -28,7 +28,6 @@ from dproof.plans.plan import preprocessing_notes, schema_of
 from dproof.plans.release_table import TableAxis
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Answer, Cell
-from dproof.questions.counting import Counter
 from dproof.questions.estimated import (
     EstimatedSums,
     Options,
@@ -62,7 +61,7 @@ from dproof.questions.question import (
     resolve,
 )
 from dproof.questions.sql import Asked, as_question
-from dproof.questions.sums import Statistics, Term, terms, value_of, values_on
+from dproof.questions.sums import Counter, Statistics, Term, terms, value_of, values_on
 
 _METHODS = {
     "inverse": "best linear unbiased estimate",

@@ -21,7 +21,6 @@ from dproof.curator.simulate import SUGGESTIONS, Released, is_affine
 from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import float_above, int_or_float, several, written
 from dproof.privacy import Cost, Privacy
-from dproof.questions.counting import even_sums
 from dproof.questions.measured import Shares, changes_widths, level_of_shown, possible_columns, rows_of_group, values_of
 from dproof.questions.question import (
     Aggregate,
@@ -38,7 +37,7 @@ from dproof.questions.question import (
 )
 from dproof.questions.ranges import Range
 from dproof.questions.sensitivity import Sensitivity, sensitivity_of
-from dproof.questions.sums import Statistics, Term, chooses, present, terms, value_of
+from dproof.questions.sums import Statistics, Term, chooses, even_sums, present, terms, value_of
 
 _SEED = bytes(32)  # of simulated noise: one for all tables, so that ± differ by what is asked alone
 _DEPENDS = "the interval depends on the data, so it cannot be previewed"

@@ -23,7 +23,6 @@ from dproof.curator.select import choose, promise
 from dproof.curator.simulate import SUGGESTIONS, Floats, Released, is_affine, public_seed, simulated_interval
 from dproof.exact import int_or_float
 from dproof.questions.answer import Answer, Cell
-from dproof.questions.counting import Tally
 from dproof.questions.measured import (
     answer,
     calculated,
@@ -36,7 +35,7 @@ from dproof.questions.measured import (
     rows_by_value,
 )
 from dproof.questions.question import Aggregate, Expression, aggregates_of
-from dproof.questions.sums import Statistics, Term, terms, value_of
+from dproof.questions.sums import Statistics, Tally, Term, terms, value_of
 
 _AS_DRAWN = "This costs nothing. The numbers as drawn are in the cell's `raw` (on the command line: with --json)."
 
