@@ -28,7 +28,7 @@ from dproof.local.recipe import RowLaw, certify_row
 from dproof.plans.plan import Plan, schema_of
 from dproof.plans.questions import PlannedQuestion, checked_question
 from dproof.privacy import Privacy
-from dproof.questions.answer import NOTHING, rarely
+from dproof.questions.answer import NOTHING, Range, rarely
 from dproof.questions.measured import AnswerSource, HalfWidths, Shares, interval_widths, possible_columns
 from dproof.questions.question import (
     Compare,
@@ -41,7 +41,6 @@ from dproof.questions.question import (
     condition,
     resolve,
 )
-from dproof.questions.ranges import Range
 from dproof.recipe import Recipe
 
 Way = Literal["release", "ask"]

@@ -30,8 +30,8 @@ from dproof.meaning import explain
 from dproof.plans.plan import Plan, schema_of
 from dproof.plans.questions import PlannedQuestion, checked_question
 from dproof.privacy import Privacy
+from dproof.questions.answer import Range
 from dproof.questions.measured import possible_columns
-from dproof.questions.ranges import Range
 
 WAYS = ("local", "central", "ask")
 Draft = Mapping[str, Any]

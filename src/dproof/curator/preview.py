@@ -21,6 +21,7 @@ from dproof.curator.simulate import SUGGESTIONS, Released, is_affine
 from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import float_above, int_or_float, several, written
 from dproof.privacy import Cost, Privacy
+from dproof.questions.answer import Range
 from dproof.questions.measured import Shares, changes_widths, level_of_shown, possible_columns, rows_of_group, values_of
 from dproof.questions.question import (
     Aggregate,
@@ -35,7 +36,6 @@ from dproof.questions.question import (
     expression,
     measured_parts,
 )
-from dproof.questions.ranges import Range
 from dproof.questions.sensitivity import Sensitivity, sensitivity_of
 from dproof.questions.sums import Statistics, Term, chooses, even_sums, present, terms, value_of
 

@@ -34,7 +34,7 @@ from dproof.errors import QuestionError
 from dproof.exact import int_or_float
 from dproof.laws.scores import Array
 from dproof.questions.aggregates import Known
-from dproof.questions.answer import Answer, Cell, cautions, in_units_of
+from dproof.questions.answer import Answer, Cell, End, Range, cautions, in_units_of, point
 from dproof.questions.question import (
     Aggregate,
     And,
@@ -52,7 +52,6 @@ from dproof.questions.question import (
     measured_parts,
     shown_as,
 )
-from dproof.questions.ranges import End, Range, point
 from dproof.questions.sums import present
 from dproof.spaces.space import COMPARISONS
 
