@@ -24,8 +24,7 @@ from dproof.coins import NOT_PRIVATE
 from dproof.columns.column import Column
 from dproof.errors import NotMeasured, QuestionError
 from dproof.laws.scores import Array
-from dproof.plans.plan import preprocessing_notes, schema_of
-from dproof.plans.release_table import TableAxis
+from dproof.plans.plan import TableAxis, preprocessing_notes, schema_of
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.estimated import (

@@ -20,9 +20,8 @@ from dproof.central.workload import Domain, Residual, ResidualEstimates, Table, 
 from dproof.errors import InputError, NotMeasured, QuestionError, TooLarge
 from dproof.laws.debias import Scale
 from dproof.laws.scores import Array
-from dproof.plans.plan import Plan, schema_of
+from dproof.plans.plan import Plan, TableAxis, schema_of
 from dproof.plans.reader import Misplaced
-from dproof.plans.release_table import TableAxis
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.partition import Partition, cut, grouping, numbered
 from dproof.questions.question import Aggregate, Contains, Question, Schema, both, is_curve, leaves, resolve

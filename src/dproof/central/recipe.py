@@ -52,8 +52,7 @@ from dproof.coins import Coins
 from dproof.curves.lattice import CurveLattice
 from dproof.errors import InputError, PlanError, TooLarge, VerificationFailed
 from dproof.exact import float_above
-from dproof.plans.plan import Plan, schema_of
-from dproof.plans.release_table import AskedTables, TableAxis
+from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
 from dproof.privacy import Privacy
 
 if TYPE_CHECKING:
