@@ -42,7 +42,7 @@ from dproof.questions.question import (
     leaves,
     normalise,
 )
-from dproof.questions.sensitivity import Coordinate, Effects, Grouped, effects
+from dproof.questions.sensitivity import Coordinate, Effects, effects
 from dproof.questions.sums import Term, present, terms
 
 _MOST_CHOICES = 1 << 14  # groups, each with a choice of its own
@@ -258,7 +258,7 @@ def _linear(
         return [], Fraction(0)
     neighbours, rows = unit.neighbours, unit.rows_per_person
     coordinates = [Coordinate(0, ((Fraction(1), term),)) for term in needed]
-    row_effects = effects(schema, [Grouped(question.where, question.group_by)], coordinates)
+    row_effects = effects(schema, [question], coordinates)
     if not unit.row_is_person:
         row_effects = _with_none(row_effects)  # a person may also have fewer rows, or none
     alone = [row_effects.largest(neighbours, weights=_only(n, needed))[0] for n in range(len(needed))]

@@ -110,7 +110,7 @@ def _uses(question: Question, optional: set[str]) -> Iterable[tuple[str, Use]]:
     for aggregate in asked:
         for place, column in enumerate(aggregate.columns):
             yield column, _summed(aggregate, place)
-    conditions = [atom for where in (question.where, *(a.where for a in asked)) for atom in atoms(where)]
+    conditions = [atom for where in question.wheres for atom in atoms(where)]
     items = {leaf for atom in conditions for leaf in leaves(atom) if isinstance(leaf, Contains)}
     for atom in conditions:
         for leaf in leaves(atom):
@@ -163,11 +163,10 @@ def _edges(asked: list[Question], name: str, schema: Schema) -> list[Any]:
     values = space.present or space
     starts = {0}
     for question in asked:
-        wheres = [question.where, *(aggregate.where for aggregate in question.aggregates)]
         keys = [key for key in question.group_by if key.column == name]
         if any(key.width is None for key in keys):
             return []  # every value by itself
-        axis = next(axis for axis in cut(schema, wheres, keys, [name]).axes if axis.column == name)
+        axis = next(axis for axis in cut(schema, question.wheres, keys, [name]).axes if axis.column == name)
         starts |= {int(start) for start in axis.first if 0 <= start < values.size}
     # The last bin has the high end as its upper edge, so that cannot be the lower edge of another.
     if not 1 < len(starts) <= _MOST or values.size - 1 in starts:

@@ -329,9 +329,9 @@ class Answer:
         return polars.DataFrame(self.flat(), strict=False)
 
 
-def in_units_of(cell: Any, space: Space | None) -> Any:
+def in_units_of(cell: Any, space: Space) -> Any:
     """A cell of numbers with the values of a space that they stand for; the interval covers whole ones."""
-    if space is None or not isinstance(cell, Cell):
+    if not isinstance(cell, Cell):
         return cell
     rounded = ((cell.estimate, round), (cell.low, math.floor), (cell.high, math.ceil), (cell.raw, round))
     estimate, low, high, raw = (_value(number, way, space) for number, way in rounded)

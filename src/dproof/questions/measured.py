@@ -31,7 +31,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from dproof.errors import QuestionError
-from dproof.exact import int_or_float
 from dproof.laws.scores import Array
 from dproof.questions.aggregates import Known
 from dproof.questions.answer import Answer, Cell, End, Range, cautions, in_units_of, point
@@ -49,6 +48,7 @@ from dproof.questions.question import (
     Unnest,
     aggregates_of,
     evaluate,
+    label_of,
     measured_parts,
     shown_as,
 )
@@ -175,7 +175,7 @@ def answer(
 
     def keys(key: Key | Unnest, rows: Iterable[int]) -> list[Any]:
         if isinstance(key, Unnest):
-            return [_label(items[row % len(items)]) for row in rows]
+            return [label_of(items[row % len(items)]) for row in rows]
         place = question.group_by.index(key)
         return [measured.labels[row // len(items)][place] for row in rows]
 
@@ -187,16 +187,16 @@ def answer(
             of_item = [row for row in rows if row % len(items) % len(parts) == item]
             reach, space = possible(part, question, schema, measured.rows), shown_as(part, schema)
             for row, value in zip(of_item, measured.cells(part, [row // len(items) for row in of_item]), strict=True):
-                values[row] = in_units_of(reach.cut(value), space) if isinstance(value, Cell) else value
+                cut = reach.cut(value) if isinstance(value, Cell) else value
+                values[row] = cut if space is None else in_units_of(cut, space)
         return [apply(expression, values[row]) for row in rows]
 
-    sides = [side for test in question.having for side in (test.left, test.right)]
     ordered = [order.expression for order in question.order_by]
     measured, at, is_doubtful = measured_at(level), level, False
     kept = shown = [n * len(items) + item for n in measured.shown for item in range(len(items))]
     while True:
-        looked_at = {part: dict(zip(kept, column(part, kept), strict=True)) for part in (*sides, *ordered)}
-        is_doubtful |= any(_tells_nothing(value) for side in sides for value in looked_at[side].values())
+        looked_at = {part: dict(zip(kept, column(part, kept), strict=True)) for part in (*question.tested, *ordered)}
+        is_doubtful |= any(_tells_nothing(value) for side in question.tested for value in looked_at[side].values())
         kept = arranged(question, looked_at, kept)
         chosen = chosen_by_noise(question) and 0 < len(kept) < len(shown)
         needed = level_of_chosen(level, len(kept), len(shown)) if chosen else at
@@ -287,9 +287,8 @@ def _mean_square(numbers: Sequence[Any]) -> float:
 
 def chosen_by_noise(question: Question) -> bool:
     """Whether noisy values decide which rows of an answer are shown."""
-    looked_at = [side for test in question.having for side in (test.left, test.right)]
-    looked_at += [order.expression for order in question.order_by if question.limit is not None]
-    return any(map(aggregates_of, looked_at))
+    ordered = [order.expression for order in question.order_by if question.limit is not None]
+    return any(map(aggregates_of, (*question.tested, *ordered)))
 
 
 def level_of_chosen(level: float, shown: int, groups: int) -> float:
@@ -357,10 +356,6 @@ def calculated(expression: Expression, parts: Mapping[Aggregate, Cell]) -> Cell:
     )
     low, high = evaluate(expression, lambda part: Range(parts[part].low, parts[part].high), point).ends
     return Cell(estimate, low, high, None, raw)
-
-
-def _label(item: Any) -> Any:
-    return int_or_float(item) if isinstance(item, Fraction) else item
 
 
 def arranged(question: Question, columns: Mapping[Expression, Mapping[int, Any]], rows: Iterable[int]) -> list[int]:

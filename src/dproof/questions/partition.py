@@ -26,6 +26,7 @@ from dproof.questions.question import (
     Compare,
     Contains,
     Key,
+    Leaf,
     Missing,
     Not,
     Or,
@@ -33,7 +34,7 @@ from dproof.questions.question import (
     Schema,
     Value,
     atoms,
-    leaves,
+    label_of,
 )
 from dproof.spaces import Space
 from dproof.spaces.interval import Line
@@ -89,6 +90,12 @@ def size_of(space: Space) -> int:
     return space.size
 
 
+def _leaf(atom: Atom) -> Leaf:
+    leaf = atom.part if isinstance(atom, Not) else atom
+    assert isinstance(leaf, Leaf), "the predicate is not in its normal form"
+    return leaf
+
+
 def region(atom: Atom, schema: Schema) -> Region:
     """The codes of the values that satisfy a checked condition; those missing satisfy neither it nor its negation.
 
@@ -97,7 +104,12 @@ def region(atom: Atom, schema: Schema) -> Region:
     >>> region(Among("size", ("S", "L")), table), region(Not(Among("size", ("S", "L"))), table)
     (Runs(ends=(0, 1, 2, 3)), Runs(ends=(0, 0, 1, 2, 3, 3)))
     """
-    (leaf,), negated = leaves(atom), isinstance(atom, Not)
+    if atom not in schema.known:
+        schema.known[atom] = _region(_leaf(atom), isinstance(atom, Not), schema)
+    return schema.known[atom]  # type: ignore[no-any-return]
+
+
+def _region(leaf: Leaf, negated: bool, schema: Schema) -> Region:
     space = schema.declared(leaf.column)  # conditions on other columns are known by their positions, not by codes
     absent = space.absent
     gap = () if absent is None else (absent, absent + 1)
@@ -249,14 +261,11 @@ def _cases(key: Key, schema: Schema, space: Space) -> Partition:
         else satisfied(case.where, lambda atom: regions[atom].holds(starts))
         for case in key.cases
     ]
-    labels = list(dict.fromkeys(_shown(case.label) for case in key.cases))
-    places = np.array([labels.index(_shown(case.label)) for case in key.cases])
+    shown = [label_of(case.label) for case in key.cases]
+    labels = list(dict.fromkeys(shown))
+    places = np.array([labels.index(label) for label in shown])
     reached, groups = np.unique(places[np.argmax(holds, axis=0)], return_inverse=True)  # an ELSE may be left nothing
     return Partition(key.column, starts, groups, size_of(space), None, tuple(labels[n] for n in reached))
-
-
-def _shown(label: Value | None) -> Any:
-    return int_or_float(label) if isinstance(label, Fraction) else label
 
 
 def declared_labels(key: Key, schema: Schema) -> tuple[Any, ...]:
@@ -328,7 +337,7 @@ class Grid:
         return np.broadcast_to(satisfied(predicate, self._mask), self.shape)
 
     def _mask(self, predicate: Atom) -> NDArray[np.bool_]:
-        place = self.position(_column(predicate))
+        place = self.position(_leaf(predicate).column)
         shape = [1] * len(self.axes)
         shape[place] = -1
         return self.regions[predicate].holds(self.axes[place].samples).reshape(shape)
@@ -340,11 +349,6 @@ class Grid:
     def position(self, column: str) -> int:
         """Which axis a column has."""
         return [axis.column for axis in self.axes].index(column)
-
-
-def _column(atom: Atom) -> str:
-    (leaf,) = leaves(atom)
-    return leaf.column
 
 
 def cut(
@@ -369,8 +373,9 @@ def cut(
     by_column: dict[str, list[Region]] = {}
     regions: dict[Atom, Region] = {}
     for atom in dict.fromkeys(atom for predicate in dict.fromkeys(predicates) for atom in atoms(predicate)):
-        beside = by_column.setdefault(_column(atom), [])
-        regions[atom] = Bit(len(beside)) if schema.is_open(_column(atom)) else region(atom, schema)
+        column = _leaf(atom).column
+        beside = by_column.setdefault(column, [])
+        regions[atom] = Bit(len(beside)) if column in schema.open_columns else region(atom, schema)
         beside.append(regions[atom])
     for column in (*(key.column for key in keys), *columns):
         by_column.setdefault(column, [])

@@ -23,7 +23,7 @@ import numpy as np
 from dproof.arguments import expect, mapping
 from dproof.columns.column import quoted, text_literal
 from dproof.errors import QuestionError, did_you_mean
-from dproof.exact import decimals, exact
+from dproof.exact import decimals, exact, int_or_float
 from dproof.questions.aggregates import AGGREGATES, Definition, Frequent
 from dproof.spaces import Space
 from dproof.spaces.bins import Bins
@@ -669,10 +669,9 @@ def _check_value(value: Value, column: str, space: Space | Open, *, ordered: boo
 name = quoted  # an identifier
 
 
-def literal(value: Value) -> str:
+def literal(value: Value | None) -> str:
     """A value as SQL: a string in quotes, a number in decimals where it has finitely many.
 
-    >>> from fractions import Fraction
     >>> literal("it's"), literal(Fraction(-1, 8)), literal(Fraction(1, 3)), literal(True)
     ("'it''s'", '-0.125', '1/3', 'TRUE')
     """
@@ -680,7 +679,12 @@ def literal(value: Value) -> str:
         return str(value).upper()
     if isinstance(value, str):
         return text_literal(value)
-    return decimals(value)
+    return "NULL" if value is None else decimals(value)
+
+
+def label_of(value: Value | None) -> Any:
+    """A value as people are shown it."""
+    return int_or_float(value) if isinstance(value, Fraction) else value
 
 
 def normalise(predicate: Predicate) -> Predicate:
@@ -689,7 +693,6 @@ def normalise(predicate: Predicate) -> Predicate:
     It is made from the inside out, so that what collapses to a single part is flat where it then stands. The form of a
     form is itself, and two forms are equal where their texts are: a ledger may know a question by its text.
 
-    >>> from fractions import Fraction
     >>> x, y, z = (Compare(column, "=", Fraction(1)) for column in "xyz")
     >>> normalise(And((Or((And((x, y)), And((y, x)))), z))) == normalise(And((z, y, x))) == And((x, y, z))
     True
@@ -744,8 +747,8 @@ def expression(part: Expression) -> str:
         case Key(column, None, ()):
             return name(column)
         case Key(cases=(*cases, default)):
-            whens = " ".join(f"WHEN {condition(case.where)} THEN {_label(case)}" for case in cases if case.where)
-            return f"CASE {whens} ELSE {_label(default)} END"
+            whens = " ".join(f"WHEN {condition(case.where)} THEN {literal(case.label)}" for case in cases if case.where)
+            return f"CASE {whens} ELSE {literal(default.label)} END"
         case Key(column, width):
             assert width is not None
             return f"bin({name(column)}, {literal(width)})"
@@ -762,10 +765,6 @@ def expression(part: Expression) -> str:
             return text if where is None else f"{text} FILTER (WHERE {condition(where)})"
         case Unnest() | Applied():
             raise AssertionError("items and functions are not measured: see `measured_parts`")
-
-
-def _label(case: Case) -> str:
-    return "NULL" if case.label is None else literal(case.label)
 
 
 def canonical(question: Question) -> str:
