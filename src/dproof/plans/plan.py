@@ -218,17 +218,14 @@ def _sums(
 
 
 def _refuse_row_by_row(top: Reader) -> None:
-    for key in ("joint", "order"):
-        if key in top:
-            raise Misplaced((key,), _ROW_BY_ROW)
+    for key in top.given("joint", "order"):
+        raise top.wrong(key, _ROW_BY_ROW)
     columns = top.table("columns")
-    for name in columns:
-        table = columns.table(name)
-        for key in ("share", "mechanism"):
-            if key in table:
-                raise table.wrong(key, _ROW_BY_ROW)
-        if "public" in table:
-            raise table.wrong("public", "releases rows as they are, and model = 'central' releases none: drop it")
+    for table in map(columns.table, columns):
+        for key in table.given("share", "mechanism"):
+            raise table.wrong(key, _ROW_BY_ROW)
+        for key in table.given("public"):
+            raise table.wrong(key, "releases rows as they are, and model = 'central' releases none: drop it")
 
 
 def _read_tables(release: Reader, by_column: Mapping[str, Sequence[TableAxis]]) -> Listed:

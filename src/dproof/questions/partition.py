@@ -247,9 +247,10 @@ def _values(key: Key, schema: Schema, space: Space) -> Partition:
 def _cases(key: Key, schema: Schema, space: Space) -> Partition:
     """The groups of a CASE; what is missing satisfies no comparison, so it goes where no condition holds."""
     regions = {a: region(a, schema) for case in key.cases if case.where for a in atoms(case.where)}
+    stop = size_of(space)
     if all(isinstance(runs, Runs) for runs in regions.values()):
         ends = {0, *(end for runs in regions.values() for end in runs.ends)}  # type: ignore[union-attr]
-        starts = np.array(sorted(end for end in ends if 0 <= end < size_of(space)))
+        starts = np.array(sorted(end for end in ends if 0 <= end < stop))
     else:
         _fits(key, space.size)
         starts = np.arange(space.size)
@@ -265,7 +266,7 @@ def _cases(key: Key, schema: Schema, space: Space) -> Partition:
     labels = list(dict.fromkeys(shown))
     places = np.array([labels.index(label) for label in shown])
     reached, groups = np.unique(places[np.argmax(holds, axis=0)], return_inverse=True)  # an ELSE may be left nothing
-    return Partition(key.column, starts, groups, size_of(space), None, tuple(labels[n] for n in reached))
+    return Partition(key.column, starts, groups, stop, None, tuple(labels[n] for n in reached))
 
 
 def declared_labels(key: Key, schema: Schema) -> tuple[Any, ...]:
@@ -382,8 +383,11 @@ def cut(
     axes = []
     for column, found in by_column.items():
         by = [key for key in keys if key.column == column]
-        bits = schema.is_open(column) or (schema.spaces[column].items is not None and not by)
-        axes.append(_bit_axis(column, schema, found) if bits else _axis(column, schema, found, by, column in spelled))
+        made = column, tuple(found), tuple(by), column in spelled
+        if made not in schema.known:
+            bits = column in schema.open_columns or (schema.spaces[column].items is not None and not by)
+            schema.known[made] = _bit_axis(column, schema, found) if bits else _axis(schema, *made)
+        axes.append(schema.known[made])
     if math.prod(axis.blocks for axis in axes) > MOST_CELLS:
         raise TooLarge(f"the conditions and groups make more than {MOST_CELLS} cells: ask for fewer at once")
     return Grid(tuple(axes), regions)
@@ -400,10 +404,10 @@ def _bit_axis(column: str, schema: Schema, regions: Sequence[Region]) -> Partiti
     return Partition(column, first, np.arange(len(first)), stop, bits)
 
 
-def _axis(column: str, schema: Schema, regions: Sequence[Region], keys: Sequence[Key], spelled: bool) -> Partition:
+def _axis(schema: Schema, column: str, regions: Sequence[Region], keys: Sequence[Key], spelled: bool) -> Partition:
     """Blocks of runs of codes for which every condition and every key say the same."""
     space, missing = schema.declared(column), [MISSING] if column in schema.nullable else []
-    groups = [grouping(key, schema) for key in keys]
+    groups, stop = [grouping(key, schema) for key in keys], size_of(space)
     if spelled or space.items is not None:  # the law of sets is undone bit by bit, so each has a block
         if space.size > _MOST_VALUES:
             raise TooLarge(f"column {column!r} has {space.size} values, too many to tell apart")
@@ -412,10 +416,10 @@ def _axis(column: str, schema: Schema, regions: Sequence[Region], keys: Sequence
     else:
         ends = {0, *(end for region in regions if isinstance(region, Runs) for end in region.ends)}
         ends |= {start for group in groups for start in group.first.tolist()}
-        first = np.array([*missing, *sorted(end for end in ends if 0 <= end < size_of(space))])
+        first = np.array([*missing, *sorted(end for end in ends if 0 <= end < stop)])
         # The groups decide first, so that their blocks come in their order.
         marks = [*(group.of(first) for group in groups), *(region.holds(first) for region in regions), first * 0]
         patterns = list(zip(*(mark.tolist() for mark in marks), strict=True))
         number = {pattern: n for n, pattern in enumerate(sorted(set(patterns)))}
         block = np.array([number[pattern] for pattern in patterns])
-    return Partition(column, first, block, size_of(space))
+    return Partition(column, first, block, stop)
