@@ -575,9 +575,7 @@ def _plan(top: Reader, text: str) -> Plan:
         needed = uses(questions, columns)
         groups = tuple(replace(group, uses=uses_of(group.names, needed)) for group in groups)
     top.finish()
-    _check(columns, person)
-    if spread in ("sample", "auto"):
-        _check_asked(columns)
+    _check(columns, person, spread)
     plan = Plan(privacy, columns, groups, order, rows_per_person, person, questions, text, file, asked, spread)  # type: ignore[arg-type]
     if asked is None or not questions:
         return plan
@@ -624,24 +622,20 @@ def _groups(top: Reader, columns: tuple[Column, ...], spread: Spread | None) -> 
     return tuple(sorted([*joints, *alone], key=lambda group: min(map(places.__getitem__, group.names))))
 
 
-def _check_asked(columns: tuple[Column, ...]) -> None:
-    """Refuse a column that would be stored under the reserved name, in whatever case: SQL sees no difference."""
-    for column in columns:
-        if column.kind != "drop" and any(name.casefold() == ASKED for name in column.stored):
-            raise Misplaced(("columns", column.name), f"has the name {ASKED!r}, which a sampled release stores itself")
-
-
-def _check(columns: tuple[Column, ...], person: str | None) -> None:
+def _check(columns: tuple[Column, ...], person: str | None, spread: Spread | None) -> None:
     uses = Counter(source for column in columns for source in column.sources)
     twice = [name for name, times in uses.items() if times > 1]
     if twice:
         raise Misplaced(("columns", twice[0]), "uses a column of the source that another uses too")
     if not any(column.private for column in columns):
         raise Misplaced(("columns",), "are all dropped or public: there is nothing to sanitise")
-    stored = Counter(name for column in columns if column.kind != "drop" for name in column.stored)
-    clash = [name for name, times in stored.items() if times > 1]
+    stored = [(name, column.name) for column in columns if column.kind != "drop" for name in column.stored]
+    clash = [name for name, times in Counter(name for name, _ in stored).items() if times > 1]
     if clash:
         raise Misplaced(("columns", clash[0]), "would be stored under the name of another column")
+    reserved = [column for name, column in stored if name.casefold() == ASKED]  # SQL sees no difference of case
+    if reserved and spread in ("sample", "auto"):
+        raise Misplaced(("columns", reserved[0]), f"has the name {ASKED!r}, which a sampled release stores itself")
     if person is not None:
         named = [column for column in columns if person in column.sources]
         if not named:

@@ -196,7 +196,8 @@ def answer(
     kept = shown = [n * len(items) + item for n in measured.shown for item in range(len(items))]
     while True:
         looked_at = {part: dict(zip(kept, column(part, kept), strict=True)) for part in (*question.tested, *ordered)}
-        is_doubtful |= any(_tells_nothing(value) for side in question.tested for value in looked_at[side].values())
+        tested = [value for side in question.tested for value in looked_at[side].values()]
+        is_doubtful |= any(isinstance(value, Cell) and not value.informative for value in tested)
         kept = arranged(question, looked_at, kept)
         chosen = chosen_by_noise(question) and 0 < len(kept) < len(shown)
         needed = level_of_chosen(level, len(kept), len(shown)) if chosen else at
@@ -207,11 +208,12 @@ def answer(
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     groups = list(dict.fromkeys(row // len(items) for row in kept))
     notes = dict.fromkeys([*cautions(rows, measured.suggestions), *measured.notes(groups)])
+    answered = Answer(tuple(columns), rows, level, method=method)
     if is_doubtful:
         notes[_LEFT_OUT] = None
-    if chosen and any(_is_interval(value) for row in rows for value in row.values()):
+    if chosen and answered.has_intervals:
         notes[_CHOSEN.format(100 * level)] = None
-    return Answer(tuple(columns), rows, level, tuple(notes), method)
+    return replace(answered, notes=tuple(notes))
 
 
 class Shares(NamedTuple):
@@ -328,14 +330,6 @@ def level_of_shown(question: Question, level: float, rows: Callable[[], int]) ->
 def rows_of_group(question: Question) -> int:
     """How many rows of an answer each group has: one, or one for every item of sets."""
     return 1 if question.unnest is None else len(question.unnest.items)
-
-
-def _tells_nothing(value: Any) -> bool:
-    return isinstance(value, Cell) and not value.informative
-
-
-def _is_interval(value: Any) -> bool:
-    return isinstance(value, Cell) and value.low is not None and value.low != value.high
 
 
 def refuse_calculation(expression: Expression, chosen: Container[Aggregate]) -> None:
