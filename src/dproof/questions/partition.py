@@ -104,9 +104,10 @@ def region(atom: Atom, schema: Schema) -> Region:
     >>> region(Among("size", ("S", "L")), table), region(Not(Among("size", ("S", "L"))), table)
     (Runs(ends=(0, 1, 2, 3)), Runs(ends=(0, 0, 1, 2, 3, 3)))
     """
-    if atom not in schema.known:
-        schema.known[atom] = _region(_leaf(atom), isinstance(atom, Not), schema)
-    return schema.known[atom]  # type: ignore[no-any-return]
+    found: Region | None = schema.known.get(atom)
+    if found is None:
+        found = schema.known[atom] = _region(_leaf(atom), isinstance(atom, Not), schema)
+    return found
 
 
 def _region(leaf: Leaf, negated: bool, schema: Schema) -> Region:
@@ -212,13 +213,14 @@ def grouping(key: Key, schema: Schema) -> Partition:
     >>> groups.labels, groups.of(np.array([0, 1, 2]))
     ((0, 10), array([0, 0, 1]))
     """
-    if key not in schema.known:
+    found: Partition | None = schema.known.get(key)
+    if found is None:
         if schema.is_open(key.column):
             raise QuestionError(
                 f"column {key.column!r} has no declared values to group by: give it a space in the plan"
             )
-        schema.known[key] = (_cases if key.cases else _values)(key, schema, schema.declared(key.column))
-    return schema.known[key]  # type: ignore[no-any-return]
+        found = schema.known[key] = (_cases if key.cases else _values)(key, schema, schema.declared(key.column))
+    return found
 
 
 def _values(key: Key, schema: Schema, space: Space) -> Partition:
@@ -384,10 +386,11 @@ def cut(
     for column, found in by_column.items():
         by = [key for key in keys if key.column == column]
         made = column, tuple(found), tuple(by), column in spelled
-        if made not in schema.known:
+        axis: Partition | None = schema.known.get(made)
+        if axis is None:
             bits = column in schema.open_columns or (schema.spaces[column].items is not None and not by)
-            schema.known[made] = _bit_axis(column, schema, found) if bits else _axis(schema, *made)
-        axes.append(schema.known[made])
+            axis = schema.known[made] = _bit_axis(column, schema, found) if bits else _axis(schema, *made)
+        axes.append(axis)
     if math.prod(axis.blocks for axis in axes) > MOST_CELLS:
         raise TooLarge(f"the conditions and groups make more than {MOST_CELLS} cells: ask for fewer at once")
     return Grid(tuple(axes), regions)

@@ -421,7 +421,8 @@ class Schema:
     nullable: frozenset[str] = frozenset()
     null_groups: frozenset[str] = frozenset()
     bins: Mapping[str, Bins] = field(default_factory=dict)
-    known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)  # groups, terms: once
+    # Groups, regions, cuts and terms, worked out once for each question; `resolve` forgets those of the one before.
+    known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def is_open(self, column: str) -> bool:
         """Whether nobody declared the values of a column."""
@@ -512,6 +513,8 @@ def resolve(question: Question, schema: Schema) -> Question:
     """
     if question.table.casefold() != schema.table.casefold():
         raise QuestionError(f"there is no table {question.table!r}: ask FROM {schema.table}")
+
+    schema.known.clear()
 
     def checked(expression: Any) -> Any:
         return mapped(expression, lambda part: _CHECKS[type(part)](part, schema))

@@ -144,12 +144,13 @@ def terms(aggregate: Aggregate, schema: Schema) -> tuple[Term, ...]:
     >>> [term.columns for term in terms(Aggregate("avg", ("age",)), Schema("data", {"age": Categories([1, 2])}))]
     [(), ('age',)]
     """
-    if aggregate not in schema.known:
+    found: tuple[Term, ...] | None = schema.known.get(aggregate)
+    if found is None:
         definition, where = aggregate.definition, present(aggregate, schema)
         products = dict.fromkeys(tuple(aggregate.columns[place] for place in places) for places in definition.sums)
         found = tuple(Term(columns, where, definition.centred and bool(columns)) for columns in products)
         schema.known[aggregate] = found
-    return schema.known[aggregate]  # type: ignore[no-any-return]
+    return found
 
 
 def centred_terms(aggregate: Aggregate, where: Predicate | None, schema: Schema) -> list[Term]:
