@@ -49,7 +49,7 @@ def test_nobody_asks_which_one_it_is(folder: str, others: set[str]) -> None:
 
 def test_a_schema_alone_asks_which_columns_have_no_declared_values() -> None:
     asked = [path for path in SOURCE.rglob("*.py") if any("Open" in names for _, names in _tests(path))]
-    assert [path.relative_to(SOURCE).as_posix() for path in asked] == ["questions/schema.py"]
+    assert [path.relative_to(SOURCE).as_posix() for path in asked] == ["questions/question.py"]
 
 
 def test_nobody_asks_for_the_name_of_a_space_or_a_form() -> None:

@@ -79,7 +79,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.privacy import Privacy as Privacy
     from dproof.questions.answer import Answer as Answer
     from dproof.questions.answer import Cell as Cell
-    from dproof.questions.schema import Open as Open
+    from dproof.questions.question import Open as Open
     from dproof.questions.sensitivity import declare as declare
     from dproof.questions.sensitivity import sensitivity as sensitivity
     from dproof.questions.sql import Select as Select
@@ -172,7 +172,7 @@ _PUBLIC = {
     "Select": "dproof.questions.sql",
     "sensitivity": "dproof.questions.sensitivity",
     "declare": "dproof.questions.sensitivity",
-    "Open": "dproof.questions.schema",
+    "Open": "dproof.questions.question",
     "Cost": "dproof.privacy",
     "Answer": "dproof.questions.answer",
     "Cell": "dproof.questions.answer",

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from dproof.questions.curve_estimate import CurveEstimate
     from dproof.questions.estimated import Options, Target
     from dproof.questions.measured import AnswerSource, Shares
-    from dproof.questions.question import Question
-    from dproof.questions.schema import Schema
+    from dproof.questions.question import Question, Schema
     from dproof.questions.sql import Select
 
 Drawn = TypeVar("Drawn", contravariant=True)

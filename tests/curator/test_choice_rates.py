@@ -10,7 +10,7 @@ import pytest
 
 from dproof import Categories, Interval, Privacy
 from dproof.curator.select import Chosen, _runs, choice_of, rungs
-from dproof.questions.schema import Schema
+from dproof.questions.question import Schema
 from dproof.questions.sql import parse
 
 SIZE = 4

@@ -15,7 +15,7 @@ from dproof import Plan, Privacy
 from dproof.curator.recipe import measure
 from dproof.curator.tally import tally, tally_in_batches
 from dproof.plans.plan import schema_of
-from dproof.questions.schema import resolve
+from dproof.questions.question import resolve
 from dproof.questions.sql import parse
 from dproof.tables import open_source
 from dproof.tables.duckdb import Decoder, count_alike, decode_all, expressions

@@ -21,8 +21,7 @@ from dproof.curator.recipe import measure
 from dproof.curator.released import answer_of, draw
 from dproof.curator.tally import tally, tally_in_batches, tally_in_duckdb
 from dproof.plans.plan import schema_of
-from dproof.questions.question import columns
-from dproof.questions.schema import resolve
+from dproof.questions.question import resolve
 from dproof.questions.sql import parse
 from dproof.tables import open_source
 from dproof.tables.duckdb import InDuckDB
@@ -128,7 +127,7 @@ def test_duckdb_counts_the_same(text: str, ages: list[int | None], tmp_path: Pat
     question = resolve(parse(text), schema_of(plan))
     measurement = measure(question, schema_of(plan), Privacy(1))
     slowly = tally_in_batches(open_source(data), plan, measurement)
-    whole = set(columns(question)) <= {"age"}
+    whole = set(question.columns) <= {"age"}
     for thing in (data, tmp_path / "data.parquet"):
         quickly = tally_in_duckdb(relation(thing), plan, measurement)
         assert (quickly is not None) == whole

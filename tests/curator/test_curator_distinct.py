@@ -18,8 +18,7 @@ from dproof.exact import log_above
 from dproof.mechanisms.noise import integer_laplace
 from dproof.privacy import Unit
 from dproof.questions.measured import different, level_of_each
-from dproof.questions.question import canonical
-from dproof.questions.schema import Schema, resolve
+from dproof.questions.question import Schema, canonical, resolve
 from dproof.questions.sql import parse
 
 TABLE = Schema("data", {"x": Categories([0, 1, 2]), "g": Categories(["a", "b"])}, frozenset("x"))

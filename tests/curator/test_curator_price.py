@@ -19,8 +19,7 @@ from dproof.curator.recipe import Chosen, Measurement, measure
 from dproof.curator.select import _runs, promise
 from dproof.exact import log_above
 from dproof.privacy import Unit
-from dproof.questions.question import Aggregate
-from dproof.questions.schema import Schema, resolve
+from dproof.questions.question import Aggregate, Schema, resolve
 from dproof.questions.sql import parse
 from dproof.questions.sums import Term
 from tests.curator.test_curator_selection import law_of_flips

@@ -19,7 +19,7 @@ from dproof.curator.account import rho_for
 from dproof.curator.recipe import Measurement, measure
 from dproof.exact import log_above
 from dproof.privacy import Unit
-from dproof.questions.schema import Schema, resolve
+from dproof.questions.question import Schema, resolve
 from dproof.questions.sql import parse
 from dproof.testing import seeded_coins
 from tests.curator.test_curator_price import GAP_ROWS, GAPS, QUESTIONS, ROWS, SCHEMA, effect

@@ -8,7 +8,7 @@ import pytest
 
 from dproof import Categories, InputError, Privacy
 from dproof.curator.recipe import measure
-from dproof.questions.schema import Schema, resolve
+from dproof.questions.question import Schema, resolve
 from dproof.questions.sql import parse
 
 SCHEMA = Schema("data", {"sex": Categories(["f", "m"])})

@@ -25,7 +25,7 @@ from dproof.laws.k_norm import KNorm
 from dproof.laws.laplace import TwoSided
 from dproof.plans.plan import schema_of
 from dproof.privacy import Neighbours, Unit
-from dproof.questions.schema import resolve
+from dproof.questions.question import resolve
 from dproof.questions.sql import parse
 from dproof.tables import open_source
 

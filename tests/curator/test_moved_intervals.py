@@ -11,7 +11,7 @@ from dproof.curator.recipe import measure
 from dproof.curator.released import answer_of
 from dproof.plans.plan import schema_of
 from dproof.privacy import Neighbours
-from dproof.questions.schema import resolve
+from dproof.questions.question import resolve
 from dproof.questions.sql import parse
 
 ROWS = 40

@@ -7,8 +7,7 @@ import pytest
 
 from dproof import Interval
 from dproof.curator.simulate import is_affine
-from dproof.questions.question import aggregates_of
-from dproof.questions.schema import Schema, resolve
+from dproof.questions.question import Schema, aggregates_of, resolve
 from dproof.questions.sql import parse
 from dproof.questions.sums import terms, value_of
 

@@ -11,7 +11,7 @@ import pytest
 
 from dproof import Cost, Curator, Privacy
 from dproof.curator.preview import Preview
-from dproof.questions.ranges import Range
+from dproof.questions.answer import Range
 
 PREVIEW = Preview(
     asked="SELECT mode(x) AS m, avg(x) AS a, count(*) AS n FROM data",

@@ -14,7 +14,7 @@ from dproof.curator.released import answer_of, draw
 from dproof.curator.tally import tally
 from dproof.plans.plan import schema_of
 from dproof.privacy import Neighbours, Unit
-from dproof.questions.schema import Schema, resolve
+from dproof.questions.question import Schema, resolve
 from dproof.questions.sql import parse
 from dproof.tables import open_source
 from dproof.testing import seeded_coins

@@ -15,7 +15,7 @@ from dproof.curator.tally import tally_in_batches
 from dproof.curves.bases import basis
 from dproof.curves.noise import VectorNoise
 from dproof.plans.plan import schema_of
-from dproof.questions.schema import resolve
+from dproof.questions.question import resolve
 from dproof.questions.sql import parse
 from dproof.tables import open_source
 from dproof.testing import seeded_coins

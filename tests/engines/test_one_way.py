@@ -29,7 +29,7 @@ from dproof.curator.recipe import measure as measurement_of
 from dproof.curator.tally import tally
 from dproof.plans.plan import schema_of
 from dproof.plans.rows import read_codes
-from dproof.questions.schema import resolve
+from dproof.questions.question import resolve
 from dproof.questions.sql import parse
 from dproof.tables import duckdb as counting
 from dproof.tables import open_source

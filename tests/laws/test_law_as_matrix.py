@@ -10,7 +10,7 @@ from dproof import Categories
 from dproof.laws.debias import SeenColumn
 from dproof.laws.matrix import Matrix
 from dproof.questions.partition import cut
-from dproof.questions.schema import Schema
+from dproof.questions.question import Schema
 from dproof.questions.sql import parse_predicate
 
 LAW = Matrix(np.array([[14, 9, 1, 8], [6, 16, 6, 4], [4, 5, 20, 3], [5, 5, 5, 17]]), 32)

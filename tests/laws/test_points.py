@@ -11,7 +11,7 @@ from dproof import Interval, Mechanism, Privacy, bounded_laplace, gaussian, lapl
 from dproof.laws.debias import MatrixAxis, Points, PresenceAxis, Scale, SeenColumn
 from dproof.laws.noise import Lattice, lay_nodes, node_law
 from dproof.questions.partition import cut
-from dproof.questions.schema import Schema
+from dproof.questions.question import Schema
 from dproof.questions.sql import parse_predicate
 
 SPACE = Interval(0, 100, "0.01")

@@ -13,7 +13,7 @@ from dproof.laws.laplace import two_sided
 from dproof.laws.noise import Lattice
 from dproof.laws.stairs import stairs
 from dproof.questions.partition import cut
-from dproof.questions.schema import Schema
+from dproof.questions.question import Schema
 
 SPACE = Interval(0, 20, step=2)
 MIDDLE, UNIT = 10, 5  # numbers are counted from the middle, in this unit

@@ -16,8 +16,7 @@ from dproof.laws.debias import CodeBins, MatrixAxis
 from dproof.laws.scores import DenseScores, SharedScores
 from dproof.local.counts import Contingency, Counting, Sets
 from dproof.local.stored import _binned
-from dproof.questions.question import aggregates
-from dproof.questions.schema import resolve
+from dproof.questions.question import resolve
 from dproof.questions.sql import parse
 from dproof.questions.sums import centred_terms
 
@@ -47,7 +46,7 @@ QUESTIONS = (
 def test_what_groups_share_is_what_each_of_them_has_by_itself(release: Any, sql: str) -> None:
     """Against scores that are written out for every block, and every group by itself."""
     question = resolve(parse(sql), release.law.schema)
-    terms = [term for a in aggregates(question) for term in centred_terms(a, question.where, release.law.schema)]
+    terms = [term for a in question.aggregates for term in centred_terms(a, question.where, release.law.schema)]
     needed = list(dict.fromkeys(terms))
     counting = Counting(release.law, needed, question.group_by)
     table, combos = counting.read(release.data, release.rows)

@@ -156,7 +156,7 @@ def test_a_margin_of_several_things_is_sharper_than_that_of_one(release: Any) ->
     from dproof.local.stored import rows_that_answer
     from dproof.plans.plan import schema_of
     from dproof.questions.estimated import Options
-    from dproof.questions.schema import resolve
+    from dproof.questions.question import resolve
     from dproof.questions.sql import as_question
 
     question = resolve(

@@ -31,5 +31,6 @@ def test_only_what_is_one_counts_as_a_parabola() -> None:
 
 def test_a_root_keeps_its_square_through_factors_and_shifts() -> None:
     moved = 1.0 - 2.0 * (S / N).root()
-    assert moved.root_of is not None and (moved.root_of.factor, moved.root_of.shift) == (-2.0, 1.0)
-    assert (moved + X).root_of is None
+    root = moved.made_by("√")
+    assert root is not None and (root.factor, root.shift) == (-2.0, 1.0)
+    assert (moved + X).made_by("√") is None

@@ -13,9 +13,9 @@ import pytest
 
 import dproof as dp
 from dproof import Answer, Categories, Cell, Interval, Open
+from dproof.questions.answer import Range
 from dproof.questions.measured import possible
-from dproof.questions.ranges import Range
-from dproof.questions.schema import Schema, resolve
+from dproof.questions.question import Schema, resolve
 from dproof.questions.sql import parse
 from dproof.testing import seeded_coins
 

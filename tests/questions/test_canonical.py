@@ -24,11 +24,12 @@ from dproof.questions.question import (
     Or,
     Predicate,
     Question,
+    Schema,
     canonical,
     condition,
     normalise,
+    resolve,
 )
-from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse, parse_predicate
 
 TABLE = Schema("data", {"x": Categories([0, 1]), "y": Categories([0, 1]), "z": Subsets(["a", "b"])})

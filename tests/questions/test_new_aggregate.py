@@ -15,8 +15,8 @@ import dproof as dp
 from dproof import Curator, Privacy
 from dproof.curator.recipe import measure
 from dproof.questions.aggregates import AGGREGATES, Definition, deviation, mean, total
-from dproof.questions.ranges import Range
-from dproof.questions.schema import Schema, resolve
+from dproof.questions.answer import Range
+from dproof.questions.question import Schema, resolve
 from dproof.questions.sql import parse
 from dproof.testing import seeded_coins
 

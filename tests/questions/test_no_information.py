@@ -14,7 +14,7 @@ import pytest
 import dproof as dp
 from dproof import Answer, Categories, Cell, Interval
 from dproof.questions.measured import answer
-from dproof.questions.schema import Schema, resolve
+from dproof.questions.question import Schema, resolve
 from dproof.questions.sql import parse
 from dproof.serve.client import _answer
 from dproof.testing import seeded_coins

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dproof import Categories, InputError, Open, Subsets
+from dproof import Categories, InputError, Interval, Open, Subsets
+from dproof.questions.partition import cut
 from dproof.questions.question import (
     Aggregate,
     Among,
@@ -23,12 +24,11 @@ from dproof.questions.question import (
     Number,
     Or,
     Predicate,
-    aggregates,
+    Schema,
     canonical,
-    columns,
     condition,
+    resolve,
 )
-from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse, parse_predicate
 
 TABLE = Schema(
@@ -74,8 +74,8 @@ def test_a_question_in_full() -> None:
         (Key("hobby"), False),
     ]
     assert question.limit == 5
-    assert aggregates(question) == (young, Aggregate("count"))
-    assert columns(question) == ("age", "member", "interests", "hobby")
+    assert question.aggregates == (young, Aggregate("count"))
+    assert question.columns == ("age", "member", "interests", "hobby")
 
 
 @pytest.mark.parametrize(
@@ -256,3 +256,12 @@ def test_any_text_is_a_question_or_a_refusal(text: str) -> None:
 def test_a_condition_stands_alone(text: str) -> None:
     with pytest.raises(InputError, match="a condition alone was expected"):
         parse_predicate(text)
+
+
+def test_a_schema_keeps_what_one_question_needs_and_forgets_it_with_the_next() -> None:
+    """A server asks one schema for ever: what it has worked out must not grow with the questions."""
+    schema = Schema("data", {"age": Interval(0, 110, 1)})
+    for age in range(1, 50):
+        asked = resolve(parse(f"SELECT count(*) FROM data WHERE age < {age}"), schema)
+        assert cut(schema, [asked.where]).axes[0] is cut(schema, [asked.where]).axes[0]
+        assert len(schema.known) == 2  # the region of the condition, and the column that it cuts

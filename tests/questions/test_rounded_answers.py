@@ -11,7 +11,7 @@ import pytest
 
 import dproof as dp
 from dproof import Cell
-from dproof.questions.functions import apply
+from dproof.questions.measured import apply
 from dproof.questions.question import Applied
 from dproof.testing import seeded_coins
 

@@ -24,8 +24,8 @@ from dproof.questions.question import (
     Or,
     Predicate,
     Question,
+    Schema,
 )
-from dproof.questions.schema import Schema
 
 SPACES = {
     "sex": Categories(["f", "m", None]),

@@ -11,7 +11,7 @@ import pytest
 
 import dproof as dp
 from dproof import Categories, InputError, NotPrivate, Open, declare
-from dproof.questions.schema import Schema
+from dproof.questions.question import Schema
 from dproof.questions.sensitivity import Declared
 from dproof.testing import seeded_coins
 

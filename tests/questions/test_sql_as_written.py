@@ -12,8 +12,7 @@ import pytest
 
 import dproof as dp
 from dproof import Categories, Interval, Subsets
-from dproof.questions.question import canonical
-from dproof.questions.schema import Schema, resolve
+from dproof.questions.question import Schema, canonical, resolve
 from dproof.questions.sql import parse
 from dproof.testing import seeded_coins
 

@@ -17,11 +17,9 @@ from dproof.curator.recipe import Measurement, measure
 from dproof.curator.released import draw
 from dproof.curator.select import Chosen, choice_of
 from dproof.questions.aggregates import AGGREGATES, Definition
-from dproof.questions.counting import Tally
 from dproof.questions.measured import possible
-from dproof.questions.question import Aggregate, Item, Question, expression
-from dproof.questions.schema import Schema, resolve
-from dproof.questions.sums import Term, centred_terms, terms, value_of
+from dproof.questions.question import Aggregate, Item, Question, Schema, expression, resolve
+from dproof.questions.sums import Tally, Term, centred_terms, terms, value_of
 from dproof.testing import seeded_coins
 
 X = {"space": "interval", "low": 0, "high": 9, "step": 1, "missing": 4}

@@ -20,8 +20,7 @@ from dproof.curator.simulate import value_of
 from dproof.curator.tally import counter_of
 from dproof.questions.estimated import EstimatedSums, Options, SumEstimates
 from dproof.questions.measured import possible
-from dproof.questions.question import aggregates
-from dproof.questions.schema import Schema, resolve
+from dproof.questions.question import Schema, resolve
 from dproof.questions.sql import parse
 from dproof.questions.sums import centred_terms
 
@@ -57,7 +56,7 @@ def by_normal_noise(asked: str, values: str, counts: Sequence[float], truth: flo
     chances = np.exp(-(noises**2).sum(axis=1) / 2)
     schema = Schema("release", {"x": Categories(list(values))})
     question = resolve(parse(f"SELECT {asked} AS v FROM release"), schema)
-    needed = list(dict.fromkeys(t for a in aggregates(question) for t in centred_terms(a, None, schema)))
+    needed = list(dict.fromkeys(t for a in question.aggregates for t in centred_terms(a, None, schema)))
     found = np.array(counts) + noises * error
     covariance = np.broadcast_to(np.eye(len(counts)) * error**2, (len(found), len(counts), len(counts)))
     nothing = np.zeros_like(found)

@@ -13,7 +13,7 @@ from dproof.curator.released import draw
 from dproof.curator.tally import tally
 from dproof.curves.noise import vector_noise
 from dproof.plans.plan import schema_of
-from dproof.questions.schema import resolve
+from dproof.questions.question import resolve
 from dproof.questions.sql import parse
 from dproof.tables import open_source
 from dproof.testing import seeded_coins

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from dproof import Categories, sensitivity
-from dproof.questions.schema import Schema
+from dproof.questions.question import Schema
 
 SURVEY = Schema(
     "data",

@@ -28,11 +28,19 @@ from dproof.local.recipe import RowLaw, certify_row
 from dproof.plans.plan import Plan, schema_of
 from dproof.plans.questions import PlannedQuestion, checked_question
 from dproof.privacy import Privacy
-from dproof.questions.answer import NOTHING, rarely
+from dproof.questions.answer import NOTHING, Range, rarely
 from dproof.questions.measured import AnswerSource, HalfWidths, Shares, interval_widths, possible_columns
-from dproof.questions.question import Compare, Contains, Predicate, Question, aggregates_of, columns, condition
-from dproof.questions.ranges import Range
-from dproof.questions.schema import Schema, asks_for_curves, resolve
+from dproof.questions.question import (
+    Compare,
+    Contains,
+    Predicate,
+    Question,
+    Schema,
+    aggregates_of,
+    asks_for_curves,
+    condition,
+    resolve,
+)
 from dproof.recipe import Recipe
 
 Way = Literal["release", "ask"]
@@ -212,7 +220,7 @@ def _expected(
 
     stated = planned.share_of_rows
     by_rows = [widths(count, Shares(stated)) for count in ((_FEW, _MANY) if rows is None else (rows,))]
-    has_curves = any(schema.spaces[name].holds_curves for name in columns(question))
+    has_curves = any(schema.spaces[name].holds_curves for name in question.columns)
     rare = {} if stated is not None or has_curves or rows is None else widths(rows, Shares(rare=True))
     # A band that is too wide at one point may still tell something at another.
     reach = {} if has_curves else possible_columns(question, schema, rows)

@@ -18,7 +18,6 @@ from dproof.local.mechanisms import MECHANISMS, choose
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.plans.plan import ColumnGroup, Plan, split
 from dproof.plans.questions import PlannedQuestion, checked_question, question_bins
-from dproof.questions.question import columns
 from dproof.spaces.bins import bins_between
 from dproof.spaces.subsets import Subsets
 
@@ -91,7 +90,7 @@ def _of_bins(plan: Plan, rows: int) -> Iterator[Hint]:
     asked = [] if law is None else [one for each in plan.questions for one in expected_of_release(law, each, rows)]
     prices = Prices(plan, rows)
     for name, edges in chosen.items():
-        on_number = [one for one in asked if name in columns(checked_question(one.question, plan.columns))]
+        on_number = [one for one in asked if name in checked_question(one.question, plan.columns).columns]
         before = [one.half_width for one in on_number if one.half_width is not None]
         column = plan.column(name)
         binned = replace(column, bins=bins_between(column.space.present or column.space, edges))

@@ -30,9 +30,8 @@ from dproof.meaning import explain
 from dproof.plans.plan import Plan, schema_of
 from dproof.plans.questions import PlannedQuestion, checked_question
 from dproof.privacy import Privacy
+from dproof.questions.answer import Range
 from dproof.questions.measured import possible_columns
-from dproof.questions.question import columns as columns_of
-from dproof.questions.ranges import Range
 
 WAYS = ("local", "central", "ask")
 Draft = Mapping[str, Any]
@@ -181,7 +180,7 @@ def _ranges(plan: Plan, rows: int, names: Sequence[str]) -> dict[tuple[str, ...]
     }
     for sql in (one.sql for one in plan.questions):
         asked = checked_question(sql, plan.columns)
-        if not curves.isdisjoint(columns_of(asked)):
+        if not curves.isdisjoint(asked.columns):
             continue
         found |= {(sql, alias): reach for alias, reach in possible_columns(asked, schema, rows).items()}
     return found
@@ -239,7 +238,7 @@ def _kept(table: Draft) -> Draft:
 def _needed(draft: Draft) -> set[str]:
     """The columns that the questions of a draft are about: with questions, a central release measures no others."""
     plan = Plan.from_dict(draft)
-    return {name for one in plan.questions for name in columns_of(checked_question(one.sql, plan.columns))}
+    return {name for one in plan.questions for name in checked_question(one.sql, plan.columns).columns}
 
 
 # What is asked of the table ------------------------------------------------------------------------------------------

@@ -27,8 +27,7 @@ from dproof.errors import QuestionError
 from dproof.laws.scores import Array
 from dproof.questions.curve_estimate import CurveEstimate, MeasuredCurves, basis_notes
 from dproof.questions.estimated import Options
-from dproof.questions.question import Expression, Question, aggregates, aggregates_of
-from dproof.questions.schema import Schema
+from dproof.questions.question import Expression, Question, Schema, aggregates_of
 from dproof.questions.sums import centred_terms
 
 CURVES = "sums of measured coefficients; simultaneous bands for the table that was measured (privacy noise only)"
@@ -54,7 +53,7 @@ class TableCurves(MeasuredCurves):
         self.asked = QuestionSums(question, schema, release.law.axes)
         self.labels = list(product(*(key.labels for key in self.asked.keys)))
         self.level = options.for_each(len(self.labels)).level
-        self.place, _ = self.asked.axes[aggregates(question)[0].columns[0]]
+        self.place, _ = self.asked.axes[question.aggregates[0].columns[0]]
         self.lattice: CurveLattice = release.law.lattices[self.place]
         self.shown = self.asked.occurring()
 

@@ -24,11 +24,9 @@ from dproof.coins import NOT_PRIVATE
 from dproof.columns.column import Column
 from dproof.errors import NotMeasured, QuestionError
 from dproof.laws.scores import Array
-from dproof.plans.plan import preprocessing_notes, schema_of
-from dproof.plans.release_table import TableAxis
+from dproof.plans.plan import TableAxis, preprocessing_notes, schema_of
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Answer, Cell
-from dproof.questions.counting import Counter
 from dproof.questions.estimated import (
     EstimatedSums,
     Options,
@@ -52,10 +50,17 @@ from dproof.questions.measured import (
     rows_of_group,
 )
 from dproof.questions.partition import grouping
-from dproof.questions.question import Aggregate, Expression, Item, Question, aggregates, aggregates_of, columns
-from dproof.questions.schema import Schema, asks_for_curves, resolve
+from dproof.questions.question import (
+    Aggregate,
+    Expression,
+    Question,
+    Schema,
+    aggregates_of,
+    asks_for_curves,
+    resolve,
+)
 from dproof.questions.sql import Asked, as_question
-from dproof.questions.sums import Statistics, Term, terms, value_of, values_on
+from dproof.questions.sums import Counter, Statistics, Term, terms, value_of, values_on
 
 _METHODS = {
     "inverse": "best linear unbiased estimate",
@@ -103,7 +108,7 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
             raise
         has_rows = release.certificate["release"]["made_up_rows"] is not None
         raise NotMeasured(f"{refused}{_MODEL if has_rows else _NO_MODEL}") from None
-    notes = (*answered.notes, *preprocessing_notes(release.law.plan, columns(question)))
+    notes = (*answered.notes, *preprocessing_notes(release.law.plan, question.columns))
     return replace(answered, notes=notes, method=CURVES if has_curves else _METHODS[chosen.method] + _INTERVALS)
 
 
@@ -210,8 +215,7 @@ class ResidualAnswerSource:
         """A calculation with what bins tell: interval arithmetic, from intervals that hold all at once (Bonferroni)."""
         parts, options = dict.fromkeys(aggregates_of(expression)), self.options.for_each(rows_of_group(self.question))
         apart = replace(options, level=1 - (1 - options.level) / len(parts))
-        alone = tuple(Item("", part) for part in parts)
-        question = replace(self.question, select=alone, having=(), order_by=(), limit=None, unnest=None)
+        question = self.question.only(list(parts))
         measured = ResidualAnswerSource(self.release, question, self.asked.schema, apart)
         found = {part: measured._answered(part) for part in parts}
         reach = {part: possible(part, question, self.asked.schema, self.rows) for part in parts}
@@ -383,7 +387,7 @@ def query_model(release: Any, asked: Asked, **options: Any) -> Answer:
         raise QuestionError("answers of method='model' have no intervals: leave simultaneous out")
     schema = schema_of(release.plan, "release")
     question = resolve(as_question(asked, "release"), schema)
-    curve = next((name for name in columns(question) if schema.spaces[name].holds_curves), None)
+    curve = next((name for name in question.columns if schema.spaces[name].holds_curves), None)
     if curve is not None:
         raise QuestionError(f"made-up rows leave out curves: ask about {curve!r} without method='model'")
     rows = ModelRows(release, question, schema)
@@ -402,13 +406,13 @@ class ModelRows:
 
     def __init__(self, release: Any, question: Question, schema: Schema) -> None:
         self.schema, self.private, self.rows = schema, release.private, None
-        wanted = aggregates(question)
+        wanted = question.aggregates
         sums = [term for aggregate in wanted for term in terms(aggregate, schema)]
         every, chosen = Term((), None), [aggregate for aggregate in wanted if not terms(aggregate, schema)]
         counter = Counter(schema, question.group_by, question.where, list(dict.fromkeys([every, *sums, *chosen])))
         for batch in release.to_arrow().to_batches():
             counter.add(
-                batch.num_rows, {name: _restored_codes(release.plan.column(name), batch) for name in columns(question)}
+                batch.num_rows, {name: _restored_codes(release.plan.column(name), batch) for name in question.columns}
             )
         counted = counter.finish()
         self.labels = list(product(*(grouping(key, schema).labels for key in question.group_by)))

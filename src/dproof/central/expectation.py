@@ -20,8 +20,7 @@ from dproof.exact import written
 from dproof.plans.plan import schema_of
 from dproof.questions.estimated import Options
 from dproof.questions.measured import AnswerSource, Shares
-from dproof.questions.question import Question, both
-from dproof.questions.schema import asks_for_curves
+from dproof.questions.question import Question, asks_for_curves, both
 from dproof.questions.sums import Term, present
 
 _LEVEL = 0.95

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -14,10 +16,9 @@ from dproof.central.release import CentralRelease, about, release_of
 from dproof.central.rows import made_up_table
 from dproof.central.workload import Residual, maximal
 from dproof.coins import Coins
-from dproof.errors import DproofError, SourceError
-from dproof.plans.rows import counted_in_parts
-from dproof.questions.counting import Codes
+from dproof.plans.rows import count_rows
 from dproof.questions.partition import numbered
+from dproof.questions.sums import CellSums, Codes
 from dproof.tables.source import Source
 
 Progress = Callable[[int, int | None], None]
@@ -41,10 +42,7 @@ def measure(source: Source, law: TableLaw, coins: Coins, progress: Progress | No
 
 
 def count_tables(source: Source, law: TableLaw, progress: Progress | None = None) -> tuple[int, Exact]:
-    """How many rows there are, and every table of counts or sums that is measured.
-
-    A value that the plan refuses stops the work, in every engine with the same sentence.
-    """
+    """How many rows there are, and every table of counts or sums that is measured."""
     largest = [
         Residual(table, number)
         for number in dict.fromkeys(measurement.number for measurement in law.noise)
@@ -52,55 +50,46 @@ def count_tables(source: Source, law: TableLaw, progress: Progress | None = None
     ]
     names = list(dict.fromkeys(axis.column.name for axis in law.axes))
     # What workers on other machines are sent must hold neither the source nor a bar on a terminal.
-    elsewhere = source.spread is not None
-    report = None if progress is None or elsewhere else (progress, source.rows)
-
-    def count(batches: Iterator[tuple[int, Codes]]) -> Any:
-        try:
-            rows, tables = _counted(batches, law, largest, report)
-        except DproofError as refused:
-            return {"refused": str(refused)}
-        except Exception:  # its text may quote a value
-            return {"refused": "a column cannot be read as the plan says: look at the types of the columns"}
-        return {"rows": rows, "tables": [table.tolist() for table in tables] if elsewhere else tables}
-
-    domain = law.domain
-    rows, sums = 0, [np.zeros(domain.table_shape(one), np.int64) for one in largest]
-    for part in counted_in_parts(source, law.plan, names, count, treatment=lambda column: column):
-        if "refused" in part:
-            raise SourceError(part["refused"])
-        rows += part["rows"]
-        counted = zip(sums, part["tables"], strict=True)
-        sums = [total + np.array(more, np.int64).reshape(total.shape) for total, more in counted]
-    exact = dict(zip(largest, sums, strict=True))
-    return rows, {measurement: _margin(exact, measurement) for measurement in law.noise}
+    report = None if progress is None or source.spread is not None else partial(_report, progress, source.rows)
+    parts = count_rows(source, law.plan, names, lambda: TableCounter(law, largest, report), lambda column: column)
+    exact = {
+        one: np.sum([np.array(tables[n], np.int64) for _, tables in parts], axis=0).reshape(law.domain.table_shape(one))
+        for n, one in enumerate(largest)
+    }
+    return sum(rows for rows, _ in parts), {measurement: _margin(exact, measurement) for measurement in law.noise}
 
 
-def _counted(
-    batches: Iterator[tuple[int, Codes]],
-    law: TableLaw,
-    tables: list[Residual],
-    report: tuple[Progress, int | None] | None,
-) -> tuple[int, list[NDArray[np.int64]]]:
-    """How many rows there are, and the numbers of each table, a row of them for each of its cells."""
-    domain, rows = law.domain, 0
-    totals = [np.zeros((domain.cells(one.table), domain.added(one.number).terms), np.int64) for one in tables]
-    summed = dict.fromkeys(one.number for one in tables if one.number is not None)
-    for more, codes in batches:
-        rows += more
-        places = [axis.of(codes[axis.column.name]) for axis in law.axes]
-        wholes = {n: law.wholes(n, codes[law.axes[n].column.name]).reshape(more, -1) for n in summed}
-        for one, total in zip(tables, totals, strict=True):
-            cells = np.zeros(more, np.int64) + numbered((places[n], law.axes[n].size) for n in one.table)
-            if one.number is None:
-                total[:, 0] += np.bincount(cells, minlength=len(total))
-            else:
-                for term, numbers in enumerate(wholes[one.number].T):
-                    np.add.at(total[:, term], cells, numbers)
-        if report is not None:
-            progress, expected = report
-            progress(more, expected)
-    return rows, totals
+def _report(progress: Progress, expected: int | None, rows: int) -> None:
+    progress(rows, expected)
+
+
+class TableCounter:
+    """The running counts of some tables: for each of its cells the rows, or sums of whole numbers over them."""
+
+    def __init__(self, law: TableLaw, tables: list[Residual], report: Callable[[int], None] | None) -> None:
+        self.law, self.report, self.rows = law, report, 0
+        self.sums: dict[Residual, list[CellSums]] = {}
+        for one in tables:
+            cells, added = law.domain.cells(one.table), law.domain.added(one.number)
+            self.sums[one] = [CellSums(cells, isqrt(added.square)) for _ in range(added.terms)]
+
+    def add(self, rows: int, codes: Codes) -> None:
+        """Count a batch of rows."""
+        self.rows += rows
+        axes = self.law.axes
+        places = [axis.of(codes[axis.column.name]) for axis in axes]
+        summed = dict.fromkeys(one.number for one in self.sums if one.number is not None)
+        wholes = {n: self.law.wholes(n, codes[axes[n].column.name]).reshape(rows, -1) for n in summed}
+        for one, sums in self.sums.items():
+            cells = np.zeros(rows, np.int64) + numbered((places[n], axes[n].size) for n in one.table)
+            for term, total in enumerate(sums):
+                total.add(cells, None if one.number is None else wholes[one.number][:, term])
+        if self.report is not None:
+            self.report(rows)
+
+    def counted(self) -> tuple[int, list[NDArray[Any]]]:
+        """How many rows there are, and the numbers of each table, a row of them for each of its cells."""
+        return self.rows, [np.stack([total.totals() for total in sums], axis=1) for sums in self.sums.values()]
 
 
 def _margin(tables: Exact, wanted: Residual) -> NDArray[np.int64]:

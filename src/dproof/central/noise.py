@@ -26,7 +26,7 @@ from dproof.laws.divergence import normal_delta
 from dproof.laws.gaussian import Gaussian, GaussianSum, gaussian, gaussian_sum
 from dproof.laws.k_norm import MOST_TERMS_L2, KNorm, k_norm
 from dproof.laws.laplace import TwoSided, two_sided
-from dproof.plans.release_table import Objective
+from dproof.plans.plan import Objective
 from dproof.privacy import Neighbours, Privacy
 
 Floats = NDArray[np.float64]

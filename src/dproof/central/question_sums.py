@@ -20,13 +20,11 @@ from dproof.central.workload import Domain, Residual, ResidualEstimates, Table, 
 from dproof.errors import InputError, NotMeasured, QuestionError, TooLarge
 from dproof.laws.debias import Scale
 from dproof.laws.scores import Array
-from dproof.plans.plan import Plan, schema_of
+from dproof.plans.plan import Plan, TableAxis, schema_of
 from dproof.plans.reader import Misplaced
-from dproof.plans.release_table import TableAxis
 from dproof.questions.aggregates import Frequent, Rank
-from dproof.questions.partition import Cut, Grouping, cut, grouping, numbered
-from dproof.questions.question import Aggregate, Contains, Question, aggregates, both, leaves
-from dproof.questions.schema import Schema, is_curve, resolve
+from dproof.questions.partition import Partition, cut, grouping, numbered
+from dproof.questions.question import Aggregate, Contains, Question, Schema, both, is_curve, leaves, resolve
 from dproof.questions.sql import parse
 from dproof.questions.sums import Term, centred_terms, present, scale_of
 
@@ -76,7 +74,7 @@ class QuestionSums:
                 raise QuestionError(
                     f"GROUP BY {key.column} would need all its items at once: ask for each with list_contains"
                 )
-        asked = aggregates(question)
+        asked = question.aggregates
         for aggregate in asked:
             if is_curve(aggregate, schema) and aggregate.definition.shape == "curved":
                 raise QuestionError(
@@ -89,7 +87,7 @@ class QuestionSums:
         self.needed = list(dict.fromkeys(t for a in formulas for t in centred_terms(a, question.where, schema)))
         numbers = [c for term in self.needed for c in term.columns if not schema.spaces[c].holds_curves]
         self.scales: dict[str, Scale] = {name: scale_of(schema.spaces[name]) for name in numbers}
-        self.keys: list[Grouping] = [grouping(key, schema) for key in question.group_by]
+        self.keys: list[Partition] = [grouping(key, schema) for key in question.group_by]
         self.groups = prod(len(key.labels) for key in self.keys)
         if self.groups > _MOST_GROUPS:
             raise QuestionError(
@@ -195,7 +193,7 @@ class QuestionSums:
         sizes = tuple(axis.size for axis in several)
         return Weights(None if number is None else place, table, np.ravel(weights), np.ravel(group), sizes)
 
-    def _blocks(self, column_cut: Cut) -> tuple[list[TableAxis], NDArray[np.int64]]:
+    def _blocks(self, column_cut: Partition) -> tuple[list[TableAxis], NDArray[np.int64]]:
         """The axes of a column of a question, and the block of each of their cells."""
         if column_cut.bits is None:
             axis = self.axes[column_cut.column][1]
@@ -255,7 +253,7 @@ def _same_for_all(weights: Array, place: int, axis: TableAxis) -> Array:
     return np.asarray(found.take(0, axis=place))
 
 
-def _refuse_cut(axis: TableAxis, cut: Cut) -> None:
+def _refuse_cut(axis: TableAxis, cut: Partition) -> None:
     """Refuse a question that tells values apart which were counted together."""
     bins, changes = axis.bins, np.flatnonzero(np.diff(cut.block)) + 1
     inside = bins.cut_by(cut.first[changes].tolist())

@@ -52,15 +52,13 @@ from dproof.coins import Coins
 from dproof.curves.lattice import CurveLattice
 from dproof.errors import InputError, PlanError, TooLarge, VerificationFailed
 from dproof.exact import float_above
-from dproof.plans.plan import Plan, schema_of
-from dproof.plans.release_table import AskedTables, TableAxis
+from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
 from dproof.privacy import Privacy
 
 if TYPE_CHECKING:
     from dproof.questions.estimated import Options
     from dproof.questions.measured import AnswerSource, Shares
-    from dproof.questions.question import Question
-    from dproof.questions.schema import Schema
+    from dproof.questions.question import Question, Schema
 
 _MOST_CELLS = 10_000_000  # of all tables together
 _MOST_COLUMNS = 12  # of a table: every set of them has a residual

@@ -19,7 +19,7 @@ from dproof.coins import NOT_PRIVATE, Coins
 from dproof.errors import VerificationFailed
 from dproof.laws.guide import uniform_below
 from dproof.laws.scores import on_simplex
-from dproof.plans.release_table import TableAxis
+from dproof.plans.plan import TableAxis
 from dproof.storage import check_metadata
 
 Floats = NDArray[np.float64]

@@ -30,8 +30,7 @@ from dproof.plans.rows import check_types
 from dproof.privacy import Cost, Privacy, Promise
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.curve_estimate import CurveEstimate
-from dproof.questions.question import Question, canonical, columns
-from dproof.questions.schema import asks_for_curves, resolve
+from dproof.questions.question import Question, asks_for_curves, canonical, resolve
 from dproof.questions.sensitivity import Declared, declare
 from dproof.questions.sql import Asked, Select, as_question
 from dproof.tables import open_source, readable_again
@@ -151,7 +150,7 @@ class Curator:
             remaining=self.remaining(),
             times=self.ledger.times(measurement.privacy, analyst=self.analyst, rho=rho, cut=cut),
             rows=self.public_rows,
-            notes=preprocessing_notes(self.plan, columns(measurement.question)),
+            notes=preprocessing_notes(self.plan, measurement.question.columns),
         )
 
     @overload
@@ -321,7 +320,7 @@ class Curator:
             measurement = self._measure(measurement.question, self.paid(released), by_value=by_value)
         notes = [
             *self.receipt(measurement.price, released, free),
-            *preprocessing_notes(self.plan, columns(measurement.question)),
+            *preprocessing_notes(self.plan, measurement.question.columns),
         ]
         if measurement.curves is not None:
             notes.append("The guarantee is for the whole curve of a row, not for one point of it.")
@@ -394,7 +393,7 @@ class Curator:
     def _key(self, measurement: Measurement) -> str:
         curves = measurement.curves
         kind = "" if curves is None or curves.is_covariance else BY_GROUP if measurement.keys else ON_THE_GRID
-        return self.key(canonical(measurement.question) + kind, columns(measurement.question))
+        return self.key(canonical(measurement.question) + kind, measurement.question.columns)
 
     def _drawn(self, measurement: Measurement) -> Released:
         with self.lock:
@@ -402,7 +401,7 @@ class Curator:
         return draw(measurement, counted, current())
 
     def _rehearsed(self, measurement: Measurement, level: float) -> None:
-        check_types(self.source, self.plan, columns(measurement.question))
+        check_types(self.source, self.plan, measurement.question.columns)
         rehearse(measurement, made_up(measurement), level)
 
     def _measurement(self, asked: Asked, terms: Terms) -> Measurement:

@@ -26,10 +26,9 @@ from dproof.curves.noise import FEW_ROWS, VectorNoise, least_noise, noised, vect
 from dproof.errors import QuestionError
 from dproof.laws.gaussian import gaussian_sum
 from dproof.privacy import Privacy
-from dproof.questions.answer import Answer, Cell, cautions
+from dproof.questions.answer import Answer, Cell, Range, cautions
 from dproof.questions.curve_estimate import CurveEstimate, basis_notes
 from dproof.questions.question import Aggregate, Expression
-from dproof.questions.ranges import Range
 
 if TYPE_CHECKING:
     from dproof.curator.recipe import Measurement

@@ -21,14 +21,14 @@ from dproof.curator.simulate import SUGGESTIONS, Released, is_affine
 from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import float_above, int_or_float, several, written
 from dproof.privacy import Cost, Privacy
-from dproof.questions.counting import even_sums
-from dproof.questions.functions import changes_widths
-from dproof.questions.measured import Shares, level_of_shown, possible_columns, rows_of_group, values_of
+from dproof.questions.answer import Range
+from dproof.questions.measured import Shares, changes_widths, level_of_shown, possible_columns, rows_of_group, values_of
 from dproof.questions.question import (
     Aggregate,
     Contains,
     Expression,
     Key,
+    Schema,
     aggregates_of,
     both,
     canonical,
@@ -36,10 +36,8 @@ from dproof.questions.question import (
     expression,
     measured_parts,
 )
-from dproof.questions.ranges import Range
-from dproof.questions.schema import Schema
 from dproof.questions.sensitivity import Sensitivity, sensitivity_of
-from dproof.questions.sums import Statistics, Term, chooses, present, terms, value_of
+from dproof.questions.sums import Statistics, Term, chooses, even_sums, present, terms, value_of
 
 _SEED = bytes(32)  # of simulated noise: one for all tables, so that ± differ by what is asked alone
 _DEPENDS = "the interval depends on the data, so it cannot be previewed"

@@ -35,16 +35,14 @@ from dproof.questions.question import (
     Expression,
     Key,
     Question,
-    aggregates,
+    Schema,
+    asks_for_curves,
     both,
-    columns,
     expression,
-    expressions,
+    leaves,
     normalise,
-    parts_of,
 )
-from dproof.questions.schema import Schema, asks_for_curves
-from dproof.questions.sensitivity import Coordinate, Effects, Grouped, effects
+from dproof.questions.sensitivity import Coordinate, Effects, effects
 from dproof.questions.sums import Term, present, terms
 
 _MOST_CHOICES = 1 << 14  # groups, each with a choice of its own
@@ -127,7 +125,7 @@ def measure(
     `unit` is whose loss is counted; unless it is given, that of a row. Without `by_value` a number of distinct values
     has noise itself, also where the counts of the values would tell more.
 
-    >>> from dproof.questions.schema import resolve
+    >>> from dproof.questions.question import resolve
     >>> from dproof.questions.sql import parse
     >>> from dproof.spaces import Categories
     >>> table = Schema("data", {"sex": Categories(["f", "m"])})
@@ -136,12 +134,12 @@ def measure(
     [(2, 'Laplace')]
     """
     # One order for all spellings of a question, so that what was released for one serves the others.
-    wanted = sorted(aggregates(question), key=expression)
+    wanted = sorted(question.aggregates, key=expression)
     keys = tuple(sorted(question.group_by, key=expression))
     unit = unit or Unit(privacy.neighbours)
     assert unit.neighbours == privacy.neighbours, "the price is for other neighbours than the unit"
     rows_per_person = unit.rows_per_person
-    for column in columns(question):
+    for column in question.columns:
         if schema.is_open(column):
             raise QuestionError(
                 f"column {column!r} has no declared values in the plan: give it a space to ask about it"
@@ -151,7 +149,7 @@ def measure(
         demand_noise(privacy.epsilon, privacy.delta)
     if asks_for_curves(question, schema):
         return _measured_curves(question, keys, schema, price, unit)
-    for part in expressions(question):
+    for part in question.expressions:
         _check_numbers(part, schema, alone=True)
     for test in question.having:
         _check_numbers(test.left, schema)
@@ -199,7 +197,7 @@ def _measured_curves(
     question: Question, keys: tuple[Key, ...], schema: Schema, price: Price, unit: Unit
 ) -> Measurement:
     """How to answer SELECT keys, AVG(curve) or SUM(curve) or COVAR(curve, curve) FROM data WHERE .. GROUP BY keys."""
-    aggregate, *more = aggregates(question)
+    aggregate, *more = question.aggregates
     column = aggregate.columns[0]
     if more or aggregate.where is not None:
         raise QuestionError(
@@ -236,7 +234,7 @@ def _check_numbers(formula: Expression, schema: Schema, *, alone: bool = False) 
     """Refuse a calculation or a comparison with what is no number; `alone` lets anything stand on its own."""
     if alone and not isinstance(formula, Arithmetic):
         return
-    for part in parts_of(formula):
+    for part in leaves(formula):
         if isinstance(part, Key) and (not schema.spaces[part.column].has_numbers or isinstance(formula, Arithmetic)):
             raise QuestionError("a calculation takes aggregates and numbers, not the columns of GROUP BY")
         chosen = part.definition.chosen if isinstance(part, Aggregate) else None
@@ -260,7 +258,7 @@ def _linear(
         return [], Fraction(0)
     neighbours, rows = unit.neighbours, unit.rows_per_person
     coordinates = [Coordinate(0, ((Fraction(1), term),)) for term in needed]
-    row_effects = effects(schema, [Grouped(question.where, question.group_by)], coordinates)
+    row_effects = effects(schema, [question], coordinates)
     if not unit.row_is_person:
         row_effects = _with_none(row_effects)  # a person may also have fewer rows, or none
     alone = [row_effects.largest(neighbours, weights=_only(n, needed))[0] for n in range(len(needed))]

@@ -23,7 +23,6 @@ from dproof.curator.select import choose, promise
 from dproof.curator.simulate import SUGGESTIONS, Floats, Released, is_affine, public_seed, simulated_interval
 from dproof.exact import int_or_float
 from dproof.questions.answer import Answer, Cell
-from dproof.questions.counting import Tally
 from dproof.questions.measured import (
     answer,
     calculated,
@@ -35,8 +34,8 @@ from dproof.questions.measured import (
     refuse_calculation,
     rows_by_value,
 )
-from dproof.questions.question import Aggregate, Expression, aggregates, aggregates_of
-from dproof.questions.sums import Statistics, Term, terms, value_of
+from dproof.questions.question import Aggregate, Expression, aggregates_of
+from dproof.questions.sums import Statistics, Tally, Term, terms, value_of
 
 _AS_DRAWN = "This costs nothing. The numbers as drawn are in the cell's `raw` (on the command line: with --json)."
 
@@ -216,7 +215,7 @@ class MeasuredTable:
 
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
         """What was done to the numbers that were drawn, and how far a choice may be from the best."""
-        counts = [a for a in aggregates(self.question) if a.definition.counts and a not in self.by_value]
+        counts = [a for a in self.question.aggregates if a.definition.counts and a not in self.by_value]
         if any(statistic in self.consistent for a in counts for statistic in self._statistics(a)):
             yield (
                 f"Counts of all rows are adjusted to add up to the public number of rows, {self.rows:,} (rows in no "

@@ -25,8 +25,7 @@ from dproof.errors import QuestionError, TooLarge
 from dproof.exact import exact, exp_above, exp_below, least_whole, log_above, several
 from dproof.privacy import Privacy
 from dproof.questions.aggregates import Frequent, Rank
-from dproof.questions.question import Aggregate, Question, expression
-from dproof.questions.schema import Schema
+from dproof.questions.question import Aggregate, Question, Schema, expression
 from dproof.questions.sums import whole_scale
 from dproof.spaces import Space
 

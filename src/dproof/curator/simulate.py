@@ -37,8 +37,7 @@ from dproof.coins import Coins
 from dproof.exact import exact
 from dproof.mechanisms.noise import Noise
 from dproof.questions.measured import level_of_seldom
-from dproof.questions.question import Aggregate, Arithmetic, Expression, Number, aggregates_of
-from dproof.questions.schema import Schema
+from dproof.questions.question import Aggregate, Arithmetic, Expression, Number, Schema, aggregates_of
 from dproof.questions.sums import Statistics, Term, terms, value_of
 
 SUGGESTIONS = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import compress, product
 from typing import Any
 
@@ -20,11 +19,11 @@ from dproof.columns.arrow import as_numpy
 from dproof.columns.column import quoted
 from dproof.curator.recipe import Measurement
 from dproof.plans.plan import Plan
-from dproof.plans.rows import counted_in_parts, read_codes
-from dproof.questions.counting import Codes, Counter, Tally
-from dproof.questions.question import columns
-from dproof.questions.schema import Schema
-from dproof.questions.sums import Term, multiplied_out
+from dproof.plans.rows import count_rows, read_codes
+from dproof.questions.partition import MISSING
+from dproof.questions.question import Schema
+from dproof.questions.sums import Counter, Tally, Term, multiplied_out
+from dproof.spaces.space import decode_present
 from dproof.tables import Source
 from dproof.tables.duckdb import InDuckDB, count_alike
 
@@ -48,52 +47,24 @@ def counter_of(measurement: Measurement) -> Counter:
 def made_up(measurement: Measurement) -> Tally:
     """What is counted of a table of one row that nobody has: the first code of every column."""
     counter, declared = counter_of(measurement), measurement.schema.declared
-    counter.add(
-        1, {name: np.zeros((1, *declared(name).code_shape), np.int64) for name in columns(measurement.question)}
-    )
+    counter.add(1, {name: np.zeros((1, *declared(name).code_shape), np.int64) for name in measurement.question.columns})
     return counter.finish()
 
 
 def read_rows(source: Source, plan: Plan, names: Sequence[str], schema: Schema) -> Iterator[dict[str, Any]]:
     """The rows as dicts of declared values, None for what is not there."""
     for _, codes in read_codes(source, plan, names):
-        read = []
-        for name in names:
-            places = codes[name].astype(np.int64)
-            labels = schema.declared(name).decode(np.maximum(places, 0))
-            read.append([label if code >= 0 else None for label, code in zip(labels, places, strict=True)])
+        read = [decode_present(schema.declared(name).decode, codes[name].astype(np.int64), MISSING) for name in names]
         for row in zip(*read, strict=True):
             yield dict(zip(names, row, strict=True))
 
 
 def tally_in_batches(source: Source, plan: Plan, measurement: Measurement) -> Tally:
-    """Count what a measurement needs, row by row."""
-    empty, names = counter_of(measurement).finish(), columns(measurement.question)
-    parts = counted_in_parts(source, plan, names, lambda batches: _counted(measurement, batches))
-    return _added(empty, parts)
-
-
-def _counted(measurement: Measurement, batches: Iterator[tuple[int, Codes]]) -> Any:
-    counter = counter_of(measurement)
-    for rows, codes in batches:
-        counter.add(rows, codes)
-    counted = counter.finish()
-    histograms = [[list(group.items()) for group in groups] for groups in counted.histograms.values()]
-    return [list(counted.sums.values()), histograms, counted.rows, counted.vectors]
-
-
-def _added(empty: Tally, parts: Sequence[Any]) -> Tally:
-    """The tally of the whole table: whole numbers add up, whatever the order."""
-    for sums, histograms, _, vectors in parts:
-        for totals, more in zip(empty.sums.values(), sums, strict=True):
-            totals[:] = [a + b for a, b in zip(totals, more, strict=True)]
-        for groups, counts_by_group in zip(empty.histograms.values(), histograms, strict=True):
-            for group, counts in zip(groups, counts_by_group, strict=True):
-                for code, count in counts:
-                    group[code] = group.get(code, 0) + count
-        for totals, more in zip(empty.vectors, vectors, strict=True):
-            totals[:] = [a + b for a, b in zip(totals, more, strict=True)]
-    return replace(empty, rows=sum(rows for _, _, rows, _ in parts))
+    """Count what a measurement needs, row by row; whole numbers of several parts add up, whatever the order."""
+    total = counter_of(measurement).finish()
+    for part in count_rows(source, plan, measurement.question.columns, lambda: counter_of(measurement)):
+        total = total.plus(*part)
+    return total
 
 
 def tally_in_duckdb(table: InDuckDB, plan: Plan, measurement: Measurement) -> Tally | None:
@@ -103,22 +74,17 @@ def tally_in_duckdb(table: InDuckDB, plan: Plan, measurement: Measurement) -> Ta
     import duckdb  # lazy: most questions are asked of a text file, which is read without it
 
     counter = counter_of(measurement)
-    used = {name: plan.column(name).with_missing_allowed() for name in columns(measurement.question)}
+    used = {name: plan.column(name).with_missing_allowed() for name in measurement.question.columns}
     in_sql = {name: column.codec.code_sql(table.whole(column.sources)) for name, column in used.items()}
     # Of a number that is added up it may matter no more than whether it is there.
-    keys = {
-        name: quoted(name) if name in counter.valued else f"-({quoted(name)} < 0)::TINYINT"
-        for name in counter.looked_at
-    }
-    kinds_at_most = math.prod(used[name].space.size + 1 if name in counter.valued else 2 for name in keys)
+    valued = counter.looked_at
+    keys = {name: quoted(name) if by_value else f"-({quoted(name)} < 0)::TINYINT" for name, by_value in valued.items()}
+    kinds_at_most = math.prod(used[name].space.size + 1 if by_value else 2 for name, by_value in valued.items())
     if None in in_sql.values() or kinds_at_most > _MOST_KINDS or any(len(t.columns) > 2 for t in counter.sums):
         return None
     try:
-        codes = (
-            table.relation
-            if not in_sql
-            else table.relation.project(", ".join(f"{sql} AS {quoted(name)}" for name, sql in in_sql.items()))
-        )
+        projected = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in in_sql.items())
+        codes = table.relation.project(projected) if in_sql else table.relation
         kinds = count_alike(codes, list(keys.values()), _sums_in_sql(counter.sums))
     except duckdb.Error:  # the file is damaged
         return None

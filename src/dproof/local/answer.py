@@ -30,19 +30,16 @@ from dproof.questions.question import (
     Aggregate,
     And,
     Expression,
-    Item,
     Key,
     Predicate,
     Question,
-    aggregates,
     aggregates_of,
-    columns,
+    asks_for_curves,
     condition,
-    expressions,
     leaves,
     normal,
+    resolve,
 )
-from dproof.questions.schema import asks_for_curves, resolve
 from dproof.questions.sql import Asked, as_question
 from dproof.questions.sums import Term, centred_terms
 
@@ -91,7 +88,7 @@ class RowsAnswerSource:
         self, parts: Sequence[StoredRows], question: Question, options: Options, combos: Combos | None = None
     ) -> None:
         self.question, self.rows, self.private = question, parts[0].release_rows, parts[0].private
-        schema, asked = parts[0].law.schema, aggregates(question)
+        schema, asked = parts[0].law.schema, question.aggregates
         _check_groups(question, parts[0].law)
         for aggregate in asked:
             if aggregate.definition.counts == "values" and not aggregate.definition.of_items:
@@ -182,14 +179,14 @@ class SampledAnswerSource(Dispatched):
         public = [question.group_by[n] for n in self.places]
         combos, self.occurring = _public_combos(release, public), set(_public_combos(release, public, question.where))
         together: dict[frozenset[str], list[Expression]] = {}
-        for expression in dict.fromkeys(expressions(question)):
+        for expression in dict.fromkeys(question.expressions):
             if aggregates_of(expression):
-                together.setdefault(_needed(question, [expression]), []).append(expression)
+                together.setdefault(frozenset(question.only([expression]).columns), []).append(expression)
         if not together:
-            together[_needed(question, [])] = []
+            together[frozenset(question.only([]).columns)] = []
         for needed, asked in together.items():
             rows = rows_that_answer(release, needed)
-            self.add(RowsAnswerSource(rows, _only(question, asked), options, combos), asked)
+            self.add(RowsAnswerSource(rows, question.only(asked), options, combos), asked)
 
     @property
     def shown(self) -> list[int]:
@@ -206,18 +203,8 @@ class ItemAnswerSource(Dispatched):
         options = options.for_each(len(question.unnest.items))
         for item in question.unnest.items:
             one = replace(question, unnest=replace(question.unnest, items=(item,)))
-            asked = list(dict.fromkeys(expressions(one)))
-            self.add(source(release, _only(question, asked), options), asked)
-
-
-def _only(question: Question, asked: Sequence[Expression]) -> Question:
-    """The question with some of its expressions alone."""
-    alone = tuple(Item("", part) for part in asked)
-    return replace(question, select=alone, having=(), order_by=(), limit=None, unnest=None)
-
-
-def _needed(question: Question, asked: Sequence[Expression]) -> frozenset[str]:
-    return frozenset(columns(_only(question, asked)))
+            asked = list(dict.fromkeys(one.expressions))
+            self.add(source(release, question.only(asked), options), asked)
 
 
 def _public_combos(release: Any, keys: Sequence[Key], where: Predicate | None = None) -> Combos:
@@ -314,10 +301,10 @@ def _intervals_under_noise(question: Question, law: RowLaw, private: Sequence[Ke
     Rows counted at the same node of a number, or between the same two, have the same interval.
     """
     known = law.schema.open_columns
-    noisy = {c for c in columns(question) if c not in known and law.group_of(c).answers_conditions is False}
+    noisy = {c for c in question.columns if c not in known and law.group_of(c).answers_conditions is False}
     if noisy.isdisjoint(key.column for key in private):
         return 0
-    asked = [part for part in expressions(question) if aggregates_of(part)]
+    asked = [part for part in question.expressions if aggregates_of(part)]
     counts = all(isinstance(part, Aggregate) and part.definition.counts for part in asked)
     sizes = ((key.column, len(grouping(key, law.schema).labels)) for key in private)
     return prod(min(size, 2 * NODES) if counts and noisy == {column} else size for column, size in sizes)

@@ -33,10 +33,8 @@ from dproof.questions.question import (
     Key,
     Predicate,
     Question,
-    aggregates,
     aggregates_of,
     both,
-    columns,
     name,
 )
 from dproof.questions.sums import Term, present
@@ -52,8 +50,8 @@ class ReleaseCurves(MeasuredCurves):
 
     def __init__(self, release: Any, question: Question, options: Options) -> None:
         self.question, self.rows = question, release.rows
-        (self.release,) = rows_that_answer(release, frozenset(columns(question)))
-        for aggregate in aggregates(question):
+        (self.release,) = rows_that_answer(release, frozenset(question.columns))
+        for aggregate in question.aggregates:
             if aggregate.definition.shape == "curved":
                 raise QuestionError(
                     f"column {aggregate.columns[0]!r} holds curves: ask a release for AVG or SUM of them"
@@ -75,7 +73,7 @@ class ReleaseCurves(MeasuredCurves):
         return _functions(counted, aggregate.columns[0], groups, is_total, self.options)
 
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
-        for aggregate in aggregates(self.question):
+        for aggregate in self.question.aggregates:
             yield from basis_notes(_mechanism(self.release, aggregate.columns[0]).lattice)
         if not self.release.private:
             yield NOT_PRIVATE

@@ -24,7 +24,7 @@ from dproof.questions.answer import Cell
 from dproof.questions.estimated import Ends, EstimatedSums, Options, Target, half_widths, normal_quantile
 from dproof.questions.measured import different, level_of_each, values_of
 from dproof.questions.question import Aggregate, Compare, Contains, Key, Predicate, Question, both, name
-from dproof.questions.sums import Term, present, undeclared_missing
+from dproof.questions.sums import Term, present
 
 _MOST_STEPS = 512  # thresholds at which a distribution is estimated
 _LEFT = 0.5  # of the bias at a threshold: where values are smooth, that before it and that behind it cancel in part
@@ -65,7 +65,7 @@ class OrderStatistics:
     def cells(self, aggregate: Aggregate) -> list[Cell]:
         """One cell for every group of the answer."""
         definition = aggregate.definition
-        where = both(self.question.where, present(aggregate, undeclared_missing(self.schema)))
+        where = both(self.question.where, present(aggregate, self.schema.with_undeclared_missing))
         if definition.counts == "values":
             return self._different(aggregate, where)
         if isinstance(definition.chosen, Frequent):

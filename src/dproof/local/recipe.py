@@ -29,7 +29,7 @@ from dproof.local.spread import best_shares, best_weights, needs, sample_varianc
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.plans.plan import ASKED, ColumnGroup, Plan, schema_of, split
 from dproof.privacy import Privacy
-from dproof.questions.schema import Schema
+from dproof.questions.question import Schema
 from dproof.spaces.categories import Codes
 from dproof.spaces.space import narrowest
 

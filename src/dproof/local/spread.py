@@ -71,10 +71,9 @@ def _questioned(plan: Plan) -> Iterable[tuple[frozenset[str], Fraction]]:
     """The columns that each answer of the plan's questions needs."""
     if plan.questions:
         from dproof.plans.questions import checked_question  # takes a parser of SQL, which few plans need
-        from dproof.questions.question import columns_needed
 
         for planned in plan.questions:
-            needed = columns_needed(checked_question(planned.sql, plan.columns))
+            needed = checked_question(planned.sql, plan.columns).columns_needed
             yield from ((columns, planned.weight / len(needed)) for columns in needed)
 
 

@@ -40,7 +40,7 @@ from dproof.laws.scores import Array
 from dproof.local.draw import made_up_rows, public_type, sanitised_blocks, stored_schema
 from dproof.local.recipe import JointColumns, RowLaw
 from dproof.plans.plan import ASKED, Plan
-from dproof.questions.partition import Cut
+from dproof.questions.partition import Partition
 from dproof.questions.raw import CLOSED, stored_relation
 from dproof.spaces.bins import Bins as ColumnBins
 from dproof.storage import DATA, PARQUET, SEEDED, digest
@@ -165,7 +165,7 @@ def integers(array: Any) -> Array:
     return as_numpy(array).astype(np.int64)
 
 
-def readers_of(group: JointColumns, cuts: Mapping[str, Cut], scales: Mapping[str, Scale]) -> Iterator[AxisReader]:
+def readers_of(group: JointColumns, cuts: Mapping[str, Partition], scales: Mapping[str, Scale]) -> Iterator[AxisReader]:
     """The axes of a mechanism for those of its columns that are cut; `scales` has those whose numbers are summed.
 
     The first reader has the columns; a number that is counted by one axis and summed along another has two.
@@ -198,16 +198,18 @@ def readers_of(group: JointColumns, cuts: Mapping[str, Cut], scales: Mapping[str
         yield AxisReader(() if state is not None else names, (unmixed.moments,), None, number)
 
 
-def _seen(column: Column, outputs: Any, cut: Cut | None, scale: Scale | None) -> SeenColumn:
+def _seen(column: Column, outputs: Any, cut: Partition | None, scale: Scale | None) -> SeenColumn:
     """A column as a question sees it; one that it does not ask about is one block."""
     if cut is not None:
         return SeenColumn(cut, column.space, outputs, scale)
     first, size = np.zeros(1, np.int64), int(column.sanitised.size)
-    everything = Cut(column.name, first, first + size - 1, first, np.array([float(size)]))
+    everything = Partition(column.name, first, first, size)
     return SeenColumn(everything, column.sanitised, outputs, None, asked=False)
 
 
-def _by_codes(names: tuple[str, ...], group: JointColumns, unmixed: DebiasAxes, cuts: Mapping[str, Cut]) -> AxisReader:
+def _by_codes(
+    names: tuple[str, ...], group: JointColumns, unmixed: DebiasAxes, cuts: Mapping[str, Partition]
+) -> AxisReader:
     """The axes of columns whose codes are read one by one; one code for all columns is the first one's."""
     state, stored = unmixed.state, list(zip(group.columns, group.storage, strict=True))
     assert state is not None
@@ -269,8 +271,7 @@ def _at_edges(column: SeenColumn, bins: ColumnBins, name: str) -> SeenColumn | N
     if column.scale is not None or bins.cut_by(cut.first[1:][np.diff(cut.block) != 0].tolist()):
         return None
     codes, block = np.arange(bins.size), cut.of(np.array(bins.starts))
-    sizes = np.bincount(block, minlength=cut.blocks).astype(float)
-    return replace(column, blocks=Cut(name, codes, codes, block, sizes), space=bins.space)
+    return replace(column, blocks=Partition(name, codes, block, bins.size), space=bins.space)
 
 
 def _between_edges(law: Law, column: SeenColumn, bins: ColumnBins, name: str) -> DebiasAxes:

@@ -1,7 +1,8 @@
 """The plan: public knowledge about a table, and what to do with it.
 
-Each column has a table of its own in it: the space is found by its name, and reads its own keys. The schema of a plan
-is what it makes public about the columns of a table or of its release, for questions.
+Each column has a table of its own in it: the space is found by its name, and reads its own keys. A plan of the central
+model has a table [release] of what is measured, by axes that say how each column is counted. The schema of a plan is
+what it makes public about the columns of a table or of its release, for questions.
 """
 
 from __future__ import annotations
@@ -15,10 +16,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib import import_module
+from itertools import combinations, product
+from math import comb
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 import dproof.curves  # noqa: F401  # adds the codec of curves
 from dproof.arguments import described, expect, mapping
@@ -28,15 +34,244 @@ from dproof.columns.column import Column
 from dproof.columns.values import DECIMALS, THOUSANDS, Numerals
 from dproof.errors import ArgumentError, PlanError, SourceError, did_you_mean
 from dproof.plans.reader import Misplaced, Reader, read_text, read_toml, to_toml
-from dproof.plans.release_table import AskedTables, read_asked
 from dproof.privacy import Privacy, Unit
-from dproof.questions.schema import Open, Schema
+from dproof.questions.question import Open, Schema
+from dproof.spaces.bins import Bins, default_bins, each_value
 from dproof.spaces.products import Rows
 from dproof.spaces.space import Space
 from dproof.tables.source import USUAL, Layout
 
 if TYPE_CHECKING:
     from dproof.plans.questions import PlannedQuestion, Use
+    from dproof.questions.sums import WholeScale
+
+
+Objective: TypeAlias = Literal["total", "largest"]  # of all variances that a plan asks for, which is made least
+_USUAL = 2  # columns of a table, where the plan does not say which tables it wants
+_MOST_VALUES = 1 << 16  # of a column
+_MOST_TABLES = 4096
+_LARGEST_WEIGHT = Fraction(10**9)
+_SUM_WEIGHT = Fraction(1, 16)  # of a sum beside a cell: twice the noise, for a quarter of what it would cost
+Listed: TypeAlias = tuple[tuple[tuple[str, ...], Fraction], ...]  # tables of columns, with their weights
+# What a plan can say that changes how rows are drawn one by one, and nothing else.
+_ROW_BY_ROW = "belongs to model = 'local', where rows are drawn one by one: leave it out"
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTables:
+    """The tables of counts that a release shall answer, and the sums of a number by a table, each with its weight.
+
+    `axes` are the columns of the plan as they are counted, in its order. Where `questions` choose the tables, the
+    variance of their answers is made least, else that of the cells: the total one, or the largest. With `rows` there
+    are made-up rows too. Curves are added up wherever they stand in a table.
+    """
+
+    axes: tuple[TableAxis, ...]
+    tables: Listed
+    sums: tuple[tuple[tuple[str, ...], str, Fraction], ...]
+    rows: bool
+    objective: Objective
+    questions: bool = False
+
+
+@dataclass(frozen=True)  # without slots: what follows from it is kept once it is worked out
+class TableAxis:
+    """A column as it is counted: its values, its bins, whether a set holds one item, or whether a curve is there.
+
+    Numbers in bins may be added up as well, as whole numbers about the middle of their range; where each value is
+    counted by itself, its sum follows. Dates have no sums, in bins or not. Curves are added up by their coefficients.
+    """
+
+    column: Column
+    bins: Bins
+    item: int | None = None
+
+    @cached_property
+    def is_binned(self) -> bool:
+        """Whether several values are counted together."""
+        return self.bins.size < self.bins.stop
+
+    @cached_property
+    def max_abs(self) -> int | None:
+        """The largest distance from the middle among the whole numbers that are added up; None where none are."""
+        return int(self._scale.ends[1]) if self.is_binned and self.column.space.has_sums else None
+
+    @cached_property
+    def has_curves(self) -> bool:
+        return bool(self.column.space.holds_curves)
+
+    @cached_property
+    def is_added_up(self) -> bool:
+        """Whether sums of the column have to be measured: counts of its values or bins do not tell them."""
+        return self.has_curves or self.max_abs is not None
+
+    @cached_property
+    def unit(self) -> Fraction:
+        """What one of these whole numbers is worth."""
+        return self._scale.unit
+
+    def wholes(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        """The whole number of each code about the middle; 0 for a missing value."""
+        absent, found = self.column.space.absent, self._scale.whole(codes)
+        return found if absent is None else np.where(codes == absent, 0, found)
+
+    @cached_property
+    def _scale(self) -> WholeScale:
+        from dproof.questions.sums import whole_scale  # takes laws, which few plans need
+
+        return whole_scale(self.column.space, True)
+
+    @cached_property
+    def name(self) -> str:
+        return self.column.name if self.item is None else f"{self.column.name}: {self.column.space.items[self.item]}"
+
+    @cached_property
+    def size(self) -> int:
+        return self.bins.size
+
+    def of(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        """The place of each code along the axis."""
+        if self.has_curves:  # a curve has all its places, or none
+            codes = np.where(codes[:, 0] < 0, self.column.space.absent or 0, 0)
+        return self.bins.of(codes if self.item is None else codes >> self.item & 1)
+
+
+def axes_of(column: Column) -> tuple[TableAxis, ...]:
+    """Categories by value, numbers and dates by the plan's bins or by default ones; a missing value is one more.
+
+    A set has an axis for each of its items, and one for being missing. Of curves it is counted how many there are.
+
+    >>> from dproof.spaces import Interval, Subsets
+    >>> [axis.size for axis in axes_of(Column("age", "interval", ("age",), Interval(0, 100)))]
+    [10]
+    >>> [axis.name for axis in axes_of(Column("pets", "subsets", ("pets",), Subsets(["cat", "dog"])))]
+    ['pets: cat', 'pets: dog']
+    """
+    space = column.space
+    if space.items is not None:
+        return tuple(TableAxis(column, Bins((0, 1), ("no", "yes"), 2), item) for item in range(len(space.items)))
+    if space.holds_curves:
+        return (TableAxis(column, Bins((0,), ("there",), 1).with_missing(space.absent)),)
+    inside = space.present or space
+    if inside.line is None:
+        if space.size > _MOST_VALUES:
+            problem = f"has more than {_MOST_VALUES:,} values: declare fewer, or drop it"
+            raise Misplaced(("columns", column.name), problem)
+        return (TableAxis(column, each_value(space)),)
+    return (TableAxis(column, (column.bins or default_bins(inside)).with_missing(space.absent)),)
+
+
+def read_asked(top: Reader, columns: Sequence[Column], model: str) -> AskedTables | None:
+    """The [release] of a plan whose model is central; None where the model is local."""
+    if model != "central":
+        if "release" in top:
+            raise Misplaced(("release",), "belongs to model = 'central' under [privacy]: add that, or leave it out")
+        return None
+    _refuse_row_by_row(top)
+    private = [column for column in columns if column.private]
+    by_column = {column.name: axes_of(column) for column in private}
+    axes = tuple(axis for some in by_column.values() for axis in some)
+    release = top.table("release") if "release" in top else Reader({}, ("release",))
+    objective: Objective = release.choice("objective", ("total", "largest"), "total")  # type: ignore[assignment]
+    if "questions" in top and "tables" not in release:
+        for key in ("sums", "rows"):
+            if release.flag(key):
+                raise release.wrong(key, "needs `tables`: [[questions]] choose only the tables and sums they need")
+        release.finish()
+        return AskedTables(axes, (), (), False, objective, questions=True)
+    tables, rows = _read_tables(release, by_column), release.flag("rows")
+    if rows and all(column.space.holds_curves for column in private):
+        raise release.wrong("rows", "would be empty: made-up rows leave out curves, and the plan has nothing else")
+    asked = AskedTables(axes, _counted(tables, axes), _sums(tables, axes, release.flag("sums")), rows, objective)
+    release.finish()
+    return asked
+
+
+def _always_there(axes: Sequence[TableAxis]) -> set[str]:
+    """The columns of curves of which none may be missing: they tell no rows apart, so no table is counted by them."""
+    return {axis.name for axis in axes if axis.has_curves and axis.size == 1}
+
+
+def _counted(tables: Listed, axes: Sequence[TableAxis]) -> Listed:
+    """The tables of counts; where there are none, all rows are counted, for the mean of the curves."""
+    left_out = _always_there(axes)
+    weights: dict[tuple[str, ...], Fraction] = {}
+    for table, weight in tables:
+        weights.setdefault(tuple(name for name in table if name not in left_out), weight)
+    if len(weights) > 1 and left_out:
+        weights.pop((), None)
+    return tuple(weights.items())
+
+
+def _sums(
+    tables: Listed, axes: Sequence[TableAxis], has_numbers: bool
+) -> tuple[tuple[tuple[str, ...], str, Fraction], ...]:
+    """The curves in each table, and with `has_numbers` the numbers, added up by its other columns."""
+    summed = {axis.name for axis in axes if axis.has_curves or (has_numbers and axis.is_added_up)}
+    left_out = _always_there(axes)
+    found: dict[tuple[tuple[str, ...], str], Fraction] = {}
+    for table, weight in tables:
+        for column in (name for name in table if name in summed):
+            key = tuple(name for name in table if name != column and name not in left_out), column
+            found[key] = found.get(key, Fraction(0)) + weight * _SUM_WEIGHT
+    return tuple((table, column, weight) for (table, column), weight in found.items())
+
+
+def _refuse_row_by_row(top: Reader) -> None:
+    for key in top.given("joint", "order"):
+        raise top.wrong(key, _ROW_BY_ROW)
+    columns = top.table("columns")
+    for table in map(columns.table, columns):
+        for key in table.given("share", "mechanism"):
+            raise table.wrong(key, _ROW_BY_ROW)
+        for key in table.given("public"):
+            raise table.wrong(key, "releases rows as they are, and model = 'central' releases none: drop it")
+
+
+def _read_tables(release: Reader, by_column: Mapping[str, Sequence[TableAxis]]) -> Listed:
+    """All tables of up to so many axes, or those that are listed; axes stand in the plan's order.
+
+    A set in a listed table stands for each of its items, one at a time.
+    """
+    axes = {column: [axis.name for axis in some] for column, some in by_column.items()}
+    names = [name for items in axes.values() for name in items]
+    twice = next((name for name, times in Counter(names).items() if times > 1), None)
+    if twice is not None:
+        raise Misplaced(("columns", twice), "has the name of an item of a set: rename one of them")
+    given = release.value("tables", _USUAL)
+    if not isinstance(given, list):
+        most = release.integer("tables", _USUAL)
+        if most < 1:
+            raise release.wrong("tables", "must be at least 1: all tables of up to that many columns are measured")
+        sizes = range(1, min(most, len(names)) + 1)
+        if sum(comb(len(names), size) for size in sizes) > _MOST_TABLES:
+            raise release.wrong("tables", f"makes over {_MOST_TABLES:,} tables: list fewer with [[release.tables]]")
+        return tuple((table, Fraction(1)) for size in sizes for table in combinations(names, size))
+    weights: dict[tuple[str, ...], Fraction] = {}
+    for table in release.tables("tables"):
+        for name in table.texts("columns"):
+            if name not in axes:
+                problem = f"names {name!r}, which is not a column that the plan counts{did_you_mean(name, axes)}"
+                raise table.wrong("columns", problem)
+        weight = table.number("weight", Fraction(1))
+        if weight <= 0:
+            raise table.wrong("weight", "must be positive: it says how much the table counts beside the others")
+        if not 1 / _LARGEST_WEIGHT <= weight <= _LARGEST_WEIGHT:
+            raise table.wrong("weight", "must lie between 1e-9 and 1e9: leave out a table that counts for nothing")
+        chosen = sorted(table.texts("columns"), key=list(axes).index)
+        for key in product(*(axes[name] for name in chosen)):
+            if key in weights:
+                raise table.wrong("columns", "names a table that is listed already")
+            weights[key] = weight
+        table.finish()
+    if len(weights) > _MOST_TABLES:
+        raise release.wrong("tables", f"lists more than {_MOST_TABLES:,} tables")
+    if not weights:
+        raise release.wrong("tables", "lists no table: write tables = 2 for all tables of up to two columns")
+    left = next((name for name, items in axes.items() if not any(items[0] in table for table in weights)), None)
+    if left is not None:
+        raise release.wrong("tables", f"lists no table with the column {left!r}: add one, or drop the column")
+    return tuple(weights.items())
 
 
 # The spaces that a plan can name, as their codecs call them; of those that share one the first. `add_space` adds one.
@@ -105,7 +340,6 @@ Order = Literal["shuffle", "keep"]
 Spread = Literal["split", "sample", "auto"]
 ASKED = "asked"  # the stored column that says what a row was asked, where each answers for one thing
 VERSION = 1  # of the format: a plan that names none has this one
-_MODEL_TABLES = "dproof.central.question_sums"
 _UNREAD = ("share", "mechanism", "metric", "bins")  # keys of a column that do not change what its values are read as
 
 
@@ -333,37 +567,25 @@ def _plan(top: Reader, text: str) -> Plan:
     groups = _groups(top, columns, spread)
     order = top.choice("order", ("shuffle", "keep"), "shuffle")
     given_questions = top.tables("questions")
-    questions, groups = _questions(given_questions, columns, groups) if given_questions else ((), groups)
+    questions: tuple[PlannedQuestion, ...] = ()
+    if given_questions:
+        from dproof.plans.questions import read_questions, uses  # take a parser of SQL, which few plans need
+
+        questions = read_questions(given_questions, columns)
+        needed = uses(questions, columns)
+        groups = tuple(replace(group, uses=uses_of(group.names, needed)) for group in groups)
     top.finish()
-    _check(columns, person)
-    if spread in ("sample", "auto"):
-        _check_asked(columns)
+    _check(columns, person, spread)
     plan = Plan(privacy, columns, groups, order, rows_per_person, person, questions, text, file, asked, spread)  # type: ignore[arg-type]
-    return _with_question_tables(plan) if asked is not None and questions else plan
-
-
-def _questions(
-    tables: list[Reader], columns: tuple[Column, ...], groups: tuple[ColumnGroup, ...]
-) -> tuple[tuple[PlannedQuestion, ...], tuple[ColumnGroup, ...]]:
-    """The questions, and the groups with what these need of them."""
-    from dproof.plans.questions import (
-        read_questions,  # takes a parser of SQL, which few plans need
-        uses,
-    )
-
-    questions = read_questions(tables, columns)
-    needed = uses(questions, columns)
-    return questions, tuple(replace(group, uses=uses_of(group.names, needed)) for group in groups)
+    if asked is None or not questions:
+        return plan
+    # The tables that its questions need: the model stands above plans, so it is looked up by name.
+    return import_module("dproof.central.question_sums").with_question_tables(plan)  # type: ignore[no-any-return]
 
 
 def uses_of(names: Iterable[str], needed: Mapping[str, frozenset[Use]]) -> frozenset[Use]:
     """What the questions need of some columns, taken together."""
     return frozenset(use for name in names for use in needed.get(name, ()))
-
-
-def _with_question_tables(plan: Plan) -> Plan:
-    """The plan with the tables that its questions need: its model stands above plans, so it is looked up by name."""
-    return import_module(_MODEL_TABLES).with_question_tables(plan)  # type: ignore[no-any-return]
 
 
 def _groups(top: Reader, columns: tuple[Column, ...], spread: Spread | None) -> tuple[ColumnGroup, ...]:
@@ -400,24 +622,20 @@ def _groups(top: Reader, columns: tuple[Column, ...], spread: Spread | None) -> 
     return tuple(sorted([*joints, *alone], key=lambda group: min(map(places.__getitem__, group.names))))
 
 
-def _check_asked(columns: tuple[Column, ...]) -> None:
-    """Refuse a column that would be stored under the reserved name, in whatever case: SQL sees no difference."""
-    for column in columns:
-        if column.kind != "drop" and any(name.casefold() == ASKED for name in column.stored):
-            raise Misplaced(("columns", column.name), f"has the name {ASKED!r}, which a sampled release stores itself")
-
-
-def _check(columns: tuple[Column, ...], person: str | None) -> None:
+def _check(columns: tuple[Column, ...], person: str | None, spread: Spread | None) -> None:
     uses = Counter(source for column in columns for source in column.sources)
     twice = [name for name, times in uses.items() if times > 1]
     if twice:
         raise Misplaced(("columns", twice[0]), "uses a column of the source that another uses too")
     if not any(column.private for column in columns):
         raise Misplaced(("columns",), "are all dropped or public: there is nothing to sanitise")
-    stored = Counter(name for column in columns if column.kind != "drop" for name in column.stored)
-    clash = [name for name, times in stored.items() if times > 1]
+    stored = [(name, column.name) for column in columns if column.kind != "drop" for name in column.stored]
+    clash = [name for name, times in Counter(name for name, _ in stored).items() if times > 1]
     if clash:
         raise Misplaced(("columns", clash[0]), "would be stored under the name of another column")
+    reserved = [column for name, column in stored if name.casefold() == ASKED]  # SQL sees no difference of case
+    if reserved and spread in ("sample", "auto"):
+        raise Misplaced(("columns", reserved[0]), f"has the name {ASKED!r}, which a sampled release stores itself")
     if person is not None:
         named = [column for column in columns if person in column.sources]
         if not named:
@@ -431,30 +649,19 @@ def _check(columns: tuple[Column, ...], person: str | None) -> None:
 
 # Encodings without memory, by the names that Python gives them: what some bytes mean depends on no bytes before. In
 # others, such as ISO-2022-JP, UTF-7 or HZ, a few bytes of one cell change how the rest of the file is read.
-_UNICODE = frozenset(
-    {"utf-8", "utf-8-sig", *(f"utf-{bits}{order}" for bits in (16, 32) for order in ("", "-le", "-be"))}
-)
-_ONE_BYTE = frozenset(
-    {
-        *("ascii", "koi8-r", "koi8-t", "koi8-u", "kz1048", "ptcp154", "tis-620", "hp-roman8"),
-        *(f"iso8859-{part}" for part in (*range(1, 12), *range(13, 17))),
-        *(f"cp125{page}" for page in range(9)),
-        *(f"cp{page}" for page in (437, 720, 737, 775, 850, 852, 855, 856, 857, 858, 860, 861, 862, 863, 864, 865)),
-        *(f"cp{page}" for page in (866, 869, 874, 1006, 1125)),
-        *(f"cp{page}" for page in ("037", 273, 424, 500, 875, 1026, 1140)),
-        *(
-            f"mac-{kind}"
-            for kind in ("croatian", "cyrillic", "greek", "iceland", "latin2", "roman", "romanian", "turkish")
-        ),
-    }
-)
+_UNICODE = frozenset({"utf-8", "utf-8-sig", *(f"utf-{n}{order}" for n in (16, 32) for order in ("", "-le", "-be"))})
+_ONE_BYTE = frozenset({
+    "ascii", "koi8-r", "koi8-t", "koi8-u", "kz1048", "ptcp154", "tis-620", "hp-roman8", "cp037", "mac-croatian",
+    "mac-cyrillic", "mac-greek", "mac-iceland", "mac-latin2", "mac-roman", "mac-romanian", "mac-turkish",
+    *(f"iso8859-{part}" for part in (*range(1, 12), *range(13, 17))),
+    *(f"cp{page}" for page in (*range(855, 859), *range(860, 867), 437, 720, 737, 775, 850, 852, 869, 874, 1006, 1125)),
+    *(f"cp{page}" for page in (*range(1250, 1259), 273, 424, 500, 875, 1026, 1140)),
+})  # fmt: skip
 # A first byte without its second spoils its own value only, as long as no separator could be a second one.
-_EAST_ASIAN = frozenset(
-    {
-        *("shift_jis", "shift_jis_2004", "shift_jisx0213", "cp932", "euc_jp", "euc_jis_2004", "euc_jisx0213"),
-        *("gb2312", "gbk", "gb18030", "big5", "big5hkscs", "cp950", "euc_kr", "cp949"),
-    }
-)
+_EAST_ASIAN = frozenset({
+    "shift_jis", "shift_jis_2004", "shift_jisx0213", "cp932", "euc_jp", "euc_jis_2004", "euc_jisx0213", "gb2312", "gbk",
+    "gb18030", "big5", "big5hkscs", "cp950", "euc_kr", "cp949",
+})  # fmt: skip
 ENCODINGS = _UNICODE | _ONE_BYTE | _EAST_ASIAN
 _NEVER_SECOND = frozenset("\t ,;:!#$%&'()*+-./<=>?")
 
@@ -467,7 +674,10 @@ def read_layout(table: Reader) -> Layout:
     table.finish()
     if separator is not None and (len(separator) != 1 or not separator.isascii() or separator in '"\r\n\0'):
         raise table.wrong("separator", 'must be one ASCII character such as "," ";" or "\\t", and no quote or line end')
-    known = _encoding(encoding)
+    try:
+        known = codecs.lookup(encoding).name
+    except (LookupError, ValueError):
+        known = ""
     if known not in ENCODINGS:
         raise table.wrong(
             "encoding",
@@ -485,14 +695,6 @@ def read_layout(table: Reader) -> Layout:
     return Layout(separator, encoding, Numerals(decimal, thousands), sheet)
 
 
-def _encoding(name: str) -> str | None:
-    """Python's own name of an encoding; None for one that it does not know."""
-    try:
-        return codecs.lookup(name).name
-    except (LookupError, ValueError):
-        return None
-
-
 def schema_of(plan: Plan, table: Literal["data", "release"] = "data") -> Schema:
     """The schema of the private table, called `data`, or of its release.
 
@@ -500,17 +702,17 @@ def schema_of(plan: Plan, table: Literal["data", "release"] = "data") -> Schema:
     missing value. Values of public columns are not declared.
     """
     kept = plan.kept
-    private = {c.name: c.with_missing_allowed() if table == "data" else c for c in kept if c.private}
+    if table == "release":
+        bins = {c.name: c.sanitised_bins for c in kept if c.sanitised_bins is not None}
+        if plan.asked is not None:
+            bins = {axis.name: axis.bins for axis in plan.asked.axes if axis.item is None}
+        return Schema(table, {c.name: c.space if c.private else Open() for c in kept}, bins=bins)
+    private = {c.name: c.with_missing_allowed() for c in kept if c.private}
     spaces = {c.name: private[c.name].space if c.private else Open() for c in kept}
     # Where a missing value is a value of its own that the true table lacks, what is missing is a group there.
-    declared = [
-        c.name for c in kept if c.private and c.space.absent is not None and private[c.name].space.absent is None
-    ]
-    may_be_missing = [name for name, column in private.items() if table == "data" and column.refuses]
-    bins = {c.name: c.sanitised_bins for c in kept if c.sanitised_bins is not None} if table == "release" else {}
-    if plan.asked is not None and table == "release":
-        bins = {axis.name: axis.bins for axis in plan.asked.axes if axis.item is None}
-    return Schema(table, spaces, frozenset(may_be_missing), frozenset(declared), bins)
+    lacked = (name for name, c in private.items() if c.space.absent is None)
+    declared = frozenset(name for name in lacked if plan.column(name).space.absent is not None)
+    return Schema(table, spaces, frozenset(name for name, c in private.items() if c.refuses), declared)
 
 
 def preprocessing_notes(plan: Plan, names: Iterable[str]) -> tuple[str, ...]:

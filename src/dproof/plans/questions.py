@@ -16,8 +16,16 @@ from dproof.plans.plan import Plan, schema_of
 from dproof.plans.reader import Reader
 from dproof.questions.aggregates import Frequent
 from dproof.questions.partition import cut
-from dproof.questions.question import Aggregate, Contains, Question, aggregates, atoms, columns, leaves
-from dproof.questions.schema import Open, Schema, resolve
+from dproof.questions.question import (
+    Aggregate,
+    Contains,
+    Open,
+    Question,
+    Schema,
+    atoms,
+    leaves,
+    resolve,
+)
 from dproof.questions.sql import parse
 
 _TABLES = ("data", "release")  # what the table is called: by a curator, and in a release
@@ -96,13 +104,13 @@ def uses(questions: Iterable[PlannedQuestion], columns: Iterable[Column]) -> dic
 
 
 def _uses(question: Question, optional: set[str]) -> Iterable[tuple[str, Use]]:
-    asked = aggregates(question)
+    asked = question.aggregates
     for key in question.group_by:
         yield key.column, "values"
     for aggregate in asked:
         for place, column in enumerate(aggregate.columns):
             yield column, _summed(aggregate, place)
-    conditions = [atom for where in (question.where, *(a.where for a in asked)) for atom in atoms(where)]
+    conditions = [atom for where in question.wheres for atom in atoms(where)]
     items = {leaf for atom in conditions for leaf in leaves(atom) if isinstance(leaf, Contains)}
     for atom in conditions:
         for leaf in leaves(atom):
@@ -138,11 +146,11 @@ def question_bins(plan: Plan) -> dict[str, list[Any]]:
     {'hours': [1, 40, 41, 99]}
     """
     asked = [checked_question(one.sql, plan.columns) for one in plan.questions]
-    summed = {column for question in asked for aggregate in aggregates(question) for column in aggregate.columns}
+    summed = {column for question in asked for aggregate in question.aggregates for column in aggregate.columns}
     found, schema = {}, schema_of(plan, "release")
     for group in plan.groups:
         column, *joined = group.columns
-        own = [question for question in asked if column.name in columns(question)]
+        own = [question for question in asked if column.name in question.columns]
         free = column.bins is None and not joined and group.mechanism == "auto" and column.name not in summed
         if free and own and column.space.line is not None and (edges := _edges(own, column.name, schema)):
             found[column.name] = edges
@@ -155,11 +163,10 @@ def _edges(asked: list[Question], name: str, schema: Schema) -> list[Any]:
     values = space.present or space
     starts = {0}
     for question in asked:
-        wheres = [question.where, *(aggregate.where for aggregate in aggregates(question))]
         keys = [key for key in question.group_by if key.column == name]
         if any(key.width is None for key in keys):
             return []  # every value by itself
-        axis = next(axis for axis in cut(schema, wheres, keys, [name]).axes if axis.column == name)
+        axis = next(axis for axis in cut(schema, question.wheres, keys, [name]).axes if axis.column == name)
         starts |= {int(start) for start in axis.first if 0 <= start < values.size}
     # The last bin has the high end as its upper edge, so that cannot be the lower edge of another.
     if not 1 < len(starts) <= _MOST or values.size - 1 in starts:

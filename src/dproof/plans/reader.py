@@ -162,6 +162,10 @@ class Reader:
     def __iter__(self) -> Iterator[str]:
         return iter(self._table)
 
+    def given(self, *keys: str) -> list[str]:
+        """Those of some keys that stand there."""
+        return [key for key in keys if key in self._table]
+
     def wrong(self, key: str, message: str) -> Misplaced:
         """The mistake of one key."""
         return Misplaced((*self.path, key), message)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from dproof.columns.arrow import as_numpy, decoded, is_text
 from dproof.columns.column import Column
 from dproof.columns.values import stored, texts
-from dproof.errors import SourceError
+from dproof.errors import DproofError, SourceError
 from dproof.plans.plan import Plan
-from dproof.questions.counting import Codes
+from dproof.questions.sums import Codes
 from dproof.tables import Source
 from dproof.tables.source import Bound
 
@@ -114,24 +114,51 @@ def _mixed(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
     return x ^ (x >> np.uint64(31))
 
 
-def counted_in_parts(
+class RowCounter(Protocol):
+    """Exact counts of rows that come in batches, as codes; what was `counted` is numbers, in lists, dicts or arrays."""
+
+    def add(self, rows: int, codes: Codes, /) -> None: ...
+    def counted(self) -> Any: ...
+
+
+def count_rows(
     source: Source,
     plan: Plan,
     names: Sequence[str],
-    count: Callable[[Iterator[tuple[int, Codes]]], Any],
+    counter: Callable[[], RowCounter],
     treatment: Callable[[Column], Column] = Column.with_missing_allowed,
 ) -> list[Any]:
     """What is counted of the codes of some columns: of all rows, or of each part where they lie on many machines.
 
-    A count is what JSON can write.
+    A value that the plan refuses stops the work, in every engine with the same sentence.
     """
+
+    def counted(part: Source, plan: Plan) -> Any:
+        own = counter()
+        try:
+            for rows, codes in read_codes(part, plan, names, treatment):
+                own.add(rows, codes)
+        except DproofError:
+            raise
+        except Exception:  # its text may quote a value
+            problem = "a column cannot be read as the plan says: look at the types of the columns"
+            raise SourceError(problem) from None
+        return own.counted()
+
     if source.spread is None:
-        return [count(read_codes(source, plan, names, treatment))]
+        return [counted(source, plan)]
     bound = None if plan.person is None else Bound(plan.person, plan.rows_per_person, plan.sources)
     alone = replace(plan, person=None)
 
     def work(batches: Iterator[Any]) -> bytes:
-        part = Source(plan.sources, lambda columns: batches)
-        return json.dumps(count(read_codes(part, alone, names, treatment))).encode()
+        try:
+            found = {"counted": counted(Source(plan.sources, lambda columns: batches), alone)}
+        except DproofError as refused:  # told by the machine that asked: another's errors are wrapped in its engine's
+            found = {"refused": str(refused)}
+        return json.dumps(found, default=np.ndarray.tolist).encode()
 
-    return [json.loads(part) for part in source.spread(source_columns(plan, names), work, bound=bound)]
+    parts = [json.loads(part) for part in source.spread(source_columns(plan, names), work, bound=bound)]
+    for part in parts:
+        if "refused" in part:
+            raise SourceError(part["refused"])
+    return [part["counted"] for part in parts]

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from dproof.questions.ranges import LARGEST, End, Range
+from dproof.questions.answer import LARGEST, End, Range
 
 Number: TypeAlias = Any  # whatever + − × ÷ work on: a float, an array, a value with its gradient
 Argument: TypeAlias = Fraction | None

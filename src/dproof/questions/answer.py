@@ -1,8 +1,8 @@
 """An answer: rows of values and estimates, the same whether a release or a curator gave it; its picture, and its files.
 
-A picture shows every estimate with its interval, and beside it the number that it was made from. A format of a file is
-a line in `FORMATS`, from which `Answer.save`, `--out` and `--plot` take it: the ending, and a function from an answer
-to bytes.
+First what an answer can be at all: ranges, with interval arithmetic. A picture shows every estimate with its interval,
+and beside it the number that it was made from. A format of a file is a line in `FORMATS`, from which `Answer.save`,
+`--out` and `--plot` take it: the ending, and a function from an answer to bytes.
 """
 
 from __future__ import annotations
@@ -16,13 +16,104 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from io import StringIO
+from math import inf, isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from dproof.errors import ArgumentError, FileError, TooLarge
 from dproof.exact import int_or_float, percent, written
-from dproof.plotting import ACCENT, INK, altair, label_text, mean_chart, styled
 from dproof.spaces.space import Space
+
+LARGEST = 10**300
+End: TypeAlias = Fraction | float  # exact, or −∞ or ∞
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """All values that are possible, from `low` to `high`; without either, from −∞ to ∞.
+
+    An interval that is cut to the possible range covers the truth as often as before, for the truth is in the range.
+    One that is all of it says nothing.
+
+    Before it is cut, an interval whose middle is not possible is moved until that is: chance made such an estimate, and
+    what a cut would leave of the interval could be as short as a point. Moved, it holds all possible values that it
+    held before (Mandelkern 2002, Setting confidence intervals for bounded parameters).
+
+    So the answers that tell something cover as often as they say, if errors are symmetric and the half-width h is
+    always the same. With h below half of the range all answers tell something, and with h above the range none does. In
+    between only a truth within range − h of an end can be missed, on one side, and then every second answer tells
+    something.
+
+    >>> Range(Fraction(0), Fraction(40)).cut(Cell(-3.0, -23.0, 17.0, 10.2, 5))
+    Cell(estimate=-3.0, low=0.0, high=20.0, stderr=10.2, raw=5, informative=True)
+    """
+
+    low: End = -inf
+    high: End = inf
+
+    def cut(self, cell: Cell) -> Cell:
+        """The cell with its interval moved and cut to what is possible; the estimate stays as it is."""
+        ends = self.ends
+        everything = ends if self.low < self.high else None  # where one number alone is possible, it is known
+        if isinstance(cell.low, list):  # a curve, point by point
+            points = [_cut(*point, *ends) for point in zip(cell.low, cell.high, strict=True)]
+            informative = any(point != everything for point in points)
+            return replace(cell, low=[a for a, _ in points], high=[b for _, b in points], informative=informative)
+        if cell.low is None or cell.high is None:
+            return cell
+        low, high = _cut(cell.low, cell.high, *ends)
+        if not (isfinite(low) and isfinite(high)):  # it could be anything
+            return replace(cell, low=None, high=None, informative=False)
+        return replace(cell, low=low, high=high, informative=(low, high) != everything)
+
+    def is_narrowed_by(self, half_width: float | None) -> bool:
+        """Whether an interval of ± this width around the middle leaves out anything that is possible, as in answers.
+
+        One that is not known beforehand, None, may.
+
+        >>> [Range(Fraction(0), Fraction(40)).is_narrowed_by(half_width) for half_width in (19, 20)]
+        [True, False]
+        """
+        low, high = self.ends
+        return half_width is None or low == high or 2 * half_width < high - low
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both ends as floats."""
+        return _float(self.low), _float(self.high)
+
+    def __add__(self, other: Range) -> Range:
+        return Range(self.low + other.low, self.high + other.high)
+
+    def __sub__(self, other: Range) -> Range:
+        return self + other * point(-1)
+
+    def __mul__(self, other: Range) -> Range:
+        # A bound of 0 times one that is infinite is 0: what lies between them is finite.
+        ends = [a * b if a and b else Fraction(0) for a in (self.low, self.high) for b in (other.low, other.high)]
+        return Range(min(ends), max(ends))
+
+    def __truediv__(self, other: Range) -> Range:
+        if other.low < 0 < other.high or other.low == other.high == 0:
+            return Range()
+        return self * Range(1 / other.high if other.high else -inf, 1 / other.low if other.low else inf)
+
+
+def _cut(low: float, high: float, least: float, most: float) -> tuple[float, float]:
+    half = (high - low) / 2
+    if isfinite(half):
+        low, high = min(low, most - half), max(high, least + half)
+    return min(max(low, least), most), max(min(high, most), least)
+
+
+def _float(end: End) -> float:
+    """An end as a float; what no float reaches is infinite."""
+    return float(end) if -LARGEST < end < LARGEST else inf if end > 0 else -inf
+
+
+def point(number: int | Fraction) -> Range:
+    return Range(Fraction(number), Fraction(number))
+
 
 _SHOWN = 4  # points of a curve that a line of text shows
 SHOWN_ROWS = 50  # rows of a table that are printed unless all are wanted
@@ -200,7 +291,6 @@ class Answer:
 
         It is an Altair chart, and needs the extra `plot`.
         """
-
         file = None if path is None else output_file(path, picture=True)
         drawn = chart(self)
         if file is not None:
@@ -212,7 +302,6 @@ class Answer:
 
         A table has beside an estimate n the columns n_low, n_high, n_stderr, n_raw and n_informative.
         """
-
         save(self, output_file(path))
 
     def to_svg(self) -> str:
@@ -240,9 +329,9 @@ class Answer:
         return polars.DataFrame(self.flat(), strict=False)
 
 
-def in_units_of(cell: Any, space: Space | None) -> Any:
+def in_units_of(cell: Any, space: Space) -> Any:
     """A cell of numbers with the values of a space that they stand for; the interval covers whole ones."""
-    if space is None or not isinstance(cell, Cell):
+    if not isinstance(cell, Cell):
         return cell
     rounded = ((cell.estimate, round), (cell.low, math.floor), (cell.high, math.ceil), (cell.raw, round))
     estimate, low, high, raw = (_value(number, way, space) for number, way in rounded)
@@ -313,6 +402,8 @@ def chart(answer: Answer) -> Any:
     >>> sorted(chart(Answer(("hobby", "n"), rows)).to_dict())[:2]
     ['$schema', 'config']
     """
+    from dproof.plotting import altair, styled
+
     measured = [column for column in answer.columns if any(_drawn(row[column]) for row in answer.rows)]
     curves = [column for column in answer.columns if any(_is_curve(row[column]) for row in answer.rows)]
     if not measured and not curves:
@@ -337,6 +428,8 @@ def _is_curve(value: Any) -> bool:
 
 def _groups(answer: Answer, keys: Sequence[str]) -> list[str]:
     """What each row is called; rows of the same name are numbered, so that each keeps a line of its own."""
+    from dproof.plotting import label_text
+
     names = [" · ".join(label_text(row[key]) for key in keys) for row in answer.rows]
     if len(set(names)) == len(names):
         return names
@@ -345,6 +438,8 @@ def _groups(answer: Answer, keys: Sequence[str]) -> list[str]:
 
 def _one(answer: Answer, column: str, keys: Sequence[str]) -> Any:
     """One estimated column: a dot and its interval for each row, and a tick for the number it was made from."""
+    from dproof.plotting import ACCENT, INK, altair
+
     alt, groups = altair(), _groups(answer, keys)
     cells = {group: row[column] for group, row in zip(groups, answer.rows, strict=True)}
     fields = ("low", "high", "informative")
@@ -385,18 +480,16 @@ def _one(answer: Answer, column: str, keys: Sequence[str]) -> Any:
 
 def _curves(answer: Answer, column: str, keys: Sequence[str]) -> list[Any]:
     """One picture for each curve: the estimate in its band, over the grid's points in order."""
+    from dproof.plotting import mean_chart
+
     charts = []
     for group, row in zip(_groups(answer, keys), answer.rows, strict=True):
         cell = row[column]
         if _is_curve(cell):
-            points = list(range(1, len(cell.low) + 1))
+            curve = range(1, len(cell.low) + 1), cell.clamped_estimate, cell.low, cell.high
             title = " · ".join(part for part in (column, group) if part)
             title += f", {percent(answer.level)} band" if cell.informative else ": no information"
-            charts.append(
-                mean_chart(
-                    points, cell.clamped_estimate, cell.low, cell.high, title=title, value=column, at="grid point"
-                )
-            )
+            charts.append(mean_chart(*curve, title=title, value=column, at="grid point"))
     return charts
 
 
@@ -442,10 +535,6 @@ def _arrow(answer: Answer) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
-def _svg(answer: Answer) -> bytes:
-    return answer.to_svg().encode()
-
-
 def _png(answer: Answer) -> bytes:
     from dproof.plotting import render_png
 
@@ -467,7 +556,7 @@ FORMATS = {
     ".csv": Format(_csv, "text/csv"),
     ".parquet": Format(_parquet, "application/vnd.apache.parquet"),
     ".arrow": Format(_arrow, "application/vnd.apache.arrow.file"),
-    ".svg": Format(_svg, "image/svg+xml", is_picture=True),
+    ".svg": Format(lambda answer: answer.to_svg().encode(), "image/svg+xml", is_picture=True),
     ".png": Format(_png, "image/png", is_picture=True),
     ".html": Format(_html, "text/html", is_picture=True),
 }

@@ -13,10 +13,8 @@ from dproof.curves.bands import fine, smoothed
 from dproof.curves.bases import Floats
 from dproof.curves.lattice import CurveLattice, left_out
 from dproof.errors import QuestionError
-from dproof.questions.answer import Answer, Cell
-from dproof.questions.question import Aggregate, Expression, Item, Question
-from dproof.questions.ranges import Range
-from dproof.questions.schema import Schema, resolve
+from dproof.questions.answer import Answer, Cell, Range
+from dproof.questions.question import Aggregate, Expression, Item, Question, Schema, resolve
 from dproof.questions.sql import parse_predicate
 
 _ROUNDING = 0.001  # of the range: what is left out by rounding alone

@@ -6,11 +6,11 @@ carry noise, and Bernstein's where few do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan, log
 from statistics import NormalDist
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 
@@ -22,8 +22,7 @@ from dproof.laws.scores import Array
 from dproof.questions.aggregates import Sums, Values
 from dproof.questions.answer import Cell
 from dproof.questions.measured import Shares, level_of_seldom
-from dproof.questions.question import Aggregate, Expression, Predicate, Question, evaluate, expressions
-from dproof.questions.schema import Schema
+from dproof.questions.question import Aggregate, Expression, Predicate, Question, Schema, evaluate
 from dproof.questions.sums import Term, centred_terms, chooses
 
 _NEAR_ZERO = 3.0  # standard errors from zero below which an estimate may well be one of zero
@@ -32,7 +31,6 @@ _BENT = 5.0  # standard errors more
 _MISSED = 0.01  # the probability that an interval may lose at an end because a sum moves in steps
 
 Ends = tuple[Array, Array]  # the least and the greatest
-_Form = TypeVar("_Form", "Ratio", "Product", "Total", "Root")
 
 
 class Widths(NamedTuple):
@@ -147,12 +145,10 @@ def half_widths(variance: Array, heaviest: Array, level: float) -> Widths:
 class Value:
     """A function of the sums in every group: its value, its gradient, and how uncertain is what it divides by.
 
-    Var g(T) ≈ ∇g · Cov(T) · ∇g, the delta method. `linear` says whether it is a linear function of the sums. `ratio` is
-    set where the value is shift + factor · (a / b), `product` where it is shift + factor · a · b, `total` where it is
-    shift + factor · (a + b), `root_of` where it is shift + factor · √a, `squared` where it is the square of a linear
-    function, and `parabola` where it is a linear function plus factor · x² / divisor. `unsteady` is the largest
-    standard error of a divisor, over the divisor; of a root, that of what is below it. It is 0 where there is none
-    (see `caution`).
+    Var g(T) ≈ ∇g · Cov(T) · ∇g, the delta method. `linear` says whether it is a linear function of the sums; `form` is
+    what it was calculated from, else. `squared` is set where it is the square of a linear function, and `parabola`
+    where it is a linear function plus factor · x² / divisor. `unsteady` is the largest standard error of a divisor,
+    over the divisor; of a root, that of what is below it. It is 0 where there is none (see `caution`).
     """
 
     value: Array  # (groups,)
@@ -160,12 +156,9 @@ class Value:
     covariance: Array  # (groups, sums, sums), of the sums
     unsteady: Array  # (groups,)
     linear: bool = False
-    ratio: Ratio | None = None
-    product: Product | None = None
-    total: Total | None = None
-    root_of: Root | None = None
+    form: Form | None = None
     squared: Value | None = None
-    parabola: Parabola | None = None
+    parabola: Form | None = None
     __array_ufunc__ = None  # NumPy's numbers leave calculations with a value to it
 
     @property
@@ -183,18 +176,24 @@ class Value:
     @property
     def relative(self) -> Array:
         """The standard error over the value; of a product, the larger one of its factors."""
-        if self.product is not None and not self.product.shift:
-            return np.maximum(self.product.left.relative, self.product.right.relative)
+        product = self.made_by("*")
+        if product is not None and not product.shift:
+            return np.maximum(product.left.relative, product.right.relative)
         spread, size = np.sqrt(np.maximum(self.variance, 0.0)), np.abs(self.value)
         return np.divide(spread, size, out=np.where(spread > 0, np.inf, 0.0), where=size > 0)
 
     @property
     def curved(self) -> Array:
         """Where the delta method is not near: both factors may be zero, and what one error does to the other counts."""
-        product = self.product or (self.ratio and self.ratio.top.product)
-        if not product:
+        ratio = self.made_by("/")
+        product = ratio.left.made_by("*") if ratio else self.made_by("*")
+        if product is None:
             return np.zeros(len(self.value), bool)
         return np.asarray(product.left.may_be_zero & product.right.may_be_zero)
+
+    def made_by(self, sign: Sign) -> Form | None:
+        """What it was calculated from, where that was by this sign."""
+        return self.form if self.form is not None and self.form.sign == sign else None
 
     def constant(self, number: float) -> Value:
         """A number as a value that has no noise."""
@@ -202,20 +201,10 @@ class Value:
         return Value(*flat, self.covariance, np.zeros_like(self.value), linear=True)
 
     def _moved(self, factor: float, shift: float) -> Value:
-        def form(of: _Form | None) -> _Form | None:
-            return None if of is None else replace(of, factor=of.factor * factor, shift=of.shift * factor + shift)
-
-        return replace(
-            self,
-            value=self.value * factor + shift,
-            gradient=self.gradient * factor,
-            ratio=form(self.ratio),
-            product=form(self.product),
-            total=form(self.total),
-            root_of=form(self.root_of),
-            squared=None,
-            parabola=self.parabola and replace(self.parabola, factor=self.parabola.factor * factor),
-        )
+        value, gradient = self.value * factor + shift, self.gradient * factor
+        form, parabola = (of and replace(of, factor=of.factor * factor) for of in (self.form, self.parabola))
+        form = form and replace(form, shift=form.shift * factor + shift)
+        return replace(self, value=value, gradient=gradient, form=form, squared=None, parabola=parabola)
 
     def __add__(self, other: Value | float) -> Value:
         if not isinstance(other, Value):
@@ -223,8 +212,8 @@ class Value:
         unsteady, linear = np.maximum(self.unsteady, other.unsteady), self.linear and other.linear
         parabola = self.parabola if other.linear else other.parabola if self.linear else None
         value, gradient = self.value + other.value, self.gradient + other.gradient
-        total = None if linear else Total(self, other)
-        return Value(value, gradient, self.covariance, unsteady, linear, total=total, parabola=parabola)
+        total = None if linear else Form("+", self, other)
+        return Value(value, gradient, self.covariance, unsteady, linear, total, parabola=parabola)
 
     def __sub__(self, other: Value | float) -> Value:
         return self + other * -1.0
@@ -237,16 +226,18 @@ class Value:
         unsteady, value = np.maximum(self.unsteady, other.unsteady), self.value * other.value
         (a, b), (c, d) = self._fraction(), other._fraction()
         divisors = [bottom for bottom in (b, d) if bottom is not None]
-        ratio = Ratio(a * c, divisors[0] if len(divisors) == 1 else divisors[0] * divisors[1]) if divisors else None
-        product = None if ratio else Product(self, other)
-        return Value(value, gradient, self.covariance, unsteady, ratio=ratio, product=product, squared=squared)
+        form = Form("*", self, other)
+        if divisors:
+            form = Form("/", a * c, divisors[0] if len(divisors) == 1 else divisors[0] * divisors[1])
+        return Value(value, gradient, self.covariance, unsteady, form=form, squared=squared)
 
     def _fraction(self) -> tuple[Value, Value | None]:
         """What is divided, and by what; None where nothing is."""
-        if self.ratio is None:
+        ratio = self.made_by("/")
+        if ratio is None:
             return self, None
-        top, bottom = self.ratio.top * self.ratio.factor, self.ratio.bottom
-        return top + bottom * self.ratio.shift if self.ratio.shift else top, bottom
+        top, bottom = ratio.left * ratio.factor, ratio.right
+        return top + bottom * ratio.shift if ratio.shift else top, bottom
 
     def __truediv__(self, other: Value | float) -> Value:
         if not isinstance(other, Value):
@@ -255,15 +246,15 @@ class Value:
             value = self.value / other.value
             gradient = (self.gradient - other.gradient * value[:, None]) / other.value[:, None]
         unsteady = np.maximum.reduce([self.unsteady, other.unsteady, other.relative])
-        parabola = Parabola(self.squared, other) if self.squared is not None and other.linear else None
+        parabola = Form("/", self.squared, other) if self.squared is not None and other.linear else None
         (a, b), (c, d) = self._fraction(), other._fraction()
-        ratio = Ratio(a if d is None else a * d, c if b is None else b * c)
-        return Value(value, gradient, self.covariance, unsteady, ratio=ratio, parabola=parabola)
+        ratio = Form("/", a if d is None else a * d, c if b is None else b * c)
+        return Value(value, gradient, self.covariance, unsteady, form=ratio, parabola=parabola)
 
     def tangent(self, at: Array) -> Value:
         """With x² / divisor replaced by 2·at·x − at²·divisor, which is linear, and the same where at = x / divisor."""
         assert self.parabola is not None
-        x, divisor, factor = self.parabola.x, self.parabola.divisor, self.parabola.factor
+        x, divisor, factor = self.parabola.left, self.parabola.right, self.parabola.factor
         with np.errstate(divide="ignore", invalid="ignore"):
             touching = x.value / divisor.value
         apart = at - touching
@@ -289,62 +280,33 @@ class Value:
             root = np.sqrt(self.value)
             gradient = self.gradient / (2 * root[:, None])
         unsteady = np.maximum(self.unsteady, np.where(self.value > 0, self.relative, np.inf))
-        return Value(root, gradient, self.covariance, unsteady, root_of=Root(self))
+        return Value(root, gradient, self.covariance, unsteady, form=Form("√", self, self))
+
+
+Sign = Literal["+", "*", "/", "√"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Root:
-    """shift + factor · √square."""
+class Form:
+    """shift + factor · (left sign right), or shift + factor · √left; of a parabola factor · left² / right."""
 
-    square: Value
-    factor: float = 1.0
-    shift: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Product:
-    """shift + factor · left · right."""
-
+    sign: Sign
     left: Value
     right: Value
     factor: float = 1.0
     shift: float = 0.0
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Total:
-    """shift + factor · (left + right)."""
-
-    left: Value
-    right: Value
-    factor: float = 1.0
-    shift: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Parabola:
-    """factor · x² / divisor, of linear functions of the sums."""
-
-    x: Value
-    divisor: Value
-    factor: float = 1.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Ratio:
-    """shift + factor · (top / bottom)."""
-
-    top: Value
-    bottom: Value
-    factor: float = 1.0
-    shift: float = 0.0
+    def of(self, ends: Iterable[Array]) -> Ends:
+        """The least and the greatest, from the ends of what stands in the parentheses."""
+        moved = [self.shift + self.factor * end for end in ends]
+        return np.minimum(*moved), np.maximum(*moved)
 
     @property
     def is_plain(self) -> bool:
         """Whether no part of it divides by another."""
-        return not (self.top.unsteady.any() or self.bottom.unsteady.any())
+        return not (self.left.unsteady.any() or self.right.unsteady.any())
 
-    def interval(self, z: float, wider: Array) -> Ends:
+    def fieller(self, z: float, wider: Array) -> Ends:
         """All ratios r for which top − r · bottom is within z standard errors of zero (Fieller 1954).
 
         Infinite where the bottom itself is not clearly different from zero: then no finite set of ratios is. What of
@@ -352,16 +314,14 @@ class Ratio:
         choice by the bottom chooses. With Cov(top − r·b, b)²/Var b in the place of its variance this stays a quadratic
         inequality.
         """
-        a, b, spread, shared = self.top.value, self.bottom.value, self.bottom.variance, self.top.shared(self.bottom)
+        a, b, spread, shared = self.left.value, self.right.value, self.right.variance, self.left.shared(self.right)
         of_bottom = np.divide(shared**2, spread, out=np.zeros_like(spread), where=spread > 0)
         square = b**2 - wider**2 * spread
         middle = a * b - wider**2 * shared
-        rest = a**2 - z**2 * (self.top.variance - of_bottom) - wider**2 * of_bottom
+        rest = a**2 - z**2 * (self.left.variance - of_bottom) - wider**2 * of_bottom
         root = np.sqrt(np.maximum(middle**2 - square * rest, 0.0))
         with np.errstate(divide="ignore", invalid="ignore"):
-            ends = [np.where(square > 0, (middle + sign * root) / square, sign * np.inf) for sign in (-1, 1)]
-        moved = [self.shift + self.factor * end for end in ends]
-        return np.minimum(*moved), np.maximum(*moved)
+            return self.of(np.where(square > 0, (middle + sign * root) / square, sign * np.inf) for sign in (-1, 1))
 
 
 Warnings = tuple[tuple[str, Array], ...]  # what to say, and about which groups
@@ -436,7 +396,7 @@ def warned(
     question: Question, cells: Mapping[Expression, tuple[Any, Warnings]], groups: Sequence[int], private: bool
 ) -> Iterator[str]:
     """What to say about these groups, of all expressions of a question that were asked for."""
-    warnings = [warning for part in expressions(question) if part in cells for warning in cells[part][1]]
+    warnings = [warning for part in question.expressions if part in cells for warning in cells[part][1]]
     yield from (note for n in groups for note, which in warnings if which[n])
     if not private:
         yield NOT_PRIVATE
@@ -579,16 +539,15 @@ class EstimatedSums:
         level = self.options.level
         if self.options.simultaneous:
             level = simultaneous(level, int((value.variance != 0).sum()))
-        if value.root_of is not None:
+        root, ratio = value.made_by("√"), value.made_by("/")
+        if root is not None:
             # The root of an interval of the square covers as often, and needs no square that is far from zero.
             # Below zero it is moved there first, as `Range` moves what is not possible.
-            root, square = value.root_of, self.spread(value.root_of.square)
+            square = self.spread(root.left)
             half = np.where(np.isfinite(square.low), (square.high - square.low) / 2, 0.0)
-            ends = (np.sqrt(np.maximum(end, 0.0)) for end in (square.low, np.maximum(square.high, half)))
-            low, high = (root.shift + root.factor * end for end in ends)
-            stderr = self._near(value, level).stderr
-            return square._replace(low=np.minimum(low, high), high=np.maximum(low, high), stderr=stderr)
-        is_variance = value.ratio is not None and value.ratio.top.parabola is not None and value.ratio.bottom.linear
+            low, high = root.of(np.sqrt(np.maximum(end, 0.0)) for end in (square.low, np.maximum(square.high, half)))
+            return square._replace(low=low, high=high, stderr=self._near(value, level).stderr)
+        is_variance = ratio is not None and ratio.left.parabola is not None and ratio.right.linear
         spread = self._of_tangents(value, level) if is_variance else self._near(value, level)
         if self.distribution_free is None:
             return spread
@@ -603,20 +562,19 @@ class EstimatedSums:
         doubt = np.einsum("gi,gi->g", np.abs(value.gradient), self.estimates.doubts)
         low, high = value.value - widths.half - doubt, value.value + widths.half + doubt
         exact = widths.half + doubt == 0
-        unsure, curved = care.untold & ~exact, value.curved
-        if value.ratio is not None:
+        unsure, curved, ratio = care.untold & ~exact, value.curved, value.made_by("/")
+        if ratio is not None:
             # Of few rows the divisor too has Bernstein's interval; near zero the ratio has that of its parts.
-            bottom = value.ratio.bottom
+            bottom = ratio.right
             reach = half_widths(bottom.variance, self._heaviest(bottom), care.strict).half
             unsure = unsure | (widths.few & (np.abs(bottom.value) <= reach))
             curved = curved | (widths.few & (np.abs(bottom.value) < _NEAR * reach))
             plain = ~widths.few & (doubt == 0) & (variance != 0)
             z = normal_quantile(level)
-            ends = value.ratio.interval(z, z + care.part * (normal_quantile(care.strict) - z))
+            ends = ratio.fieller(z, z + care.part * (normal_quantile(care.strict) - z))
             low, high = (np.where(plain, end, other) for end, other in zip(ends, (low, high), strict=True))
             unsure = unsure | (plain & ~np.isfinite(low))
-        is_ratio = value.ratio is not None and value.ratio.is_plain
-        if not is_ratio and (value.ratio or value.product or value.total):
+        if value.form is not None and value.form.sign != "√" and not (ratio and ratio.is_plain):
             curved = curved | care.near
         if curved.any():
             ends = self._of_parts(value, level)
@@ -633,23 +591,20 @@ class EstimatedSums:
 
         It is infinite where what is divided by may be zero.
         """
-        if value.total is not None:
-            return self._of_summands(value.total, level)
-        form = value.product or value.ratio
-        assert form is not None
-        parts = (form.top, form.bottom) if isinstance(form, Ratio) else (form.left, form.right)
-        first, second = (self._near(part, simultaneous(level, 2)) for part in parts)
+        form = value.form
+        assert form is not None and form.sign != "√"
+        if form.sign == "+":
+            return self._of_summands(form, level)
+        first, second = (self._near(part, simultaneous(level, 2)) for part in (form.left, form.right))
         other = second.low, second.high
-        if isinstance(form, Ratio):
+        if form.sign == "/":
             with np.errstate(divide="ignore"):
                 surely = second.low * second.high > 0
                 other = np.where(surely, 1 / second.high, -np.inf), np.where(surely, 1 / second.low, np.inf)
         with np.errstate(invalid="ignore"):
-            ends = products((first.low, first.high), other)
-        moved = [form.shift + form.factor * end for end in ends]
-        return np.minimum(*moved), np.maximum(*moved)
+            return form.of(products((first.low, first.high), other))
 
-    def _of_summands(self, total: Total, level: float) -> Ends:
+    def _of_summands(self, total: Form, level: float) -> Ends:
         """The interval of a sum, from those of its two parts and their correlation (Zou 2008, MOVER)."""
         values = total.left, total.right
         spreads = [self._near(value, level) for value in values]
@@ -660,8 +615,8 @@ class EstimatedSums:
             with np.errstate(invalid="ignore"):
                 x, y = (np.abs(end - value.value) for end, value in zip(ends_of, values, strict=True))
                 square = np.where(np.isfinite(x + y), x**2 + 2 * np.clip(shared, -1, 1) * x * y + y**2, np.inf)
-            ends.append(total.shift + total.factor * (middle + sign * np.sqrt(np.maximum(square, 0.0))))
-        return np.minimum(*ends), np.maximum(*ends)
+            ends.append(middle + sign * np.sqrt(np.maximum(square, 0.0)))
+        return total.of(ends)
 
     def _of_tangents(self, value: Value, level: float) -> Spread:
         """The interval of a variance: of the mean square around every number that the mean could be.
@@ -669,15 +624,15 @@ class EstimatedSums:
         Around the true mean it is the variance, and linear in the sums. Around the estimated one it has no noise where
         the mean lies in the middle of numbers that heap at both ends: that interval would be a point, beside the truth.
         """
-        ratio = value.ratio
-        assert ratio is not None and ratio.top.parabola is not None
+        ratio = value.made_by("/")
+        assert ratio is not None and ratio.left.parabola is not None
         missed = (1 - level) * _MEAN_MISSED
-        mean = self._near(ratio.top.parabola.x / ratio.top.parabola.divisor, 1 - missed)
+        mean = self._near(ratio.left.parabola.left / ratio.left.parabola.right, 1 - missed)
         spread, lows, highs = self._near(value, level), [], []
         for part in np.linspace(0, 1, _TANGENTS):
             with np.errstate(invalid="ignore"):
-                top = ratio.top.tangent((1 - part) * mean.low + part * mean.high)
-            around = self._near(top / ratio.bottom * ratio.factor + ratio.shift, level + missed)
+                top = ratio.left.tangent((1 - part) * mean.low + part * mean.high)
+            around = self._near(top / ratio.right * ratio.factor + ratio.shift, level + missed)
             lows.append(around.low)
             highs.append(around.high)
         low, high = np.minimum.reduce(lows), np.maximum.reduce(highs)
@@ -690,23 +645,24 @@ class EstimatedSums:
         # A part of the rows stands for all as for a population; that it is a large part is not made use of.
         target: Target = self.options.target if self.scale == 1 else "population"
         low, high, unsure = spread.low.copy(), spread.high.copy(), spread.unsure & ~rough
-        care, plain_level = caution(level, value.unsteady), level
+        care, plain_level, ratio = caution(level, value.unsteady), level, value.made_by("/")
         for n in np.flatnonzero(rough).tolist():
             level = care.strict if care.part[n] else plain_level
             low[n], high[n] = -np.inf, np.inf
             if value.linear:
                 low[n], high[n] = free.interval(n, self._linear(value, n), None, level, target)
-            elif value.ratio is not None and value.ratio.top.linear and value.ratio.bottom.linear:
-                top, bottom = (self._linear(side, n) for side in (value.ratio.top, value.ratio.bottom))
-                ends = free.interval(n, top, bottom, level, target)
-                unsure[n] = not np.isfinite(ends).all()
-                low[n], high[n] = sorted(value.ratio.shift + value.ratio.factor * end for end in ends)
-            elif value.ratio is not None and _is_concave(value.ratio):
-                # A variance, Σz² − (Σz)²/n over n, is at most what its tangent is, which is linear in the sums.
-                top, bottom = (self._linear(side, n) for side in (value.ratio.top, value.ratio.bottom))
-                _, end = free.interval(n, top, bottom, 2 * level - 1, target)
-                unsure[n] = not np.isfinite(end)
-                high[n] = value.ratio.shift + value.ratio.factor * end
+            elif ratio is not None and ratio.right.linear:
+                top, bottom = (self._linear(side, n) for side in (ratio.left, ratio.right))
+                parabola = ratio.left.parabola
+                if ratio.left.linear:
+                    ends = free.interval(n, top, bottom, level, target)
+                    unsure[n] = not np.isfinite(ends).all()
+                    low[n], high[n] = sorted(ratio.shift + ratio.factor * end for end in ends)
+                elif parabola is not None and parabola.factor < 0:
+                    # A variance, Σz² − (Σz)²/n over n, is at most what its tangent is, which is linear in the sums.
+                    _, end = free.interval(n, top, bottom, 2 * level - 1, target)
+                    unsure[n] = not np.isfinite(end)
+                    high[n] = ratio.shift + ratio.factor * end
         return spread._replace(low=low, high=high, exact=spread.exact & ~rough, rough=rough, unsure=unsure)
 
     def _linear(self, value: Value, group: int) -> Linear:
@@ -724,10 +680,6 @@ class Spread(NamedTuple):
     rough: Array
     few: Array
     unsure: Array
-
-
-def _is_concave(ratio: Ratio) -> bool:
-    return ratio.top.parabola is not None and ratio.top.parabola.factor < 0 and ratio.bottom.linear
 
 
 def _number(number: Any, whole: bool = False) -> float | int | None:

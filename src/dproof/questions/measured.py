@@ -19,7 +19,9 @@ of the level 1 − 2·(1 − level)/k for k values, however their noises depend 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from math import inf
 from operator import attrgetter
@@ -29,28 +31,28 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from dproof.errors import QuestionError
-from dproof.exact import int_or_float
 from dproof.laws.scores import Array
 from dproof.questions.aggregates import Known
-from dproof.questions.answer import Answer, Cell, cautions, in_units_of
-from dproof.questions.functions import apply, changes_widths
+from dproof.questions.answer import Answer, Cell, End, Range, cautions, in_units_of, point
 from dproof.questions.question import (
     Aggregate,
     And,
+    Applied,
     Arithmetic,
     Expression,
     Key,
     Number,
     Predicate,
     Question,
+    Schema,
     Unnest,
     aggregates_of,
     evaluate,
+    label_of,
     measured_parts,
+    shown_as,
 )
-from dproof.questions.ranges import End, Range, point
-from dproof.questions.schema import Schema, shown_as
-from dproof.questions.sums import present, undeclared_missing
+from dproof.questions.sums import present
 from dproof.spaces.space import COMPARISONS
 
 _ROUNDING = 1e-6  # of a row
@@ -173,7 +175,7 @@ def answer(
 
     def keys(key: Key | Unnest, rows: Iterable[int]) -> list[Any]:
         if isinstance(key, Unnest):
-            return [_label(items[row % len(items)]) for row in rows]
+            return [label_of(items[row % len(items)]) for row in rows]
         place = question.group_by.index(key)
         return [measured.labels[row // len(items)][place] for row in rows]
 
@@ -185,16 +187,17 @@ def answer(
             of_item = [row for row in rows if row % len(items) % len(parts) == item]
             reach, space = possible(part, question, schema, measured.rows), shown_as(part, schema)
             for row, value in zip(of_item, measured.cells(part, [row // len(items) for row in of_item]), strict=True):
-                values[row] = in_units_of(reach.cut(value), space) if isinstance(value, Cell) else value
+                cut = reach.cut(value) if isinstance(value, Cell) else value
+                values[row] = cut if space is None else in_units_of(cut, space)
         return [apply(expression, values[row]) for row in rows]
 
-    sides = [side for test in question.having for side in (test.left, test.right)]
     ordered = [order.expression for order in question.order_by]
     measured, at, is_doubtful = measured_at(level), level, False
     kept = shown = [n * len(items) + item for n in measured.shown for item in range(len(items))]
     while True:
-        looked_at = {part: dict(zip(kept, column(part, kept), strict=True)) for part in (*sides, *ordered)}
-        is_doubtful |= any(_tells_nothing(value) for side in sides for value in looked_at[side].values())
+        looked_at = {part: dict(zip(kept, column(part, kept), strict=True)) for part in (*question.tested, *ordered)}
+        tested = [value for side in question.tested for value in looked_at[side].values()]
+        is_doubtful |= any(isinstance(value, Cell) and not value.informative for value in tested)
         kept = arranged(question, looked_at, kept)
         chosen = chosen_by_noise(question) and 0 < len(kept) < len(shown)
         needed = level_of_chosen(level, len(kept), len(shown)) if chosen else at
@@ -205,11 +208,12 @@ def answer(
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     groups = list(dict.fromkeys(row // len(items) for row in kept))
     notes = dict.fromkeys([*cautions(rows, measured.suggestions), *measured.notes(groups)])
+    answered = Answer(tuple(columns), rows, level, method=method)
     if is_doubtful:
         notes[_LEFT_OUT] = None
-    if chosen and any(_is_interval(value) for row in rows for value in row.values()):
+    if chosen and answered.has_intervals:
         notes[_CHOSEN.format(100 * level)] = None
-    return Answer(tuple(columns), rows, level, tuple(notes), method)
+    return replace(answered, notes=tuple(notes))
 
 
 class Shares(NamedTuple):
@@ -285,9 +289,8 @@ def _mean_square(numbers: Sequence[Any]) -> float:
 
 def chosen_by_noise(question: Question) -> bool:
     """Whether noisy values decide which rows of an answer are shown."""
-    looked_at = [side for test in question.having for side in (test.left, test.right)]
-    looked_at += [order.expression for order in question.order_by if question.limit is not None]
-    return any(map(aggregates_of, looked_at))
+    ordered = [order.expression for order in question.order_by if question.limit is not None]
+    return any(map(aggregates_of, (*question.tested, *ordered)))
 
 
 def level_of_chosen(level: float, shown: int, groups: int) -> float:
@@ -329,14 +332,6 @@ def rows_of_group(question: Question) -> int:
     return 1 if question.unnest is None else len(question.unnest.items)
 
 
-def _tells_nothing(value: Any) -> bool:
-    return isinstance(value, Cell) and not value.informative
-
-
-def _is_interval(value: Any) -> bool:
-    return isinstance(value, Cell) and value.low is not None and value.low != value.high
-
-
 def refuse_calculation(expression: Expression, chosen: Container[Aggregate]) -> None:
     """Refuse a calculation with an aggregate that is chosen among values, and so is no formula of sums."""
     for aggregate in aggregates_of(expression):
@@ -355,10 +350,6 @@ def calculated(expression: Expression, parts: Mapping[Aggregate, Cell]) -> Cell:
     )
     low, high = evaluate(expression, lambda part: Range(parts[part].low, parts[part].high), point).ends
     return Cell(estimate, low, high, None, raw)
-
-
-def _label(item: Any) -> Any:
-    return int_or_float(item) if isinstance(item, Fraction) else item
 
 
 def arranged(question: Question, columns: Mapping[Expression, Mapping[int, Any]], rows: Iterable[int]) -> list[int]:
@@ -394,6 +385,99 @@ def _plain(value: Any) -> Any:
     """An estimate without its interval; None for what could not be calculated."""
     estimate = value.estimate if isinstance(value, Cell) else value
     return None if isinstance(estimate, float) and math.isnan(estimate) else estimate
+
+
+# Functions of an answer, such as ROUND(avg(age), 1): they work on what was told, and tell nothing more of the rows.
+
+_Map = Callable[..., float]
+
+
+def _round(x: float, places: float = 0.0) -> float:
+    return float(round(x, int(places)))
+
+
+_MAPS: dict[str, _Map] = {
+    "round": _round, "floor": math.floor, "ceil": math.ceil, "abs": abs, "sqrt": math.sqrt, "power": math.pow,
+    "coalesce": lambda x, _: x,
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
+}  # fmt: skip
+
+
+def changes_widths(expression: Expression) -> bool:
+    """Whether an interval gets wider or narrower by the functions around it, by more than a rounding."""
+    while isinstance(expression, Applied):
+        if expression.function not in ("round", "floor", "ceil", "coalesce", "abs", "+", "-"):
+            return True
+        expression = expression.inner
+    return False
+
+
+def apply(expression: Expression, value: Any) -> Any:
+    """What an expression makes of the value, or of the cell, that was measured for the inside of its functions.
+
+    >>> from fractions import Fraction
+    >>> apply(Applied("round", None, (Fraction(1),)), Cell(2.345, 1.96, 2.73, 0.2, 2.345))
+    Cell(estimate=2.3, low=2.0, high=2.7, stderr=None, raw=2.345, informative=True)
+    >>> print(apply(Applied("round", None, (Fraction(1),)), Cell(2.345, 1.96, 2.73, 0.2, 2.345)))
+    2.3 [2.0, 2.7]
+    """
+    if not isinstance(expression, Applied):
+        return value
+    inside = apply(expression.inner, value)
+    if not isinstance(inside, Cell):
+        return _at(expression, inside)
+    if not inside.informative and inside.low is None:
+        return inside
+    inside = _with_a_root(expression, inside)
+    estimate, decimals = _at(expression, inside.estimate) if inside.informative else None, _decimals(expression)
+    if inside.low is None or inside.high is None:
+        known = estimate is not None
+        return replace(inside, estimate=estimate, stderr=None, informative=known, decimals=decimals)
+    ends = _image(expression, inside.low, inside.high)
+    if ends is None:
+        return Cell(None, raw=inside.raw, informative=False)
+    return Cell(estimate, *ends, None, inside.raw, inside.informative, decimals)
+
+
+def _with_a_root(expression: Applied, inside: Cell) -> Cell:
+    """What a root is taken of: where it may be 0 or more, an estimate and an end below 0 stand for 0."""
+    is_root = expression.function == "sqrt" or (
+        expression.function == "power" and expression.numbers[0].denominator > 1
+    )
+    if not is_root or inside.low is None or inside.high < 0:
+        return inside
+    estimate = None if inside.estimate is None else max(inside.estimate, 0.0)
+    return replace(inside, estimate=estimate, low=max(inside.low, 0.0))
+
+
+def _decimals(expression: Applied) -> int | None:
+    """How many decimals ROUND leaves; None where another function is the outermost."""
+    return int(sum(expression.numbers)) if expression.function == "round" else None
+
+
+def _at(expression: Applied, x: Any) -> Any:
+    """The function at a number; None where it has no value."""
+    numbers = [float(number) for number in expression.numbers]
+    if x is None or x != x:
+        return numbers[0] if expression.function == "coalesce" else None
+    arguments = [*numbers[: expression.place], float(x), *numbers[expression.place :]]
+    try:
+        value = float(_MAPS[expression.function](*arguments))
+    except (ArithmeticError, ValueError):
+        return None
+    if not math.isfinite(value):
+        return None
+    whole = expression.function in ("floor", "ceil") or (expression.function == "round" and not any(numbers))
+    return int(value) if whole else value
+
+
+def _image(expression: Applied, low: float, high: float) -> tuple[float, float] | None:
+    """All values between two ends; None where some are infinite. A function here turns at 0, if anywhere."""
+    points = [low, high, *([0.0] if low < 0 < high else [])]
+    values = [_at(expression, point) for point in points]
+    if None in values:
+        return None
+    return min(values), max(values)
 
 
 def possible(expression: Expression, question: Question, schema: Schema, rows: int | None) -> Range:
@@ -478,7 +562,7 @@ def _multiple(expression: Expression) -> tuple[Fraction, Expression]:
 
 def _conditions(aggregate: Aggregate, schema: Schema) -> frozenset[Predicate]:
     """What must hold of a row that an aggregate takes; a column that nobody declared may have gaps."""
-    where = present(aggregate, undeclared_missing(schema))
+    where = present(aggregate, schema.with_undeclared_missing)
     if where is None:
         return frozenset()
     return frozenset(where.parts) if isinstance(where, And) else frozenset([where])

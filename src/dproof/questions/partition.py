@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,16 +26,16 @@ from dproof.questions.question import (
     Compare,
     Contains,
     Key,
+    Leaf,
     Missing,
     Not,
     Or,
     Predicate,
+    Schema,
     Value,
     atoms,
-    leaves,
-    normal,
+    label_of,
 )
-from dproof.questions.schema import Schema
 from dproof.spaces import Space
 from dproof.spaces.interval import Line
 
@@ -89,6 +90,12 @@ def size_of(space: Space) -> int:
     return space.size
 
 
+def _leaf(atom: Atom) -> Leaf:
+    leaf = atom.part if isinstance(atom, Not) else atom
+    assert isinstance(leaf, Leaf), "the predicate is not in its normal form"
+    return leaf
+
+
 def region(atom: Atom, schema: Schema) -> Region:
     """The codes of the values that satisfy a checked condition; those missing satisfy neither it nor its negation.
 
@@ -97,7 +104,13 @@ def region(atom: Atom, schema: Schema) -> Region:
     >>> region(Among("size", ("S", "L")), table), region(Not(Among("size", ("S", "L"))), table)
     (Runs(ends=(0, 1, 2, 3)), Runs(ends=(0, 0, 1, 2, 3, 3)))
     """
-    (leaf,), negated = leaves(atom), isinstance(atom, Not)
+    found: Region | None = schema.known.get(atom)
+    if found is None:
+        found = schema.known[atom] = _region(_leaf(atom), isinstance(atom, Not), schema)
+    return found
+
+
+def _region(leaf: Leaf, negated: bool, schema: Schema) -> Region:
     space = schema.declared(leaf.column)  # conditions on other columns are known by their positions, not by codes
     absent = space.absent
     gap = () if absent is None else (absent, absent + 1)
@@ -135,22 +148,64 @@ def _singles(codes: set[int]) -> tuple[int, ...]:
     return tuple(end for code in sorted(codes) for end in (code, code + 1))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Grouping:
-    """The declared groups of a key: the codes from `starts[n]` up to the next start are in the group `groups[n]`."""
+Places = NDArray[np.int64] | int  # of each row, or of all rows
 
-    labels: tuple[Any, ...]
-    starts: NDArray[np.int64]
-    groups: NDArray[np.int64]
+
+@dataclass(frozen=True, eq=False)  # without slots: what follows from it is worked out once
+class Partition:
+    """The codes of a column in blocks: the groups of a key with their labels, or codes that no question tells apart.
+
+    The codes from `first[n]` up to the next first, or to the stop, lie in `block[n]`; with `bits` those that agree with
+    `first[n]` in these. A missing value has the code −1. A column that nobody declared (`Open`) has a bit for each
+    condition on it: its code is the pattern of those that hold.
+    """
+
+    column: str
+    first: NDArray[np.int64]
+    block: NDArray[np.int64]
+    stop: int
+    bits: tuple[int, ...] | None = None
+    labels: tuple[Any, ...] = ()
+
+    @cached_property
+    def last(self) -> NDArray[np.int64]:
+        return self.first if self.bits is not None else np.append(self.first[1:], self.stop) - 1
+
+    @cached_property
+    def sizes(self) -> NDArray[Any]:
+        """How many codes each block has."""
+        if self.bits is not None:
+            return np.full(len(self.first), self.stop / (1 << len(self.bits)))
+        return np.bincount(self.block, self.last - self.first + 1.0)
+
+    @cached_property
+    def blocks(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def samples(self) -> NDArray[np.int64]:
+        """One code of each block, the least."""
+        return self.first[np.unique(self.block, return_index=True)[1]]
 
     def of(self, codes: NDArray[Any]) -> NDArray[np.int64]:
-        """The group of each code, as its position among the labels."""
-        place = np.searchsorted(self.starts, np.asarray(codes).astype(np.int64), side="right") - 1
-        return self.groups[place]
+        """The block of each code."""
+        places = np.asarray(codes).astype(np.int64)
+        if places.ndim > 1:
+            places = places[:, 0]  # a curve has all its places, or none
+        if self.bits is None:
+            return self.block[np.searchsorted(self.first, places, side="right") - 1]
+        block = np.zeros_like(places)
+        for n, bit in enumerate(self.bits):
+            block |= (places >> bit & 1) << n
+        return np.where(places == MISSING, self.blocks - 1, block)
+
+    def places(self, codes: NDArray[Any]) -> Places:
+        """The block of each code, or that of all codes where there is one alone: no code decides what is done."""
+        return self.of(codes) if self.blocks > 1 else 0
 
 
-def grouping(key: Key, schema: Schema) -> Grouping:
-    """The groups of a key as a table over its codes. A column with missing values has a last group None for them.
+def grouping(key: Key, schema: Schema) -> Partition:
+    """The groups of a key, worked out once. A column with missing values has a last group None for them.
 
     >>> from dproof.spaces import Categories
     >>> table = Schema("data", {"size": Categories([1, 2, 10])})
@@ -158,11 +213,18 @@ def grouping(key: Key, schema: Schema) -> Grouping:
     >>> groups.labels, groups.of(np.array([0, 1, 2]))
     ((0, 10), array([0, 0, 1]))
     """
-    if schema.is_open(key.column):
-        raise QuestionError(f"column {key.column!r} has no declared values to group by: give it a space in the plan")
-    space = schema.declared(key.column)
-    if key.cases:
-        return _cases(key, schema, space)
+    found: Partition | None = schema.known.get(key)
+    if found is None:
+        if schema.is_open(key.column):
+            raise QuestionError(
+                f"column {key.column!r} has no declared values to group by: give it a space in the plan"
+            )
+        found = schema.known[key] = (_cases if key.cases else _values)(key, schema, schema.declared(key.column))
+    return found
+
+
+def _values(key: Key, schema: Schema, space: Space) -> Partition:
+    """The groups of a key without conditions: values by themselves, or in bins of the plan or of a width."""
     if key.width is None and key.column in schema.bins:
         bins = schema.bins[key.column]
         labels, starts, groups = list(bins.labels), np.array(bins.starts), np.arange(bins.size)
@@ -181,15 +243,16 @@ def grouping(key: Key, schema: Schema) -> Grouping:
     if key.column in schema.nullable:
         starts, groups = np.append(MISSING, starts), np.append(len(labels), groups)
         labels = [*labels, None]
-    return Grouping(tuple(labels), starts, groups)
+    return Partition(key.column, starts, groups, size_of(space), None, tuple(labels))
 
 
-def _cases(key: Key, schema: Schema, space: Space) -> Grouping:
+def _cases(key: Key, schema: Schema, space: Space) -> Partition:
     """The groups of a CASE; what is missing satisfies no comparison, so it goes where no condition holds."""
-    regions = {a: region(a, schema) for case in key.cases if case.where for a in atoms(normal(case.where))}
+    regions = {a: region(a, schema) for case in key.cases if case.where for a in atoms(case.where)}
+    stop = size_of(space)
     if all(isinstance(runs, Runs) for runs in regions.values()):
         ends = {0, *(end for runs in regions.values() for end in runs.ends)}  # type: ignore[union-attr]
-        starts = np.array(sorted(end for end in ends if 0 <= end < size_of(space)))
+        starts = np.array(sorted(end for end in ends if 0 <= end < stop))
     else:
         _fits(key, space.size)
         starts = np.arange(space.size)
@@ -198,17 +261,14 @@ def _cases(key: Key, schema: Schema, space: Space) -> Grouping:
     holds = [
         np.ones(len(starts), bool)
         if case.where is None
-        else satisfied(normal(case.where), lambda atom: regions[atom].holds(starts))
+        else satisfied(case.where, lambda atom: regions[atom].holds(starts))
         for case in key.cases
     ]
-    labels = list(dict.fromkeys(_shown(case.label) for case in key.cases))
-    places = np.array([labels.index(_shown(case.label)) for case in key.cases])
+    shown = [label_of(case.label) for case in key.cases]
+    labels = list(dict.fromkeys(shown))
+    places = np.array([labels.index(label) for label in shown])
     reached, groups = np.unique(places[np.argmax(holds, axis=0)], return_inverse=True)  # an ELSE may be left nothing
-    return Grouping(tuple(labels[n] for n in reached), starts, groups)
-
-
-def _shown(label: Value | None) -> Any:
-    return int_or_float(label) if isinstance(label, Fraction) else label
+    return Partition(key.column, starts, groups, stop, None, tuple(labels[n] for n in reached))
 
 
 def declared_labels(key: Key, schema: Schema) -> tuple[Any, ...]:
@@ -218,7 +278,7 @@ def declared_labels(key: Key, schema: Schema) -> tuple[Any, ...]:
     """
     groups = grouping(key, schema)
     undeclared = key.column in schema.nullable - schema.null_groups and groups.labels[-1] is None
-    only_missing = bool((groups.starts[groups.groups == len(groups.labels) - 1] == MISSING).all())
+    only_missing = bool((groups.first[groups.block == len(groups.labels) - 1] == MISSING).all())
     return groups.labels[:-1] if undeclared and only_missing else groups.labels
 
 
@@ -249,8 +309,6 @@ _MOST_ITEMS = 16
 MOST_CELLS = 1 << 24
 _MOST_VALUES = 1 << 22
 
-Places = NDArray[np.int64] | int  # of each row, or of all rows
-
 
 def numbered(places: Iterable[tuple[Places, int]]) -> Places:
     """One number for each combination of places, each among so many; the last varies fastest.
@@ -264,56 +322,14 @@ def numbered(places: Iterable[tuple[Places, int]]) -> Places:
     return number
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Cut:
-    """One column in blocks of codes that nothing tells apart.
-
-    The codes from `first[n]` to `last[n]` lie in `block[n]`; with `bits` those that agree with `first[n]` in these. A
-    missing value has the code −1. A column that nobody declared (`Open`) has a bit for each condition on it: its code
-    is the pattern of those that hold. `sizes` has the number of codes in each block.
-    """
-
-    column: str
-    first: NDArray[np.int64]
-    last: NDArray[np.int64]
-    block: NDArray[np.int64]
-    sizes: NDArray[Any]
-    bits: tuple[int, ...] | None = None
-
-    @property
-    def blocks(self) -> int:
-        return len(self.sizes)
-
-    @property
-    def samples(self) -> NDArray[np.int64]:
-        """One code of each block, the least."""
-        return self.first[np.unique(self.block, return_index=True)[1]]
-
-    def of(self, codes: NDArray[Any]) -> NDArray[np.int64]:
-        """The block of each code."""
-        places = np.asarray(codes).astype(np.int64)
-        if places.ndim > 1:
-            places = places[:, 0]  # a curve has all its places, or none
-        if self.bits is None:
-            return self.block[np.searchsorted(self.first, places, side="right") - 1]
-        block = np.zeros_like(places)
-        for n, bit in enumerate(self.bits):
-            block |= (places >> bit & 1) << n
-        return np.where(places == MISSING, self.blocks - 1, block)
-
-    def places(self, codes: NDArray[Any]) -> Places:
-        """The block of each code, or that of all codes where there is one alone: no code decides what is done."""
-        return self.of(codes) if self.blocks > 1 else 0
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Grid:
     """The product of the blocks of some columns."""
 
-    axes: tuple[Cut, ...]
+    axes: tuple[Partition, ...]
     regions: dict[Atom, Region]
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         return tuple(axis.blocks for axis in self.axes)
 
@@ -321,10 +337,10 @@ class Grid:
         """Which cells satisfy a predicate that the grid was cut by; None is satisfied by all."""
         if predicate is None:
             return np.ones(self.shape, bool)
-        return np.broadcast_to(satisfied(normal(predicate), self._mask), self.shape)
+        return np.broadcast_to(satisfied(predicate, self._mask), self.shape)
 
     def _mask(self, predicate: Atom) -> NDArray[np.bool_]:
-        place = self.position(_column(predicate))
+        place = self.position(_leaf(predicate).column)
         shape = [1] * len(self.axes)
         shape[place] = -1
         return self.regions[predicate].holds(self.axes[place].samples).reshape(shape)
@@ -336,11 +352,6 @@ class Grid:
     def position(self, column: str) -> int:
         """Which axis a column has."""
         return [axis.column for axis in self.axes].index(column)
-
-
-def _column(atom: Atom) -> str:
-    (leaf,) = leaves(atom)
-    return leaf.column
 
 
 def cut(
@@ -364,54 +375,54 @@ def cut(
     """
     by_column: dict[str, list[Region]] = {}
     regions: dict[Atom, Region] = {}
-    for atom in dict.fromkeys(atom for p in predicates if p is not None for atom in atoms(normal(p))):
-        beside = by_column.setdefault(_column(atom), [])
-        regions[atom] = Bit(len(beside)) if schema.is_open(_column(atom)) else region(atom, schema)
+    for atom in dict.fromkeys(atom for predicate in dict.fromkeys(predicates) for atom in atoms(predicate)):
+        column = _leaf(atom).column
+        beside = by_column.setdefault(column, [])
+        regions[atom] = Bit(len(beside)) if column in schema.open_columns else region(atom, schema)
         beside.append(regions[atom])
     for column in (*(key.column for key in keys), *columns):
         by_column.setdefault(column, [])
     axes = []
     for column, found in by_column.items():
         by = [key for key in keys if key.column == column]
-        bits = schema.is_open(column) or (schema.spaces[column].items is not None and not by)
-        axes.append(_bit_axis(column, schema, found) if bits else _axis(column, schema, found, by, column in spelled))
+        made = column, tuple(found), tuple(by), column in spelled
+        axis: Partition | None = schema.known.get(made)
+        if axis is None:
+            bits = column in schema.open_columns or (schema.spaces[column].items is not None and not by)
+            axis = schema.known[made] = _bit_axis(column, schema, found) if bits else _axis(schema, *made)
+        axes.append(axis)
     if math.prod(axis.blocks for axis in axes) > MOST_CELLS:
         raise TooLarge(f"the conditions and groups make more than {MOST_CELLS} cells: ask for fewer at once")
     return Grid(tuple(axes), regions)
 
 
-def _gap(column: str, schema: Schema) -> list[int]:
-    return [MISSING] if column in schema.nullable else []
-
-
-def _bit_axis(column: str, schema: Schema, regions: Sequence[Region]) -> Cut:
+def _bit_axis(column: str, schema: Schema, regions: Sequence[Region]) -> Partition:
     """Blocks of codes that agree in all bits that a condition looks at."""
     bits = tuple(sorted({bit for region in regions if isinstance(region, Bit) for bit in region.bits}))
     if len(bits) > _MOST_ITEMS:
         raise TooLarge(f"column {column!r} has conditions on {len(bits)} items, too many at once: ask for fewer")
     patterns = [sum(1 << bit for n, bit in enumerate(bits) if p >> n & 1) for p in range(1 << len(bits))]
-    each = 1.0 if schema.is_open(column) else schema.declared(column).size / len(patterns)
-    first = np.array([*patterns, *_gap(column, schema)])
-    return Cut(column, first, first, np.arange(len(first)), np.full(len(first), each), bits)
+    stop = len(patterns) if schema.is_open(column) else schema.declared(column).size
+    first = np.array([*patterns, *([MISSING] if column in schema.nullable else [])])
+    return Partition(column, first, np.arange(len(first)), stop, bits)
 
 
-def _axis(column: str, schema: Schema, regions: Sequence[Region], keys: Sequence[Key], spelled: bool) -> Cut:
+def _axis(schema: Schema, column: str, regions: Sequence[Region], keys: Sequence[Key], spelled: bool) -> Partition:
     """Blocks of runs of codes for which every condition and every key say the same."""
-    space = schema.declared(column)
-    groups = [grouping(key, schema) for key in keys]
+    space, missing = schema.declared(column), [MISSING] if column in schema.nullable else []
+    groups, stop = [grouping(key, schema) for key in keys], size_of(space)
     if spelled or space.items is not None:  # the law of sets is undone bit by bit, so each has a block
         if space.size > _MOST_VALUES:
             raise TooLarge(f"column {column!r} has {space.size} values, too many to tell apart")
-        first = np.concatenate([np.array(_gap(column, schema), np.int64), np.arange(space.size)])
+        first = np.array([*missing, *range(space.size)])
         block = np.arange(len(first))
     else:
         ends = {0, *(end for region in regions if isinstance(region, Runs) for end in region.ends)}
-        ends |= {start for group in groups for start in group.starts.tolist()}
-        first = np.array([*_gap(column, schema), *sorted(end for end in ends if 0 <= end < size_of(space))])
+        ends |= {start for group in groups for start in group.first.tolist()}
+        first = np.array([*missing, *sorted(end for end in ends if 0 <= end < stop)])
         # The groups decide first, so that their blocks come in their order.
         marks = [*(group.of(first) for group in groups), *(region.holds(first) for region in regions), first * 0]
         patterns = list(zip(*(mark.tolist() for mark in marks), strict=True))
         number = {pattern: n for n, pattern in enumerate(sorted(set(patterns)))}
         block = np.array([number[pattern] for pattern in patterns])
-    last = np.append(first[1:], size_of(space)) - 1
-    return Cut(column, first, last, block, np.bincount(block, last - first + 1.0))
+    return Partition(column, first, block, stop)

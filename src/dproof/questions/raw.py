@@ -21,17 +21,9 @@ CLOSED: dict[str, Any] = {
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
 }
-
-
 _LONGEST = 100_000  # characters of SQL
-
-
 _MOST_ROWS = 1_000_000
-
-
 _ROW_MAKERS = (exp.GenerateSeries, exp.Unnest)  # functions that may stand after FROM: they read nothing
-
-
 _LABEL = "raw: the sanitised rows as they are, so counts and means are biased by their noise; query(...) debiases them"
 
 

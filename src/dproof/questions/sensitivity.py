@@ -27,22 +27,24 @@ from dproof.exact import exact, int_or_float
 from dproof.privacy import Neighbours
 from dproof.questions.aggregates import Rank
 from dproof.questions.measured import values_of
-from dproof.questions.partition import MISSING, Cut, Grid, Grouping, cut, grouping
+from dproof.questions.partition import MISSING, Grid, Partition, cut, grouping
 from dproof.questions.question import (
     Aggregate,
     Applied,
     Arithmetic,
     Expression,
-    Key,
     Number,
+    Open,
     Predicate,
     Question,
+    Schema,
     aggregates_of,
+    as_schema,
     both,
     leaves,
     measured_parts,
+    resolve,
 )
-from dproof.questions.schema import Open, Schema, as_schema, resolve
 from dproof.questions.sql import Asked, Select, as_question
 from dproof.questions.sums import Term, present, terms, whole_scale
 from dproof.spaces import Space
@@ -102,9 +104,8 @@ def sensitivity(
     several = [asked] if isinstance(asked, (str, Question, Select)) else listed(asked, "asked", "one or more questions")
     if not several:
         raise QuestionError("asked must be one or more questions, and there is none")
-    return sensitivity_of(
-        [resolve(as_question(one, schema.table), schema) for one in several], schema, neighbours, rows
-    )
+    questions = [resolve(as_question(one, schema.table), schema) for one in several]
+    return sensitivity_of(questions, schema, neighbours, rows)
 
 
 def sensitivity_of(questions: Sequence[Question], schema: Schema, neighbours: Neighbours, rows: int) -> Sensitivity:
@@ -114,19 +115,16 @@ def sensitivity_of(questions: Sequence[Question], schema: Schema, neighbours: Ne
         raise QuestionError("ROUND and the like are applied after the noise: ask for the sensitivity of what is inside")
     items = [(n, part) for n, whole in wholes for part in measured_parts(whole, questions[n].unnest)]
     measured = [(n, expression) for n, expression in items if aggregates_of(expression)]
-    for _, expression in measured:
-        for column in _unbounded(expression, schema):
-            return _infinite(column, schema, neighbours)
+    for part in (part for _, expression in measured for part in aggregates_of(expression)):
+        unbounded = [column for column in part.columns if schema.is_open(column) and part.definition.counts != "rows"]
+        if unbounded:
+            return _infinite(unbounded[0], schema, neighbours)
     if len(measured) == 1 and isinstance(measured[0][1], Aggregate):
         alone = _alone(measured[0][1], questions[0], schema, neighbours, rows)
         if alone is not None:
             return alone
     coordinates = [Coordinate(n, _combination(expression, schema)) for n, expression in measured]
-    found = effects(schema, [Grouped(q.where, q.group_by) for q in questions], coordinates)
-    return _of_effects(found, schema, neighbours)
-
-
-def _of_effects(row_effects: Effects, schema: Schema, neighbours: Neighbours) -> Sensitivity:
+    row_effects = effects(schema, questions, coordinates)
     l1, pair, exact = row_effects.largest(neighbours)
     l2_squared, _, also = row_effects.largest(neighbours, power=2)
     witnesses: tuple[Witness, ...] = ()
@@ -165,11 +163,6 @@ def _combination(expression: Expression, schema: Schema) -> tuple[tuple[Fraction
         "together or in a calculation only counts and sums have a known sensitivity: ask for means, quantiles, "
         "ratios one by one; a curator answers them from counts, sums and ranks"
     )
-
-
-def _unbounded(expression: Expression, schema: Schema) -> list[str]:
-    asked = [part for part in aggregates_of(expression) if part.definition.counts != "rows"]
-    return [column for part in asked for column in part.columns if schema.is_open(column)]
 
 
 def _infinite(column: str, schema: Schema, neighbours: Neighbours) -> Sensitivity:
@@ -220,33 +213,25 @@ _MOST_EFFECTS = 1 << 11  # effects of which every pair is looked at
 
 @dataclass(frozen=True, slots=True)
 class Coordinate:
-    """One number of the vector for each group: Σ coefficient · term over the rows that satisfy the part's condition."""
+    """One number of the vector for each group: Σ coefficient · term over the rows that a question is about."""
 
-    part: int
+    question: int  # by its place among those that are answered together
     weights: tuple[tuple[Fraction, Term], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Grouped:
-    """One question of several that are answered together: its condition and its groups."""
-
-    where: Predicate | None
-    keys: tuple[Key, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Effects:
     """The different effects that a row can have.
 
-    `records` has the codes of one row for each effect; `groups` the group it falls into in each part; `values` what
-    it adds to each coordinate there, in whole numbers of the coordinate's unit.
+    `records` has the codes of one row for each effect; `groups` the group it falls into in each question; `values` what
+    it adds to each coordinate there, in whole numbers of the coordinate's unit; `questions` that of each coordinate.
     """
 
     records: list[dict[str, int]]
     groups: NDArray[np.int64]
     values: NDArray[Any]
     units: tuple[Fraction, ...]
-    parts: tuple[int, ...]
+    questions: tuple[int, ...]
     complete: bool
 
     def largest(
@@ -255,14 +240,14 @@ class Effects:
         """max Σ_j (w_j |Δ_j|)^power over neighbours, the pair of effects that attains it, and whether it is exact.
 
         For add-remove the pair is (the row, itself) and Δ is its effect; for change-one Δ is the difference, in
-        which coordinates of a part in which the two rows fall into different groups count twice.
+        which coordinates of a question in which the two rows fall into different groups count twice.
         """
         given = self.units if weights is None else [w * unit for w, unit in zip(weights, self.units, strict=True)]
         used = [n for n, weight in enumerate(given) if weight]
         bottom = math.lcm(1, *(weight.denominator for weight in given))
         worth = Fraction(1, bottom)
         scaled = self.values[:, used] * np.array([int(given[n] * bottom) for n in used], object)
-        groups = self.groups[:, [self.parts[n] for n in used]]
+        groups = self.groups[:, [self.questions[n] for n in used]]
         kinds = _different(groups, scaled)
         scaled, groups = scaled[kinds], groups[kinds]
         if int(max(abs(scaled.max(initial=0)), abs(scaled.min(initial=0)))) ** power * 4 * (len(used) + 1) < 1 << 62:
@@ -299,29 +284,31 @@ def _bound(scaled: NDArray[Any], groups: NDArray[np.int64], own: NDArray[Any], p
     return max(spread, apart) if one_part or power == 1 else spread + apart
 
 
-def effects(schema: Schema, parts: Sequence[Grouped], coordinates: Sequence[Coordinate]) -> Effects:
-    """Every different effect of one row on the coordinates of these parts.
+def effects(schema: Schema, questions: Sequence[Question], coordinates: Sequence[Coordinate]) -> Effects:
+    """Every different effect of one row on the coordinates of these questions.
 
+    >>> from dproof.questions.sql import Select
     >>> from dproof.spaces import Categories
     >>> table = Schema("data", {"sex": Categories(["f", "m"])})
-    >>> found = effects(table, [Grouped(None, (Key("sex"),))], [Coordinate(0, ((Fraction(1), Term((), None)),))])
+    >>> by_sex = Select().count().group_by("sex").question()
+    >>> found = effects(table, [by_sex], [Coordinate(0, ((Fraction(1), Term((), None)),))])
     >>> found.largest("add-remove")[0], found.largest("change-one")[0]
     (Fraction(1, 1), Fraction(2, 1))
     """
     wheres = {
-        (n, term): both(parts[coordinate.part].where, term.where)
+        (n, term): both(questions[coordinate.question].where, term.where)
         for n, coordinate in enumerate(coordinates)
         for _, term in coordinate.weights
     }
-    chosen, complete, grid = _candidates(schema, parts, list(wheres.values()), [term for _, term in wheres])
+    chosen, complete, grid = _candidates(schema, questions, list(wheres.values()), [term for _, term in wheres])
     meshed = np.meshgrid(*(np.array(codes) for codes in chosen.values()), indexing="ij")
     codes = {column: mesh.ravel() for column, mesh in zip(chosen, meshed, strict=True)}
     count = math.prod(map(len, chosen.values()))
     blocks = tuple(axis.of(codes[axis.column]) for axis in grid.axes)
-    groups = np.zeros((count, len(parts)), np.int64)
-    for n, part in enumerate(parts):
-        if part.keys:
-            places = np.stack([grouping(key, schema).of(codes[key.column]) for key in part.keys], axis=1)
+    groups = np.zeros((count, len(questions)), np.int64)
+    for n, question in enumerate(questions):
+        if question.group_by:
+            places = np.stack([grouping(key, schema).of(codes[key.column]) for key in question.group_by], axis=1)
             groups[:, n] = np.unique(places, axis=0, return_inverse=True)[1].ravel()
     values = np.zeros((count, len(coordinates)), object)
     units = []
@@ -335,16 +322,17 @@ def effects(schema: Schema, parts: Sequence[Grouped], coordinates: Sequence[Coor
             values[:, n] += product
     kept = _different(groups, values)
     records = [{column: int(places[n]) for column, places in codes.items()} for n in kept]
-    return Effects(records, groups[kept], values[kept], tuple(units), tuple(c.part for c in coordinates), complete)
+    of_coordinates = tuple(coordinate.question for coordinate in coordinates)
+    return Effects(records, groups[kept], values[kept], tuple(units), of_coordinates, complete)
 
 
 def _candidates(
-    schema: Schema, parts: Sequence[Grouped], wheres: Sequence[Predicate | None], used: Sequence[Term]
+    schema: Schema, questions: Sequence[Question], wheres: Sequence[Predicate | None], used: Sequence[Term]
 ) -> tuple[dict[str, Sequence[int]], bool, Grid]:
     """Codes of each column whose combinations show every effect; whether they do, or only all extremes; the grid."""
     summed = {column: [term for term in used if column in term.columns] for term in used for column in term.columns}
     tested = {leaf.column for where in wheres for leaf in leaves(where)}
-    keys = tuple(dict.fromkeys(key for part in parts for key in part.keys))
+    keys = tuple(dict.fromkeys(key for question in questions for key in question.group_by))
     by_keys = [key.column for key in keys]
     # Two groups of a column that nothing else looks at stand for all its groups.
     alone = [key for key in keys if key.column not in tested | set(summed) and by_keys.count(key.column) == 1]
@@ -360,12 +348,12 @@ def _candidates(
     return chosen, complete, grid
 
 
-def _first_two(groups: Grouping) -> Sequence[int]:
+def _first_two(groups: Partition) -> Sequence[int]:
     """A code of each of two groups, if there are two."""
-    return [int(start) for start in groups.starts[np.unique(groups.groups, return_index=True)[1]][:2]]
+    return [int(start) for start in groups.samples[:2]]
 
 
-def _ends(axis: Cut, summed: Sequence[Term], schema: Schema) -> Sequence[int]:
+def _ends(axis: Partition, summed: Sequence[Term], schema: Schema) -> Sequence[int]:
     """Codes of an axis among which the extremes of every coordinate are found, each on its own."""
     if not summed:
         return list(map(int, axis.samples))
@@ -378,7 +366,7 @@ def _ends(axis: Cut, summed: Sequence[Term], schema: Schema) -> Sequence[int]:
     return list(map(int, np.unique(np.concatenate([axis.first, axis.last, *inner]))))
 
 
-def _all(axis: Cut) -> Sequence[int]:
+def _all(axis: Partition) -> Sequence[int]:
     """Every code of an axis."""
     return range(int(axis.first[0]), int(axis.last[-1]) + 1)
 
@@ -405,13 +393,17 @@ class Declared:
         """How many whole steps one row can move the rounded answer."""
         return max(1, math.ceil(self.sensitivity / self.step))
 
-    def whole(self, rows: Sequence[Row]) -> int:
-        """The answer in whole steps; whatever goes wrong inside the function counts as 0, so nothing shows outside."""
+    def value(self, rows: Sequence[Row]) -> Fraction:
+        """The answer; whatever goes wrong inside the function counts as 0, so nothing shows outside."""
         try:
-            # Halves go up, all of them: two that differ by a whole number of steps must do so when rounded too.
-            return math.floor(exact(self.function(rows)) / self.step + Fraction(1, 2))
+            return exact(self.function(list(rows)))
         except Exception:
-            return 0
+            return Fraction(0)
+
+    def whole(self, rows: Sequence[Row]) -> int:
+        """The answer in whole steps."""
+        # Halves go up, all of them: two that differ by a whole number of steps must do so when rounded too.
+        return math.floor(self.value(rows) / self.step + Fraction(1, 2))
 
 
 def declare(
@@ -454,25 +446,18 @@ def declare(
     return query, Sensitivity(neighbours, query.sensitivity, query.sensitivity**2, "declared")
 
 
-def _value(query: Declared, rows: tuple[Row, ...]) -> Fraction:
-    try:
-        return exact(query.function(list(rows)))
-    except Exception:
-        return Fraction(0)
-
-
 def _witnesses(query: Declared, schema: Schema) -> Iterator[Witness]:
     """Pairs of neighbouring tables of up to four rows, made of extreme, middle and missing values."""
     rows = _rows(schema)
     alike = ((row,) * size for size in (1, 3) for row in rows)
     for shared in islice(chain([()], alike, combinations(rows, 2), combinations(rows, 3)), _MOST_TABLES):
         tables = [(*shared, row) for row in rows]
-        values = [_value(query, table) for table in tables]
+        values = [query.value(table) for table in tables]
         least, most = values.index(min(values)), values.index(max(values))
         if query.neighbours == "change-one":
             yield Witness(tables[least], tables[most], values[most] - values[least])
         else:
-            without = _value(query, shared)
+            without = query.value(shared)
             yield from (Witness(shared, tables[n], abs(values[n] - without)) for n in (least, most))
 
 

@@ -47,6 +47,7 @@ from dproof.questions.question import (
     Value,
     both,
     leaves,
+    normal,
 )
 
 _ARITHMETIC: dict[type, Any] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/"}
@@ -72,7 +73,8 @@ def parse(text: str) -> Question:
         refuse(
             None if isinstance(select, (exp.Condition, exp.Alias)) else select, "a question is one SELECT ... FROM ..."
         )
-    table = one_table(select)
+    # It is rewritten so that it names the columns of the table itself.
+    table = _written_out(select, _with(select, {})).table
     only(select, "expressions", "from_", "from", "where", "group", "having", "order", "limit", "distinct")
     group, order = select.args.get("group"), select.args.get("order")
     for clause in (group, order):
@@ -102,7 +104,7 @@ def parse(text: str) -> Question:
 
 
 def parse_predicate(text: str) -> Predicate:
-    """A condition alone, as after WHERE.
+    """A condition alone, as after WHERE, in its normal form.
 
     >>> parse_predicate("sex = 'female'")
     Compare(column='sex', operator='=', value='female')
@@ -111,7 +113,7 @@ def parse_predicate(text: str) -> Predicate:
     asked = parse(f"SELECT count(*) FROM data WHERE {text}")
     if asked.where is None or asked != Question("data", asked.select, asked.where):
         raise QuestionError("a condition alone was expected, as after WHERE")
-    return asked.where
+    return normal(asked.where)
 
 
 def read_statement(text: str, wanted: str, longest: int = _LONGEST) -> Node:
@@ -147,10 +149,9 @@ def _item(node: Node) -> tuple[Item, bool]:
         only(node, "this", "alias")
         return Item(node.alias, _expression(node.this, {})), True
     expression = _expression(node, {})
-    text = node.sql(dialect="duckdb", normalize_functions="lower")
     if isinstance(expression, Key) and expression.width is None:
-        text = expression.column
-    return Item(text, expression), False
+        return Item(expression.column, expression), False
+    return Item(node.sql("duckdb", normalize_functions="lower"), expression), False
 
 
 def _tests(node: Node, aliases: dict[str, Expression]) -> list[Test]:
@@ -498,12 +499,6 @@ class Rows:
     conditions: tuple[Node, ...] = ()
 
 
-def one_table(select: Node) -> str:
-    """The table that a SELECT asks; the SELECT itself is rewritten so that it names this table's columns."""
-    rows = _written_out(select, _with(select, {}))
-    return rows.table
-
-
 def _with(select: Node, known: Mapping[str, Rows]) -> dict[str, Rows]:
     """What WITH names, each from those before it."""
     sources, clause = dict(known), select.args.get("with_") or select.args.get("with")
@@ -577,9 +572,8 @@ def _rename(select: Node, columns: Mapping[str, str]) -> None:
     aliases = {node.alias.casefold() for node in select.expressions if isinstance(node, exp.Alias)}
     for place, node in enumerate(select.expressions):
         if not isinstance(node, (exp.Alias, exp.Star)):
-            written = (
-                column_of(node) if isinstance(node, exp.Column) else node.sql("duckdb", normalize_functions="lower")
-            )
+            is_column = isinstance(node, exp.Column)
+            written = column_of(node) if is_column else node.sql("duckdb", normalize_functions="lower")
             select.expressions[place].replace(exp.alias_(node.copy(), written, quoted=True))
     for column in list(_columns(select)):
         name = column_of(column)

@@ -1,30 +1,47 @@
-"""The sums over rows that aggregates are computed from.
+"""The sums over rows that aggregates are computed from, and their exact counting.
 
 For a curator every value is a whole number of public units: counts, sums, sums of squares and of products are what
 noise is added to; means, variances and correlations are computed from them afterwards. A release estimates sums about
 the middle of each range.
+
+Rows are counted from the codes of their columns, in batches or brought together where they are alike, in bounded
+memory. Sums of whole numbers do not depend on their order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import math
+from collections import Counter as Counts
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations
 from math import gcd, lcm
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.errors import TooLarge
+from dproof.errors import QuestionError, TooLarge
 from dproof.exact import exact
 from dproof.laws.debias import Scale
 from dproof.questions.aggregates import Sums, Values
-from dproof.questions.partition import MISSING
-from dproof.questions.question import Aggregate, Expression, Missing, Not, Predicate, atoms, both, evaluate
-from dproof.questions.schema import Schema
+from dproof.questions.partition import MISSING, MOST_CELLS, Partition, Places, cut, grouping, numbered
+from dproof.questions.question import (
+    Aggregate,
+    Expression,
+    Key,
+    Missing,
+    Not,
+    Predicate,
+    Schema,
+    atoms,
+    both,
+    evaluate,
+    leaves,
+)
 
 _LARGEST = 1 << 62
 
@@ -115,7 +132,7 @@ def present(aggregate: Aggregate, schema: Schema) -> Predicate | None:
     """The rows that an aggregate of columns takes: those that satisfy its condition and miss no value of these."""
     where = aggregate.where
     for column in dict.fromkeys(aggregate.columns):
-        if schema.may_be_missing(column):
+        if column in schema.may_be_missing:
             where = both(where, Not(Missing(column)))
     return where
 
@@ -127,15 +144,19 @@ def terms(aggregate: Aggregate, schema: Schema) -> tuple[Term, ...]:
     >>> [term.columns for term in terms(Aggregate("avg", ("age",)), Schema("data", {"age": Categories([1, 2])}))]
     [(), ('age',)]
     """
-    definition, where = aggregate.definition, present(aggregate, schema)
-    products = dict.fromkeys(tuple(aggregate.columns[place] for place in places) for places in definition.sums)
-    return tuple(Term(columns, where, definition.centred and bool(columns)) for columns in products)
+    found: tuple[Term, ...] | None = schema.known.get(aggregate)
+    if found is None:
+        definition, where = aggregate.definition, present(aggregate, schema)
+        products = dict.fromkeys(tuple(aggregate.columns[place] for place in places) for places in definition.sums)
+        found = tuple(Term(columns, where, definition.centred and bool(columns)) for columns in products)
+        schema.known[aggregate] = found
+    return found
 
 
 def centred_terms(aggregate: Aggregate, where: Predicate | None, schema: Schema) -> list[Term]:
     """Sums about the middle that tell the same of the rows that satisfy `where`, the number of rows first."""
     products = [part for term in terms(aggregate, schema) for part in multiplied_out(term.columns)]
-    rows = both(where, present(aggregate, undeclared_missing(schema)))
+    rows = both(where, present(aggregate, schema.with_undeclared_missing))
     return [Term(columns, rows, bool(columns)) for columns in dict.fromkeys([(), *products])]
 
 
@@ -157,14 +178,8 @@ def multiplied_out(columns: tuple[str, ...]) -> list[tuple[str, ...]]:
     return [part for size in range(len(columns) + 1) for part in combinations(columns, size)]
 
 
-def undeclared_missing(schema: Schema) -> Schema:
-    """The schema in which any value of a column that nobody declared may be missing too."""
-    return replace(schema, nullable=schema.nullable | schema.open_columns)
-
-
-Statistics = dict[
-    Any, NDArray[np.float64]
-]  # the value of each sum, number of distinct values or chosen value, per group
+# The value of each sum, number of distinct values or chosen value, per group.
+Statistics = dict[Any, NDArray[np.float64]]
 
 
 def value_of(
@@ -204,3 +219,273 @@ def _values(scale: WholeScale) -> Values:
 def values_on(scales: Mapping[str, Scale]) -> dict[str, Values]:
     """Numbers on these scales, as a formula sees them."""
     return {c: Values(s.middle, s.unit, 1.0, s.middle - s.unit, s.middle + s.unit) for c, s in scales.items()}
+
+
+_SHORT = 1 << 40  # codes below this add up in a machine word over a batch
+_PART = 21  # bits: a batch of such numbers adds up below 2^53, where floats are exact
+_TABLED = 1 << 18  # groups and values of a choice that are counted in a table
+
+Codes = dict[str, NDArray[Any]]
+
+
+class Vectors(Protocol):
+    """Vectors of whole numbers that the rows of a group are added up in: what each row adds, from its codes."""
+
+    @property
+    def column(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+    def coordinates(self, codes: NDArray[Any], /) -> NDArray[np.int64]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What was counted: for each sum a whole number per group, for each choice a histogram of codes per group.
+
+    And all rows that there are, whether or not they satisfy a condition; and for curves a vector of sums per group.
+    """
+
+    sums: dict[Term, list[int]]
+    histograms: dict[Aggregate, list[dict[int, int]]]
+    rows: int
+    vectors: list[list[int]] = field(default_factory=list)
+
+    def plus(self, sums: Any, histograms: Any, rows: int, vectors: Any) -> Tally:
+        """This and what was `Counter.counted` elsewhere: whole numbers add up, whatever the order."""
+        summed = [[a + b for a, b in zip(*two, strict=True)] for two in zip(self.sums.values(), sums, strict=True)]
+        chosen = [
+            [dict(Counts(group) + Counts(dict(more))) for group, more in zip(*two, strict=True)]
+            for two in zip(self.histograms.values(), histograms, strict=True)
+        ]
+        added = [[a + b for a, b in zip(*two, strict=True)] for two in zip(self.vectors, vectors, strict=True)]
+        by_choice = dict(zip(self.histograms, chosen, strict=True))
+        return Tally(dict(zip(self.sums, summed, strict=True)), by_choice, self.rows + rows, added)
+
+
+class CellSums:
+    """Sums of whole numbers over the rows of each of many cells: exact, in parts that never overflow.
+
+    Numbers below 2^24 need no parts, for no batch has 2^29 rows; others are added up in parts of 21 bits.
+    """
+
+    def __init__(self, cells: int, largest: int) -> None:
+        self.shifts = [0] if largest < 1 << 24 else [0, _PART, 2 * _PART]
+        self.parts = np.zeros((len(self.shifts), cells), np.int64)
+        self.more: dict[int, int] = defaultdict(int)  # what was added up elsewhere, by cell
+
+    def add(self, cells: NDArray[np.int64], numbers: NDArray[np.int64] | None = None) -> None:
+        """Add the number of each row of a batch to its cell, or 1."""
+        if numbers is None:
+            self.parts[0] += np.bincount(cells, minlength=self.parts.shape[1])
+            return
+        for n, shift in enumerate(self.shifts):
+            part = numbers >> shift if shift == self.shifts[-1] else numbers >> shift & ((1 << _PART) - 1)
+            # A batch adds up to less than 2^53 in every part, so that these floats are exact.
+            self.parts[n] += np.bincount(cells, part, self.parts.shape[1]).astype(np.int64)
+
+    def totals(self) -> NDArray[Any]:
+        """The sum of each cell, as a Python integer where a machine word may be too short."""
+        if len(self.shifts) == 1 and not self.more:
+            return np.asarray(self.parts[0])
+        parts = zip(self.parts.astype(object), self.shifts, strict=True)
+        total: NDArray[Any] = np.sum([part << shift for part, shift in parts], axis=0)
+        for cell, more in self.more.items():
+            total[cell] += more
+        return total
+
+
+class Product:
+    """The product of the whole numbers of some columns, for each row of a batch."""
+
+    def __init__(self, term: Term, schema: Schema) -> None:
+        self.scales = [(name, term.scale(name, schema)) for name in term.columns]
+        self.largest = math.prod(max(map(abs, scale.ends)) for _, scale in self.scales)
+        spaces = [schema.spaces[name] for name in term.columns]
+        self.short = all(space.line is not None and space.size < _SHORT for space in spaces)
+
+    def of(self, codes: Codes) -> NDArray[np.int64] | None:
+        """The product of each row; None where only rows are counted."""
+        return np.asarray(math.prod(s.whole(codes[name]) for name, s in self.scales)) if self.scales else None
+
+    def total(self, rows: int, codes: Codes) -> int:
+        """The sum over a batch that lies in one cell."""
+        if self.short and len(self.scales) == 1:
+            # Where there is one cell alone, no number of its rows is missing.
+            ((name, scale),) = self.scales
+            return scale.shift * rows + scale.factor * int(codes[name].sum(dtype=np.int64))
+        products = self.of(codes)
+        return rows if products is None else (int((products >> 32).sum()) << 32) + int((products & 0xFFFFFFFF).sum())
+
+
+class Counter:
+    """The running counts of some sums and histograms over the rows that satisfy `where`, by the groups of the keys.
+
+    Where curves are asked for, their vectors are added up too; these rows come in batches alone.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        keys: Sequence[Key],
+        where: Predicate | None,
+        statistics: Sequence[Term | Aggregate],
+        curves: Vectors | None = None,
+    ) -> None:
+        self.schema, self.keys = schema, [grouping(key, schema) for key in keys]
+        self.groups = math.prod(key.blocks for key in self.keys)
+        self.terms = {s: both(where, s.where) for s in statistics if isinstance(s, Term)}
+        self.picked = {s: both(where, present(s, schema)) for s in statistics if isinstance(s, Aggregate)}
+        self.curves, self.where = curves, where
+        self.grid = cut(schema, [*self.terms.values(), *self.picked.values(), None if curves is None else where])
+        self.cells = math.prod(self.grid.shape)
+        self.sizes = {aggregate: schema.declared(aggregate.columns[0]).size for aggregate in self.picked}
+        if self.groups * self.cells > MOST_CELLS or self.groups * max(self.sizes.values(), default=1) >= 1 << 62:
+            raise TooLarge(f"groups and conditions make more than {MOST_CELLS} cells: ask for fewer at once")
+        self.products = {replace(term, where=None): Product(term, schema) for term in self.terms}
+        self.sums = {term: CellSums(self.groups * self.cells, one.largest) for term, one in self.products.items()}
+        # Counts of groups and values: in a table where that is small, whatever the values are.
+        tabled = {s: self.groups * size for s, size in self.sizes.items() if self.groups * size <= _TABLED}
+        self.tables = {s: np.zeros(size, np.int64) for s, size in tabled.items()}
+        self.counts: dict[Aggregate, dict[int, int]] = {s: defaultdict(int) for s in self.picked if s not in tabled}
+        self.vectors = np.zeros((self.groups, 0 if curves is None else curves.size), np.int64)
+        self.rows = 0
+
+    def add(self, rows: int, codes: Codes) -> None:
+        """Count a batch of rows."""
+        self.rows += rows
+        group, cell = self._group(codes), self.grid.cells(codes)
+        place = group * self.cells + cell
+        for term, total in self.sums.items():
+            if isinstance(place, int):
+                total.more[place] += self.products[term].total(rows, codes)
+            else:
+                total.add(place, self.products[term].of(codes))
+        for aggregate in self.picked:
+            pairs, _ = self._pairs(aggregate, codes, group, cell)
+            if aggregate in self.tables:
+                self.tables[aggregate] += np.bincount(pairs, minlength=len(self.tables[aggregate]))
+            else:
+                self._add_pairs(aggregate, *np.unique(pairs, return_counts=True))
+        if self.curves is not None:
+            chosen = np.broadcast_to(self.grid.mask(self.where).ravel()[cell], rows)
+            coordinates = self.curves.coordinates(codes[self.curves.column])
+            np.add.at(self.vectors, np.broadcast_to(group, rows)[chosen], coordinates[chosen])
+
+    def add_alike(self, rows: NDArray[np.int64], codes: Codes, sums: Mapping[Term, Sequence[int]]) -> None:
+        """Count rows that were brought together where they are alike: how many, their codes, and their sums."""
+        self.rows += int(rows.sum())
+        group, cell = self._group(codes), self.grid.cells(codes)
+        places = np.broadcast_to(group * self.cells + cell, rows.shape).tolist()
+        for term, total in self.sums.items():
+            for place, more in zip(places, sums[term], strict=True):
+                total.more[place] += more
+        for aggregate in self.picked:
+            pairs, chosen = self._pairs(aggregate, codes, group, cell)
+            self._add_pairs(aggregate, pairs, rows[chosen])
+
+    def _group(self, codes: Codes) -> Places:
+        return numbered((key.of(codes[key.column]), key.blocks) for key in self.keys)
+
+    def _pairs(self, aggregate: Aggregate, codes: Codes, group: Places, cell: Places) -> tuple[Any, Any]:
+        """The groups and values of the rows that a choice looks at, as one number each, and which rows these are."""
+        values = codes[aggregate.columns[0]]
+        chosen = np.broadcast_to(self.grid.mask(self.picked[aggregate]).ravel()[cell], values.shape)
+        groups = np.broadcast_to(group, values.shape)[chosen]
+        return groups * self.sizes[aggregate] + values[chosen].astype(np.int64), chosen
+
+    @property
+    def looked_at(self) -> dict[str, bool]:
+        """The columns whose values decide where a row counts, and of which more matters than whether one is there."""
+        wheres = [*self.terms.values(), *self.picked.values()]
+        valued = {leaf.column for where in wheres for leaf in leaves(where) if not isinstance(leaf, Missing)}
+        own = [*(key.column for key in self.keys), *(aggregate.columns[0] for aggregate in self.picked)]
+        every = dict.fromkeys([*own[: len(self.keys)], *(axis.column for axis in self.grid.axes), *own])
+        return {column: column in valued or column in own for column in every}
+
+    def _add_pairs(self, aggregate: Aggregate, pairs: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
+        if aggregate in self.tables:
+            np.add.at(self.tables[aggregate], pairs, counts)
+            return
+        known = self.counts[aggregate]
+        for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
+            known[pair] += count
+
+    def finish(self) -> Tally:
+        """What was counted."""
+        sums = {}
+        for term, where in self.terms.items():
+            totals = self.sums[replace(term, where=None)].totals().reshape(self.groups, self.cells)
+            sums[term] = [int(x) for x in totals[:, self.grid.mask(where).ravel()].sum(axis=1)]
+        return Tally(sums, {s: self._histograms(s) for s in self.picked}, self.rows, self.vectors.tolist())
+
+    def counted(self) -> list[Any]:
+        """What was counted, as JSON can write it: sums, histograms, rows and vectors."""
+        found = self.finish()
+        histograms = [[list(group.items()) for group in groups] for groups in found.histograms.values()]
+        return [list(found.sums.values()), histograms, found.rows, found.vectors]
+
+    def _histograms(self, aggregate: Aggregate) -> list[dict[int, int]]:
+        """For each group how many rows have each value that some row has."""
+        counts = self.counts.get(aggregate)
+        if counts is None:
+            table = self.tables[aggregate]
+            pairs = np.flatnonzero(table)
+            counts = dict(zip(pairs.tolist(), table[pairs].tolist(), strict=True))
+        histograms: list[dict[int, int]] = [{} for _ in range(self.groups)]
+        for pair, count in counts.items():
+            group, code = divmod(pair, self.sizes[aggregate])
+            histograms[group][code] = count
+        return histograms
+
+
+def even_sums(
+    schema: Schema, keys: Sequence[Key], where: Predicate | None, terms: Sequence[Term], rows: float
+) -> dict[Term, NDArray[np.float64]]:
+    """The sums over a table of so many rows whose values are spread evenly and independently, group by group.
+
+    >>> from dproof.spaces import Interval
+    >>> table = Schema("data", {"age": Interval(0, 9, 1)})
+    >>> [float(total[0]) for total in even_sums(table, [], None, [Term((), None), Term(("age",), None)], 100).values()]
+    [100.0, 450.0]
+    """
+    wheres = {term: both(where, term.where) for term in terms}
+    powers = {term: Counts(term.columns) for term in terms}
+    grid = cut(schema, wheres.values(), keys, dict.fromkeys(column for term in terms for column in term.columns))
+    groupings = [(grid.position(key.column), grouping(key, schema)) for key in keys]
+    shares = [_power_sums(axis, None, 0) for axis in grid.axes]
+    group: Any = numbered(
+        (_along(groups.of(grid.axes[place].samples), place, grid.axes), len(groups.labels))
+        for place, groups in groupings
+    )
+    groups_of_cells, all_groups = np.broadcast_to(group, grid.shape), math.prod(len(g.labels) for _, g in groupings)
+    found = {}
+    for term in terms:
+        cells = np.full(grid.shape, float(rows)) * grid.mask(wheres[term])
+        for place, axis in enumerate(grid.axes):
+            power = powers[term][axis.column]
+            sums = _power_sums(axis, term.scale(axis.column, schema), power) if power else shares[place]
+            cells = cells * _along(sums / shares[place].sum(), place, grid.axes)
+        found[term] = np.asarray(np.bincount(groups_of_cells.ravel(), cells.ravel(), all_groups), np.float64)
+    return found
+
+
+def _along(values: NDArray[Any], place: int, axes: Sequence[Partition]) -> NDArray[Any]:
+    return values.reshape([-1 if n == place else 1 for n in range(len(axes))])
+
+
+def _power_sums(axis: Partition, scale: WholeScale | None, power: int) -> NDArray[Any]:
+    """Σ of the powers of the numbers of all codes in each block; a missing value has none."""
+    sizes = axis.sizes[axis.block] if axis.bits is not None else axis.last - axis.first + 1.0
+    sizes = np.where(axis.first == MISSING, 0.0, sizes)
+    if scale is None:
+        return np.bincount(axis.block, sizes)
+    if scale.table is not None:
+        codes = np.arange(len(scale.table))
+        return np.bincount(axis.of(codes), scale.whole(codes).astype(float) ** power, axis.blocks)
+    if power > 4:
+        raise QuestionError(f"a sum of products of {power} numbers of one column has no ± beforehand")
+    middle = scale.shift + scale.factor * (axis.first + axis.last) / 2
+    squares = sizes**2
+    moments = (1.0, 0.0, (squares - 1) / 12, 0.0, (squares - 1) * (3 * squares - 7) / 240)  # of consecutive codes
+    means = sum(math.comb(power, k) * middle ** (power - k) * scale.factor**k * moments[k] for k in range(power + 1))
+    return np.bincount(axis.block, sizes * means)

@@ -22,7 +22,7 @@ from dproof.meaning import advice, had_been, in_words, percent, posterior
 from dproof.plans.plan import ASKED, not_protected
 from dproof.plotting import label_text
 from dproof.privacy import Privacy
-from dproof.questions.ranges import Range
+from dproof.questions.answer import Range
 from dproof.report.drawings import band_picture, heat_table, law_picture, profile_picture
 
 if TYPE_CHECKING:
