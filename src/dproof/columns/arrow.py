@@ -50,19 +50,6 @@ def _bits(buffer: Any, array: Any) -> NDArray[np.bool_]:
     return np.unpackbits(np.frombuffer(buffer, np.uint8), count=end, bitorder="little")[array.offset :].view(np.bool_)
 
 
-def buffers(texts: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64], Any]:
-    """The bytes of an array of texts, where each text begins and how long it is, and the array; a null is empty."""
-    import pyarrow as pa
-
-    array = texts.cast(pa.large_binary())
-    if not len(array):
-        return np.zeros(1, np.uint8), np.zeros(0, np.int64), np.zeros(0, np.int64), array
-    validity, ends, content = array.buffers()
-    offsets = np.frombuffer(ends, np.int64, len(array) + 1, array.offset * 8)
-    data = np.frombuffer(content, np.uint8) if content is not None and content.size else np.zeros(1, np.uint8)
-    return data, offsets[:-1], np.diff(offsets) * _bits(validity, array), array
-
-
 def from_numpy(values: NDArray[Any], absent: NDArray[np.bool_] | None = None) -> Any:
     """Numbers or flags as an Arrow array, with none where they are absent."""
     import pyarrow as pa
