@@ -33,11 +33,9 @@ def as_numpy(column: Any, missing: Any = None) -> NDArray[Any]:
     if not (plain or pa.types.is_boolean(kind)) or (array.null_count and missing is None):
         return np.asarray(array.to_numpy(zero_copy_only=False))
     validity, data = array.buffers()
-    if not len(array):
-        return np.zeros(0, kind.to_pandas_dtype())
     if plain:
         dtype = np.dtype(kind.to_pandas_dtype())
-        values = np.frombuffer(data, dtype, len(array), array.offset * dtype.itemsize)
+        values = np.frombuffer(data or b"", dtype, len(array), array.offset * dtype.itemsize)
     else:
         values = _bits(data, array)
     return values if missing is None else np.where(_bits(validity, array), values, values.dtype.type(missing))

@@ -409,10 +409,10 @@ def read_decimals(texts: Any, numerals: Numerals) -> Decimals:
     for sign, meant in {numerals.thousands: "", numerals.decimal: ".", "+": ""}.items():
         plain = pc.replace_substring(plain, sign, meant) if sign not in ("", meant) else plain
     power, raised = np.zeros(len(plain), np.int64), as_numpy(pc.find_substring(plain, "e")) >= 0
-    if raised.any():
-        halves = pc.extract_regex(plain.filter(from_numpy(raised)), "^(?P<number>.*)e(?P<power>.*)$")
-        plain = pc.replace_with_mask(plain, from_numpy(raised), halves.field("number"))
-        power[raised] = as_numpy(halves.field("power").cast(pa.int64()))
+    # Also where no number has an exponent: no value decides which code runs.
+    halves = pc.extract_regex(plain.filter(from_numpy(raised)), "^(?P<number>.*)e(?P<power>.*)$")
+    plain = pc.replace_with_mask(plain, from_numpy(raised), halves.field("number"))
+    power[raised] = as_numpy(halves.field("power").cast(pa.int64()))
     point, length = as_numpy(pc.find_substring(plain, ".")), as_numpy(pc.binary_length(plain))
     power -= np.where(point < 0, 0, length - point - 1)
     negative = as_numpy(pc.starts_with(plain, "-"))
@@ -420,7 +420,7 @@ def read_decimals(texts: Any, numerals: Numerals) -> Decimals:
     digits = pc.replace_substring(plain.filter(from_numpy(fits)), ".", "").cast(pa.int64())
     known[np.flatnonzero(known)[~fits]] = False
     unread = ~known
-    unread[~known] = as_numpy(pc.match_substring_regex(texts.filter(from_numpy(~known)), odd), missing=False)
+    unread[unread] = as_numpy(pc.match_substring_regex(texts.filter(from_numpy(unread)), odd), missing=False)
     return Decimals(known, unread, negative[fits], np.abs(as_numpy(digits)), power[fits])
 
 
