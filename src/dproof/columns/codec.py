@@ -14,6 +14,7 @@ from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.columns.arrow import (
@@ -30,10 +31,12 @@ from dproof.columns.column import Column, quoted
 from dproof.columns.values import (
     MISSING,
     NO,
+    NO_TEXT,
     OUTSIDE,
     YES,
     is_missing,
     number_of,
+    single,
     text_of,
     truth_of,
     written,
@@ -185,8 +188,6 @@ class Codec:
 
     def encode(self, arrays: Sequence[Any]) -> NDArray[Any]:
         """The codes of the source's Arrow arrays of the column, each value treated as the plan says."""
-        from dproof.columns.values import single
-
         return encode_distinct(self._repeated, self.column, single(arrays[0]))
 
     def code_sql(self, whole: str | None) -> str | None:
@@ -319,8 +320,6 @@ class CategoryCodec(Codec):
     @classmethod
     def draft(cls, kind: Any) -> Draft:
         """Text may be anything, and is drafted as categories."""
-        import pyarrow as pa
-
         truth = pa.types.is_boolean(kind)
         return Draft("truth" if truth else "categories", {"values": [True, False] if truth else []})
 
@@ -500,16 +499,12 @@ def encode_distinct(look_up: Lookups, column: Column, array: Any) -> NDArray[Any
 
 def looked_up(look_up: Lookups, column: Column, array: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """What each distinct value is, and at last what a null is; and the place of each row's value among these."""
-    import pyarrow as pa
-
     array = as_dictionary(column, array)
     codes = look_up(plain_texts(array.dictionary))
     return np.append(codes, MISSING), as_numpy(array.indices.cast(pa.int64()), missing=len(codes))
 
 
 def as_dictionary(column: Column, array: Any) -> Any:
-    import pyarrow as pa
-
     try:
         if pa.types.is_dictionary(array.type):
             array.dictionary.slice(0, 0).dictionary_encode()  # of values that can be told apart
@@ -525,8 +520,6 @@ def as_dictionary(column: Column, array: Any) -> Any:
 
 def python_values(values: Any) -> list[Any]:
     """An Arrow array as Python has it; texts as bytes, for in a file they may be none."""
-    import pyarrow as pa
-
     is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
     values = values.cast(pa.large_binary()) if is_text else values
     try:
@@ -537,8 +530,6 @@ def python_values(values: Any) -> list[Any]:
 
 def _value(scalar: Any) -> Any:
     """A value of Arrow in Python; a moment that Python has no words for is none that a plan declares."""
-    from dproof.columns.values import NO_TEXT
-
     try:
         return scalar.as_py()
     except (OverflowError, ValueError):

@@ -21,12 +21,23 @@ from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.columns.arrow import as_numpy, from_numpy, is_text, plain_texts
 from dproof.columns.codec import Codec, Draft, Key, accepted, missing_key, outside_key, settled
 from dproof.columns.column import Column
-from dproof.columns.values import MISSING, OUTSIDE, PLAIN, Numerals, infinite_sign, is_missing, number_of
+from dproof.columns.values import (
+    MISSING,
+    OUTSIDE,
+    PLAIN,
+    Numerals,
+    infinite_sign,
+    is_missing,
+    listed,
+    number_of,
+    single,
+)
 from dproof.errors import SourceError
 from dproof.exact import int_or_float
 from dproof.spaces.bins import bins_between
@@ -99,8 +110,6 @@ class NumberCodec(Codec):
 
     @classmethod
     def draft(cls, kind: Any) -> Draft | None:
-        import pyarrow as pa
-
         is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
         return Draft("interval", {"low": "?", "high": "?"}) if any(is_(kind) for is_ in is_number) else None
 
@@ -125,8 +134,6 @@ class NumberCodec(Codec):
 
     def lookups(self, values: Any) -> NDArray[np.int64]:
         """Decimals and texts all at once, in whole numbers; what is odd, and all on a very fine lattice, one by one."""
-        import pyarrow as pa
-
         space, factor = self.space, 2 * self.space.line.scale
         low, high, step = (int(factor * number) for number in (space.low, space.high, space.step))
         is_decimal = pa.types.is_decimal(values.type)
@@ -146,10 +153,6 @@ class NumberCodec(Codec):
 
     def encode(self, arrays: Sequence[Any]) -> NDArray[Any]:
         """Whole and floating numbers all rows at once."""
-        import pyarrow as pa
-
-        from dproof.columns.values import single
-
         array = single(arrays[0])
         if pa.types.is_integer(array.type) or pa.types.is_float32(array.type) or pa.types.is_float64(array.type):
             return self.encode_numbers(as_numpy(array, missing=0), as_numpy(array.is_null(nan_is_null=True)))
@@ -271,8 +274,6 @@ class DateCodec(NumberCodec):
 
     @classmethod
     def draft(cls, kind: Any) -> Draft | None:
-        import pyarrow as pa
-
         is_date = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
         return Draft("date", {"low": "?", "high": "?"}) if is_date else None
 
@@ -297,10 +298,6 @@ class DateCodec(NumberCodec):
 
     def encode(self, arrays: Sequence[Any]) -> NDArray[Any]:
         """Arrow's dates and timestamps all rows at once."""
-        import pyarrow as pa
-
-        from dproof.columns.values import single
-
         array = single(arrays[0])
         kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
         if not pa.types.is_date(kind) and not pa.types.is_timestamp(kind):
@@ -311,14 +308,10 @@ class DateCodec(NumberCodec):
         return self.encode_numbers(numbers.astype(np.int64) // parts + _1970, as_numpy(array.is_null()))
 
     def to_arrow(self, numbers: NDArray[Any]) -> Any:
-        import pyarrow as pa
-
         days = (numbers - _1970).clip(-_FARTHEST_DAY, _FARTHEST_DAY).astype(np.int32)
         return pa.Array.from_buffers(pa.date32(), len(days), [None, pa.py_buffer(days)])
 
     def from_arrow(self, array: Any) -> NDArray[Any]:
-        import pyarrow as pa
-
         return as_numpy(array.view(pa.int32()), missing=0).astype(np.int64) + _1970
 
     @property
@@ -329,7 +322,6 @@ class DateCodec(NumberCodec):
 def _written_days(texts: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
     """The day of each text that is a date, alone or with a time that has no offset, which texts these are, and which of
     the others are not empty."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     texts = texts.cast(pa.large_binary())
@@ -397,7 +389,6 @@ def read_decimals(texts: Any, numerals: Numerals) -> Decimals:
     >>> found.digits, found.power, found.known, found.unread
     (array([12505,     3]), array([-1,  2]), array([ True,  True, False, False]), array([False, False, False,  True]))
     """
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     texts = texts.cast(pa.large_binary())
@@ -447,10 +438,6 @@ def arrow_rows(arrays: Sequence[Any], points: int, numerals: Numerals = PLAIN) -
 
     A list that is missing or has another length is a row of NaN.
     """
-    import pyarrow as pa
-
-    from dproof.columns.values import listed
-
     if len(arrays) > 1:
         return np.column_stack([_floats(array, numerals) for array in arrays])
     rows = np.full((len(arrays[0]), points), np.nan)
@@ -471,10 +458,6 @@ def arrow_rows(arrays: Sequence[Any], points: int, numerals: Numerals = PLAIN) -
 
 def _floats(array: Any, numerals: Numerals) -> NDArray[np.float64]:
     """Numbers, or texts that are numbers; NaN for what is missing or none. No value stops the work, only a type."""
-    import pyarrow as pa
-
-    from dproof.columns.values import single
-
     array = single(array)
     if pa.types.is_dictionary(array.type):
         known = np.append(_floats(array.dictionary, numerals), np.nan)

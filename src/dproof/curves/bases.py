@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from math import comb, pi, sqrt
 from typing import Any
 
@@ -16,7 +15,7 @@ from dproof.errors import ArgumentError
 from dproof.spaces.curves import Curves
 
 Floats = NDArray[np.float64]
-Functions = Callable[[Floats, int], Floats]  # x in [0, 1] and the order of a derivative; one row per function
+Functions = Callable[[Floats], Floats]  # of x in [0, 1]; one row per function
 
 HAT = "hat"
 MOST_HATS = 512
@@ -42,11 +41,10 @@ class Basis:
     breaks: tuple[float, ...]  # in [0, 1]: the functions are smooth between them
     functions: Functions
 
-    def evaluate(self, at: Any, derivative: int = 0) -> Floats:
-        """The functions, or a derivative of them, at points of [start, stop]; one row per function."""
+    def evaluate(self, at: Any) -> Floats:
+        """The functions at points of [start, stop]; one row per function."""
         width = self.stop - self.start
-        x = (np.atleast_1d(np.asarray(at, np.float64)) - self.start) / width
-        return self.functions(x, derivative) / (sqrt(width) * width**derivative)
+        return self.functions((np.atleast_1d(np.asarray(at, np.float64)) - self.start) / width) / sqrt(width)
 
     @property
     def squares(self) -> Floats:
@@ -63,24 +61,6 @@ class Basis:
         parts = self.evaluate(nodes) * weights
         ends = [(left, parts * (1 - share)), (left + 1, parts * share)]
         return np.array([sum(np.bincount(at, part[j], len(times)) for at, part in ends) for j in range(self.terms)])
-
-    def project(self, space: Curves, curves: Any) -> Floats:
-        """The L2 projection of curves on the basis, evaluated at the grid points."""
-        return space.read(curves, outside="keep") @ self.analysis(space).T @ self.evaluate(space.times)
-
-    def projection_error(self, space: Curves, curves: Any) -> Floats:
-        """‖f − Pf‖₂ of each curve: what the basis cannot say, whatever the noise.
-
-        >>> day = Curves(0, 1, 9, 0, 1)
-        >>> basis("bernstein", day, 2).projection_error(day, [[n / 8 for n in range(9)]]).round(9).tolist()
-        [0.0]
-        """
-        rows = space.read(curves, outside="keep")
-        width = self.stop - self.start
-        nodes, weights = quadrature(np.union1d(space.times, self.start + width * np.array(self.breaks)))
-        linear = np.array([np.interp(nodes, space.times, row) for row in rows]).reshape(len(rows), -1)
-        rest = linear - rows @ self.analysis(space).T @ self.evaluate(nodes)
-        return np.asarray(np.sqrt((rest**2 * weights).sum(1)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,9 +84,7 @@ class Hats(Basis):
         """∫ hat_j, the weights of the values on the grid; 1 for each function where they are orthonormal."""
         return self.lengths
 
-    def evaluate(self, at: Any, derivative: int = 0) -> Floats:
-        if derivative:
-            raise ArgumentError("hat functions have corners: they are evaluated without derivatives")
+    def evaluate(self, at: Any) -> Floats:
         times = self.start + (self.stop - self.start) * np.array(self.breaks)
         hats = np.array(
             [np.interp(np.atleast_1d(np.asarray(at, np.float64)), times, row) for row in np.eye(self.terms)]
@@ -127,7 +105,7 @@ def hat_functions(space: Curves, *, orthonormal: bool) -> Hats:
     if orthonormal:
         values, vectors = np.linalg.eigh(gram)
         root, lengths = vectors @ (np.sqrt(values)[:, None] * vectors.T), np.ones(space.points)
-    return Hats(HAT, *ends, space.points, breaks, lambda x, derivative: x, root, lengths)
+    return Hats(HAT, *ends, space.points, breaks, lambda x: x, root, lengths)
 
 
 def whitened_hats(space: Curves, covariance: Floats) -> Hats:
@@ -158,35 +136,25 @@ def basis(name: str, space: Curves, terms: int) -> Basis:
 
 def quadrature(joints: Any, order: int = 12) -> tuple[Floats, Floats]:
     """Gauss-Legendre nodes and weights on every piece: exact for polynomials of degree 2·order − 1."""
-    x, w = _legendre(order)
+    x, w = np.polynomial.legendre.leggauss(order)
     ends = np.asarray(joints, np.float64)
     half = np.diff(ends)[:, None] / 2
     return (ends[:-1, None] + half * (1 + x)).reshape(-1), (half * w).reshape(-1)
 
 
-@lru_cache(maxsize=8)
-def _legendre(order: int) -> tuple[Floats, Floats]:
-    x, w = np.polynomial.legendre.leggauss(order)
-    return x, w
-
-
 def orthonormal(functions: Functions, breaks: tuple[float, ...]) -> Functions:
     """Functions of one span with ∫ φ_i φ_j = 1 if i = j else 0 on [0, 1], by a QR factorisation at the nodes."""
     nodes, weights = quadrature(breaks, _MOST_BERNSTEIN)
-    triangle: Floats = np.linalg.qr((functions(nodes, 0) * np.sqrt(weights)).T, mode="r")  # type: ignore[assignment]
-    return lambda x, derivative: np.asarray(np.linalg.solve(triangle.T, functions(x, derivative)), np.float64)
+    triangle: Floats = np.linalg.qr((functions(nodes) * np.sqrt(weights)).T, mode="r")  # type: ignore[assignment]
+    return lambda x: np.asarray(np.linalg.solve(triangle.T, functions(x)), np.float64)
 
 
 def _trigonometric(terms: int, frequencies: NDArray[Any], phases: Floats) -> tuple[Functions, tuple[float, ...]]:
-    """√2 cos(ωx − phase), and 1 for ω = 0; a derivative turns the phase by a quarter."""
-    scale = np.where(frequencies == 0, 1.0, sqrt(2))
-
-    def functions(x: Floats, derivative: int) -> Floats:
-        turned = np.multiply.outer(frequencies, x) - phases[:, None] + derivative * pi / 2
-        return np.asarray((scale * frequencies**derivative)[:, None] * np.cos(turned))
-
+    """√2 cos(ωx − phase), and 1 for ω = 0."""
+    scale = np.where(frequencies == 0, 1.0, sqrt(2))[:, None]
     pieces = max(1, terms // 4)  # a few half waves on each piece of the quadrature
-    return functions, tuple(np.linspace(0, 1, pieces + 1).tolist())
+    breaks = tuple(np.linspace(0, 1, pieces + 1).tolist())
+    return lambda x: np.asarray(scale * np.cos(np.multiply.outer(frequencies, x) - phases[:, None])), breaks
 
 
 def _cosine(terms: int) -> tuple[Functions, tuple[float, ...]]:
@@ -201,49 +169,35 @@ def _fourier(terms: int) -> tuple[Functions, tuple[float, ...]]:
 def _bernstein(terms: int) -> tuple[Functions, tuple[float, ...]]:
     if terms > _MOST_BERNSTEIN:
         raise ArgumentError(f"a bernstein basis has at most {_MOST_BERNSTEIN} terms; take b-spline for more")
-    return orthonormal(_bernstein_functions(terms - 1), (0.0, 1.0)), (0.0, 1.0)
+    degree = terms - 1
 
+    def functions(x: Floats) -> Floats:
+        return np.array([comb(degree, k) * x**k * (1 - x) ** (degree - k) for k in range(terms)])
 
-def _bernstein_functions(degree: int) -> Functions:
-    def functions(x: Floats, derivative: int) -> Floats:
-        if derivative == 0:
-            return np.array([comb(degree, k) * x**k * (1 - x) ** (degree - k) for k in range(degree + 1)])
-        if degree == 0:
-            return np.zeros((1, len(x)))
-        lower = np.pad(_bernstein_functions(degree - 1)(x, derivative - 1), ((1, 1), (0, 0)))
-        return degree * (lower[:-1] - lower[1:])
-
-    return functions
+    return orthonormal(functions, (0.0, 1.0)), (0.0, 1.0)
 
 
 def _b_spline(terms: int) -> tuple[Functions, tuple[float, ...]]:
+    """Cox and de Boor's recursion; the last piece includes its right end."""
     degree = min(_DEGREE, terms - 1)
     breaks = np.linspace(0, 1, terms - degree + 1)
     knots = np.concatenate([np.zeros(degree), breaks, np.ones(degree)])
-    functions = _spline_functions(knots, degree)
-    return orthonormal(functions, tuple(breaks.tolist())), tuple(breaks.tolist())
 
-
-def _spline_functions(knots: Floats, degree: int) -> Functions:
-    """Cox and de Boor's recursion; the last piece includes its right end."""
-
-    def ratio(top: Floats, k: int, n: int) -> Floats:
+    def share(distance: Floats, k: int, n: int) -> Floats:
         width = float(knots[k + n] - knots[k])
-        return top / width if width else np.zeros_like(top)
+        return distance / width if width else np.zeros_like(distance)
 
-    def functions(x: Floats, derivative: int, n: int = degree) -> Floats:
-        count = len(knots) - n - 1
-        if n == 0:
-            piece = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - degree - 2)
-            return np.asarray((np.arange(count)[:, None] == piece) * float(derivative == 0))
-        lower = functions(x, max(derivative - 1, 0), n - 1)
-        if derivative:
-            return np.array([n * (ratio(lower[k], k, n) - ratio(lower[k + 1], k + 1, n)) for k in range(count)])
-        rise = [ratio(x - knots[k], k, n) * lower[k] for k in range(count)]
-        fall = [ratio(knots[k + n + 1] - x, k + 1, n) * lower[k + 1] for k in range(count)]
-        return np.asarray(np.add(rise, fall))
+    def functions(x: Floats) -> Floats:
+        piece = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - degree - 2)
+        values = np.asarray((np.arange(len(knots) - 1)[:, None] == piece) * 1.0)
+        for n in range(1, degree + 1):
+            count = len(knots) - n - 1
+            rise = [share(x - knots[k], k, n) * values[k] for k in range(count)]
+            fall = [share(knots[k + n + 1] - x, k + 1, n) * values[k + 1] for k in range(count)]
+            values = np.asarray(np.add(rise, fall))
+        return values
 
-    return lambda x, derivative: functions(x, derivative)
+    return orthonormal(functions, tuple(breaks.tolist())), tuple(breaks.tolist())
 
 
 # A basis is one function here.

@@ -153,13 +153,11 @@ def eigenbasis(kernel: Kernel, space: Curves, terms: int) -> tuple[Basis, NDArra
         most = int((values >= _LEAST_EIGENVALUE * values[0]).sum())
         raise ArgumentError(f"this kernel is so smooth that it has {most} terms of any weight; ask for at most {most}")
 
-    def functions(x: Floats, derivative: int) -> Floats:
-        if derivative:
-            raise ArgumentError("eigenfunctions are computed without derivatives")
+    def functions(x: Floats) -> Floats:
         spread = kernel(start + width * x, nodes) @ (vectors * root[:, None]) / values
         return np.asarray(spread.T * sqrt(width))
 
-    if not functions((space.times - start) / width, 0).any():
+    if not functions((space.times - start) / width).any():
         raise ArgumentError(
             "the length of the kernel is too short beside the interval of the curves: take a longer one"
         )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import isqrt, sqrt
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,7 @@ from dproof.errors import ArgumentError, InputError
 from dproof.exact import exact
 from dproof.privacy import Neighbours
 from dproof.spaces.curves import PLACES, Curves, moderate
-from dproof.spaces.interval import ABSENT
-
-if TYPE_CHECKING:
-    pass
+from dproof.spaces.space import ABSENT, Endless
 
 Split = Literal["laplace", "gaussian", "k_norm"]
 Norm = Literal["l1", "l2", "linf"]
@@ -40,7 +37,7 @@ _TERMS = (4, 8, 16, 32)  # of an eigenbasis, to choose from
 
 
 @dataclass(frozen=True, slots=True)
-class Expansion:
+class Expansion(Endless):
     """The basis a curve is expanded in and the region that its coefficients are clipped into.
 
     The region lies around `centre`, a public curve (half way between low and high where none is given):
@@ -68,13 +65,11 @@ class Expansion:
 
     # What a question may ask of a column, as of every space.
     holds_curves: ClassVar[bool] = True
+    size: ClassVar[None] = None
+    absent_code: ClassVar[int] = 1  # to a condition a curve is there, code 0, or missing
     has_numbers: ClassVar[bool] = False
     has_sums: ClassVar[bool] = True
     has_order: ClassVar[bool] = False
-    line: ClassVar[None] = None
-    items: ClassVar[None] = None
-    labels: ClassVar[None] = None
-    size: ClassVar[None] = None
     mechanisms: ClassVar[str] = "curves"
     is_counted: ClassVar[bool] = False
     declared: ClassVar[int] = 0
@@ -87,33 +82,15 @@ class Expansion:
         return (self.space.points,)
 
     @property
-    def absent(self) -> int | None:
-        """Of a curve a condition knows that it is there, code 0, or missing, code 1."""
-        return 1 if self.optional else None
-
-    @property
-    def present(self) -> Expansion | None:
-        return replace(self, optional=False) if self.optional else None
-
-    @property
-    def without_missing(self) -> Expansion:
-        return self.present or self
-
-    def with_missing(self) -> Expansion:
-        """The curves of the expansion, and a missing one.
-
-        >>> day = Expansion(Curves(0, 1, 2, low=0, high=1), terms=2).with_missing()
-        >>> day.encode([[0, 1], None]).tolist(), day.present == Expansion(Curves(0, 1, 2, low=0, high=1), terms=2)
-        ([[0, 16777216], [-1, -1]], True)
-        """
-        return replace(self, optional=True)
-
-    @property
     def diameter(self) -> Fraction:
         return self.space.diameter
 
     def encode(self, curves: Any) -> Integers:
-        """The places of each curve, from anything that `Curves.encode` takes, or a list with None in it."""
+        """The places of each curve, from anything that `Curves.encode` takes, or a list with None in it.
+
+        >>> Expansion(Curves(0, 1, 2, low=0, high=1), terms=2).with_missing().encode([[0, 1], None]).tolist()
+        [[0, 16777216], [-1, -1]]
+        """
         if not isinstance(curves, (list, tuple)):
             return self.space.encode(curves)
         codes = np.full((len(curves), self.space.points), -1, np.int64)
@@ -203,15 +180,12 @@ def _functions(space: Curves, name: str, terms: int, kernel: Kernel | None, has_
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CurveLattice:
+class CurveLattice(Endless):
     """Curves as vectors z of whole numbers: f ≈ centre + Σ scales_j · z_j · φ_j, with z in a ball or a box.
 
     Where it is `optional` there is one more point, a missing curve, with the code `ABSENT` for every coefficient.
     """
 
-    labels: ClassVar[None] = None
-    items: ClassVar[None] = None
-    line: ClassVar[None] = None
     holds_curves: ClassVar[bool] = True
     expansion: Expansion
     scales: Floats
@@ -283,17 +257,6 @@ class CurveLattice:
     @property
     def code_shape(self) -> tuple[int, ...]:
         return (self.terms,)
-
-    @property
-    def absent(self) -> int | None:
-        return ABSENT if self.optional else None
-
-    @property
-    def present(self) -> CurveLattice | None:
-        return replace(self, optional=False) if self.optional else None
-
-    def with_missing(self) -> CurveLattice:
-        return replace(self, optional=True)
 
 
 @lru_cache(maxsize=64)

@@ -36,8 +36,8 @@ from dproof.mechanisms.mechanism import Distribution, Mechanism
 from dproof.mechanisms.noise import demand_gaussian, integer_laplace
 from dproof.privacy import Neighbours, Privacy, Promise
 from dproof.spaces.curves import Curves
-from dproof.spaces.interval import ABSENT
 from dproof.spaces.products import Vectors
+from dproof.spaces.space import ABSENT
 
 _SPLITS: tuple[Split, ...] = ("laplace", "gaussian", "k_norm")
 _KINDS: dict[str, Split] = {TwoSided.kind: "laplace", GaussianSum.kind: "gaussian", KNorm.kind: "k_norm"}

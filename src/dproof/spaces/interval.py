@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, lcm
 from typing import Any, ClassVar
@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from dproof.arguments import COLUMN
 from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import exact, plain_number
-from dproof.spaces.space import Space, arrow_codes, decode_present, is_arrow, narrowest
+from dproof.spaces.space import ABSENT, Endless, Space, arrow_codes, decode_present, is_arrow, narrowest
 
 _FINE = 5000  # steps of a lattice that nobody chose: rounding stays below a thousandth of the noise up to ε = 10
 _LARGEST = 1 << 48
 _DIGITS = 15  # significant digits that every float keeps: up to these, its shortest decimal is the exact multiple
-ABSENT = -(1 << 63)  # the code of a missing value beside the points of a line: none that is stored has it
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -289,11 +288,8 @@ def _fine_step(length: Fraction) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Line(Endless):
     """All points origin + step·k of a lattice, k any whole number; where unbounded noise ends up.
-
-    Like a space, but without what needs an end: no number of points, no diameter, no list of distances. Where the line
-    is `optional` a value may be missing: None, with the code `ABSENT`.
 
     A point is an int on a lattice of whole numbers; else the float that prints as it, or a Decimal or a Fraction
     where no float does.
@@ -306,26 +302,10 @@ class Line:
     step: Fraction
     optional: bool = False
     size: ClassVar[None] = None
-    labels: ClassVar[None] = None
-    items: ClassVar[None] = None
-    holds_curves: ClassVar[bool] = False
-    code_shape: ClassVar[tuple[int, ...]] = ()
 
     @property
     def line(self) -> Line:
         return self
-
-    @property
-    def absent(self) -> int | None:
-        return ABSENT if self.optional else None
-
-    @property
-    def present(self) -> Line | None:
-        return replace(self, optional=False) if self.optional else None
-
-    def with_missing(self) -> Line:
-        """The line with one more value, a missing one, beside its points."""
-        return replace(self, optional=True)
 
     @property
     def separation(self) -> Fraction:

@@ -17,7 +17,7 @@ from dproof.arguments import choice, described, expect, listed, whole
 from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import exact, whole_numbers
 from dproof.spaces.interval import Interval
-from dproof.spaces.space import Space, as_space
+from dproof.spaces.space import Endless, Space, as_space
 
 Metric = Literal["l1", "l2", "sup"]
 _MOST_LISTED = 1 << 22  # points whose distances from one are written out
@@ -287,10 +287,10 @@ class Table(Tuples):
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(Endless):
     """All lists of one point of each line: where unbounded noise on a table or a vector ends up.
 
-    Like a space, but without what needs an end; a code is the list of the codes of its points.
+    A code is the list of the codes of its points.
 
     >>> from fractions import Fraction
     >>> from dproof.spaces.interval import Line
@@ -299,11 +299,6 @@ class Lines:
     """
 
     lines: tuple[Any, ...]
-    line: ClassVar[None] = None
-    labels: ClassVar[None] = None
-    items: ClassVar[None] = None
-    absent: ClassVar[None] = None
-    holds_curves: ClassVar[bool] = False
 
     @property
     def code_shape(self) -> tuple[int, ...]:
