@@ -34,6 +34,7 @@ from dproof.columns.values import (
     NO_TEXT,
     OUTSIDE,
     YES,
+    guarded,
     is_missing,
     number_of,
     single,
@@ -188,7 +189,8 @@ class Codec:
 
     def encode(self, arrays: Sequence[Any]) -> NDArray[Any]:
         """The codes of the source's Arrow arrays of the column, each value treated as the plan says."""
-        return encode_distinct(self._repeated, self.column, single(arrays[0]))
+        found, places = looked_up(self._repeated, self.column, single(arrays[0]))
+        return accepted(self.column, settled(self.column, found).take(places, mode="clip"))
 
     def code_sql(self, whole: str | None) -> str | None:
         """The code of a value in SQL, treated as the plan says, from the SQL of a whole number; None where that has no
@@ -491,12 +493,6 @@ def repeated(look_up: Lookups) -> Lookups:
     return look_up_all
 
 
-def encode_distinct(look_up: Lookups, column: Column, array: Any) -> NDArray[Any]:
-    """Look up each distinct value once, and spread the codes over the rows."""
-    found, places = looked_up(look_up, column, array)
-    return accepted(column, settled(column, found).take(places, mode="clip"))
-
-
 def looked_up(look_up: Lookups, column: Column, array: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """What each distinct value is, and at last what a null is; and the place of each row's value among these."""
     array = as_dictionary(column, array)
@@ -525,15 +521,8 @@ def python_values(values: Any) -> list[Any]:
     try:
         return values.to_pylist()  # type: ignore[no-any-return]
     except (OverflowError, ValueError):
-        return [_value(scalar) for scalar in values]
-
-
-def _value(scalar: Any) -> Any:
-    """A value of Arrow in Python; a moment that Python has no words for is none that a plan declares."""
-    try:
-        return scalar.as_py()
-    except (OverflowError, ValueError):
-        return NO_TEXT
+        # A moment that Python has no words for is none that a plan declares.
+        return [guarded(lambda scalar: scalar.as_py(), scalar, NO_TEXT) for scalar in values]
 
 
 def settled(column: Column, found: NDArray[np.int64]) -> NDArray[Any]:

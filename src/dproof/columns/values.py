@@ -222,7 +222,7 @@ def texts(array: Any) -> Any:
 
 def _text_or_list(value: Any) -> Any:
     """The text of a value of some other type; its elements where it has any."""
-    meant = _guarded(_meant, value, NO_TEXT)
+    meant = guarded(_meant, value, NO_TEXT)
     elements = _elements(meant)
     return _bytes(meant) if elements is None else elements
 
@@ -250,7 +250,7 @@ def _elements(value: Any) -> Sequence[Any] | None:
     if isinstance(value, np.ndarray) and value.ndim == 1 and not isinstance(value, np.ma.MaskedArray):
         return value  # type: ignore[return-value]
     if isinstance(value, _MANY) or (hasattr(kind, "__len__") and hasattr(kind, "to_numpy")):
-        return _guarded(list, value, [NO_TEXT])  # type: ignore[no-any-return]
+        return guarded(list, value, [NO_TEXT])  # type: ignore[no-any-return]
     return None
 
 
@@ -280,7 +280,7 @@ def _of_float(value: float) -> bytes | None:
 
 def _bytes(value: Any) -> bytes | None:
     """The text in UTF-8, and bytes as they are; None for what is missing, which no object says in the same way."""
-    return _guarded(_encoded, value, NO_TEXT)  # type: ignore[no-any-return]
+    return guarded(_encoded, value, NO_TEXT)  # type: ignore[no-any-return]
 
 
 def _encoded(value: Any) -> bytes | None:
@@ -299,7 +299,7 @@ def _is_absent(value: Any) -> bool:
     return value is None or type(value).__name__ in _ABSENT or (isinstance(value, Decimal) and value.is_nan())
 
 
-def _guarded(read: Callable[[Any], Any], value: Any, otherwise: Any) -> Any:
+def guarded(read: Callable[[Any], Any], value: Any, otherwise: Any) -> Any:
     """What an object's own methods tell of it; no object stops the work."""
     try:
         return read(value)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dproof.arguments import COLUMN
 from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import exact, plain_number
-from dproof.spaces.space import ABSENT, Endless, Space, arrow_codes, decode_present, is_arrow, narrowest
+from dproof.spaces.space import ABSENT, Endless, Space, decode_present, is_arrow, narrowest
 
 _FINE = 5000  # steps of a lattice that nobody chose: rounding stays below a thousandth of the noise up to ε = 10
 _LARGEST = 1 << 48
@@ -154,9 +154,9 @@ class Interval(Space):
         that is not a number is refused in any case.
         """
         if is_arrow(values):
-            codes = arrow_codes(self, values, clamp=clamp)
+            codes = self._arrow_codes(values, clamp=clamp)
             if (codes < 0).any():
-                raise no_number() if (arrow_codes(self, values, clamp=True) < 0).any() else _outside()
+                raise no_number() if (self._arrow_codes(values, clamp=True) < 0).any() else _outside()
             return codes.astype(narrowest(self.size), copy=False)
         column = values if isinstance(values, np.ndarray) else np.array(values, object)
         if column.ndim != 1:

@@ -88,8 +88,20 @@ class Space(ABC):
         ...
 
     def encode(self, values: Any) -> NDArray[Any]:
-        """The codes of a column of values: a sequence, a NumPy array or an Arrow array."""
+        """The codes of a column of values: a sequence, a NumPy array or an Arrow array; one that is no point is refused
+        without being named."""
+        if is_arrow(values):
+            codes = self._arrow_codes(values)
+            if not len(codes) or codes.min() >= 0:
+                return codes.astype(narrowest(self.size), copy=False)
+            values = values.to_pylist()
         return np.array([self.code(value) for value in listed(values, "values", COLUMN)], narrowest(self.size))
+
+    def _arrow_codes(self, values: Any, **treatment: Any) -> NDArray[Any]:
+        """The codes of an Arrow array, −1 for a value that is none of the space: as a column of a plan is read."""
+        from dproof.columns.codec import encode_arrow
+
+        return encode_arrow(self, values, **treatment)
 
     def decode(self, codes: NDArray[Any]) -> list[Any]:
         """The values of codes."""
@@ -316,13 +328,6 @@ def is_arrow(values: Any) -> bool:
     return type(values).__module__.partition(".")[0] == "pyarrow"
 
 
-def arrow_codes(space: Any, values: Any, **treatment: Any) -> NDArray[Any]:
-    """The codes of an Arrow array, −1 for a value that is none of the space: as a column of a plan is read."""
-    from dproof.columns.codec import encode_arrow
-
-    return encode_arrow(space, values, **treatment)
-
-
 # Values that a user declares -----------------------------------------------------------------------------------------
 
 
@@ -458,14 +463,6 @@ class OptionalSpace(Space):
 
     def label(self, code: int) -> Any:
         return None if code == self.absent else self.inside.label(code)
-
-    def encode(self, values: Any) -> NDArray[Any]:
-        if not is_arrow(values):
-            return Space.encode(self, values)
-        lacking = np.asarray(values.is_null(), bool)
-        codes = np.full(len(lacking), self.absent, narrowest(self.size))
-        codes[~lacking] = self.inside.encode(values.filter(values.is_valid()))
-        return codes
 
     def decode(self, codes: NDArray[Any]) -> list[Any]:
         return decode_present(self.inside.decode, codes, self.absent)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import choice
-from dproof.errors import ArgumentError, InputError, TooLarge
-from dproof.spaces.space import Discrete, Space, arrow_codes, is_arrow, narrowest, numbered, plain, undeclared
+from dproof.errors import ArgumentError, TooLarge
+from dproof.spaces.space import Discrete, Space, is_arrow, numbered, plain, undeclared
 
 _MOST_ITEMS = 512
 WORD = 62  # items of a set that is a mask in one machine word, as sets of a plan are
@@ -109,21 +109,19 @@ class Subsets(Space):
             try:
                 mask |= self._bits[plain(item)]
             except (KeyError, TypeError):
-                raise _undeclared(len(self.values)) from None
+                raise ArgumentError(
+                    f"a set holds an item that is not one of the {len(self.values)} declared; declare it"
+                ) from None
         return mask
 
     def label(self, code: int) -> frozenset[Hashable]:
         return frozenset(item for n, item in enumerate(self.values) if int(code) >> n & 1)
 
     def encode(self, values: Any) -> NDArray[Any]:
-        if is_arrow(values) and len(self.values) > WORD:
-            values = values.to_pylist()
-        if is_arrow(values):
-            codes = arrow_codes(self, values, form="list")
-            if (codes < 0).any():
-                raise _undeclared(len(self.values))
-            return codes.astype(narrowest(self.size))
-        return Space.encode(self, values)
+        return Space.encode(self, values.to_pylist() if is_arrow(values) and len(self.values) > WORD else values)
+
+    def _arrow_codes(self, values: Any, **treatment: Any) -> NDArray[Any]:
+        return Space._arrow_codes(self, values, **{"form": "list"} | treatment)
 
     mechanisms: ClassVar[str] = "subsets"
 
@@ -136,10 +134,6 @@ class Subsets(Space):
 
     def with_missing(self) -> OptionalSubsets:
         return OptionalSubsets([*self.values, MISSING_ITEM], self.metric)
-
-
-def _undeclared(items: int) -> InputError:
-    return ArgumentError(f"a set holds an item that is not one of the {items} declared; declare it")
 
 
 class OptionalSubsets(Subsets):
