@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from dproof import Curves, InputError, Kernel
-from dproof.curves.bases import basis, quadrature
-from dproof.curves.kernels import eigenbasis
+from dproof.curves.bases import basis, eigenbasis, quadrature
 
 NAMES = ("cosine", "fourier", "b-spline", "bernstein")
 DAY = Curves(1, 24, 24, 0, 5)

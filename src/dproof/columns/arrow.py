@@ -1,4 +1,4 @@
-"""Between Arrow and NumPy; Arrow itself is loaded only when a column comes in as one."""
+"""Between Arrow and NumPy."""
 
 from __future__ import annotations
 

@@ -40,9 +40,8 @@ from dproof.columns.values import (
 )
 from dproof.errors import SourceError
 from dproof.exact import int_or_float
-from dproof.spaces.bins import bins_between
 from dproof.spaces.dates import CLOCK, EXAMPLE, day_of
-from dproof.spaces.interval import largest
+from dproof.spaces.interval import bins_between, largest
 
 if TYPE_CHECKING:
     from dproof.plans.reader import Reader

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import expect, listed, whole
-from dproof.curves.bases import HAT, MOST_HATS, Basis, Floats, basis, hat_functions, whitened_hats
-from dproof.curves.kernels import Kernel, eigenbasis
+from dproof.curves.bases import HAT, MOST_HATS, Basis, Floats, Kernel, basis, eigenbasis, hat_functions, whitened_hats
 from dproof.errors import ArgumentError, InputError
 from dproof.exact import exact
 from dproof.privacy import Neighbours

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof import coins
-from dproof import coins as own_coins
 from dproof.arguments import COLUMN, choice, expect, listed
 from dproof.coins import Coins
 from dproof.curves.bases import Floats
@@ -597,7 +596,7 @@ class VectorMechanism(Mechanism):
         ]
         digits = np.stack(codes, axis=1).astype(np.int64) if codes else np.zeros((0, len(space.axes)), np.int64)
         law: Any = self.family
-        drawn = self.outputs.decode(law.plus_noise(digits, own_coins.current()))
+        drawn = self.outputs.decode(law.plus_noise(digits, coins.current()))
         return np.array(drawn[0] if single else drawn) if array else drawn
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dproof.columns.column import Column
 from dproof.errors import did_you_mean
 from dproof.plans.reader import Misplaced, Reader
-from dproof.spaces.bins import Bins, default_bins, each_value
+from dproof.spaces.interval import Bins, default_bins, each_value
 
 if TYPE_CHECKING:
     from dproof.questions.sums import WholeScale

@@ -37,7 +37,7 @@ from dproof.questions.question import (
     parts_of,
 )
 from dproof.spaces import Space
-from dproof.spaces.bins import Bins
+from dproof.spaces.interval import Bins
 from dproof.spaces.space import as_space
 
 _ALONE = "column {0!r} holds curves: ask for AVG({0}) or SUM({0}) by itself"
