@@ -36,6 +36,7 @@ from dproof.columns.values import (
     is_missing,
     listed,
     number_of,
+    number_pattern,
     single,
 )
 from dproof.errors import SourceError
@@ -418,15 +419,12 @@ def read_decimals(texts: Any, numerals: Numerals) -> Decimals:
 def _patterns(numerals: Numerals) -> tuple[str, str]:
     """Regular expressions of the texts that are numbers and are read all at once, of 18 digits and two of the exponent
     at most, and of those that may be numbers all the same."""
-    decimal, blanks = re.escape(numerals.decimal), f"[{_BLANKS}]*"
-    mark = re.escape(numerals.thousands)
-    grouped = rf"[0-9]{{1,3}}(?:{mark}[0-9]{{3}})+|" if mark else ""
-
-    def number(exponent: str) -> str:
-        written = rf"(?:(?:{grouped}[0-9]+)(?:{decimal}[0-9]*)?|{decimal}[0-9]+)(?:[eE][+-]?{exponent})?"
-        return rf"^{blanks}[+-]?{written}{blanks}$"
-
-    return number("[0-9]{1,2}"), rf"{number('[0-9]+')}|[^\x00-\x7f]|^{blanks}[+-]?[tTfFiI]"
+    mark, blanks = re.escape(numerals.thousands), f"[{_BLANKS}]*"
+    usual, any_number = (
+        rf"^{blanks}{number_pattern(numerals.decimal, mark, exponent)}{blanks}$"
+        for exponent in ("[0-9]{1,2}", "[0-9]+")
+    )
+    return usual, rf"{any_number}|[^\x00-\x7f]|^{blanks}[+-]?[tTfFiI]"
 
 
 # Rows of numbers ------------------------------------------------------------------------------------------------------

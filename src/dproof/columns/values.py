@@ -32,7 +32,7 @@ _INFINITE = {"inf": 1, "+inf": 1, "infinity": 1, "-inf": -1, "-infinity": -1}
 _TRUTHS = {"true": True, "false": False, "1": True, "0": False}
 
 # What programs write where a sign of thousands is meant: a plan names one of each kind.
-_THOUSANDS = {"": "", ",": ",", ".": r"\.", " ": " \u00a0\u2009\u202f", "'": "'\u2019"}
+_THOUSANDS = {"": "", ",": ",", ".": ".", " ": " \u00a0\u2009\u202f", "'": "'\u2019"}
 THOUSANDS = tuple(_THOUSANDS)
 DECIMALS = (".", ",")
 
@@ -54,30 +54,31 @@ class Numerals:
         >>> signs.plain("65.000,5"), signs.plain("65.00"), Numerals(thousands=",").plain("1,5")
         ('65000.5', None, None)
         """
-        if text.strip().lstrip("+-").casefold() in ("inf", "infinity"):
-            return text
-        match = _written(self).fullmatch(text.strip())
-        if match is None:
-            return None
-        sign, whole, part, power = match.group("sign", "whole", "part", "power")
-        return f"{sign}{re.sub('[^0-9]', '', whole) or '0'}.{part or '0'}{power or ''}"
+        number, (every, pattern) = text.strip(), _written(self)
+        if number.lstrip("+-").casefold() in ("inf", "infinity"):
+            return number
+        return every.sub("", number).replace(self.decimal, ".") if pattern.fullmatch(number) else None
 
     @property
-    def other_marks(self) -> list[str]:
+    def other_marks(self) -> str:
         """What else groups thousands, beyond ASCII, where the plan names a mark of its kind."""
-        return [mark for mark in _THOUSANDS[self.thousands] if not mark.isascii()]
+        return _THOUSANDS[self.thousands][1:]
 
 
 PLAIN = Numerals()
 
 
 @lru_cache
-def _written(signs: Numerals) -> re.Pattern[str]:
-    """A number as these signs write it: thousands are grouped before the decimal sign only."""
-    decimal, mark = re.escape(signs.decimal), f"[{_THOUSANDS[signs.thousands]}]"
-    grouped = rf"[0-9]{{1,3}}(?:{mark}[0-9]{{3}})+|" if signs.thousands else ""
-    whole, part = rf"(?P<whole>{grouped}[0-9]*)", rf"(?:{decimal}(?P<part>[0-9]*))?"
-    return re.compile(rf"(?P<sign>[+-]?)(?={decimal}?[0-9]){whole}{part}(?P<power>[eE][+-]?[0-9]+)?")
+def _written(signs: Numerals) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """The marks of thousands, and numbers as these signs write them."""
+    marks = f"[{_THOUSANDS[signs.thousands]}]" if signs.thousands else ""
+    return re.compile(marks), re.compile(number_pattern(signs.decimal, marks))
+
+
+def number_pattern(decimal: str, marks: str, exponent: str = "[0-9]+") -> str:
+    """A regular expression of numbers; marks group thousands, before the decimal sign only."""
+    grouped, sign = rf"[0-9]{{1,3}}(?:{marks}[0-9]{{3}})+|" if marks else "", re.escape(decimal)
+    return rf"[+-]?(?:(?:{grouped}[0-9]+)(?:{sign}[0-9]*)?|{sign}[0-9]+)(?:[eE][+-]?{exponent})?"
 
 
 def written(value: Any) -> str:

@@ -151,6 +151,12 @@ def quadrature(joints: Any, order: int = 12) -> tuple[Floats, Floats]:
     return (ends[:-1, None] + half * (1 + x)).reshape(-1), (half * w).reshape(-1)
 
 
+def l2_norms(times: Floats, curves: Floats) -> Floats:
+    """‖f‖₂ of functions that are linear between these times, one row each."""
+    a, b = curves[..., :-1], curves[..., 1:]
+    return np.asarray(np.sqrt((np.diff(times) * (a * a + a * b + b * b) / 3).sum(axis=-1)))
+
+
 def orthonormal(functions: Functions, breaks: tuple[float, ...]) -> Functions:
     """Functions of one span with ∫ φ_i φ_j = 1 if i = j else 0 on [0, 1], by a QR factorisation at the nodes."""
     nodes, weights = quadrature(breaks, _MOST_BERNSTEIN)

@@ -19,7 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import expect, listed, whole
-from dproof.curves.bases import HAT, MOST_HATS, Basis, Floats, Kernel, basis, eigenbasis, hat_functions, whitened_hats
+from dproof.curves.bases import (
+    HAT,
+    MOST_HATS,
+    Basis,
+    Floats,
+    Kernel,
+    basis,
+    eigenbasis,
+    hat_functions,
+    l2_norms,
+    whitened_hats,
+)
 from dproof.errors import ArgumentError, InputError
 from dproof.exact import exact
 from dproof.privacy import Neighbours
@@ -279,13 +290,13 @@ def _lattice(expansion: Expansion, split: Split) -> CurveLattice:
         scales = weights * (bounds / weights).max() / _REACH
         box = tuple(int(b) for b in np.floor(bounds / scales + 0.5))
     elif expansion.has_values:
-        d = np.maximum(centre_of(expansion) - float(space.low), float(space.high) - centre_of(expansion))
-        scales, box = np.full(space.points, d.max() / _REACH), (_REACH,) * space.points
+        scales, box = np.full(space.points, _room(expansion).max() / _REACH), (_REACH,) * space.points
     else:
         radius = _REACH
-        furthest = float(expansion.radius) if expansion.radius is not None else _furthest(expansion)
+        # By default the largest L2 distance of a curve between low and high from the centre.
+        furthest = l2_norms(space.times, _room(expansion)) if expansion.radius is None else expansion.radius
         # Rounding moves a point by at most √J/2, so that what lies inside the radius is never clipped.
-        scales = weights * furthest / (radius - sqrt(len(weights)) / 2)
+        scales = weights * float(furthest) / (radius - sqrt(len(weights)) / 2)
     gains = functions.analysis(space) * (width / PLACES) / scales[:, None]
     shift = _BITS - int(np.ceil(np.log2(np.abs(gains).sum(axis=1).max() * PLACES))) - 1
     if shift < _BITS - 22:  # coefficients of more than 22 bits would lose digits in 64
@@ -299,12 +310,10 @@ def _lattice(expansion: Expansion, split: Split) -> CurveLattice:
     return CurveLattice(expansion, scales, radius, box, matrix, shift, middle)
 
 
-def _furthest(expansion: Expansion) -> float:
-    """The largest L2 distance of a curve between low and high from the centre."""
-    space, centre = expansion.space, centre_of(expansion)
-    d = np.maximum(centre - float(space.low), float(space.high) - centre)
-    a, b = d[:-1], d[1:]
-    return float(np.sqrt((np.diff(space.times) * (a * a + a * b + b * b) / 3).sum()))
+def _room(expansion: Expansion) -> Floats:
+    """The largest distance of a curve between low and high from the centre, at each grid point."""
+    centre = centre_of(expansion)
+    return np.maximum(centre - float(expansion.space.low), float(expansion.space.high) - centre)
 
 
 def centre_of(expansion: Expansion) -> Floats:
@@ -407,8 +416,7 @@ def _beyond(expansion: Expansion) -> Floats:
     if expansion.shows_all:
         return np.zeros(space.points)
     missed = functions.evaluate(space.times).T @ functions.analysis(space) - np.eye(space.points)
-    centre, low, high = centre_of(expansion), float(space.low), float(space.high)
-    bound: Floats = np.abs(missed) @ np.maximum(centre - low, high - centre)
+    bound: Floats = np.abs(missed) @ _room(expansion)
     if expansion.radius is not None:
         if expansion.kernel is not None:
             spread = expansion.kernel(space.times, space.times)
@@ -417,6 +425,6 @@ def _beyond(expansion: Expansion) -> Floats:
             spread = np.asarray(np.linalg.inv(root @ root), np.float64)
         squares = np.maximum(((missed @ spread) * missed).sum(axis=1), 0)
         bound = np.minimum(bound, float(expansion.radius) * np.sqrt(squares))
-    bound[bound < _NEGLIGIBLE * (high - low)] = 0.0
+    bound[bound < _NEGLIGIBLE * float(space.high - space.low)] = 0.0
     bound.setflags(write=False)
     return np.asarray(bound)

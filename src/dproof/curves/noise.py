@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dproof import coins
 from dproof.arguments import COLUMN, choice, expect, listed
 from dproof.coins import Coins
-from dproof.curves.bases import Floats
+from dproof.curves.bases import Floats, l2_norms
 from dproof.curves.lattice import CurveLattice, Expansion, Integers, Norm, Split, expand, l2_left_out
 from dproof.errors import ArgumentError, InputError
 from dproof.exact import bisect, exact, exp_below, root_above, written
@@ -222,9 +222,7 @@ class CurveMechanism(Mechanism):
         """‖f − f̃‖₂ of curves that you may look at, where f̃ is what is left of f before any noise."""
         rows = self._space.read(curves, outside="keep")
         kept = self.lattice.evaluate(self.lattice.coefficients(self._space.encode(rows, clamp=True)))
-        d = rows - kept
-        a, b = d[:, :-1], d[:, 1:]
-        return np.asarray(np.sqrt((np.diff(self._space.times) * (a * a + a * b + b * b) / 3).sum(axis=1)))
+        return l2_norms(self._space.times, rows - kept)
 
 
 def curve_noise(
@@ -262,9 +260,14 @@ def curve_noise(
         raise ArgumentError("give either a promise, to which noise is calibrated, or the sigma of Gaussian noise")
     if privacy is None:
         return _of_sigma(expansion, exact(sigma, "sigma"))
-    privacy = Privacy.of(privacy)
-    lattice, drawn = best_noise(expansion, privacy, noise)
-    return mechanism_of(lattice, drawn)
+    promise = Privacy.of(privacy)
+
+    def noise_of(lattice: CurveLattice, split: Split) -> VectorNoise:
+        _, size = moves(lattice, split, promise.neighbours)
+        return vector_noise(split, size, lattice.terms, promise, ball=lattice.ball)
+
+    splits = [split for split in _SPLITS if noise in ("auto", split)]
+    return mechanism_of(*least_noise(expansion, splits, noise_of, Fraction(1, FEW_ROWS)))
 
 
 def _of_sigma(expansion: Expansion, sigma: Fraction) -> CurveMechanism:
@@ -292,17 +295,6 @@ def moves(lattice: CurveLattice, split: Split, neighbours: Neighbours) -> tuple[
         return lattice.ball, lattice.size("linf", neighbours)  # in a ball as far in the l2 norm
     norm: Norm = "l1" if split == "laplace" else "l2"
     return norm, lattice.size(norm, neighbours)
-
-
-def best_noise(expansion: Expansion, privacy: Privacy, noise: str = "auto") -> tuple[CurveLattice, VectorNoise]:
-    """The lattice and the noise with the least error of a mean that keep the promise between its neighbours."""
-
-    def noise_of(lattice: CurveLattice, split: Split) -> VectorNoise:
-        _, size = moves(lattice, split, privacy.neighbours)
-        return vector_noise(split, size, lattice.terms, privacy, ball=lattice.ball)
-
-    splits = _SPLITS if noise == "auto" else tuple(split for split in _SPLITS if split == noise)
-    return least_noise(expansion, splits, noise_of, Fraction(1, FEW_ROWS))
 
 
 class CoordinateNoise(Protocol):

@@ -21,7 +21,7 @@ _SAID = ("no", "yes")  # of an item
 MISSING_ITEM = "(missing)"  # says that a set is missing, where that is kept as a value of its own
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False)
 class Subsets(Space):
     """2^H: every subset of up to 512 items H, coded as a bit mask, bit n for item n; in a plan up to 62.
 
@@ -34,7 +34,7 @@ class Subsets(Space):
 
     values: tuple[Hashable, ...]
     metric: str
-    _bits: dict[Hashable, int] = field(repr=False)
+    _bits: dict[Hashable, int] = field(repr=False, compare=False)
 
     def __init__(self, values: Sequence[Hashable], metric: str = "symmetric") -> None:
         items, places = numbered(values, "item")
@@ -44,12 +44,6 @@ class Subsets(Space):
         object.__setattr__(self, "values", items)
         object.__setattr__(self, "metric", metric)
         object.__setattr__(self, "_bits", {item: 1 << place for item, place in places.items()})
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Subsets) and (self.values, self.metric) == (other.values, other.metric)
-
-    def __hash__(self) -> int:
-        return hash((self.values, self.metric))
 
     @property
     def size(self) -> int:
