@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.curator.ledger import Ledger as Ledger
     from dproof.curator.ledger import Standing as Standing
     from dproof.curves import projections as projections
-    from dproof.curves.kernels import Kernel as Kernel
+    from dproof.curves.bases import Kernel as Kernel
     from dproof.curves.lattice import expand as expand
     from dproof.curves.noise import additive_noise as additive_noise
     from dproof.curves.noise import curve_noise as curve_noise
@@ -138,7 +138,7 @@ _PUBLIC = {
     "subset_selection": "dproof.mechanisms.frequency",
     "frequency": "dproof.mechanisms.frequency",
     "one_item": "dproof.mechanisms.frequency",
-    "Kernel": "dproof.curves.kernels",
+    "Kernel": "dproof.curves.bases",
     "expand": "dproof.curves.lattice",
     "curve_noise": "dproof.curves.noise",
     "additive_noise": "dproof.curves.noise",

@@ -18,81 +18,60 @@ class DproofError(Exception):
 
     code = "dproof"
 
+    def __init_subclass__(cls, code: str | None = None) -> None:
+        cls.code = code or cls.code
 
-class InputError(DproofError, ValueError):
+
+class InputError(DproofError, ValueError, code="input"):
     """What was asked cannot be done as it was asked."""
 
-    code = "input"
 
-
-class ArgumentError(InputError):
+class ArgumentError(InputError, code="argument"):
     """An argument of a function or an option of a command has the wrong type, or lies outside what is allowed."""
 
-    code = "argument"
 
-
-class PlanError(InputError):
+class PlanError(InputError, code="plan"):
     """The plan cannot be read, or says what cannot be kept; the message names the key."""
 
-    code = "plan"
 
-
-class QuestionError(InputError):
+class QuestionError(InputError, code="question"):
     """The question cannot be read, or asks for what nobody can answer in this way."""
 
-    code = "question"
 
-
-class NotMeasured(QuestionError):
+class NotMeasured(QuestionError, code="not-measured"):
     """The question is sound, but this release holds nothing that tells its answer."""
 
-    code = "not-measured"
 
-
-class SourceError(InputError):
+class SourceError(InputError, code="source"):
     """The table of private rows cannot be opened or read as the plan says."""
 
-    code = "source"
 
-
-class FileError(InputError):
+class FileError(InputError, code="file"):
     """A plan, release, certificate, ledger or folder is missing, in the way, damaged, or cannot be written."""
 
-    code = "file"
 
-
-class MissingExtra(InputError):
+class MissingExtra(InputError, code="missing-extra"):
     """An optional package is not installed; the message names the extra that brings it."""
 
-    code = "missing-extra"
 
-
-class TooLarge(InputError):
+class TooLarge(InputError, code="too-large"):
     """The problem is larger than can be solved; the message names the size that fits."""
 
-    code = "too-large"
 
-
-class NotPrivate(DproofError):
+class NotPrivate(DproofError, code="not-private"):
     """The mechanism breaks the promise; `witness` is the pair of inputs and the set that show it."""
-
-    code = "not-private"
 
     def __init__(self, message: str, witness: Any = None) -> None:
         super().__init__(message)
         self.witness = witness
 
 
-class VerificationFailed(DproofError):
+class VerificationFailed(DproofError, code="verification"):
     """A certificate, a release or a ledger does not match its stored data or its hash chain."""
 
-    code = "verification"
 
-
-class OverBudget(DproofError):
+class OverBudget(DproofError, code="over-budget"):
     """The question costs more than is left; nothing was read and nothing was spent."""
-
-    code = "over-budget"
 
 
 class DproofWarning(UserWarning):

@@ -7,7 +7,7 @@ import pytest
 
 from dproof import Curves, Privacy, expand
 from dproof.curves.bands import drawn_quantile
-from dproof.curves.noise import best_noise
+from dproof.curves.noise import curve_noise
 from dproof.testing import seeded_coins
 
 DRAWS = 20_000
@@ -15,7 +15,8 @@ DRAWS = 20_000
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "4"])
 def test_k_norm_noise_stays_in_its_band(epsilon: str) -> None:
-    lattice, noise = best_noise(expand(Curves(0, 23, 24, 0, 6)), Privacy(epsilon), "k_norm")
+    mechanism = curve_noise(expand(Curves(0, 23, 24, 0, 6)), Privacy(epsilon), noise="k_norm")
+    lattice, noise = mechanism.lattice, mechanism.shown.noise
     deviation = float(noise.variance) ** 0.5
     with seeded_coins(1) as coins:
         quantile = drawn_quantile(np.eye(lattice.terms), noise.law, deviation, 0.95, coins)

@@ -11,7 +11,7 @@ import pytest
 
 import dproof as dp
 from dproof import Kernel
-from dproof.curves.kernels import eigenbasis
+from dproof.curves.bases import eigenbasis
 from dproof.laws.divergence import normal_delta
 from dproof.testing import seeded_coins
 

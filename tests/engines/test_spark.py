@@ -25,7 +25,7 @@ from dproof.certification import verify_certificate
 from dproof.coins import current
 from dproof.storage import CERTIFICATE, DATA, PLAN, REPORT
 from dproof.tables import Source, open_source
-from dproof.tables.source import Bound, batches
+from dproof.tables.source import Bound
 from dproof.testing import seeded_coins
 from tests.engines import test_conformance as suite
 
@@ -455,7 +455,7 @@ def test_what_spark_must_not_be_asked(spark: SparkSession, tmp_path: Path) -> No
 
 def test_names_of_columns_are_never_expressions(spark: SparkSession) -> None:
     source = open_source(spark.createDataFrame(pa.table({"a.b": [1, 2], "c`d": [3, 4], "*": [5, 6]})))
-    read = pa.Table.from_batches(batches(source.read(["*", "a.b", "c`d"]), ["*", "a.b", "c`d"], "it"))
+    read = pa.Table.from_batches(source.read(["*", "a.b", "c`d"]))
     assert read.to_pydict() == {"*": [5, 6], "a.b": [1, 2], "c`d": [3, 4]}
 
 

@@ -33,7 +33,7 @@ from dproof.laws import Lattice, Matrix, OptionalLaw
 from dproof.laws.gaussian import Gaussian
 from dproof.laws.laplace import TwoSided, two_sided
 from dproof.laws.law import law_from_json
-from dproof.spaces.interval import ABSENT
+from dproof.spaces.space import ABSENT
 from dproof.testing import ScriptedCoins, check_mechanism, seeded_coins
 from tests.brute_force import divergence, noise_chances
 

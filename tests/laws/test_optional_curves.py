@@ -22,7 +22,7 @@ from dproof.exact import exp_above
 from dproof.laws import OptionalLaw, TwoSided
 from dproof.laws.gaussian import Gaussian
 from dproof.laws.laplace import two_sided
-from dproof.spaces.interval import ABSENT
+from dproof.spaces.space import ABSENT
 from dproof.testing import ScriptedCoins, seeded_coins
 from tests.brute_force import noise_chances
 

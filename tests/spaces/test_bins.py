@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dproof import Dates, InputError, Interval, Plan
 from dproof.local.recipe import certify_row
-from dproof.spaces.bins import bins_between, default_bins
+from dproof.spaces.interval import bins_between, default_bins
 
 YEAR = ("2024-01-01", "2024-12-31")
 

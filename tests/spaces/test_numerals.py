@@ -110,7 +110,7 @@ def test_floors_are_exact(text: str, factor: int) -> None:
         assert abs(int(floor)) >= FAR and (floor > 0) == (product > 0)
 
 
-def test_what_is_left_to_be_read_alone_is_little(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_left_to_be_read_alone_is_little() -> None:
     """Every usual form of a number is read at once: with a sign, blanks, marks, decimals and an exponent."""
     usual = [
         "12",
@@ -128,7 +128,7 @@ def test_what_is_left_to_be_read_alone_is_little(monkeypatch: pytest.MonkeyPatch
     ]
     found = read_decimals(pa.array(usual), Numerals(thousands=","))
     assert not found.unread.any() and found.known.tolist() == [True] * 7 + [False] * 4 + [True]
-    odd = ["1" * 19, "1e100", "inf", "true", "é", "1" + " " * 40]
+    odd = ["1" * 19, "1e100", "inf", "true", "é"]
     assert read_decimals(pa.array(odd), Numerals()).unread.all()
 
 

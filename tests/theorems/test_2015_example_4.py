@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof import Curves, InputError, Kernel
-from dproof.curves.kernels import exponential_norm
+from dproof.curves.bases import exponential_norm
 from dproof.curves.projections import gaussian_delta, projected_norm, refine
 
 EXPONENTIAL = Kernel("exponential", 1)

@@ -18,7 +18,7 @@ from dproof.local.mechanisms import MECHANISMS, choose
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.plans.plan import ColumnGroup, Plan, split
 from dproof.plans.questions import PlannedQuestion, checked_question, question_bins
-from dproof.spaces.bins import bins_between
+from dproof.spaces.interval import bins_between
 from dproof.spaces.subsets import Subsets
 
 _TOO_NOISY = 0.1  # of all rows, or of the range of a number: such a ± tells little

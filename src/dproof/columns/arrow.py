@@ -1,4 +1,4 @@
-"""Between Arrow and NumPy; Arrow itself is loaded only when a column comes in as one."""
+"""Between Arrow and NumPy."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 
@@ -25,19 +26,15 @@ def as_numpy(column: Any, missing: Any = None) -> NDArray[Any]:
     >>> as_numpy(pyarrow.array([3, None, 4], pyarrow.int8()), missing=0)
     array([3, 0, 4], dtype=int8)
     """
-    import pyarrow as pa
-
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     kind = array.type
     plain = pa.types.is_integer(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind)
     if not (plain or pa.types.is_boolean(kind)) or (array.null_count and missing is None):
         return np.asarray(array.to_numpy(zero_copy_only=False))
     validity, data = array.buffers()
-    if not len(array):
-        return np.zeros(0, kind.to_pandas_dtype())
     if plain:
         dtype = np.dtype(kind.to_pandas_dtype())
-        values = np.frombuffer(data, dtype, len(array), array.offset * dtype.itemsize)
+        values = np.frombuffer(data or b"", dtype, len(array), array.offset * dtype.itemsize)
     else:
         values = _bits(data, array)
     return values if missing is None else np.where(_bits(validity, array), values, values.dtype.type(missing))
@@ -50,23 +47,8 @@ def _bits(buffer: Any, array: Any) -> NDArray[np.bool_]:
     return np.unpackbits(np.frombuffer(buffer, np.uint8), count=end, bitorder="little")[array.offset :].view(np.bool_)
 
 
-def buffers(texts: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64], Any]:
-    """The bytes of an array of texts, where each text begins and how long it is, and the array; a null is empty."""
-    import pyarrow as pa
-
-    array = texts.cast(pa.large_binary())
-    if not len(array):
-        return np.zeros(1, np.uint8), np.zeros(0, np.int64), np.zeros(0, np.int64), array
-    validity, ends, content = array.buffers()
-    offsets = np.frombuffer(ends, np.int64, len(array) + 1, array.offset * 8)
-    data = np.frombuffer(content, np.uint8) if content is not None and content.size else np.zeros(1, np.uint8)
-    return data, offsets[:-1], np.diff(offsets) * _bits(validity, array), array
-
-
 def from_numpy(values: NDArray[Any], absent: NDArray[np.bool_] | None = None) -> Any:
     """Numbers or flags as an Arrow array, with none where they are absent."""
-    import pyarrow as pa
-
     flags = values.dtype == np.bool_
     data = np.packbits(values, bitorder="little") if flags else np.ascontiguousarray(values)
     validity = None if absent is None else pa.py_buffer(np.packbits(~absent, bitorder="little"))
@@ -75,8 +57,6 @@ def from_numpy(values: NDArray[Any], absent: NDArray[np.bool_] | None = None) ->
 
 def from_texts(texts: Sequence[str | None]) -> Any:
     """Texts as an Arrow array, with none where there is None."""
-    import pyarrow as pa
-
     parts = [(text or "").encode() for text in texts]
     ends = pa.py_buffer(np.cumsum([0, *map(len, parts)]).astype(np.int32))
     there = np.array([text is not None for text in texts], np.bool_)
@@ -86,8 +66,6 @@ def from_texts(texts: Sequence[str | None]) -> Any:
 
 def store_labels(labels: Any, size: int, codes: NDArray[Any]) -> Any:
     """The labels of codes as an Arrow array; texts with a dictionary, null for a code beyond the labels."""
-    import pyarrow as pa
-
     absent = codes == len(labels) if len(labels) < size else None
     if not pa.types.is_string(labels.type):
         return from_numpy(as_numpy(labels).take(codes, mode="clip"), absent)
@@ -97,8 +75,6 @@ def store_labels(labels: Any, size: int, codes: NDArray[Any]) -> Any:
 
 def with_nulls(array: Any, absent: NDArray[np.bool_]) -> Any:
     """An array of numbers, flags, texts or lists that begins where its buffers do, with none where it is absent."""
-    import pyarrow as pa
-
     if pa.types.is_dictionary(array.type):
         return pa.DictionaryArray.from_arrays(with_nulls(array.indices, absent), array.dictionary)
     if pa.types.is_list(array.type):
@@ -109,8 +85,6 @@ def with_nulls(array: Any, absent: NDArray[np.bool_]) -> Any:
 
 def distinct(array: Any) -> Any:
     """All that a dictionary lists, whether a row has it or not, and null where a row is; other arrays as they are."""
-    import pyarrow as pa
-
     if not pa.types.is_dictionary(array.type):
         return array
     listed = array.dictionary
@@ -119,14 +93,10 @@ def distinct(array: Any) -> Any:
 
 def decoded(array: Any) -> Any:
     """An array without its dictionary."""
-    import pyarrow as pa
-
     return plain_texts(array.dictionary).take(array.indices) if pa.types.is_dictionary(array.type) else array
 
 
 def plain_texts(array: Any) -> Any:
     """Texts and bytes that are stored as views, which Arrow neither filters nor takes, as bytes; others as they are."""
-    import pyarrow as pa
-
     is_view = pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type)
     return array.cast(pa.large_binary()) if is_view else array

@@ -14,6 +14,7 @@ from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.columns.arrow import (
@@ -30,10 +31,13 @@ from dproof.columns.column import Column, quoted
 from dproof.columns.values import (
     MISSING,
     NO,
+    NO_TEXT,
     OUTSIDE,
     YES,
+    guarded,
     is_missing,
     number_of,
+    single,
     text_of,
     truth_of,
     written,
@@ -179,15 +183,10 @@ class Codec:
         """The codes of distinct values of a source, an Arrow array of them, each as if it were alone."""
         return self.one_by_one(values)
 
-    @cached_property
-    def _repeated(self) -> Lookups:
-        return repeated(self.lookups)
-
     def encode(self, arrays: Sequence[Any]) -> NDArray[Any]:
         """The codes of the source's Arrow arrays of the column, each value treated as the plan says."""
-        from dproof.columns.values import single
-
-        return encode_distinct(self._repeated, self.column, single(arrays[0]))
+        found, places = looked_up(self.lookups, self.column, single(arrays[0]))
+        return accepted(self.column, settled(self.column, found).take(places, mode="clip"))
 
     def code_sql(self, whole: str | None) -> str | None:
         """The code of a value in SQL, treated as the plan says, from the SQL of a whole number; None where that has no
@@ -319,8 +318,6 @@ class CategoryCodec(Codec):
     @classmethod
     def draft(cls, kind: Any) -> Draft:
         """Text may be anything, and is drafted as categories."""
-        import pyarrow as pa
-
         truth = pa.types.is_boolean(kind)
         return Draft("truth" if truth else "categories", {"values": [True, False] if truth else []})
 
@@ -479,37 +476,14 @@ def one_by_one(look_up: Lookup) -> Lookups:
     return look_up_all
 
 
-def repeated(look_up: Lookups) -> Lookups:
-    """Lookups that are done once where one dictionary lies behind several batches, as it does in a text file."""
-    last: list[Any] = [None, None, None]
-
-    def look_up_all(values: Any) -> NDArray[np.int64]:
-        place = values.offset, len(values), [buffer and buffer.address for buffer in values.buffers()]
-        if place != last[0]:
-            last[:] = place, values, look_up(values)  # which are kept, so that nothing else comes to lie there
-        return last[2]  # type: ignore[no-any-return]
-
-    return look_up_all
-
-
-def encode_distinct(look_up: Lookups, column: Column, array: Any) -> NDArray[Any]:
-    """Look up each distinct value once, and spread the codes over the rows."""
-    found, places = looked_up(look_up, column, array)
-    return accepted(column, settled(column, found).take(places, mode="clip"))
-
-
 def looked_up(look_up: Lookups, column: Column, array: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """What each distinct value is, and at last what a null is; and the place of each row's value among these."""
-    import pyarrow as pa
-
     array = as_dictionary(column, array)
     codes = look_up(plain_texts(array.dictionary))
     return np.append(codes, MISSING), as_numpy(array.indices.cast(pa.int64()), missing=len(codes))
 
 
 def as_dictionary(column: Column, array: Any) -> Any:
-    import pyarrow as pa
-
     try:
         if pa.types.is_dictionary(array.type):
             array.dictionary.slice(0, 0).dictionary_encode()  # of values that can be told apart
@@ -525,24 +499,13 @@ def as_dictionary(column: Column, array: Any) -> Any:
 
 def python_values(values: Any) -> list[Any]:
     """An Arrow array as Python has it; texts as bytes, for in a file they may be none."""
-    import pyarrow as pa
-
     is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
     values = values.cast(pa.large_binary()) if is_text else values
     try:
         return values.to_pylist()  # type: ignore[no-any-return]
     except (OverflowError, ValueError):
-        return [_value(scalar) for scalar in values]
-
-
-def _value(scalar: Any) -> Any:
-    """A value of Arrow in Python; a moment that Python has no words for is none that a plan declares."""
-    from dproof.columns.values import NO_TEXT
-
-    try:
-        return scalar.as_py()
-    except (OverflowError, ValueError):
-        return NO_TEXT
+        # A moment that Python has no words for is none that a plan declares.
+        return [guarded(lambda scalar: scalar.as_py(), scalar, NO_TEXT) for scalar in values]
 
 
 def settled(column: Column, found: NDArray[np.int64]) -> NDArray[Any]:

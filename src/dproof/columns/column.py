@@ -20,7 +20,7 @@ from dproof.spaces.space import narrowest
 
 if TYPE_CHECKING:
     from dproof.columns.codec import Codec
-    from dproof.spaces.bins import Bins
+    from dproof.spaces.interval import Bins
 
 Form = Literal["plain", "joined", "list", "flags", "wide"]
 Encode = Callable[[Sequence[Any]], NDArray[Any]]  # from the source's Arrow arrays of a column to its codes

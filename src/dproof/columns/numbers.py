@@ -1,14 +1,17 @@
 """Columns of numbers and dates: how they are read from texts and Arrow arrays, exactly, and how they are stored.
 
-Numbers that are written as texts are read a whole column at once. A table says what each byte makes of the state in
-which a text is; it knows the same numbers as `Numerals.plain`. The few texts that it leaves open are read one by one:
-those beyond ASCII, longer than 32 bytes, with more than 18 digits or more than two in the exponent, and words that
-begin like `inf`, `true` or `false`.
+Texts are read a whole column at once, in time that the number of rows decides, and mean what `Numerals.plain` makes of
+each. The few that are left open are read one by one: those beyond ASCII, with more than 18 digits or more than two in
+the exponent, and words that begin like `inf`, `true` or `false`.
+
+    texts ─ read_decimals, _written_days ─► ±digits·10^power, days ─┐
+    whole and floating numbers, dates and times of Arrow ───────────┴► the nearest points of the lattice, exactly
 """
 
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -18,17 +21,28 @@ from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from dproof.columns.arrow import as_numpy, buffers, from_numpy, is_text, plain_texts
+from dproof.columns.arrow import as_numpy, from_numpy, is_text, plain_texts
 from dproof.columns.codec import Codec, Draft, Key, accepted, missing_key, outside_key, settled
 from dproof.columns.column import Column
-from dproof.columns.values import MISSING, OUTSIDE, PLAIN, Numerals, infinite_sign, is_missing, number_of
+from dproof.columns.values import (
+    MISSING,
+    OUTSIDE,
+    PLAIN,
+    Numerals,
+    infinite_sign,
+    is_missing,
+    listed,
+    number_of,
+    number_pattern,
+    single,
+)
 from dproof.errors import SourceError
 from dproof.exact import int_or_float
-from dproof.spaces.bins import bins_between
 from dproof.spaces.dates import CLOCK, EXAMPLE, day_of
-from dproof.spaces.interval import largest
+from dproof.spaces.interval import bins_between, largest
 
 if TYPE_CHECKING:
     from dproof.plans.reader import Reader
@@ -39,7 +53,7 @@ _SURE = 1 << 48  # up to here the nearest whole number is found by a division of
 _1970 = date(1970, 1, 1).toordinal() - 1  # the day that Arrow counts from
 _FARTHEST_DAY = (1 << 31) - 2  # days before or after 1970 that are stored: 5.8 million years
 _A_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
-_TENS = np.array([1000, 100, 10, 1])
+_DATE = rf"^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:[T ]{CLOCK}(?:\.[0-9]{{1,9}})?Z?)?$"
 _NUMBER = r"^\s*[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf(inity)?))\s*$"
 _BINS = Key(
     "bins",
@@ -96,8 +110,6 @@ class NumberCodec(Codec):
 
     @classmethod
     def draft(cls, kind: Any) -> Draft | None:
-        import pyarrow as pa
-
         is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
         return Draft("interval", {"low": "?", "high": "?"}) if any(is_(kind) for is_ in is_number) else None
 
@@ -122,8 +134,6 @@ class NumberCodec(Codec):
 
     def lookups(self, values: Any) -> NDArray[np.int64]:
         """Decimals and texts all at once, in whole numbers; what is odd, and all on a very fine lattice, one by one."""
-        import pyarrow as pa
-
         space, factor = self.space, 2 * self.space.line.scale
         low, high, step = (int(factor * number) for number in (space.low, space.high, space.step))
         is_decimal = pa.types.is_decimal(values.type)
@@ -133,19 +143,16 @@ class NumberCodec(Codec):
         texts = values.cast(pa.string()) if is_decimal else values
         found = read_decimals(texts, PLAIN if is_decimal else self.column.numerals)
         floors, above = found.floors(factor)
-        codes = ((floors - low + step // 2) // step).clip(0, space.size - 1)
+        points = ((floors - low + step // 2) // step).clip(0, space.size - 1)
         if not self.column.clamp:
-            codes[(floors < low) | (floors > high) | ((floors == high) & above)] = OUTSIDE
-        codes[~found.known] = MISSING  # what is no number is a number that is missing
+            points[(floors < low) | (floors > high) | ((floors == high) & above)] = OUTSIDE
+        codes = np.full(len(values), MISSING)  # what is no number is a number that is missing
+        codes[found.known] = points
         codes[found.unread] = self.one_by_one(values.filter(from_numpy(found.unread)))
         return codes
 
     def encode(self, arrays: Sequence[Any]) -> NDArray[Any]:
         """Whole and floating numbers all rows at once."""
-        import pyarrow as pa
-
-        from dproof.columns.values import single
-
         array = single(arrays[0])
         if pa.types.is_integer(array.type) or pa.types.is_float32(array.type) or pa.types.is_float64(array.type):
             return self.encode_numbers(as_numpy(array, missing=0), as_numpy(array.is_null(nan_is_null=True)))
@@ -267,8 +274,6 @@ class DateCodec(NumberCodec):
 
     @classmethod
     def draft(cls, kind: Any) -> Draft | None:
-        import pyarrow as pa
-
         is_date = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
         return Draft("date", {"low": "?", "high": "?"}) if is_date else None
 
@@ -293,10 +298,6 @@ class DateCodec(NumberCodec):
 
     def encode(self, arrays: Sequence[Any]) -> NDArray[Any]:
         """Arrow's dates and timestamps all rows at once."""
-        import pyarrow as pa
-
-        from dproof.columns.values import single
-
         array = single(arrays[0])
         kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
         if not pa.types.is_date(kind) and not pa.types.is_timestamp(kind):
@@ -307,14 +308,10 @@ class DateCodec(NumberCodec):
         return self.encode_numbers(numbers.astype(np.int64) // parts + _1970, as_numpy(array.is_null()))
 
     def to_arrow(self, numbers: NDArray[Any]) -> Any:
-        import pyarrow as pa
-
         days = (numbers - _1970).clip(-_FARTHEST_DAY, _FARTHEST_DAY).astype(np.int32)
         return pa.Array.from_buffers(pa.date32(), len(days), [None, pa.py_buffer(days)])
 
     def from_arrow(self, array: Any) -> NDArray[Any]:
-        import pyarrow as pa
-
         return as_numpy(array.view(pa.int32()), missing=0).astype(np.int64) + _1970
 
     @property
@@ -327,74 +324,38 @@ def _written_days(texts: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDA
     the others are not empty."""
     import pyarrow.compute as pc
 
-    data, starts, lengths, texts = buffers(texts)
-    timed = as_numpy(pc.match_substring_regex(texts, rf"^.{{10}}[T ]{CLOCK}(?:\.[0-9]{{1,9}})?Z?$"), missing=False)
-    known = (lengths == 10) | timed
-    signs = np.where(known, starts, 0)[:, None] + np.arange(10)
-    letters = data.take(signs, mode="clip").astype(np.int64) - ord("0")
-    is_digit = (letters >= 0) & (letters <= 9)
-    is_digit[:, [4, 7]] = letters[:, [4, 7]] == ord("-") - ord("0")
-    letters *= is_digit
-    year, month, day = (letters[:, at] @ _TENS[-len(at) :] for at in (range(4), range(5, 7), range(8, 10)))
-    first = (12 * (year - 1970) + month - 1).astype("M8[M]")
-    begins, ends = (moment.astype("M8[D]").astype(np.int64) for moment in (first, first + 1))
-    known &= is_digit.all(axis=1) & (year > 0) & (month > 0) & (month < 13) & (day > 0) & (day <= ends - begins)
-    return begins + day - 1 + _1970, known, ~known & (lengths > 0)
+    texts = texts.cast(pa.large_binary())
+    shown = pc.match_substring_regex(texts, _DATE)
+    calendar = pc.binary_slice(pc.if_else(shown, texts, None), 0, 10).cast(pa.string())
+    dates = pc.strptime(calendar, format="%Y-%m-%d", unit="s", error_is_null=True).cast(pa.date32())
+    days = as_numpy(dates.view(pa.int32()), missing=0).astype(np.int64) + _1970
+    # Arrow takes 30 February for the first of March, and knows a year 0.
+    known = as_numpy(pc.equal(dates.cast(pa.string()), calendar), missing=False) & (days >= 0)
+    return days, known, ~known & (as_numpy(pc.binary_length(texts), missing=0) > 0)
 
 
 # Numbers that are written as texts ----------------------------------------------------------------------------------
 
-_LONGEST = 32  # bytes of a text that is read here
-_FULL = 10**17  # digits that have come to this take no other one
+_MOST_DIGITS = 18  # of a number that is read here
 _BILLION = 10**9
 FAR = 1 << 61  # farther than any bound of a lattice that is read here
 LARGEST_FACTOR = (1 << 32) - 1  # of `Decimals.floors`
 _TEN = 10 ** np.arange(19, dtype=np.int64)
-
-_CLASSES = _OTHER, _DIGIT, _SIGN, _DECIMAL, _MARK, _POWER, _SPACE, _OPEN = range(8)
-# What may stand after what: in each state the states that a digit, a sign, … lead to; any other leads to `none`.
-# `wholeN` and `groupN` are N digits, `many` more than three without a mark between them.
-_STATES = {
-    "start": {_DIGIT: "whole1", _SIGN: "signed", _DECIMAL: "point", _SPACE: "start"},
-    "signed": {_DIGIT: "whole1", _DECIMAL: "point"},
-    "whole1": {_DIGIT: "whole2", _MARK: "mark", _DECIMAL: "part", _POWER: "power", _SPACE: "end"},
-    "whole2": {_DIGIT: "whole3", _MARK: "mark", _DECIMAL: "part", _POWER: "power", _SPACE: "end"},
-    "whole3": {_DIGIT: "many", _MARK: "mark", _DECIMAL: "part", _POWER: "power", _SPACE: "end"},
-    "many": {_DIGIT: "many", _DECIMAL: "part", _POWER: "power", _SPACE: "end"},
-    "mark": {_DIGIT: "group1"},
-    "group1": {_DIGIT: "group2"},
-    "group2": {_DIGIT: "group3"},
-    "group3": {_MARK: "mark", _DECIMAL: "part", _POWER: "power", _SPACE: "end"},
-    "point": {_DIGIT: "part"},
-    "part": {_DIGIT: "part", _POWER: "power", _SPACE: "end"},
-    "power": {_DIGIT: "power1", _SIGN: "power0"},
-    "power0": {_DIGIT: "power1"},
-    "power1": {_DIGIT: "power2", _SPACE: "end"},
-    "power2": {_DIGIT: "open", _SPACE: "end"},
-    "end": {_SPACE: "end"},
-    "none": {},
-    "open": {},
-}
-_NAMES = list(_STATES)
-_NONE, _UNREAD, _START = _NAMES.index("none"), _NAMES.index("open"), _NAMES.index("start")
-_FINAL = ("whole1", "whole2", "whole3", "many", "group3", "part", "power1", "power2", "end")
-_POWERS = ("power", "power0", "power1", "power2")
-_COUNT, _PART, _RAISE, _SIGNED, _LESSEN, _PASS = range(6)  # what is done with a byte
-_MINUS, _BLANKS = ord("-"), "\t\n\v\f\r\x1c\x1d\x1e\x1f "
+_BLANKS = "\t\n\v\f\r\x1c\x1d\x1e\x1f "
 
 
 @dataclass(frozen=True, slots=True)
 class Decimals:
-    """Numbers ±digits·10^power, and of each text whether it is one (`known`), or is left `unread`."""
+    """Of each text whether it is a number (`known`), or is left `unread`; and the known numbers, ±digits·10^power."""
 
+    known: NDArray[np.bool_]
+    unread: NDArray[np.bool_]
     negative: NDArray[np.bool_]
     digits: NDArray[np.int64]
     power: NDArray[np.int64]
-    known: NDArray[np.bool_]
-    unread: NDArray[np.bool_]
 
     def floors(self, factor: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """⌊x·factor⌋ of each number x, and whether x·factor lies above it, for a factor < 2^32.
+        """⌊x·factor⌋ of each known number x, and whether x·factor lies above it, for a factor < 2^32.
 
         What lies 2^61 or farther out is brought to there.
         """
@@ -425,70 +386,45 @@ def read_decimals(texts: Any, numerals: Numerals) -> Decimals:
 
     >>> import pyarrow
     >>> found = read_decimals(pyarrow.array([" 1,250.5", "-3e2", "12,5", "inf"]), Numerals(thousands=","))
-    >>> found.digits[:2], found.power[:2], found.known, found.unread
+    >>> found.digits, found.power, found.known, found.unread
     (array([12505,     3]), array([-1,  2]), array([ True,  True, False, False]), array([False, False, False,  True]))
     """
-    import pyarrow as pa
     import pyarrow.compute as pc
 
+    texts = texts.cast(pa.large_binary())
     for mark in numerals.other_marks:  # each means the same as the one of ASCII
-        texts = pc.replace_substring(texts.cast(pa.large_binary()), mark.encode(), numerals.thousands.encode())
-    data, starts, lengths, _ = buffers(texts)
-    count = len(lengths)
-    # The longest first, so that those which have a byte at a place come before those which end earlier.
-    order = np.argsort(np.maximum(_LONGEST + 1 - lengths, 0).astype(np.uint8), kind="stable")
-    starts = starts[order]
-    longer = count - np.cumsum(np.bincount(np.minimum(lengths, _LONGEST + 1), minlength=_LONGEST + 2))
-    kinds, following, actions = _table(numerals)
-    state, digits, decimals, power = (np.full(count, first, np.int64) for first in (_START, 0, 0, 0))
-    negative, lessening = np.zeros(count, bool), np.zeros(count, bool)
-    for place, some in enumerate(longer[:_LONGEST].tolist()):  # always as many turns, whatever the longest text is
-        byte = data[starts[:some] + place]
-        step = state[:some] * len(_CLASSES) + kinds[byte]
-        action, value = actions[step], byte.astype(np.int64) - 48
-        counts, raises, number = action <= _PART, action == _RAISE, digits[:some]
-        state[:some] = np.where(counts & (number >= _FULL), _UNREAD, following[step])
-        digits[:some] = np.where(counts, 10 * number + value, number)
-        decimals[:some] += action == _PART
-        power[:some] = np.where(raises, 10 * power[:some] + value, power[:some])
-        minus = byte == _MINUS
-        negative[:some] |= minus & (action == _SIGNED)
-        lessening[:some] |= minus & (action == _LESSEN)
-    state[: longer[_LONGEST]] = _UNREAD
-    back = np.empty_like(order)
-    back[order] = np.arange(count)
-    shift = np.where(lessening, -power, power) - decimals
-    known = _final(numerals)[state]
-    return Decimals(negative[back], digits[back], shift[back], known[back], (state == _UNREAD)[back])
+        texts = pc.replace_substring(texts, mark.encode(), numerals.thousands.encode())
+    usual, odd = _patterns(numerals)
+    known = as_numpy(pc.match_substring_regex(texts, usual), missing=False)
+    plain = pc.ascii_lower(pc.ascii_trim(texts.filter(from_numpy(known)).cast(pa.large_string()), _BLANKS))
+    for sign, meant in {numerals.thousands: "", numerals.decimal: ".", "+": ""}.items():
+        plain = pc.replace_substring(plain, sign, meant) if sign not in ("", meant) else plain
+    power, raised = np.zeros(len(plain), np.int64), as_numpy(pc.find_substring(plain, "e")) >= 0
+    # Also where no number has an exponent: no value decides which code runs.
+    halves = pc.extract_regex(plain.filter(from_numpy(raised)), "^(?P<number>.*)e(?P<power>.*)$")
+    plain = pc.replace_with_mask(plain, from_numpy(raised), halves.field("number"))
+    power[raised] = as_numpy(halves.field("power").cast(pa.int64()))
+    point, length = as_numpy(pc.find_substring(plain, ".")), as_numpy(pc.binary_length(plain))
+    power -= np.where(point < 0, 0, length - point - 1)
+    negative = as_numpy(pc.starts_with(plain, "-"))
+    fits = length - negative - (point >= 0) <= _MOST_DIGITS
+    digits = pc.replace_substring(plain.filter(from_numpy(fits)), ".", "").cast(pa.int64())
+    known[np.flatnonzero(known)[~fits]] = False
+    unread = ~known
+    unread[unread] = as_numpy(pc.match_substring_regex(texts.filter(from_numpy(unread)), odd), missing=False)
+    return Decimals(known, unread, negative[fits], np.abs(as_numpy(digits)), power[fits])
 
 
 @lru_cache
-def _table(numerals: Numerals) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int8]]:
-    """The class of each byte, and what follows from a state and a class: the next state, and what is done."""
-    kinds = np.full(256, _OTHER, np.uint8)
-    kinds[128:] = _OPEN
-    given = {_DIGIT: "0123456789", _SIGN: "+-", _POWER: "eE", _SPACE: _BLANKS, _OPEN: "tTfFiI"}
-    for kind, characters in (given | {_DECIMAL: numerals.decimal, _MARK: numerals.thousands}).items():
-        kinds[list(characters.encode())] = kind
-    following = np.full((len(_NAMES), len(_CLASSES)), _NONE)
-    actions = np.full(following.shape, _PASS, np.int8)
-    for state, name in enumerate(_NAMES):
-        ways = _STATES[name]
-        if numerals.thousands == " ":  # which ends a number too
-            ways = {_MARK: ways.get(_SPACE, "none")} | ways | ({_MARK: "end", _SPACE: "end"} if name == "mark" else {})
-        for kind, then in ways.items():
-            following[state, kind] = _NAMES.index(then)
-        following[state, _OPEN] = _UNREAD
-        actions[state, _SIGN] = {"start": _SIGNED, "power": _LESSEN}.get(name, _PASS)
-        actions[state, _DIGIT] = _RAISE if name in _POWERS else _PART if name in ("point", "part") else _COUNT
-    following[[_NONE, _UNREAD]] = [[_NONE], [_UNREAD]]
-    return kinds, following.ravel(), actions.ravel()
-
-
-def _final(numerals: Numerals) -> NDArray[np.bool_]:
-    """Whether a number may end in a state."""
-    marks = ("mark",) if numerals.thousands == " " else ()
-    return np.array([name in (*_FINAL, *marks) for name in _NAMES])
+def _patterns(numerals: Numerals) -> tuple[str, str]:
+    """Regular expressions of the texts that are numbers and are read all at once, of 18 digits and two of the exponent
+    at most, and of those that may be numbers all the same."""
+    mark, blanks = re.escape(numerals.thousands), f"[{_BLANKS}]*"
+    usual, any_number = (
+        rf"^{blanks}{number_pattern(numerals.decimal, mark, exponent)}{blanks}$"
+        for exponent in ("[0-9]{1,2}", "[0-9]+")
+    )
+    return usual, rf"{any_number}|[^\x00-\x7f]|^{blanks}[+-]?[tTfFiI]"
 
 
 # Rows of numbers ------------------------------------------------------------------------------------------------------
@@ -499,10 +435,6 @@ def arrow_rows(arrays: Sequence[Any], points: int, numerals: Numerals = PLAIN) -
 
     A list that is missing or has another length is a row of NaN.
     """
-    import pyarrow as pa
-
-    from dproof.columns.values import listed
-
     if len(arrays) > 1:
         return np.column_stack([_floats(array, numerals) for array in arrays])
     rows = np.full((len(arrays[0]), points), np.nan)
@@ -523,10 +455,6 @@ def arrow_rows(arrays: Sequence[Any], points: int, numerals: Numerals = PLAIN) -
 
 def _floats(array: Any, numerals: Numerals) -> NDArray[np.float64]:
     """Numbers, or texts that are numbers; NaN for what is missing or none. No value stops the work, only a type."""
-    import pyarrow as pa
-
-    from dproof.columns.values import single
-
     array = single(array)
     if pa.types.is_dictionary(array.type):
         known = np.append(_floats(array.dictionary, numerals), np.nan)

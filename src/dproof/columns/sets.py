@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.columns.arrow import as_numpy, from_numpy, from_texts
@@ -28,7 +29,7 @@ from dproof.columns.codec import (
     stand_in_code,
 )
 from dproof.columns.column import Column, Form, quoted, text_literal
-from dproof.columns.values import MISSING, NO, OUTSIDE, YES, is_missing, text_of
+from dproof.columns.values import MISSING, NO, OUTSIDE, YES, is_missing, listed, single, text_of
 from dproof.errors import SourceError
 from dproof.spaces.subsets import MISSING_ITEM, WORD, Subsets
 
@@ -98,8 +99,6 @@ class SetCodec(Codec):
 
     @classmethod
     def draft(cls, kind: Any) -> Draft | None:
-        import pyarrow as pa
-
         return Draft("subsets", {"values": []}) if pa.types.is_list(kind) or pa.types.is_large_list(kind) else None
 
     def stand_in(self, code: int) -> str | None:
@@ -144,8 +143,6 @@ class SetCodec(Codec):
 
     def _masks_of_lists(self, array: Any) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.bool_]]:
         """One bit per item, gathered over each list; which lists are missing, and which hold something else."""
-        from dproof.columns.values import listed, single
-
         missing, lists = np.asarray(single(array).is_null()), listed(array)
         # An object that is there and no list: no part of it is an item.
         outside = np.logical_and.reduce([np.asarray(part.is_null()) for part in lists])
@@ -159,8 +156,6 @@ class SetCodec(Codec):
 
     def _elements(self, array: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """The row of each element, and the item that it is, or OUTSIDE."""
-        import pyarrow as pa
-
         try:
             array = array.cast(pa.large_list(pa.string() if pa.types.is_null(array.type) else array.type.value_type))
         except (pa.ArrowException, AttributeError):
@@ -180,8 +175,6 @@ class SetCodec(Codec):
 
     def _masks_of_ticks(self, arrays: Sequence[Any]) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.bool_]]:
         """One column per item, ticked or not; a row is missing where all of them are blank."""
-        from dproof.columns.values import single
-
         masks = np.zeros(len(arrays[0]), np.int64)
         blank, outside = np.ones(len(masks), np.bool_), np.zeros(len(masks), np.bool_)
         for n, (look_up, array) in enumerate(zip(self._ticks, arrays, strict=True)):
@@ -291,8 +284,6 @@ def _join(items: Items, code: int, separator: str) -> str:
 
 def _stored_lists(items: Items, codes: NDArray[Any]) -> Any:
     """Lists of items, in the order of the plan."""
-    import pyarrow as pa
-
     has_item = (codes[:, None].astype(np.int64) >> np.arange(len(items))) & 1 == 1
     offsets = np.concatenate([[0], np.cumsum(has_item.sum(axis=1))]).astype(np.int32)
     texts = from_texts([str(item) for item in items]).take(from_numpy(np.nonzero(has_item)[1]))

@@ -32,7 +32,7 @@ _INFINITE = {"inf": 1, "+inf": 1, "infinity": 1, "-inf": -1, "-infinity": -1}
 _TRUTHS = {"true": True, "false": False, "1": True, "0": False}
 
 # What programs write where a sign of thousands is meant: a plan names one of each kind.
-_THOUSANDS = {"": "", ",": ",", ".": r"\.", " ": " \u00a0\u2009\u202f", "'": "'\u2019"}
+_THOUSANDS = {"": "", ",": ",", ".": ".", " ": " \u00a0\u2009\u202f", "'": "'\u2019"}
 THOUSANDS = tuple(_THOUSANDS)
 DECIMALS = (".", ",")
 
@@ -54,30 +54,31 @@ class Numerals:
         >>> signs.plain("65.000,5"), signs.plain("65.00"), Numerals(thousands=",").plain("1,5")
         ('65000.5', None, None)
         """
-        if text.strip().lstrip("+-").casefold() in ("inf", "infinity"):
-            return text
-        match = _written(self).fullmatch(text.strip())
-        if match is None:
-            return None
-        sign, whole, part, power = match.group("sign", "whole", "part", "power")
-        return f"{sign}{re.sub('[^0-9]', '', whole) or '0'}.{part or '0'}{power or ''}"
+        number, (every, pattern) = text.strip(), _written(self)
+        if number.lstrip("+-").casefold() in ("inf", "infinity"):
+            return number
+        return every.sub("", number).replace(self.decimal, ".") if pattern.fullmatch(number) else None
 
     @property
-    def other_marks(self) -> list[str]:
+    def other_marks(self) -> str:
         """What else groups thousands, beyond ASCII, where the plan names a mark of its kind."""
-        return [mark for mark in _THOUSANDS[self.thousands] if not mark.isascii()]
+        return _THOUSANDS[self.thousands][1:]
 
 
 PLAIN = Numerals()
 
 
 @lru_cache
-def _written(signs: Numerals) -> re.Pattern[str]:
-    """A number as these signs write it: thousands are grouped before the decimal sign only."""
-    decimal, mark = re.escape(signs.decimal), f"[{_THOUSANDS[signs.thousands]}]"
-    grouped = rf"[0-9]{{1,3}}(?:{mark}[0-9]{{3}})+|" if signs.thousands else ""
-    whole, part = rf"(?P<whole>{grouped}[0-9]*)", rf"(?:{decimal}(?P<part>[0-9]*))?"
-    return re.compile(rf"(?P<sign>[+-]?)(?={decimal}?[0-9]){whole}{part}(?P<power>[eE][+-]?[0-9]+)?")
+def _written(signs: Numerals) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """The marks of thousands, and numbers as these signs write them."""
+    marks = f"[{_THOUSANDS[signs.thousands]}]" if signs.thousands else ""
+    return re.compile(marks), re.compile(number_pattern(signs.decimal, marks))
+
+
+def number_pattern(decimal: str, marks: str, exponent: str = "[0-9]+") -> str:
+    """A regular expression of numbers; marks group thousands, before the decimal sign only."""
+    grouped, sign = rf"[0-9]{{1,3}}(?:{marks}[0-9]{{3}})+|" if marks else "", re.escape(decimal)
+    return rf"[+-]?(?:(?:{grouped}[0-9]+)(?:{sign}[0-9]*)?|{sign}[0-9]+)(?:[eE][+-]?{exponent})?"
 
 
 def written(value: Any) -> str:
@@ -222,7 +223,7 @@ def texts(array: Any) -> Any:
 
 def _text_or_list(value: Any) -> Any:
     """The text of a value of some other type; its elements where it has any."""
-    meant = _guarded(_meant, value, NO_TEXT)
+    meant = guarded(_meant, value, NO_TEXT)
     elements = _elements(meant)
     return _bytes(meant) if elements is None else elements
 
@@ -250,7 +251,7 @@ def _elements(value: Any) -> Sequence[Any] | None:
     if isinstance(value, np.ndarray) and value.ndim == 1 and not isinstance(value, np.ma.MaskedArray):
         return value  # type: ignore[return-value]
     if isinstance(value, _MANY) or (hasattr(kind, "__len__") and hasattr(kind, "to_numpy")):
-        return _guarded(list, value, [NO_TEXT])  # type: ignore[no-any-return]
+        return guarded(list, value, [NO_TEXT])  # type: ignore[no-any-return]
     return None
 
 
@@ -280,7 +281,7 @@ def _of_float(value: float) -> bytes | None:
 
 def _bytes(value: Any) -> bytes | None:
     """The text in UTF-8, and bytes as they are; None for what is missing, which no object says in the same way."""
-    return _guarded(_encoded, value, NO_TEXT)  # type: ignore[no-any-return]
+    return guarded(_encoded, value, NO_TEXT)  # type: ignore[no-any-return]
 
 
 def _encoded(value: Any) -> bytes | None:
@@ -299,7 +300,7 @@ def _is_absent(value: Any) -> bool:
     return value is None or type(value).__name__ in _ABSENT or (isinstance(value, Decimal) and value.is_nan())
 
 
-def _guarded(read: Callable[[Any], Any], value: Any, otherwise: Any) -> Any:
+def guarded(read: Callable[[Any], Any], value: Any, otherwise: Any) -> Any:
     """What an object's own methods tell of it; no object stops the work."""
     try:
         return read(value)

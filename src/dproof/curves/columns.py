@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.columns.arrow import as_numpy, from_numpy
@@ -127,8 +128,6 @@ class LatticeCodec(Codec):
     """The functions that lattice points stand for, on the grid: one array for each point, or one of lists."""
 
     def store(self, codes: NDArray[Any]) -> list[Any]:
-        import pyarrow as pa
-
         values = self.space.evaluate(codes)
         if self.column.form == "wide":
             return [from_numpy(point) for point in values.T]

@@ -13,22 +13,29 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import isqrt, sqrt
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import expect, listed, whole
-from dproof.curves.bases import HAT, MOST_HATS, Basis, Floats, basis, hat_functions, whitened_hats
-from dproof.curves.kernels import Kernel, eigenbasis
+from dproof.curves.bases import (
+    HAT,
+    MOST_HATS,
+    Basis,
+    Floats,
+    Kernel,
+    basis,
+    eigenbasis,
+    hat_functions,
+    l2_norms,
+    whitened_hats,
+)
 from dproof.errors import ArgumentError, InputError
 from dproof.exact import exact
 from dproof.privacy import Neighbours
 from dproof.spaces.curves import PLACES, Curves, moderate
-from dproof.spaces.interval import ABSENT
-
-if TYPE_CHECKING:
-    pass
+from dproof.spaces.space import ABSENT, Endless
 
 Split = Literal["laplace", "gaussian", "k_norm"]
 Norm = Literal["l1", "l2", "linf"]
@@ -40,7 +47,7 @@ _TERMS = (4, 8, 16, 32)  # of an eigenbasis, to choose from
 
 
 @dataclass(frozen=True, slots=True)
-class Expansion:
+class Expansion(Endless):
     """The basis a curve is expanded in and the region that its coefficients are clipped into.
 
     The region lies around `centre`, a public curve (half way between low and high where none is given):
@@ -68,13 +75,11 @@ class Expansion:
 
     # What a question may ask of a column, as of every space.
     holds_curves: ClassVar[bool] = True
+    size: ClassVar[None] = None
+    absent_code: ClassVar[int] = 1  # to a condition a curve is there, code 0, or missing
     has_numbers: ClassVar[bool] = False
     has_sums: ClassVar[bool] = True
     has_order: ClassVar[bool] = False
-    line: ClassVar[None] = None
-    items: ClassVar[None] = None
-    labels: ClassVar[None] = None
-    size: ClassVar[None] = None
     mechanisms: ClassVar[str] = "curves"
     is_counted: ClassVar[bool] = False
     declared: ClassVar[int] = 0
@@ -87,33 +92,15 @@ class Expansion:
         return (self.space.points,)
 
     @property
-    def absent(self) -> int | None:
-        """Of a curve a condition knows that it is there, code 0, or missing, code 1."""
-        return 1 if self.optional else None
-
-    @property
-    def present(self) -> Expansion | None:
-        return replace(self, optional=False) if self.optional else None
-
-    @property
-    def without_missing(self) -> Expansion:
-        return self.present or self
-
-    def with_missing(self) -> Expansion:
-        """The curves of the expansion, and a missing one.
-
-        >>> day = Expansion(Curves(0, 1, 2, low=0, high=1), terms=2).with_missing()
-        >>> day.encode([[0, 1], None]).tolist(), day.present == Expansion(Curves(0, 1, 2, low=0, high=1), terms=2)
-        ([[0, 16777216], [-1, -1]], True)
-        """
-        return replace(self, optional=True)
-
-    @property
     def diameter(self) -> Fraction:
         return self.space.diameter
 
     def encode(self, curves: Any) -> Integers:
-        """The places of each curve, from anything that `Curves.encode` takes, or a list with None in it."""
+        """The places of each curve, from anything that `Curves.encode` takes, or a list with None in it.
+
+        >>> Expansion(Curves(0, 1, 2, low=0, high=1), terms=2).with_missing().encode([[0, 1], None]).tolist()
+        [[0, 16777216], [-1, -1]]
+        """
         if not isinstance(curves, (list, tuple)):
             return self.space.encode(curves)
         codes = np.full((len(curves), self.space.points), -1, np.int64)
@@ -203,15 +190,12 @@ def _functions(space: Curves, name: str, terms: int, kernel: Kernel | None, has_
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CurveLattice:
+class CurveLattice(Endless):
     """Curves as vectors z of whole numbers: f ≈ centre + Σ scales_j · z_j · φ_j, with z in a ball or a box.
 
     Where it is `optional` there is one more point, a missing curve, with the code `ABSENT` for every coefficient.
     """
 
-    labels: ClassVar[None] = None
-    items: ClassVar[None] = None
-    line: ClassVar[None] = None
     holds_curves: ClassVar[bool] = True
     expansion: Expansion
     scales: Floats
@@ -284,17 +268,6 @@ class CurveLattice:
     def code_shape(self) -> tuple[int, ...]:
         return (self.terms,)
 
-    @property
-    def absent(self) -> int | None:
-        return ABSENT if self.optional else None
-
-    @property
-    def present(self) -> CurveLattice | None:
-        return replace(self, optional=False) if self.optional else None
-
-    def with_missing(self) -> CurveLattice:
-        return replace(self, optional=True)
-
 
 @lru_cache(maxsize=64)
 def _evaluated(expansion: Expansion, times: bytes) -> Floats:
@@ -317,13 +290,13 @@ def _lattice(expansion: Expansion, split: Split) -> CurveLattice:
         scales = weights * (bounds / weights).max() / _REACH
         box = tuple(int(b) for b in np.floor(bounds / scales + 0.5))
     elif expansion.has_values:
-        d = np.maximum(centre_of(expansion) - float(space.low), float(space.high) - centre_of(expansion))
-        scales, box = np.full(space.points, d.max() / _REACH), (_REACH,) * space.points
+        scales, box = np.full(space.points, _room(expansion).max() / _REACH), (_REACH,) * space.points
     else:
         radius = _REACH
-        furthest = float(expansion.radius) if expansion.radius is not None else _furthest(expansion)
+        # By default the largest L2 distance of a curve between low and high from the centre.
+        furthest = l2_norms(space.times, _room(expansion)) if expansion.radius is None else expansion.radius
         # Rounding moves a point by at most √J/2, so that what lies inside the radius is never clipped.
-        scales = weights * furthest / (radius - sqrt(len(weights)) / 2)
+        scales = weights * float(furthest) / (radius - sqrt(len(weights)) / 2)
     gains = functions.analysis(space) * (width / PLACES) / scales[:, None]
     shift = _BITS - int(np.ceil(np.log2(np.abs(gains).sum(axis=1).max() * PLACES))) - 1
     if shift < _BITS - 22:  # coefficients of more than 22 bits would lose digits in 64
@@ -337,12 +310,10 @@ def _lattice(expansion: Expansion, split: Split) -> CurveLattice:
     return CurveLattice(expansion, scales, radius, box, matrix, shift, middle)
 
 
-def _furthest(expansion: Expansion) -> float:
-    """The largest L2 distance of a curve between low and high from the centre."""
-    space, centre = expansion.space, centre_of(expansion)
-    d = np.maximum(centre - float(space.low), float(space.high) - centre)
-    a, b = d[:-1], d[1:]
-    return float(np.sqrt((np.diff(space.times) * (a * a + a * b + b * b) / 3).sum()))
+def _room(expansion: Expansion) -> Floats:
+    """The largest distance of a curve between low and high from the centre, at each grid point."""
+    centre = centre_of(expansion)
+    return np.maximum(centre - float(expansion.space.low), float(expansion.space.high) - centre)
 
 
 def centre_of(expansion: Expansion) -> Floats:
@@ -445,8 +416,7 @@ def _beyond(expansion: Expansion) -> Floats:
     if expansion.shows_all:
         return np.zeros(space.points)
     missed = functions.evaluate(space.times).T @ functions.analysis(space) - np.eye(space.points)
-    centre, low, high = centre_of(expansion), float(space.low), float(space.high)
-    bound: Floats = np.abs(missed) @ np.maximum(centre - low, high - centre)
+    bound: Floats = np.abs(missed) @ _room(expansion)
     if expansion.radius is not None:
         if expansion.kernel is not None:
             spread = expansion.kernel(space.times, space.times)
@@ -455,6 +425,6 @@ def _beyond(expansion: Expansion) -> Floats:
             spread = np.asarray(np.linalg.inv(root @ root), np.float64)
         squares = np.maximum(((missed @ spread) * missed).sum(axis=1), 0)
         bound = np.minimum(bound, float(expansion.radius) * np.sqrt(squares))
-    bound[bound < _NEGLIGIBLE * (high - low)] = 0.0
+    bound[bound < _NEGLIGIBLE * float(space.high - space.low)] = 0.0
     bound.setflags(write=False)
     return np.asarray(bound)

@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof import coins
-from dproof import coins as own_coins
 from dproof.arguments import COLUMN, choice, expect, listed
 from dproof.coins import Coins
-from dproof.curves.bases import Floats
+from dproof.curves.bases import Floats, l2_norms
 from dproof.curves.lattice import CurveLattice, Expansion, Integers, Norm, Split, expand, l2_left_out
 from dproof.errors import ArgumentError, InputError
 from dproof.exact import bisect, exact, exp_below, root_above, written
@@ -36,8 +35,8 @@ from dproof.mechanisms.mechanism import Distribution, Mechanism
 from dproof.mechanisms.noise import demand_gaussian, integer_laplace
 from dproof.privacy import Neighbours, Privacy, Promise
 from dproof.spaces.curves import Curves
-from dproof.spaces.interval import ABSENT
 from dproof.spaces.products import Vectors
+from dproof.spaces.space import ABSENT
 
 _SPLITS: tuple[Split, ...] = ("laplace", "gaussian", "k_norm")
 _KINDS: dict[str, Split] = {TwoSided.kind: "laplace", GaussianSum.kind: "gaussian", KNorm.kind: "k_norm"}
@@ -223,9 +222,7 @@ class CurveMechanism(Mechanism):
         """‖f − f̃‖₂ of curves that you may look at, where f̃ is what is left of f before any noise."""
         rows = self._space.read(curves, outside="keep")
         kept = self.lattice.evaluate(self.lattice.coefficients(self._space.encode(rows, clamp=True)))
-        d = rows - kept
-        a, b = d[:, :-1], d[:, 1:]
-        return np.asarray(np.sqrt((np.diff(self._space.times) * (a * a + a * b + b * b) / 3).sum(axis=1)))
+        return l2_norms(self._space.times, rows - kept)
 
 
 def curve_noise(
@@ -263,9 +260,14 @@ def curve_noise(
         raise ArgumentError("give either a promise, to which noise is calibrated, or the sigma of Gaussian noise")
     if privacy is None:
         return _of_sigma(expansion, exact(sigma, "sigma"))
-    privacy = Privacy.of(privacy)
-    lattice, drawn = best_noise(expansion, privacy, noise)
-    return mechanism_of(lattice, drawn)
+    promise = Privacy.of(privacy)
+
+    def noise_of(lattice: CurveLattice, split: Split) -> VectorNoise:
+        _, size = moves(lattice, split, promise.neighbours)
+        return vector_noise(split, size, lattice.terms, promise, ball=lattice.ball)
+
+    splits = [split for split in _SPLITS if noise in ("auto", split)]
+    return mechanism_of(*least_noise(expansion, splits, noise_of, Fraction(1, FEW_ROWS)))
 
 
 def _of_sigma(expansion: Expansion, sigma: Fraction) -> CurveMechanism:
@@ -293,17 +295,6 @@ def moves(lattice: CurveLattice, split: Split, neighbours: Neighbours) -> tuple[
         return lattice.ball, lattice.size("linf", neighbours)  # in a ball as far in the l2 norm
     norm: Norm = "l1" if split == "laplace" else "l2"
     return norm, lattice.size(norm, neighbours)
-
-
-def best_noise(expansion: Expansion, privacy: Privacy, noise: str = "auto") -> tuple[CurveLattice, VectorNoise]:
-    """The lattice and the noise with the least error of a mean that keep the promise between its neighbours."""
-
-    def noise_of(lattice: CurveLattice, split: Split) -> VectorNoise:
-        _, size = moves(lattice, split, privacy.neighbours)
-        return vector_noise(split, size, lattice.terms, privacy, ball=lattice.ball)
-
-    splits = _SPLITS if noise == "auto" else tuple(split for split in _SPLITS if split == noise)
-    return least_noise(expansion, splits, noise_of, Fraction(1, FEW_ROWS))
 
 
 class CoordinateNoise(Protocol):
@@ -597,7 +588,7 @@ class VectorMechanism(Mechanism):
         ]
         digits = np.stack(codes, axis=1).astype(np.int64) if codes else np.zeros((0, len(space.axes)), np.int64)
         law: Any = self.family
-        drawn = self.outputs.decode(law.plus_noise(digits, own_coins.current()))
+        drawn = self.outputs.decode(law.plus_noise(digits, coins.current()))
         return np.array(drawn[0] if single else drawn) if array else drawn
 
 

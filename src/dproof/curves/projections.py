@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dproof.curves.bases import Floats
-from dproof.curves.kernels import exponential_norm
+from dproof.curves.bases import Floats, exponential_norm
 from dproof.errors import ArgumentError
 from dproof.exact import exact, float_above
 from dproof.laws.divergence import normal_delta
@@ -51,7 +50,7 @@ def projected_norm(kernel: Callable[[Any, Any], Floats], h: Any, at: Any) -> flo
 
     A nearly singular K_t is given a little white noise, which lowers the value: it stays a lower bound.
 
-    >>> from dproof.curves.kernels import Kernel
+    >>> from dproof.curves.bases import Kernel
     >>> round(projected_norm(Kernel("exponential", 1), [0, 1], [0, 1]), 6)
     1.156518
     """
@@ -78,7 +77,7 @@ def refine(
 ) -> list[Projection]:
     """The projections on even grids of so many points of [start, stop], each with its exact profile at ε.
 
-    >>> from dproof.curves.kernels import Kernel
+    >>> from dproof.curves.bases import Kernel
     >>> for p in refine(Kernel("exponential", 1), lambda t: t, [2, 3, 65]):
     ...     print(p.points, round(p.squared_norm, 6))
     2 1.156518

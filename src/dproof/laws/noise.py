@@ -24,8 +24,7 @@ from dproof.laws.divergence import Odds, Worst, profile_odds
 from dproof.laws.law import LAWS, SIZE, Range, listed, read_number
 from dproof.laws.optional import Centred
 from dproof.laws.scores import Array
-from dproof.spaces.interval import ABSENT
-from dproof.spaces.space import Space
+from dproof.spaces.space import ABSENT, Space
 
 _FARTHEST = 1 << 14  # blocks; beyond, a probability has a million digits
 TABLED: Range = (1, 1 << 128)  # a weight of a recorded table of noise: none is 0

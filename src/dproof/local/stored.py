@@ -42,7 +42,7 @@ from dproof.local.recipe import JointColumns, RowLaw
 from dproof.plans.plan import ASKED, Plan
 from dproof.questions.partition import Partition
 from dproof.questions.raw import CLOSED, stored_relation
-from dproof.spaces.bins import Bins as ColumnBins
+from dproof.spaces.interval import Bins as ColumnBins
 from dproof.storage import DATA, PARQUET, SEEDED, digest
 from dproof.tables.duckdb import Decoder, count_alike, decode_all, expressions
 from dproof.tables.source import Parts, Source, Spread

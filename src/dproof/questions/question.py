@@ -26,7 +26,7 @@ from dproof.errors import QuestionError, did_you_mean
 from dproof.exact import decimals, exact, int_or_float
 from dproof.questions.aggregates import AGGREGATES, Definition, Frequent
 from dproof.spaces import Space
-from dproof.spaces.bins import Bins
+from dproof.spaces.interval import Bins
 from dproof.spaces.space import as_space
 
 Value: TypeAlias = str | bool | Fraction

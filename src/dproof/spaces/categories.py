@@ -11,19 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.errors import ArgumentError, InputError, did_you_mean
+from dproof.errors import ArgumentError, did_you_mean
 from dproof.exact import exact, has_shape, whole_numbers
-from dproof.spaces.space import (
-    COMPARISONS,
-    Discrete,
-    Space,
-    arrow_codes,
-    is_arrow,
-    narrowest,
-    numbered,
-    plain,
-    undeclared,
-)
+from dproof.spaces.space import COMPARISONS, Discrete, Space, numbered, plain, undeclared
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -132,19 +122,10 @@ class Categories(Space):
         try:
             return self._codes[plain(value)]
         except (KeyError, TypeError):
-            raise _undeclared(self.size) from None
+            raise ArgumentError(f"a value is not one of the {self.size} declared categories; declare it") from None
 
     def label(self, code: int) -> Hashable:
         return self.values[code]
-
-    def encode(self, values: Any) -> NDArray[Any]:
-        """The codes of a column; a value that was not declared is refused without being named."""
-        if is_arrow(values):
-            codes = arrow_codes(self, values)
-            if (codes < 0).any():
-                raise _undeclared(self.size)
-            return codes.astype(narrowest(self.size))
-        return Space.encode(self, values)
 
     def values_of(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         labels: list[Any] = [0.0 if label is None else label for label in self.values]
@@ -156,10 +137,6 @@ class Categories(Space):
 
     def fewer(self, count: int) -> Categories | None:
         return None if self._matrix is not None else Categories(self.values[:count], self.metric)
-
-
-def _undeclared(size: int) -> InputError:
-    return ArgumentError(f"a value is not one of the {size} declared categories; declare it")
 
 
 def metric_matrix(distances: Sequence[Sequence[Any]] | NDArray[Any], labels: Sequence[Any]) -> NDArray[Any]:

@@ -17,7 +17,7 @@ from dproof.arguments import choice, described, expect, listed, whole
 from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import exact, whole_numbers
 from dproof.spaces.interval import Interval
-from dproof.spaces.space import Space, as_space
+from dproof.spaces.space import Endless, Space, as_space
 
 Metric = Literal["l1", "l2", "sup"]
 _MOST_LISTED = 1 << 22  # points whose distances from one are written out
@@ -221,7 +221,7 @@ class Rows(ProductSpace):
         return dict(zip(self.columns, cells, strict=True))
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False)
 class Table(Tuples):
     """D^n: tables of n rows, each a value of one space; two tables are neighbours if they differ in one row.
 
@@ -244,12 +244,6 @@ class Table(Tuples):
         object.__setattr__(self, "space", as_space(space))
         object.__setattr__(self, "n", whole(n, "n, the number of rows,", 1))
         object.__setattr__(self, "metric", as_metric(metric))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Table) and (self.space, self.n, self.metric) == (other.space, other.n, other.metric)
-
-    def __hash__(self) -> int:
-        return hash((self.space, self.n, self.metric))
 
     @property
     def parts(self) -> Sequence[Space]:
@@ -287,10 +281,10 @@ class Table(Tuples):
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(Endless):
     """All lists of one point of each line: where unbounded noise on a table or a vector ends up.
 
-    Like a space, but without what needs an end; a code is the list of the codes of its points.
+    A code is the list of the codes of its points.
 
     >>> from fractions import Fraction
     >>> from dproof.spaces.interval import Line
@@ -299,11 +293,6 @@ class Lines:
     """
 
     lines: tuple[Any, ...]
-    line: ClassVar[None] = None
-    labels: ClassVar[None] = None
-    items: ClassVar[None] = None
-    absent: ClassVar[None] = None
-    holds_curves: ClassVar[bool] = False
 
     @property
     def code_shape(self) -> tuple[int, ...]:
@@ -362,7 +351,7 @@ def one_row_apart(size: int, n: int, within: NDArray[np.bool_] | None = None) ->
     return apart
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False)
 class Vectors(Tuples):
     """The grid of vectors whose coordinates are the points of given intervals, the last varying fastest.
 
@@ -385,12 +374,6 @@ class Vectors(Tuples):
             raise ArgumentError(f"axes must be {what}, and there is none")
         object.__setattr__(self, "axes", given)
         object.__setattr__(self, "metric", as_metric(metric))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Vectors) and (self.axes, self.metric) == (other.axes, other.metric)
-
-    def __hash__(self) -> int:
-        return hash((self.axes, self.metric))
 
     @property
     def parts(self) -> Sequence[Space]:

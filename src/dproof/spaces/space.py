@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -88,8 +88,20 @@ class Space(ABC):
         ...
 
     def encode(self, values: Any) -> NDArray[Any]:
-        """The codes of a column of values: a sequence, a NumPy array or an Arrow array."""
+        """The codes of a column of values: a sequence, a NumPy array or an Arrow array; one that is no point is refused
+        without being named."""
+        if is_arrow(values):
+            codes = self._arrow_codes(values)
+            if not len(codes) or codes.min() >= 0:
+                return codes.astype(narrowest(self.size), copy=False)
+            values = values.to_pylist()
         return np.array([self.code(value) for value in listed(values, "values", COLUMN)], narrowest(self.size))
+
+    def _arrow_codes(self, values: Any, **treatment: Any) -> NDArray[Any]:
+        """The codes of an Arrow array, −1 for a value that is none of the space: as a column of a plan is read."""
+        from dproof.columns.codec import encode_arrow
+
+        return encode_arrow(self, values, **treatment)
 
     def decode(self, codes: NDArray[Any]) -> list[Any]:
         """The values of codes."""
@@ -316,13 +328,6 @@ def is_arrow(values: Any) -> bool:
     return type(values).__module__.partition(".")[0] == "pyarrow"
 
 
-def arrow_codes(space: Any, values: Any, **treatment: Any) -> NDArray[Any]:
-    """The codes of an Arrow array, −1 for a value that is none of the space: as a column of a plan is read."""
-    from dproof.columns.codec import encode_arrow
-
-    return encode_arrow(space, values, **treatment)
-
-
 # Values that a user declares -----------------------------------------------------------------------------------------
 
 
@@ -361,6 +366,51 @@ def plain(value: Any) -> Any:
 
 
 # NULL as a value ------------------------------------------------------------------------------------------------------
+
+ABSENT = -(1 << 63)  # the code of a missing value beside points without an end: none that is stored has it
+
+
+class Endless:
+    """Points without an end, of lines and of curves: like a space, but without number, diameter or list of its points.
+
+    Where it is `optional` a value may be missing: None, with the code `absent`.
+    """
+
+    __slots__ = ()
+
+    optional: bool = False
+    items: ClassVar[None] = None
+    labels: ClassVar[None] = None
+    holds_curves: ClassVar[bool] = False
+    absent_code: ClassVar[int] = ABSENT
+
+    @property
+    def line(self) -> Any:
+        return None
+
+    @property
+    def code_shape(self) -> tuple[int, ...]:
+        return ()
+
+    @property
+    def absent(self) -> int | None:
+        return self.absent_code if self.optional else None
+
+    @property
+    def present(self) -> Self | None:
+        return replace(self, optional=False) if self.optional else None  # type: ignore[type-var]  # a dataclass
+
+    @property
+    def without_missing(self) -> Self:
+        return self.present or self
+
+    def with_missing(self) -> Self:
+        """These points and one more value, a missing one."""
+        return replace(self, optional=True)  # type: ignore[type-var]  # a dataclass
+
+
+def _of_inside(name: str) -> Any:
+    return property(lambda self: getattr(self.inside, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,14 +464,6 @@ class OptionalSpace(Space):
     def label(self, code: int) -> Any:
         return None if code == self.absent else self.inside.label(code)
 
-    def encode(self, values: Any) -> NDArray[Any]:
-        if not is_arrow(values):
-            return Space.encode(self, values)
-        lacking = np.asarray(values.is_null(), bool)
-        codes = np.full(len(lacking), self.absent, narrowest(self.size))
-        codes[~lacking] = self.inside.encode(values.filter(values.is_valid()))
-        return codes
-
     def decode(self, codes: NDArray[Any]) -> list[Any]:
         return decode_present(self.inside.decode, codes, self.absent)
 
@@ -429,21 +471,10 @@ class OptionalSpace(Space):
     def line(self) -> Any:
         return None if self.inside.line is None else self.inside.line.with_missing()
 
-    @property
-    def has_numbers(self) -> bool:
-        return self.inside.has_numbers
-
-    @property
-    def has_order(self) -> bool:
-        return self.inside.has_order
-
-    @property
-    def has_sums(self) -> bool:
-        return self.inside.has_sums
-
-    @property
-    def ends(self) -> tuple[Fraction, Fraction]:
-        return self.inside.ends
+    # A question is asked of the values that are there.
+    mechanisms, is_counted, declared = map(_of_inside, ("mechanisms", "is_counted", "declared"))
+    has_numbers, has_order, has_sums = map(_of_inside, ("has_numbers", "has_order", "has_sums"))
+    ends, shown, refusal, selected = map(_of_inside, ("ends", "shown", "refusal", "selected"))
 
     @property
     def middle(self) -> Fraction:
@@ -453,30 +484,9 @@ class OptionalSpace(Space):
             return self.inside.middle
         return line.origin + (self.inside.size - 1) // 2 * line.step
 
-    def shown(self, number: Any) -> Any:
-        return self.inside.shown(number)
-
-    def refusal(self, value: Any, *, ordered: bool = False) -> str | None:
-        return self.inside.refusal(value, ordered=ordered)
-
-    def selected(self, sign: str, value: Any) -> tuple[int, ...]:
-        return self.inside.selected(sign, value)
-
     def values_of(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         lacking = np.asarray(codes) == self.absent
         return np.where(lacking, 0.0, self.inside.values_of(np.where(lacking, 0, codes)))
-
-    @property
-    def mechanisms(self) -> str:  # type: ignore[override]
-        return self.inside.mechanisms
-
-    @property
-    def is_counted(self) -> bool:  # type: ignore[override]
-        return self.inside.is_counted
-
-    @property
-    def declared(self) -> int:
-        return self.inside.declared
 
     def fewer(self, count: int) -> OptionalSpace | None:
         space = self.inside.fewer(count)

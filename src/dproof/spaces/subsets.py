@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import choice
-from dproof.errors import ArgumentError, InputError, TooLarge
-from dproof.spaces.space import Discrete, Space, arrow_codes, is_arrow, narrowest, numbered, plain, undeclared
+from dproof.errors import ArgumentError, TooLarge
+from dproof.spaces.space import Discrete, Space, is_arrow, numbered, plain, undeclared
 
 _MOST_ITEMS = 512
 WORD = 62  # items of a set that is a mask in one machine word, as sets of a plan are
@@ -21,7 +21,7 @@ _SAID = ("no", "yes")  # of an item
 MISSING_ITEM = "(missing)"  # says that a set is missing, where that is kept as a value of its own
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False)
 class Subsets(Space):
     """2^H: every subset of up to 512 items H, coded as a bit mask, bit n for item n; in a plan up to 62.
 
@@ -34,7 +34,7 @@ class Subsets(Space):
 
     values: tuple[Hashable, ...]
     metric: str
-    _bits: dict[Hashable, int] = field(repr=False)
+    _bits: dict[Hashable, int] = field(repr=False, compare=False)
 
     def __init__(self, values: Sequence[Hashable], metric: str = "symmetric") -> None:
         items, places = numbered(values, "item")
@@ -44,12 +44,6 @@ class Subsets(Space):
         object.__setattr__(self, "values", items)
         object.__setattr__(self, "metric", metric)
         object.__setattr__(self, "_bits", {item: 1 << place for item, place in places.items()})
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Subsets) and (self.values, self.metric) == (other.values, other.metric)
-
-    def __hash__(self) -> int:
-        return hash((self.values, self.metric))
 
     @property
     def size(self) -> int:
@@ -109,21 +103,19 @@ class Subsets(Space):
             try:
                 mask |= self._bits[plain(item)]
             except (KeyError, TypeError):
-                raise _undeclared(len(self.values)) from None
+                raise ArgumentError(
+                    f"a set holds an item that is not one of the {len(self.values)} declared; declare it"
+                ) from None
         return mask
 
     def label(self, code: int) -> frozenset[Hashable]:
         return frozenset(item for n, item in enumerate(self.values) if int(code) >> n & 1)
 
     def encode(self, values: Any) -> NDArray[Any]:
-        if is_arrow(values) and len(self.values) > WORD:
-            values = values.to_pylist()
-        if is_arrow(values):
-            codes = arrow_codes(self, values, form="list")
-            if (codes < 0).any():
-                raise _undeclared(len(self.values))
-            return codes.astype(narrowest(self.size))
-        return Space.encode(self, values)
+        return Space.encode(self, values.to_pylist() if is_arrow(values) and len(self.values) > WORD else values)
+
+    def _arrow_codes(self, values: Any, **treatment: Any) -> NDArray[Any]:
+        return Space._arrow_codes(self, values, **{"form": "list"} | treatment)
 
     mechanisms: ClassVar[str] = "subsets"
 
@@ -136,10 +128,6 @@ class Subsets(Space):
 
     def with_missing(self) -> OptionalSubsets:
         return OptionalSubsets([*self.values, MISSING_ITEM], self.metric)
-
-
-def _undeclared(items: int) -> InputError:
-    return ArgumentError(f"a set holds an item that is not one of the {items} declared; declare it")
 
 
 class OptionalSubsets(Subsets):

@@ -20,7 +20,7 @@ import pyarrow.csv
 from dproof.columns.values import PLAIN
 from dproof.errors import InputError, SourceError
 from dproof.exact import several
-from dproof.tables.source import Layout, Source, batches, ending, refusing
+from dproof.tables.source import Layout, Source, ending, refusing
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _BLOCKS = (1 << 23, 1 << 26, 1 << 29)  # bytes of a file read at a time; more where a record is longer
@@ -49,7 +49,7 @@ def open_delimited(path: Path, layout: Layout) -> Source:
             f"{path.name!r} has {SEPARATORS[seen]} between its fields: write separator = "
             f'"{written}" under [file] in the plan'
         )
-    between = SEPARATORS.get(separator, repr(separator))
+    between, what = SEPARATORS.get(separator, repr(separator)), f"{path.name!r}"
     why = (
         f"each line needs as many fields as the first, {between} between them, and quotes around text that has any; "
         "`dproof check` shows which line differs"
@@ -75,25 +75,22 @@ def open_delimited(path: Path, layout: Layout) -> Source:
     def blocks(columns: Sequence[str]) -> Iterator[Any]:
         """The rows, from the last one on again in larger blocks where one is longer than a block."""
         done = 0
-        with refusing(f"{path.name!r} cannot be read", why=why):
-            for block in _BLOCKS:
-                skipped = done
-                try:
-                    # A blank line is a row with a missing value where there is one column, else no row.
-                    for batch in reader(content(), columns, blank_lines=len(names) == 1, block=block):
-                        done += max(0, batch.num_rows - skipped)
-                        yield batch.slice(skipped)
-                        skipped = max(0, skipped - batch.num_rows)
-                    return
-                except pa.ArrowInvalid:
-                    if block == _BLOCKS[-1]:
-                        raise
+        for block in _BLOCKS:
+            skipped = done
+            try:
+                # A blank line is a row with a missing value where there is one column, else no row.
+                for batch in reader(content(), columns, blank_lines=len(names) == 1, block=block):
+                    done += max(0, batch.num_rows - skipped)
+                    yield batch.slice(skipped)
+                    skipped = max(0, skipped - batch.num_rows)
+                return
+            except pa.ArrowInvalid:
+                if block == _BLOCKS[-1]:
+                    raise
 
     def start() -> None:
-        next(blocks([]), None)
-
-    def read(columns: Sequence[str]) -> Iterator[Any]:
-        yield from batches(blocks(columns), columns, f"{path.name!r}")
+        with refusing(f"{what} cannot be read", why):
+            next(blocks([]), None)
 
     with refusing(f"{path.name!r} cannot be opened", why="its header cannot be read"):
         # Of the header alone, so that no row decides whether there are names.
@@ -101,7 +98,7 @@ def open_delimited(path: Path, layout: Layout) -> Source:
         names = tuple(opened.schema.names)
         opened.close()
     fault = partial(_first_fault, path, layout.encoding, separator)
-    return Source(names, read, typed=False, start=start, fault=fault)
+    return Source(names, blocks, typed=False, start=start, fault=fault, what=what, why=why)
 
 
 def usual_separator(path: Path) -> str:

@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.columns.column import quoted
 from dproof.errors import SourceError, did_you_mean
-from dproof.tables.source import Source, batches, refusing
+from dproof.tables.source import Source, refusing
 
 # Whoever made the file may have put a view into it that reads another one, over the network too.
 _ALONE: dict[str, Any] = {
@@ -42,15 +43,11 @@ def open_relation(thing: Any) -> Source:
     if not isinstance(thing, duckdb.DuckDBPyRelation):
         raise SourceError(f"a DuckDB source is a relation or a file, not a {type(thing).__name__}")
     with refusing("the DuckDB relation cannot be read"):
-        return Source(tuple(thing.columns), lambda columns: _read(thing, columns))
+        return Source(tuple(thing.columns), lambda columns: _read(thing, columns), what="the DuckDB relation")
 
 
 def _read(relation: Any, columns: Sequence[str]) -> Iterator[Any]:
-    with refusing("the DuckDB relation cannot be read"):
-        chosen = relation.project(", ".join(quoted(name) for name in columns))
-        import pyarrow as pa
-
-        yield from batches(pa.RecordBatchReader.from_stream(chosen), columns, "the DuckDB relation")
+    yield from pa.RecordBatchReader.from_stream(relation.project(", ".join(map(quoted, columns))))
 
 
 def open_database(path: Path, table: str | None) -> Source:
@@ -69,12 +66,12 @@ def open_database(path: Path, table: str | None) -> Source:
         with refusing(f"the view {chosen!r} of {path.name!r} cannot be read", why) if is_view else nullcontext():
             names = tuple(database.table(quoted(chosen)).columns)
             found = database.execute(f"SELECT count(*) FROM {quoted(chosen)}").fetchone()
-    return Source(names, lambda columns: _read_file(path, chosen, columns), int(found[0]) if found else None)
 
+    def read(columns: Sequence[str]) -> Iterator[Any]:
+        with _connected(path) as database:
+            yield from _read(database.table(quoted(chosen)), columns)
 
-def _read_file(path: Path, table: str, columns: Sequence[str]) -> Iterator[Any]:
-    with refusing(f"{path.name!r} cannot be read"), _connected(path) as database:
-        yield from _read(database.table(quoted(table)), columns)
+    return Source(names, read, int(found[0]) if found else None, what=f"{path.name!r}")
 
 
 def _names(database: Any, question: str) -> list[str]:
@@ -131,8 +128,6 @@ class InDuckDB:
 
     def whole(self, sources: Sequence[str]) -> str | None:
         """The SQL of a column of whole numbers, which DuckDB and Arrow read alike; None for any other."""
-        import pyarrow as pa
-
         # DuckDB takes names that differ in case alone for one, and gives one of them another name.
         if len(sources) != 1 or self.relation.columns != self.arrow.names:
             return None

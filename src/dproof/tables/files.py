@@ -13,7 +13,7 @@ import pyarrow.ipc
 from dproof.errors import SourceError
 from dproof.tables.delimited import open_delimited
 from dproof.tables.duckdb import in_duckdb, open_database
-from dproof.tables.source import BATCH_ROWS, Layout, Source, batches, ending, refusing
+from dproof.tables.source import BATCH_ROWS, Layout, Source, ending, refusing
 from dproof.tables.workbook import open_workbook
 
 _LARGEST_CHUNK = 1 << 32  # bytes that one column of one row group may unpack to
@@ -37,59 +37,40 @@ def open_file(path: Path, table: str | None, layout: Layout) -> Source:
 def _open_parquet(path: Path, table: str | None, layout: Layout) -> Source:
     from pyarrow.parquet import ParquetFile  # lazy: it loads Arrow's file systems too, which a text file does not need
 
-    file = ParquetFile(path)
-    schema, rows = file.schema_arrow, file.metadata.num_rows
-    file.close()
+    with ParquetFile(path) as file:
+        schema, rows = file.schema_arrow, file.metadata.num_rows
+    texts = [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
     relation = cache(lambda: in_duckdb((path,), schema))
-    return Source(tuple(schema.names), lambda columns: _read_parquet(path, columns), rows, schema, relation=relation)
 
-
-def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:
-    from pyarrow.parquet import ParquetFile  # lazy, as above
-
-    what = f"{path.name!r} cannot be read"
-    with refusing(what), ParquetFile(path) as plain:
-        texts = [f.name for f in plain.schema_arrow if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
-        for group in range(plain.metadata.num_row_groups):
-            chunks = plain.metadata.row_group(group)
-            if any(chunks.column(c).total_uncompressed_size > _LARGEST_CHUNK for c in range(chunks.num_columns)):
-                raise SourceError(f"{path.name!r} has a row group that is too large to read: write smaller ones")
+    def read(columns: Sequence[str]) -> Iterator[Any]:
+        with ParquetFile(path) as plain:
+            for group in map(plain.metadata.row_group, range(plain.metadata.num_row_groups)):
+                if any(group.column(n).total_uncompressed_size > _LARGEST_CHUNK for n in range(group.num_columns)):
+                    raise SourceError(f"{path.name!r} has a row group that is too large to read: write smaller ones")
         # Without buffering ahead, which would keep all of the file in memory.
         with ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
-            stream = file.iter_batches(BATCH_ROWS, columns=list(columns))
-            yield from batches(stream, columns, what)
+            yield from file.iter_batches(BATCH_ROWS, columns=list(columns))
+
+    return Source(tuple(schema.names), read, rows, schema, relation=relation, what=f"{path.name!r}")
 
 
 def _open_ipc(path: Path, table: str | None, layout: Layout) -> Source:
-    with _ipc_reader(path) as reader:
-        schema = reader.schema
-    return Source(tuple(schema.names), lambda columns: _read_ipc(path, columns), types=schema)
+    def reader() -> Any:
+        try:
+            return pa.ipc.open_file(pa.memory_map(str(path)))
+        except pa.ArrowInvalid:
+            return pa.ipc.open_stream(pa.memory_map(str(path)))
 
+    def read(columns: Sequence[str]) -> Iterator[Any]:
+        with reader() as opened:
+            is_file = isinstance(opened, pa.ipc.RecordBatchFileReader)
+            for batch in map(opened.get_batch, range(opened.num_record_batches)) if is_file else opened:
+                batch.validate(full=True)  # every offset: a hostile one could point outside the file
+                yield batch
 
-def _read_ipc(path: Path, columns: Sequence[str]) -> Iterator[Any]:
-    what = f"{path.name!r} cannot be read"
-    with refusing(what), _ipc_reader(path) as reader:
-        yield from batches((_checked(batch) for batch in _each(reader)), columns, what)
-
-
-def _ipc_reader(path: Path) -> Any:
-    source = pa.memory_map(str(path))
-    try:
-        return pa.ipc.open_file(source)
-    except pa.ArrowInvalid:
-        return pa.ipc.open_stream(pa.memory_map(str(path)))
-
-
-def _each(reader: Any) -> Iterator[Any]:
-    if isinstance(reader, pa.ipc.RecordBatchFileReader):
-        return (reader.get_batch(n) for n in range(reader.num_record_batches))
-    return iter(reader)
-
-
-def _checked(batch: Any) -> Any:
-    """A batch whose every offset has been looked at: a hostile one could point outside the file."""
-    batch.validate(full=True)
-    return batch
+    with reader() as opened:
+        schema = opened.schema
+    return Source(tuple(schema.names), read, types=schema, what=f"{path.name!r}")
 
 
 FILES: dict[str, Callable[[Path, str | None, Layout], Source]] = {

@@ -16,7 +16,7 @@ import pyarrow as pa
 from dproof.columns.values import object_array
 from dproof.errors import SourceError
 from dproof.tables.duckdb import in_duckdb, open_relation
-from dproof.tables.source import BATCH_ROWS, Source, batches, refusing
+from dproof.tables.source import BATCH_ROWS, Source, refusing
 
 # Categories of these types in pandas are read as objects of their kind are, each by itself.
 _TELLING_NOTHING = (
@@ -31,12 +31,9 @@ def open_arrow(thing: Any) -> Source:
     if isinstance(thing, pa.RecordBatch):
         thing = pa.Table.from_batches([thing])
     if isinstance(thing, pa.Table):
-
-        def read(columns: Sequence[str]) -> Iterator[Any]:
-            yield from thing.select(list(columns)).to_batches(max_chunksize=BATCH_ROWS)
-
         relation = cache(lambda: in_duckdb(thing, thing.schema))
-        return Source(tuple(thing.schema.names), read, thing.num_rows, thing.schema, relation=relation)
+        names, rows = tuple(thing.schema.names), thing.num_rows
+        return Source(names, lambda columns: iter(thing.to_batches()), rows, thing.schema, relation=relation)
     if isinstance(thing, pa.RecordBatchReader):
         return _open_reader(thing, "the reader")
     raise SourceError(f"an Arrow source is a Table, a RecordBatch or a RecordBatchReader, not a {type(thing).__name__}")
@@ -52,7 +49,7 @@ def open_stream(thing: Any) -> Source:
 
 
 def _open_reader(reader: Any, what: str) -> Source:
-    return Source(tuple(reader.schema.names), lambda columns: batches(reader, columns, what), types=reader.schema)
+    return Source(tuple(reader.schema.names), lambda columns: reader, types=reader.schema, what=what)
 
 
 def in_memory(thing: Any) -> Any:
@@ -149,20 +146,19 @@ def open_polars(thing: Any) -> Source:
 
         def read(columns: Sequence[str]) -> Iterator[Any]:
             for part in thing.select(columns).iter_slices(BATCH_ROWS):
-                yield from batches(polars_table(part).to_batches(), columns, "the frame")
+                yield from polars_table(part).to_batches()
 
-        return Source(tuple(thing.columns), read, thing.height)
+        return Source(tuple(thing.columns), read, thing.height, what="the frame")
     if isinstance(thing, polars.LazyFrame):
+
+        def read(columns: Sequence[str]) -> Iterator[Any]:
+            # Order is kept so that `order = "keep"` means what it says.
+            for part in thing.select(columns).collect_batches(chunk_size=BATCH_ROWS, maintain_order=True):
+                yield from polars_table(part).to_batches()
+
         with refusing("the lazy frame cannot be read"):
-            return Source(tuple(thing.collect_schema().names()), lambda columns: _read_lazy(thing, columns))
+            return Source(tuple(thing.collect_schema().names()), read, what="the lazy frame")
     raise SourceError(f"a Polars source is a DataFrame or a LazyFrame, not a {type(thing).__name__}")
-
-
-def _read_lazy(frame: Any, columns: Sequence[str]) -> Iterator[Any]:
-    with refusing("the lazy frame cannot be read"):
-        # Order is kept so that `order = "keep"` means what it says.
-        for part in frame.select(columns).collect_batches(chunk_size=BATCH_ROWS, maintain_order=True):
-            yield from batches(polars_table(part).to_batches(), columns, "the lazy frame")
 
 
 def polars_table(frame: Any) -> Any:

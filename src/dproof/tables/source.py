@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 5  # names, or places of columns
 _LONGEST_SHOWN = 40  # characters of a name
+_DAMAGED = "it is damaged, cut short or not what its name says"
 BATCH_ROWS = 1 << 17  # rows in a batch at most: a column of codes then stays in the second-level cache
 Work = Callable[[Iterator[Any]], bytes]
 Draw = Callable[[Iterator[Any]], Iterator[Any]]
@@ -59,7 +60,9 @@ class Source:
     """A table that can be read by column names, in bounded memory.
 
     `read(columns)` yields record batches of exactly these columns in this order, whatever Arrow types the engine
-    has for them; `rows` is their number and `types` their Arrow schema where the engine knows these before reading.
+    has for them, and of a bounded size; what an engine gives to begin with may be larger, with more columns. `rows` is
+    their number and `types` their Arrow schema where the engine knows these before reading. Where it cannot go on,
+    `what` cannot be read, and `why`, in one sentence.
 
     Where the rows lie on many machines, `spread(columns, work)` runs `work` on the batches of each part of the
     table, there, and returns its answers: one for each part, from one attempt, however many were made. With `deal`
@@ -81,17 +84,22 @@ class Source:
     typed: bool = True
     start: Callable[[], None] = lambda: None
     fault: Callable[[], str | None] = lambda: None
+    what: str = "the table"
+    why: str = _DAMAGED
 
     def __post_init__(self) -> None:
         faults = _name_faults(self.names)
         if faults:
             raise SourceError(f"{'; '.join(faults)} (in a file the first line must be the header)")
-        object.__setattr__(self, "read", partial(_read, self.read))
+        object.__setattr__(self, "read", partial(_read, self.read, f"{self.what} cannot be read", self.why))
 
 
-def _read(read: Callable[[Sequence[str]], Iterator[Any]], columns: Sequence[str]) -> Iterator[Any]:
-    with refusing("the table cannot be read"):
-        yield from read(columns)
+def _read(read: Callable[[Sequence[str]], Iterator[Any]], what: str, why: str, columns: Sequence[str]) -> Iterator[Any]:
+    with refusing(what, why):
+        for batch in read(columns):
+            part = batch.select(list(columns))
+            for start in range(0, part.num_rows, BATCH_ROWS):
+                yield part.slice(start, BATCH_ROWS)
 
 
 def _name_faults(names: Sequence[str]) -> list[str]:
@@ -135,7 +143,7 @@ class Parts:
 
 
 @contextmanager
-def refusing(what: str, why: str = "it is damaged, cut short or not what its name says") -> Iterator[None]:
+def refusing(what: str, why: str = _DAMAGED) -> Iterator[None]:
     """Turn whatever an engine raises into one sentence without its text, which may quote a private value."""
     try:
         yield
@@ -222,12 +230,3 @@ def readable_again(thing: Any) -> Any:
     from dproof.tables.frames import engine_of, in_memory, open_stream
 
     return in_memory(thing) if hasattr(thing, "read_all") or engine_of(thing) is open_stream else thing
-
-
-def batches(reader: Any, columns: Sequence[str], what: str) -> Iterator[Any]:
-    """The batches of anything that yields them, cut to the columns asked for and to a bounded size."""
-    with refusing(f"{what} cannot be read"):
-        for batch in reader:
-            part = batch.select(list(columns))
-            for start in range(0, part.num_rows, BATCH_ROWS):
-                yield part.slice(start, BATCH_ROWS)

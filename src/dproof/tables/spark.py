@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, Observation, Window, functions
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from dproof.errors import InputError, SourceError
-from dproof.tables.source import Bound, Draw, Parts, Put, Source, Work, batches
+from dproof.tables.source import Bound, Draw, Parts, Put, Source, Work
 
 # Spark compares what a stage that it runs again gives, and stops the job where that is something else.
 _COMPARED = "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch"
@@ -39,6 +39,7 @@ def open_spark(thing: Any) -> Source:
         lambda columns: _read(thing, columns),
         spread=partial(_work_in_parts, thing),
         store=partial(_store, thing),
+        what="the DataFrame",
     )
 
 
@@ -46,8 +47,7 @@ def _read(frame: Any, columns: Sequence[str]) -> Iterator[Any]:
     """The rows through the driver, one partition after the other, packed as Arrow batches on the way."""
     with _refusing():
         for row in _chosen(frame, columns).mapInArrow(_packed, "batch binary").toLocalIterator():
-            read = (batch.rename_columns(list(columns)) for batch in pa.ipc.open_stream(row.batch))
-            yield from batches(read, columns, "the DataFrame")
+            yield from _renamed(pa.ipc.open_stream(row.batch), columns)
 
 
 def _packed(stream: Iterator[Any]) -> Iterator[Any]:

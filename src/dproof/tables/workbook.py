@@ -68,7 +68,7 @@ def open_workbook(path: Path, sheet: str | None, numerals: Numerals) -> Source:
         for batch in batches:
             yield pa.RecordBatch.from_arrays([batch[names.index(column)] for column in columns], list(columns))
 
-    return Source(names, read, typed=False)
+    return Source(names, read, typed=False, what=f"{path.name!r}")
 
 
 def _batches(rows: Iterator[tuple[int, Row]], start: int, places: range, name: str) -> Iterator[list[Any]]:
