@@ -56,12 +56,6 @@ class Pair:
         return Odds(tight_odds(self.p, self.q, self.total, delta), self.source, self.target)
 
 
-def any_pair(inputs: int, own: int, other: int, total: int) -> Pair:
-    """Two of the inputs of a law in which all are alike, by what they weigh on the outputs that tell them apart."""
-    rest = total - own - other
-    return Pair([own, other, rest], [other, own, rest], total) if inputs > 1 else Pair([total], [total], total, 0, 0)
-
-
 def hockey_stick(p: Iterable[Any], q: Iterable[Any], total: int, odds: Fraction) -> Fraction:
     """Σ_y max(0, P(y) − e·Q(y)), exactly; the least δ for which P(A) ≤ e·Q(A) + δ on every set A.
 

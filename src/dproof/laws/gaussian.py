@@ -28,7 +28,7 @@ from dproof.exact import exp_above, exp_below, log_above, log_below, root_above
 from dproof.laws.divergence import normal_delta
 from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.laws.law import Range, read_number
-from dproof.laws.noise import NOISES, NoiseLaw
+from dproof.laws.noise import NoiseLaw
 
 _PEAK = 110  # bits of the largest weight
 _CUT = 1 << 30  # the least weight that is kept
@@ -209,9 +209,6 @@ class Gaussian(NoiseLaw):
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Gaussian:
         return cls(Fraction(read_number(record, "square", _SQUARE)), read_number(record, "unit", (1, _WIDEST)))
-
-
-NOISES[Gaussian.kind] = Gaussian.from_json
 
 
 def gaussian(square: Fraction, *, widest_table: int = 512, shift: int | None = None) -> Gaussian:

@@ -41,13 +41,13 @@ class Law(Protocol):
     - `weights(source)`, the whole numbers of one input;
     - `worst_pair()`, or else `worst(odds)` and `odds(delta)`: how far any two inputs lie apart;
     - `draw(codes, coins)`, which must give every output its weight exactly;
-    - its `kind`, `to_json()` and `from_json(record)`: how a certificate holds it, with the range of every number. The
-      line `LAWS[TheLaw.kind] = TheLaw.from_json` after the class makes its certificates readable.
+    - its `kind`, and the `ranges` of its fields: so a certificate holds it. The line
+      `LAWS[TheLaw.kind] = TheLaw.from_json` after the class makes its certificates readable.
     Everything else has a default here, to be overridden where the law knows better. What a law does not have is None.
     """
 
     kind: ClassVar[str]
-    ranges: ClassVar[Mapping[str, Range]] = {}  # of the numbers that `from_json` reads, in the order of the fields
+    ranges: ClassVar[Mapping[str, Range]] = {}  # of the numbers of a certificate, in the order of the fields
 
     if TYPE_CHECKING:  # for the type checker alone: a property here would hide a field of the same name
 
@@ -78,7 +78,9 @@ class Law(Protocol):
 
     def to_json(self) -> Mapping[str, Any]:
         """The record of a certificate: the kind, and numbers; those that may be large as strings."""
-        ...
+        large = {name for name, (_, most) in self.ranges.items() if most > SIZE[1]}
+        numbers = {name: getattr(self, name) for name in self.ranges}
+        return {"kind": self.kind} | {name: str(n) if name in large else n for name, n in numbers.items()}
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Self:
@@ -305,7 +307,7 @@ def presence_alone(column: SeenColumn, matrix: NDArray[Any], name: str) -> Debia
     return presence(column, (shown[0], missing), name) if len(set(shown)) == 1 else None
 
 
-LAWS: dict[str, Callable[[Mapping[str, Any]], Law]] = {}  # how each kind of law is read back; every law adds itself
+LAWS: dict[str, Callable[[Mapping[str, Any]], Law]] = {}  # how each kind of law is read back
 
 
 def law_from_json(record: Mapping[str, Any]) -> Law:

@@ -18,7 +18,7 @@ from dproof.exact import exp_below
 from dproof.laws.debias import DebiasAxes, MatrixAxis, Points, Scale, SeenColumn
 from dproof.laws.divergence import Odds, Worst, tight_odds
 from dproof.laws.guide import Guide, guide, uniform_below
-from dproof.laws.law import LAWS, SIZE, TOTAL, WEIGHT, Law, listed, nearest_codes, presence_alone, read_number
+from dproof.laws.law import SIZE, TOTAL, WEIGHT, Law, listed, nearest_codes, presence_alone, read_number
 from dproof.laws.noise import overlaps
 from dproof.laws.scores import DenseScores, Powers, SharedScores, solve
 from dproof.spaces.interval import Line
@@ -206,9 +206,6 @@ class Matrix(Law):
     def from_json(cls, record: Mapping[str, Any]) -> Matrix:
         rows, total = read_number(record, "rows", WEIGHT), read_number(record, "total", TOTAL)
         return cls(np.array(rows, np.int64 if total < 1 << 62 else object), total)
-
-
-LAWS[Matrix.kind] = Matrix.from_json
 
 
 def whole_law(weights: Sequence[Fraction], total: int) -> list[int]:
@@ -442,9 +439,6 @@ class RoundedLaw(Law):
     def from_json(cls, record: Mapping[str, Any]) -> RoundedLaw:
         size, steps = read_number(record, "size", SIZE), read_number(record, "steps", _STEPS)
         return cls(size, steps, Matrix.from_json(record["law"]))
-
-
-LAWS[RoundedLaw.kind] = RoundedLaw.from_json
 
 
 class UnbiasedAxis(MatrixAxis):

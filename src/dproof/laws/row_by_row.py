@@ -18,7 +18,7 @@ from dproof.coins import Coins
 from dproof.errors import ArgumentError, TooLarge
 from dproof.exact import exact
 from dproof.laws.divergence import Odds, Worst
-from dproof.laws.law import LAWS, Law, Range, law_from_json, listed, read_number
+from dproof.laws.law import Law, Range, law_from_json, listed, read_number
 from dproof.spaces.products import join_codes, one_row_apart, split_code
 from dproof.spaces.space import narrowest
 
@@ -154,9 +154,6 @@ class RowByRow(Law):
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> RowByRow:
         return cls(law_from_json(record["law"]), read_number(record, "rows", ROWS))
-
-
-LAWS[RowByRow.kind] = RowByRow.from_json
 
 
 def _wide(size: int) -> type:

@@ -17,9 +17,8 @@ from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import exact, exp_above, exp_below, has_shape, whole_numbers
 from dproof.laws.law import Law, counted
 from dproof.laws.matrix import Matrix, whole_law
-from dproof.laws.response import KeepOrOther, keep_up_to, response_law
+from dproof.laws.response import Bits, KeepOrOther, keep_up_to, response_law
 from dproof.laws.row_by_row import RowByRow
-from dproof.laws.sets import Bits
 from dproof.mechanisms.mechanism import Mechanism, Optimum, as_mechanism
 from dproof.privacy import Privacy, Promise, as_epsilon
 from dproof.spaces.categories import Categories

@@ -14,8 +14,7 @@ from dproof.errors import ArgumentError
 from dproof.exact import exact, exp_below
 from dproof.laws.designs import LARGEST_ORDER, BlockDesign, CyclicDesign, PlaneDesign, is_prime
 from dproof.laws.law import Law
-from dproof.laws.response import response_law
-from dproof.laws.sets import OneItem, SubsetSelection, Unary
+from dproof.laws.response import OneItem, SubsetSelection, Unary, response_law
 from dproof.mechanisms.finite import randomised_response
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy, Promise

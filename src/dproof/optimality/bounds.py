@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from dproof.arguments import choice
 from dproof.errors import ArgumentError, InputError
 from dproof.exact import exact, exp_above, exp_below, written
-from dproof.mechanisms.additive import bounded_laplace, gaussian, laplace, staircase, truncated_laplace
 from dproof.mechanisms.finite import itemwise_response, randomised_response
 from dproof.mechanisms.frequency import subset_selection, unary_encoding
 from dproof.mechanisms.mechanism import Mechanism, losses
+from dproof.mechanisms.noise import bounded_laplace, gaussian, laplace, staircase, truncated_laplace
 from dproof.optimality.design import Problem
 from dproof.optimality.programme import LossCounts, least_two_level, view
 from dproof.privacy import Privacy, Promise
