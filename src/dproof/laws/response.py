@@ -549,9 +549,8 @@ class OneItem(ItemsLaw):
         chance = 1 / self.bits
         both = np.array([[1 - chance, chance * p, chance * (1 - p)], [1 - chance, chance * (1 - p), chance * p]])
         shown = np.vstack([np.zeros(column.blocks.blocks), *member, *member[: 2 - len(nodes)]])
-        axis = OneItemAxis(
-            name, law[: len(nodes)], member, np.zeros(len(nodes)), shown, np.zeros(3), asked=chance, kept=p
-        )
+        law, values = both[: len(nodes)], np.zeros(len(nodes))
+        axis = OneItemAxis(name, law, member, values, shown, np.zeros(3), asked=chance, kept=p)
         (bit,) = bits or (0,)
 
         def state(released: Sequence[Array]) -> Array:
