@@ -52,6 +52,9 @@ class Pair:
     def worst(self, odds: Fraction) -> Worst:
         return Worst(hockey_stick(self.p, self.q, self.total, odds), self.source, self.target)
 
+    def profile(self, every: Sequence[Fraction]) -> list[Fraction]:
+        return [hockey_stick(self.p, self.q, self.total, odds) for odds in every]
+
     def odds(self, delta: Fraction) -> Odds:
         return Odds(tight_odds(self.p, self.q, self.total, delta), self.source, self.target)
 

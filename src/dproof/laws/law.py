@@ -106,7 +106,7 @@ class Law(Protocol):
     def profile(self, every: Sequence[Fraction]) -> list[Fraction]:
         """The largest divergence at each of several odds: see `worst`."""
         pair = self.worst_pair()
-        return [(self if pair is None else pair).worst(odds).value for odds in every]
+        return [self.worst(odds).value for odds in every] if pair is None else pair.profile(every)
 
     def worst(self, odds: Fraction) -> Worst:
         """max over ordered pairs of Σ_y max(0, P(y) − odds·Q(y)), exactly, for odds of at least 1."""
@@ -186,12 +186,7 @@ class Law(Protocol):
 
     def expectation(self, source: int, losses: Any) -> Fraction:
         """Σ_y P(Y_source = y) · losses[y], exactly."""
-        weights, (_, _, total), array = self.weights(source), listed(self), np.asarray(losses)
-        if array.dtype.kind in "iu" and weights.dtype != object and total * int(abs(array).max()) < 1 << 63:
-            return Fraction(int(weights @ array), total)
-        exactly = (loss if type(loss) is Fraction else exact(loss, "a loss") for loss in losses)
-        terms = (loss * int(w) for loss, w in zip(exactly, weights, strict=True))
-        return sum(terms, Fraction(0)) / total
+        return _expectation(self.weights(source), listed(self)[2], losses)
 
     def error(self, source: int, space: Space) -> Fraction:
         """E ρ(Y_d, d) for one input d and outputs in the space of the inputs, or around it."""
@@ -203,8 +198,8 @@ class Law(Protocol):
 
     def maximal_expectation(self, losses: Callable[[int], Any]) -> Fraction:
         """max_d E losses(d)[Y_d], exactly."""
-        inputs, _, _ = listed(self)
-        return max(self.expectation(n, losses(n)) for n in range(inputs))
+        inputs, _, total = listed(self)
+        return max(_expectation(self.weights(n), total, losses(n)) for n in range(inputs))
 
     def bias_and_variance(self, true: Line, released: Line) -> tuple[float, float] | None:
         """The largest bias and the largest variance of a released number; None where that takes too long to compute, or
@@ -285,6 +280,14 @@ class Law(Protocol):
             numbers = scale.numbers(column.space, codes), nearest, scale.numbers(column.outputs, released)
             axis = MatrixAxis(name, matrix, member, *numbers, rough=True)
         return DebiasAxes((axis,), lambda released: released[0])
+
+
+def _expectation(weights: NDArray[Any], total: int, losses: Any) -> Fraction:
+    array = np.asarray(losses)
+    if array.dtype.kind in "iu" and weights.dtype != object and total * int(abs(array).max()) < 1 << 63:
+        return Fraction(int(weights @ array), total)
+    exactly = (loss if type(loss) is Fraction else exact(loss, "a loss") for loss in losses)
+    return sum((loss * int(w) for loss, w in zip(exactly, weights, strict=True)), Fraction(0)) / total
 
 
 def nearest_codes(column: SeenColumn, outputs: int) -> NDArray[np.int64]:

@@ -19,7 +19,17 @@ from dproof import coins
 from dproof.arguments import choice, expect
 from dproof.arguments import listed as listed_argument
 from dproof.errors import ArgumentError, InputError, TooLarge, did_you_mean
-from dproof.exact import exp_below, float_above, has_shape, level_of, log_above, whole_numbers, written
+from dproof.exact import (
+    exp_below,
+    exps_below,
+    float_above,
+    floats_above,
+    has_shape,
+    level_of,
+    log_above,
+    whole_numbers,
+    written,
+)
 from dproof.laws.law import Law, counted, listed
 from dproof.laws.matrix import Matrix
 from dproof.privacy import Privacy, Promise, as_delta, as_epsilon
@@ -357,10 +367,9 @@ def _runs(law: Distribution, event: Any, inclusive: str) -> list[tuple[Any, Any]
     return [(None if a == -inf else a, None if b == inf else b) for a, b in merged]
 
 
-def privacy_profile(mechanism: Mechanism, epsilons: Sequence[Any]) -> list[float]:
+def privacy_profile(mechanism: Mechanism, epsilons: Sequence[Fraction]) -> list[float]:
     """The tight δ at each of several ε, rounded up: as `Mechanism.delta` gives it."""
-    found = mechanism.family.profile([exp_below(as_epsilon(epsilon)) for epsilon in epsilons])
-    return [float_above(delta) for delta in found]
+    return floats_above(mechanism.family.profile(exps_below(epsilons)))
 
 
 def as_mechanism(value: Any, name: str = "mechanism") -> Mechanism:

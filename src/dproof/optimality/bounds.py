@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from dproof.arguments import choice
 from dproof.errors import ArgumentError, InputError
-from dproof.exact import exact, exp_above, exp_below, written
+from dproof.exact import exp_above, exp_below, whole_numbers, written
 from dproof.mechanisms.finite import itemwise_response, randomised_response
 from dproof.mechanisms.frequency import subset_selection, unary_encoding
 from dproof.mechanisms.mechanism import Mechanism, losses
@@ -122,12 +122,14 @@ def _packing(space: Space, odds: Fraction) -> Fraction:
     """
     first = next(n for n in range(space.size) if max(space.distances(n)) == space.diameter)
     nearest = space.distances(first).copy()
-    best = Fraction(0)
-    for m in range(1, min(space.size, _MOST_PACKED)):
+    apart = []
+    for _ in range(1, min(space.size, _MOST_PACKED)):
         farthest = int(nearest.argmax())
-        best = max(best, exact(nearest[farthest]) * min(Fraction(1, 2), m / (m + odds)))
+        apart.append(nearest[farthest])
         nearest = np.minimum(nearest, space.distances(farthest))
-    return best
+    whole, unit = whole_numbers([apart], "a distance")
+    shares = (Fraction(int(r), unit) * min(Fraction(1, 2), m / (m + odds)) for m, r in enumerate(whole[0], 1))
+    return max(shares, default=Fraction(0))
 
 
 def _view(space: Space) -> LossCounts | None:
