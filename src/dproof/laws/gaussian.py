@@ -125,8 +125,6 @@ class Gaussian(NoiseLaw):
         within = Fraction(self.weights[0], whole) * Fraction(u * u - 1, 4 * u)  # |U| counts in the middle cell only
         return Fraction(0), u * first + within, u * u * second + Fraction(u * u - 1, 12)
 
-    # Privacy -------------------------------------------------------------------------------------------------------
-
     def delta(self, odds: Fraction, shift: int) -> Fraction:
         """The tight δ at these odds over all shifts of at most `shift`, exactly.
 
@@ -189,8 +187,6 @@ class Gaussian(NoiseLaw):
         fall by e^(−1/σ) and more per cell: fewer than 100·(σ + 1) weights at 2, and 2^31·(σ + 1) cut off.
         """
         return Fraction((isqrt(int(self.square)) + 2) << 32, 1 << _PEAK)
-
-    # Sampling ------------------------------------------------------------------------------------------------------
 
     @cached_property
     def _guide(self) -> Guide:

@@ -1,28 +1,28 @@
-"""Lattice Laplace noise: geometric tails on all of Z, as tables of whole numbers.
+"""Noise with geometric tails on all of Z, as tables of whole numbers: Laplace noise, and stairs.
 
-X is G or −1 − G by a sign, and G ≥ 0 is written in base 128. For a geometric G the digits are independent, so each
-digit has a small table of whole numbers; the top one carries the sign and has a last cell, the escape, that adds
-one block of top digits and draws again: the geometric law has no memory, so the tables reach all of Z.
-The tables *are* the law. Every ratio P(k)/P(k+1) of two neighbours, within a digit or across a carry, is one of
+Laplace noise X is G or −1 − G by a sign, and G ≥ 0 is written in base 128. For a geometric G the digits are
+independent, so each digit has a small table of whole numbers; the top one carries the sign and has a last cell, the
+escape, that adds one block of top digits and draws again: the geometric law has no memory, so the tables reach all of
+Z. The tables *are* the law. Every ratio P(k)/P(k+1) of two neighbours, within a digit or across a carry, is one of
 finitely many fractions, and their maximum bounds what a step costs. `IdealLaplace` is what the tables approach.
 `BoundedLattice` is the law of numbers with such noise, given that they stay inside of their interval.
 
-Staircase noise on the lattice: flat stairs as wide as the sensitivity, each lower than the last by one ratio.
-
-Stair 0 is |k| < inner, stair i ≥ 1 is inner + (i−1)·width ≤ |k| < inner + i·width. A shift of at most `width`
-changes |k| by no more than that, so it moves at most one stair up or down, and costs at most the ratio of two
-neighbouring stairs: finitely many fractions, as the stairs come in blocks without memory.
-Geng and Viswanath 2016; Geng, Kairouz, Oh and Viswanath 2015.
+Staircase noise has flat stairs as wide as the sensitivity, each lower than the last by one ratio. Stair 0 is |k| <
+inner, stair i ≥ 1 is inner + (i−1)·width ≤ |k| < inner + i·width. A shift of at most `width` changes |k| by no more
+than that, so it moves at most one stair up or down, and costs at most the ratio of two neighbouring stairs: finitely
+many fractions, as the stairs come in blocks without memory. Geng and Viswanath 2016; Geng, Kairouz, Oh and Viswanath
+2015.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain, pairwise
 from math import ceil, log, log1p, prod
+from operator import mul
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,9 +34,10 @@ from dproof.exact import exp_above, exp_below, log_above, log_below
 from dproof.laws.divergence import Odds, Worst
 from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.laws.law import SIZE, read_number
-from dproof.laws.noise import TABLED, Geometric, Lattice, NoiseLaw, OptionalLaw, draw_on, falling
+from dproof.laws.noise import TABLED, Lattice, NoiseLaw
 from dproof.spaces.space import Space
 
+_MOST_BLOCKS = 1 << 14  # beyond, a probability has a million digits
 _SHIFT = 7
 _BASE = 1 << _SHIFT
 _ROOM = 1 << 62  # totals come close below this, so that almost no word belongs to nobody
@@ -48,6 +49,91 @@ _WIDEST = 1 << 50  # scale beyond which whole numbers of 62 bits grow coarse and
 _FARTHEST = 1 << 10  # blocks of a recorded table that a law is followed through
 MOST_BOUNDED = 1 << 20  # points of an interval that noise must not leave
 _TILE = 1 << 20  # draws per step: the few escapes of a step are settled together
+
+
+@dataclass(frozen=True, eq=False)
+class Geometric:
+    """A geometric law on 0, 1, 2, … in blocks: a table of digits whose last entry, the escape, adds one block and draws
+    again. It has no memory, so finitely many whole numbers reach everything.
+
+    T is a digit of `first`, or, at its escape, the number of its digits plus a draw that goes on with `tail`.
+    `first` may be a part of a table of which `whole` is the sum: then all that is said of T is of that part.
+
+    >>> halves = Geometric((1, 1), (1, 1), 2)
+    >>> halves.chance(2), halves.above(2), halves.moments
+    (Fraction(1, 8), Fraction(1, 8), (Fraction(1, 1), Fraction(3, 1)))
+    """
+
+    first: tuple[int, ...]
+    tail: tuple[int, ...]
+    whole: int
+
+    def _place(self, t: int) -> tuple[Sequence[int], int, int]:
+        """The table that t comes from, its digit there, and the weight of one part of that table."""
+        if t < len(self.first) - 1:
+            return self.first, t, 1
+        blocks, digit = divmod(t - len(self.first) + 1, len(self.tail) - 1)
+        if blocks > _MOST_BLOCKS:
+            raise TooLarge("the exact probability so far from 0 has too many digits to write down; ask nearer to 0")
+        return self.tail, digit, self.first[-1] * int(self.tail[-1] ** blocks)
+
+    def chance(self, t: int) -> Fraction:
+        """P(T = t)."""
+        table, digit, part = self._place(max(t, 0))
+        return Fraction(part * table[digit] if t >= 0 else 0, self.denominator(t))
+
+    def above(self, t: int) -> Fraction:
+        """P(T > t)."""
+        table, digit, part = self._place(max(t, 0))
+        return Fraction(part * sum(table[digit + 1 :] if t >= 0 else table), self.denominator(t))
+
+    def denominator(self, t: int) -> int:
+        """A common denominator of all probabilities of T up to t."""
+        blocks = (t - len(self.first) + 1) // (len(self.tail) - 1)
+        return int(self.whole * sum(self.tail) ** max(0, blocks + 1))
+
+    @cached_property
+    def moments(self) -> tuple[Fraction, Fraction]:
+        """E T and E T²."""
+        # A draw that starts in the tail: its mean and mean square are on both sides of their equations.
+        inside, (t, t2) = sum(self.tail[:-1]), _digit_sums(self.tail[:-1])
+        n, escape = len(self.tail) - 1, self.tail[-1]
+        mean = Fraction(t + escape * n, inside)
+        square = (t2 + escape * (n * n + 2 * n * mean)) / inside
+        t, t2 = _digit_sums(self.first[:-1])
+        n, escape = len(self.first) - 1, self.first[-1]
+        first, second = t + escape * (n + mean), t2 + escape * (n * n + 2 * n * mean + square)
+        return first / self.whole, second / self.whole
+
+
+def _digit_sums(table: Sequence[int]) -> tuple[int, int]:
+    """Σ w·t and Σ w·t² over the digits t."""
+    digits = range(len(table))
+    weighted = list(map(mul, digits, table))
+    return sum(weighted), sum(map(mul, digits, weighted))
+
+
+def draw_on(fresh: Callable[[int], NDArray[np.int64]], count: int, escape: int) -> NDArray[np.int64]:
+    """The sums on top of `count` escapes: `fresh` draws, each followed by another as long as it escapes too."""
+    added = np.zeros(count, np.int64)
+    waiting = np.arange(count)
+    while len(waiting):
+        drawn = fresh(len(waiting))
+        added[waiting] += drawn
+        waiting = waiting[drawn == escape]
+    return added
+
+
+def falling(first: int, fall: Fraction, cells: int) -> list[int]:
+    """`first`, then each weight at least the one before it over `fall`: no ratio of neighbours exceeds it.
+
+    >>> falling(8, Fraction(3), 4)
+    [8, 3, 1, 1]
+    """
+    table, p, q = [first], fall.numerator, fall.denominator
+    while len(table) < cells:
+        table.append(-(-table[-1] * q // p))
+    return table
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +220,6 @@ class TwoSided(NoiseLaw):
             yield from ((p * this, q * following) for this, following in _steepest(table[:-1]))
             yield p * table[-2] * whole, q * table[-1] * either[0]
 
-    # Probabilities -------------------------------------------------------------------------------------------------
-
     def probability(self, k: int) -> Fraction:
         if self.reach is None:
             return self._mass(k)
@@ -179,10 +263,8 @@ class TwoSided(NoiseLaw):
 
     def denominator(self, reach: int) -> int:
         kept = self._kept.numerator if self.reach is not None else 1
-        blocks = reach // (self.unit * (len(self._either) - 1)) + 2
+        blocks = reach // self.block + 2
         return int(kept * prod(self._lower_wholes) * self._whole**blocks)
-
-    # Privacy -------------------------------------------------------------------------------------------------------
 
     def delta(self, odds: Fraction, shift: int) -> Fraction:
         """An upper bound of δ at these odds over all shifts of at most `shift` steps, tight to 1e-9 but for noise
@@ -207,8 +289,6 @@ class TwoSided(NoiseLaw):
     def pure(self, shift: int) -> Fraction | None:
         """Odds that no shift of at most `shift` steps in l1 exceeds: ratio^shift, with room for their logarithm."""
         return None if self.reach is not None else exp_above(shift * log_above(self.ratio) + Fraction(1, 1 << 90))
-
-    # Moments -------------------------------------------------------------------------------------------------------
 
     @cached_property
     def moments(self) -> tuple[Fraction, Fraction, Fraction]:
@@ -262,13 +342,6 @@ class TwoSided(NoiseLaw):
         at = table[digit] * (digit * worth + self._low_capped(digits - 1, rest))
         return Fraction(below + at + sum(table[digit + 1 :]) * most, sum(table))
 
-    @property
-    def variance(self) -> Fraction:
-        mean, _, square = self.moments
-        return square - mean**2
-
-    # Sampling ------------------------------------------------------------------------------------------------------
-
     @cached_property
     def _guides(self) -> tuple[Guide, ...]:
         """A guide for each digit, the top one first; an escape is named as the first value of the next block.
@@ -302,7 +375,7 @@ class TwoSided(NoiseLaw):
     def _fill(self, tile: NDArray[np.int64], coins: Coins) -> None:
         top, *lower = self._guides
         values = top.sample(len(tile), coins)
-        block = (len(self._either) - 1) * self.unit
+        block = self.block
         escaped = np.flatnonzero((values >= block) | (values < -block))
         for digit in lower:
             values ^= digit.sample(len(tile), coins)
@@ -396,9 +469,8 @@ def _steepest(table: Sequence[int]) -> Iterable[tuple[int, int]]:
 
 def _mean_variance(table: Sequence[int]) -> tuple[Fraction, Fraction]:
     """Mean and variance of one digit."""
-    whole = sum(table)
-    mean = Fraction(sum(d * w for d, w in enumerate(table)), whole)
-    return mean, Fraction(sum(d * d * w for d, w in enumerate(table)), whole) - mean**2
+    first, second = (Fraction(total, sum(table)) for total in _digit_sums(table))
+    return first, second - first**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -517,12 +589,6 @@ class BoundedLattice(Lattice):
         below, inside = self._inside(source)
         return (self.noise.cumulative(target - source) - below) / inside
 
-    def weights(self, source: int) -> NDArray[Any]:
-        raise TooLarge(
-            f"bounded noise on {self.size} points is not written out as a matrix; ask for single probabilities, or use "
-            "a coarser step"
-        )
-
     @property
     def _pure(self) -> Fraction:
         """e₀, rounded up."""
@@ -565,9 +631,6 @@ class BoundedLattice(Lattice):
     @property
     def nearer(self) -> Lattice:
         """Not known: how often noise leaves the interval tells the middle from the ends, too."""
-        raise ArgumentError("bounded noise on so many points has no output for a missing value: use laplace")
-
-    def with_missing(self, epsilon: Fraction, delta: Fraction) -> OptionalLaw:
         raise ArgumentError("bounded noise on so many points has no output for a missing value: use laplace")
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
@@ -660,8 +723,6 @@ class Stairs(NoiseLaw):
     def denominator(self, reach: int) -> int:
         return 2 * self._cells(0) * self._cells(1) * self._blocks.denominator(self._stair(reach))
 
-    # Privacy -------------------------------------------------------------------------------------------------------
-
     def _levels(self) -> tuple[list[Fraction], list[Fraction]]:
         """Heights of stairs 0, …, B+1, and of B+1 to the first stair of the next block; later ones repeat these."""
         block = len(self.tail) - 1
@@ -705,8 +766,6 @@ class Stairs(NoiseLaw):
         square = inside * Fraction(r * (r - 1), 3)
         square += (middle**2 + spread) * outside + 2 * middle * d * t + d * d * t2
         return Fraction(0), absolute, square
-
-    # Sampling ------------------------------------------------------------------------------------------------------
 
     @cached_property
     def _guides(self) -> tuple[Guide, Guide]:

@@ -1,9 +1,7 @@
-"""A value that may be missing, under noise: whether it is shown at all, and what is shown if it is.
+"""Numbers plus noise: what every law of noise on Z offers, lattice points with noise, and values that may be missing.
 
-Numbers plus noise: what every law of noise on Z offers, and the law of lattice points with noise.
-
-`Geometric` is the law in blocks that Laplace noise and stairs are made of. `Lattice` is the law of the points
-0, …, size − 1 plus noise, and `Nodes` are what a question sees of them.
+`Lattice` is the law of the points 0, …, size − 1 plus noise, and `Nodes` are what a question sees of them. Where a
+value may be missing, `OptionalLaw` says whether it is shown at all, and what is shown if it is.
 """
 
 from __future__ import annotations
@@ -14,14 +12,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, floor
-from operator import mul
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.errors import ArgumentError, InputError, TooLarge, VerificationFailed
+from dproof.errors import ArgumentError, InputError, VerificationFailed
 from dproof.exact import bisect, exp_below
 from dproof.laws.debias import (
     Blocks,
@@ -133,11 +130,15 @@ class OptionalLaw(Law):
     def farthest(self) -> int | None:
         return self.inner.farthest
 
+    @property
+    def _chances(self) -> tuple[Fraction, Fraction]:
+        """p and q."""
+        return Fraction(self.present, self.whole), Fraction(self.missing, self.whole)
+
     def _shown(self, source: int) -> tuple[Fraction, int]:
         """How likely a value is shown, and as which input of the inner law."""
-        if source == self.inner.inputs:
-            return Fraction(self.missing, self.whole), self.inner.middle
-        return Fraction(self.present, self.whole), source
+        p, q = self._chances
+        return (q, self.inner.middle) if source == self.inner.inputs else (p, source)
 
     def probability(self, source: int, target: int) -> Fraction:
         chance, code = self._shown(source)
@@ -154,11 +155,8 @@ class OptionalLaw(Law):
         part = int(chance * self.whole)
         return np.append(self.inner.weights(code) * part, (self.whole - part) * (total // self.whole))
 
-    # Privacy -------------------------------------------------------------------------------------------------------
-
     def worst(self, odds: Fraction) -> Worst:
-        p, q = Fraction(self.present, self.whole), Fraction(self.missing, self.whole)
-        inside, nearer = self.inner.worst(odds), self.inner.nearer
+        (p, q), inside, nearer = self._chances, self.inner.worst(odds), self.inner.nearer
 
         def apart(own: Fraction, other: Fraction) -> Fraction:
             ratio = odds * other / own
@@ -180,13 +178,11 @@ class OptionalLaw(Law):
         worst = self.worst(max(Fraction(1), (odds_at_delta or Fraction(1)) * (1 - Fraction(1, 1 << 40))))
         return Odds(odds_at_delta, worst.source, worst.target)
 
-    # What it does to values ------------------------------------------------------------------------------------------
-
     def shown_chances(self, absent: int) -> tuple[Fraction, Fraction]:
-        return Fraction(self.present, self.whole), Fraction(self.missing, self.whole)
+        return self._chances
 
     def chances(self) -> tuple[str, Mapping[str, float]]:
-        p, q = self.present / self.whole, self.missing / self.whole
+        p, q = map(float, self._chances)
         return "a value is", {
             "present, and shown with noise": p,
             "present, and shown as missing": 1 - p,
@@ -201,7 +197,7 @@ class OptionalLaw(Law):
         return chance * self.inner.error(code, space.present or space) + (1 - chance) * space.diameter
 
     def maximal_error(self, space: Space) -> Fraction:
-        p, q = Fraction(self.present, self.whole), Fraction(self.missing, self.whole)
+        p, q = self._chances
         return max(p * self.inner.maximal_error(space.present or space) + (1 - p) * space.diameter, q * space.diameter)
 
     @cached_property
@@ -219,15 +215,13 @@ class OptionalLaw(Law):
         drawn[hidden] = self.absent
         return drawn
 
-    # Estimation ----------------------------------------------------------------------------------------------------
-
     def mean_variance(self, space: Space) -> float | None:
         """With s = Y/p for a number that is shown and t the score for being there, the mean is Σ s/Σ t, and a row adds
         s − x·t to its error; all numbers x lie as far from the middle as they can."""
         inside, moments = space.present, self.inner.moments
         if moments is None or inside is None or inside.spacing is None:
             return None
-        p, q = self.present / self.whole, self.missing / self.whole
+        p, q = map(float, self._chances)
         far, shown, hidden = (inside.size // 2) ** 2, (1 - q) / (p - q), -q / (p - q)
         steps = (far + float(moments[2])) / p - 2 * far * shown + far * (p * shown**2 + (1 - p) * hidden**2)
         return float(steps * float(inside.spacing) ** 2)
@@ -237,12 +231,12 @@ class OptionalLaw(Law):
         states of the inner law, and one more of each."""
         (column,) = seen
         space, absent = column.space.present, column.space.absent
-        chances = self.present / self.whole, self.missing / self.whole
+        p, q = map(float, self._chances)
         assert space is not None and absent is not None
         inside = replace(column, blocks=PresentBlocks(column.blocks, absent), space=space)
         moments = self.inner.moments_of(inside)
         if moments is not None or column.scale is None:
-            by_presence = presence(column, chances, name, moments)
+            by_presence = presence(column, (p, q), name, moments)
             if by_presence is not None:
                 return by_presence
         unmixed = self.inner.debias_axes([inside], others, name)
@@ -270,7 +264,7 @@ class OptionalLaw(Law):
 
     def _with_hidden(self, law: Array, middle: Array) -> Array:
         """The law of some values and of a missing one, with one more state for what is not shown."""
-        shown = np.repeat([self.present / self.whole, self.missing / self.whole], [len(law), 1])[:, None]
+        shown = np.repeat([float(chance) for chance in self._chances], [len(law), 1])[:, None]
         return np.hstack([shown * np.concatenate([law, middle]), 1 - shown])
 
     def _with_missing(self, points: Points, middle: Array, lacking: Array) -> Points:
@@ -332,7 +326,6 @@ def optional_law(inner: Centred, epsilon: Fraction, delta: Fraction) -> Optional
     return law(least if keeps(least) else bisect(keeps, least, most, lambda low, high: high - low <= high / (1 << 40)))
 
 
-_FARTHEST = 1 << 14  # blocks; beyond, a probability has a million digits
 TABLED: Range = (1, 1 << 128)  # a weight of a recorded table of noise: none is 0
 
 
@@ -370,6 +363,12 @@ class NoiseLaw(Protocol):
         """E X, E|X| and E X²."""
         ...
 
+    @property
+    def variance(self) -> Fraction:
+        """E (X − E X)²."""
+        mean, _, square = self.moments
+        return square - mean**2
+
     def capped(self, sign: int, most: int) -> Fraction:
         """E min(|X|, most) over X ≥ 0, or with sign 1 over X < 0: the sum of all P(X ≥ j), or P(X ≤ −j), up to it."""
         total = self.denominator(most)
@@ -404,91 +403,6 @@ class NoiseLaw(Protocol):
 NOISES: dict[str, Callable[[Mapping[str, Any]], NoiseLaw]] = {}  # how each kind is read back
 
 
-@dataclass(frozen=True, eq=False)
-class Geometric:
-    """A geometric law on 0, 1, 2, … in blocks: a table of digits whose last entry, the escape, adds one block and draws
-    again. It has no memory, so finitely many whole numbers reach everything.
-
-    T is a digit of `first`, or, at its escape, the number of its digits plus a draw that goes on with `tail`.
-    `first` may be a part of a table of which `whole` is the sum: then all that is said of T is of that part.
-
-    >>> halves = Geometric((1, 1), (1, 1), 2)
-    >>> halves.chance(2), halves.above(2), halves.moments
-    (Fraction(1, 8), Fraction(1, 8), (Fraction(1, 1), Fraction(3, 1)))
-    """
-
-    first: tuple[int, ...]
-    tail: tuple[int, ...]
-    whole: int
-
-    def _place(self, t: int) -> tuple[Sequence[int], int, int]:
-        """The table that t comes from, its digit there, and the weight of one part of that table."""
-        if t < len(self.first) - 1:
-            return self.first, t, 1
-        blocks, digit = divmod(t - len(self.first) + 1, len(self.tail) - 1)
-        if blocks > _FARTHEST:
-            raise TooLarge("the exact probability so far from 0 has too many digits to write down; ask nearer to 0")
-        return self.tail, digit, self.first[-1] * int(self.tail[-1] ** blocks)
-
-    def chance(self, t: int) -> Fraction:
-        """P(T = t)."""
-        table, digit, part = self._place(max(t, 0))
-        return Fraction(part * table[digit] if t >= 0 else 0, self.denominator(t))
-
-    def above(self, t: int) -> Fraction:
-        """P(T > t)."""
-        table, digit, part = self._place(max(t, 0))
-        return Fraction(part * sum(table[digit + 1 :] if t >= 0 else table), self.denominator(t))
-
-    def denominator(self, t: int) -> int:
-        """A common denominator of all probabilities of T up to t."""
-        blocks = (t - len(self.first) + 1) // (len(self.tail) - 1)
-        return int(self.whole * sum(self.tail) ** max(0, blocks + 1))
-
-    @cached_property
-    def moments(self) -> tuple[Fraction, Fraction]:
-        """E T and E T²."""
-        # A draw that starts in the tail: its mean and mean square are on both sides of their equations.
-        inside, (t, t2) = sum(self.tail[:-1]), _digit_sums(self.tail)
-        n, escape = len(self.tail) - 1, self.tail[-1]
-        mean = Fraction(t + escape * n, inside)
-        square = (t2 + escape * (n * n + 2 * n * mean)) / inside
-        t, t2 = _digit_sums(self.first)
-        n, escape = len(self.first) - 1, self.first[-1]
-        first, second = t + escape * (n + mean), t2 + escape * (n * n + 2 * n * mean + square)
-        return first / self.whole, second / self.whole
-
-
-def _digit_sums(table: Sequence[int]) -> tuple[int, int]:
-    """Σ w·t and Σ w·t² over the digits t, without the escape."""
-    digits = range(len(table) - 1)
-    weighted = list(map(mul, digits, table))
-    return sum(weighted), sum(map(mul, digits, weighted))
-
-
-def draw_on(fresh: Callable[[int], NDArray[np.int64]], count: int, escape: int) -> NDArray[np.int64]:
-    """The sums on top of `count` escapes: `fresh` draws, each followed by another as long as it escapes too."""
-    added = np.zeros(count, np.int64)
-    waiting = np.arange(count)
-    while len(waiting):
-        drawn = fresh(len(waiting))
-        added[waiting] += drawn
-        waiting = waiting[drawn == escape]
-    return added
-
-
-def falling(first: int, fall: Fraction, cells: int) -> list[int]:
-    """`first`, then each weight at least the one before it over `fall`: no ratio of neighbours exceeds it.
-
-    >>> falling(8, Fraction(3), 4)
-    [8, 3, 1, 1]
-    """
-    table, p, q = [first], fall.numerator, fall.denominator
-    while len(table) < cells:
-        table.append(-(-table[-1] * q // p))
-    return table
-
-
 _MOST_DEVIATIONS = 4.0  # standard deviations of noise that one row may add to a sum
 _MOST_CLAMPED = 1 << 21  # points of a recorded clamped law, times the blocks of noise that they lie in
 NODES = 128  # true values that are told apart at most
@@ -521,12 +435,10 @@ class Lattice(Centred):
 
     @property
     def outputs(self) -> int | None:
-        """None on all of Z."""
         return self.size if self.clamped else None
 
     @property
     def total(self) -> int | None:
-        """None on all of Z."""
         return self.noise.denominator(self.size) if self.clamped else None
 
     @property
@@ -624,8 +536,6 @@ class Lattice(Centred):
         spread = max(square - mean**2, 0.0) ** 0.5 * step
         return MomentsAxis(5, (mean * step, square * step**2), 1 + _MOST_DEVIATIONS * spread)
 
-    # Missing values ------------------------------------------------------------------------------------------------
-
     @property
     def middle(self) -> int:
         return (self.size - 1) // 2
@@ -640,8 +550,6 @@ class Lattice(Centred):
 
     def is_absent(self, codes: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray(codes == self.size)
-
-    # ---------------------------------------------------------------------------------------------------------------
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         drawn = self.noise.draw(len(codes), coins)

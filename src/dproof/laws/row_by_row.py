@@ -98,8 +98,6 @@ class RowByRow(Law):
         rows = Counter(zip(self._digits(source, self._values), self._digits(target, self.row.outputs), strict=True))
         return prod((self.row.probability(*pair) ** times for pair, times in rows.items()), start=Fraction(1))
 
-    # Error ---------------------------------------------------------------------------------------------------------
-
     def error(self, source: int, space: Any) -> Fraction:
         return self._error(self._digits(source, self._values), space)
 
@@ -131,8 +129,6 @@ class RowByRow(Law):
             x = space.power(exact(distance))
             masses[x] = masses.get(x, Fraction(0)) + Fraction(int(weight), total)
         return masses
-
-    # ---------------------------------------------------------------------------------------------------------------
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         inputs, outputs = self._values, self.row.outputs

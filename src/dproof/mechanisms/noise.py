@@ -77,8 +77,7 @@ class Noise:
     @property
     def variance(self) -> float:
         """E (X − E X)² of one draw."""
-        mean, _, square = self.law.moments
-        return float(square - mean**2)
+        return float(self.law.variance)
 
     @property
     def absolute(self) -> float:
