@@ -101,7 +101,7 @@ def _bounds(space: Any, privacy: Privacy, inside: bool) -> Iterator[LowerBound]:
         yield LowerBound(rest * _packing(space, odds), "packing")
     seen = _view(space) if inside and privacy.delta == 0 else None
     if seen is not None:
-        yield LowerBound(least_two_level(seen, odds).error, "a space that looks the same from every point")
+        yield LowerBound(least_two_level(seen, odds)[0], "a space that looks the same from every point")
     if space.spacing is not None:
         yield LowerBound(_on_a_line(space, privacy), "linear programme on a line, every space of outputs")
     elif size <= _LARGEST_SPAN:

@@ -29,6 +29,7 @@ from dproof.optimality.programme import (
     Programme,
     Solution,
     Symmetry,
+    attained_optimum,
     ball_law,
     best_answers,
     between,
@@ -158,14 +159,8 @@ class Problem:
             )
         costs = losses(self.inputs, self.outputs, self.loss)
         solved = self._solve(costs)
-        law, name = solved.law, costs.name
-        attained = costs.expected(law.rows, law.total)
-        if self.prior is None:
-            value = max(attained)
-        else:
-            value, name = Fraction(self.prior @ np.array(attained, object)), f"{name}, under the prior"
-        optimum = Optimum(name, value, solved.lower_bound)
-        return Mechanism("optimal design", self.inputs, self.outputs, law, _SOURCE, optimum)
+        optimum = attained_optimum(costs, solved.law, self.prior, solved.lower_bound)
+        return Mechanism("optimal design", self.inputs, self.outputs, solved.law, _SOURCE, optimum)
 
     def _is_randomised_response(self) -> bool:
         """HLM16, Theorem 10: the discrete metric, with outputs in D."""

@@ -31,8 +31,17 @@ from dproof.errors import ArgumentError, TooLarge
 from dproof.exact import exact, exp_above
 from dproof.laws.matrix import Matrix
 from dproof.mechanisms.mechanism import Losses, Optimum
-from dproof.optimality.interior import solve_pure
-from dproof.optimality.programme import SIMPLEX, SLACK, TOTAL, Rows, certified_law, least_favourable, pure_bound, spread
+from dproof.optimality.programme import (
+    SIMPLEX,
+    SLACK,
+    TOTAL,
+    Rows,
+    attained_optimum,
+    certified_law,
+    pure_bound,
+    solve_priced,
+    spread,
+)
 from dproof.spaces.categories import Categories
 from dproof.spaces.interval import Interval
 from dproof.spaces.space import Space, narrowest
@@ -131,10 +140,7 @@ def unbiased_law(
         whole = _exactly_unbiased(law, positions)
         if whole is not None and decide(whole, epsilon, Fraction(0)).holds:
             bound = pure_bound(exp_above(epsilon), squares, prices, levels, (slopes, away))
-            attained = squares.expected(whole.rows, whole.total)
-            if prior is None:
-                return whole, Optimum("squared", max(attained), bound)
-            return whole, Optimum("squared, under the prior", Fraction(prior @ np.array(attained, object)), bound)
+            return whole, attained_optimum(squares, whole, prior, bound)
     raise ArgumentError("no unbiased law on these outputs could be found; take wider or finer ones, or more epsilon")
 
 
@@ -144,14 +150,7 @@ def _solve(
     """The law in floats, prices λ, levels μ and slopes ν of the programme with y_j − x_i = away/unit."""
     width = float(away.max() - away.min())
     near = away.astype(np.float64) / width
-    features = np.stack([np.ones_like(near), near, near**2])
-    if prior is None:
-        law, (levels, slopes, found) = solve_pure(features, (1, 0, 0), np.zeros_like(near), spread, minimax=True)
-        prices = least_favourable(found)
-    else:
-        cost = features[2] * prior.astype(float)[:, None]
-        law, (levels, slopes) = solve_pure(features[:2], (1, 0), cost, spread, minimax=False)
-        prices = list(prior)
+    law, prices, (levels, slopes) = solve_priced([np.ones_like(near), near], near**2, spread, prior)
     scale = (width / unit) ** 2
     return law, prices, -scale * levels, -scale / width * slopes
 
