@@ -13,7 +13,7 @@ from dproof.certification.certify import Decision
 from dproof.exact import exp_below
 from dproof.laws.law import Worst
 from dproof.optimality import unbiased
-from dproof.optimality.unbiased import RoundedAtRandom, _exactly_unbiased, output_lattice, unbiased_law
+from dproof.optimality.design import RoundedAtRandom, _exactly_unbiased, output_lattice, unbiased_law
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])

@@ -147,7 +147,7 @@ class Programme:
         losses, prior = self.losses.floats[inputs], self._prior()
         scale = float(losses.max()) or 1.0
         count, delta = int(orbits.max()) + 1, float(self.delta)
-        rows = Rows()
+        rows = LinearRows()
         rows.add(orbits[inputs], 1.0, 1.0, 1.0)
         loss_rows = rows.add(orbits[inputs], losses / scale, -np.inf, 0.0 if prior is None else np.inf)
         rows.extend(loss_rows, np.full(len(inputs), count), -1.0)
@@ -231,7 +231,7 @@ def between(distances: NDArray[Any], i: int, k: int) -> bool:
     return bool((detours == distances[i, k]).any())
 
 
-class Rows:
+class LinearRows:
     """Constraints as HiGHS wants them, several rows at a time."""
 
     def __init__(self) -> None:
