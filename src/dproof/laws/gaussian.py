@@ -214,7 +214,7 @@ def gaussian(square: Fraction, *, widest_table: int = 512, shift: int | None = N
     sigma = isqrt(int(square))
     if sigma > _WIDEST:
         raise TooLarge(
-            "the noise would be too wide; use a coarser step, say how many coordinates move, or allow more epsilon"
+            "the noise would be too wide; use a coarser step, say how many coordinates move, or more epsilon"
         )
     unit = 1 if sigma <= widest_table else _cell(sigma, shift)
     return Gaussian(square / unit**2, unit)

@@ -159,9 +159,7 @@ class TwoSided(NoiseLaw):
         digits = all(len(table) == _BASE for table in self.lower)
         shaped = digits and len(self.top) == 2 and len(self.top[0]) == len(self.top[1]) > 1
         if not shaped or min(map(min, (*self.lower, *self.top))) < 1 or (self.reach is not None and self.reach < 0):
-            raise ArgumentError(
-                "noise in digits needs 128 weights for a digit, two equal top tables, and no weight of 0"
-            )
+            raise ArgumentError("noise in digits needs 128 weights a digit, two equal top tables, and no weight of 0")
 
     @property
     def farthest(self) -> int | None:

@@ -355,9 +355,7 @@ def listed(law: Law, most: int | None = None) -> tuple[int, int, int]:
     if inputs is not None and outputs is not None and total is None:
         raise TooLarge("this law is not written out as a matrix; ask for single probabilities, or use a coarser step")
     if inputs is None or outputs is None or total is None:
-        raise ArgumentError(
-            "this law has infinitely many outputs, so no matrix; ask for single probabilities, or clamp"
-        )
+        raise ArgumentError("this law has infinitely many outputs, so no matrix: ask for single probabilities or clamp")
     if most is not None and inputs * outputs > most:
         raise TooLarge(
             f"a law of {counted(inputs)} inputs by {counted(outputs)} outputs is too large to write out: at most "

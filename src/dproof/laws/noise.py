@@ -102,9 +102,7 @@ class OptionalLaw(Law):
 
     def __post_init__(self) -> None:
         if not 0 < self.missing <= self.present < self.whole:
-            raise ArgumentError(
-                "a value must be shown at least as often as a missing one, and neither always nor never"
-            )
+            raise ArgumentError("a value must be shown at least as often as a missing one, neither always nor never")
 
     @property
     def inputs(self) -> int | None:
@@ -293,9 +291,7 @@ class OptionalLaw(Law):
         try:
             _ = inner.nearer
         except InputError:
-            raise VerificationFailed(
-                "the certificate cannot be read: 'law' has no output for a missing value"
-            ) from None
+            raise VerificationFailed("the certificate cannot be read: 'law' has no output for missing values") from None
         return cls(inner, *(read_number(record, name, TOTAL) for name in ("present", "missing", "whole")))
 
 

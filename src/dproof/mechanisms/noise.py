@@ -430,9 +430,7 @@ def _given_scale(interval: Interval, privacy: Any, scale: Any, name: str) -> tup
     if given <= 0:
         raise ArgumentError(f"{name} must be above 0")
     if given < interval.step * _NARROWEST:
-        raise ArgumentError(
-            f"a {name} below a thousandth of the step is no noise at all; use a finer step, or more noise"
-        )
+        raise ArgumentError(f"a {name} below a thousandth of the step is no noise; use a finer step, or more noise")
     return given / interval.step, None
 
 

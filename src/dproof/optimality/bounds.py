@@ -260,7 +260,7 @@ def compare(space: Space, privacy: Promise) -> Comparison:
             rows.append(_row(mechanism, within if mechanism.outputs == mechanism.inputs else anywhere))
     if not rows:
         raise ArgumentError(
-            "no mechanism fits this space and this promise; see the documentation of each for what it needs"
+            "no mechanism fits this space and this promise; the documentation of each says what it needs"
         )
     ordered = sorted(rows, key=lambda r: (r.error is None, r.error or 0.0, r.variance or 0.0))
     return Comparison(space, privacy, tuple(ordered), tuple(left_out))

@@ -64,9 +64,7 @@ _LEAST_CHANCE = 1e-8
 
 def demand_epsilon(epsilon: Fraction) -> None:
     if epsilon == 0:
-        raise ArgumentError(
-            "at epsilon = 0 a release cannot depend on the value, so none is unbiased; spend some epsilon"
-        )
+        raise ArgumentError("at epsilon 0 no release depends on the value, so none is unbiased: spend some epsilon")
 
 
 class RoundedAtRandom(Interval):
@@ -87,9 +85,7 @@ class RoundedAtRandom(Interval):
         """The code of a lattice point; any other value has one at random, and so no law of its own to be told."""
         code = super().code(value)
         if self.number(value) not in (self.low + code * self.step, exact(self.label(code))):
-            raise ArgumentError(
-                "a value between lattice points is rounded at random: ask for the law of a lattice point"
-            )
+            raise ArgumentError("a value between lattice points is rounded at random: ask for the law of such a point")
         return code
 
     def encode(self, values: Any, *, clamp: bool = False) -> NDArray[Any]:
@@ -221,9 +217,7 @@ def fisher_law(space: Space, epsilon: Fraction, prior: Fractions | None) -> tupl
     (((2, 3), (0, 1)), 7.3167, True)
     """
     if prior is None or space.line is None:
-        raise ArgumentError(
-            "Fisher information is about the mean of numbers near a prior: give an Interval and a prior"
-        )
+        raise ArgumentError("Fisher information is about a mean of numbers near a prior: give an Interval and a prior")
     if epsilon == 0:
         raise ArgumentError("at epsilon = 0 a release tells nothing of the mean; spend some epsilon")
     if space.size > _MOST_VALUES:
@@ -455,7 +449,7 @@ class Problem:
         plain = self.outputs is self.inputs and not self.metric_privacy and self.neighbours is None
         if not plain or self.privacy.delta > 0:
             raise ArgumentError(
-                "Fisher information is maximised at delta = 0 with outputs of its own; leave the rest out"
+                "Fisher information is maximised at delta = 0, with its own outputs; leave the rest out"
             )
         law, outputs, optimum = fisher_law(self.inputs, self.privacy.epsilon, self.prior)
         return Mechanism("design by Fisher information", self.inputs, outputs, law, _FISHER, optimum)
