@@ -209,7 +209,7 @@ def compose_losses(losses: Sequence[PrivacyLoss]) -> ComposedLoss:
     for part in sorted((power for loss, times in counts.items() for power in _powers(loss, times)), key=_fewest):
         smaller = min((0, 1), key=lambda n: len(halves[n].atoms))
         if len(halves[smaller].atoms) * len(part.atoms) > _MOST_ATOMS:
-            raise TooLarge("too many different losses to compose exactly, above about 20; add up some promises")
+            raise TooLarge("too many different losses to compose exactly, above about 20; add up the promises")
         halves[smaller] *= part
     return ComposedLoss((_SideBySide(*sorted(halves, key=_fewest, reverse=True)),))
 
