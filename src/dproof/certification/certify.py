@@ -139,19 +139,11 @@ class Certificate:
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object, sealed with a hash of all the rest."""
-        body = {
-            "format": FORMAT,
-            "version": VERSION,
-            "private": self.private,
-            "neighbours": self.privacy.neighbours,
-            "epsilon": str(self.privacy.epsilon),
-            "delta": str(self.privacy.delta),
-            "laws": [part.to_json() for part in self.parts],
-            "release": None if self.release is None else dict(self.release),
-        }
+        body: dict[str, Any] = {"laws": [part.to_json() for part in self.parts]}
+        body["release"] = None if self.release is None else dict(self.release)
         if self.sampled is not None:
             body["sample"] = [{"columns": list(columns), "weight": weight} for columns, weight in self.sampled]
-        return {**body, "seal": seal(body)}
+        return sealed(FORMAT, VERSION, self.private, self.privacy, body)
 
     def write(self, path: str | Path) -> None:
         """Store it as JSON, which `dproof verify` and the stand-alone verifier read."""
@@ -196,6 +188,13 @@ def _sum_above(values: Iterable[float]) -> float:
 
 def _finite(value: float) -> float | str:
     return "inf" if value == inf else value
+
+
+def sealed(form: str, version: int, private: bool, privacy: Privacy, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The record of a certificate of either model: what all begin with, its own body, and a hash of all that."""
+    head = {"format": form, "version": version, "private": private, "neighbours": privacy.neighbours}
+    record = {**head, "epsilon": str(privacy.epsilon), "delta": str(privacy.delta), **body}
+    return {**record, "seal": seal(record)}
 
 
 def write_certificate(certificate: Mapping[str, Any], file: Path) -> None:

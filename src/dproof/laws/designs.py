@@ -54,6 +54,8 @@ class CyclicDesign(AlikeValues):
     """
 
     __slots__ = ()
+    is_coded: ClassVar[bool] = True
+    is_sharp: ClassVar[bool] = True
 
     if TYPE_CHECKING:  # as in `Law`
 
@@ -101,14 +103,6 @@ class CyclicDesign(AlikeValues):
         if space.factors is None:
             return Codes(self.outputs)
         return Rows({name: Codes(1 if n else self.outputs) for n, name in enumerate(space.factors)})
-
-    @property
-    def is_coded(self) -> bool:
-        return True
-
-    @property
-    def is_sharp(self) -> bool:
-        return True
 
     def weights(self, source: int) -> NDArray[Any]:
         j, place = np.divmod(np.arange(self.blocks.bases * self.blocks.width), self.blocks.width)
@@ -195,7 +189,6 @@ class BlockDesign(CyclicDesign):
         "low": WEIGHT,
     }
 
-    size: int
     prime: int
     classes: int
     taken: int
@@ -252,7 +245,6 @@ class PlaneDesign(CyclicDesign):
         "low": WEIGHT,
     }
 
-    size: int
     order: int
     high: int
     low: int

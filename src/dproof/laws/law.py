@@ -47,6 +47,8 @@ class Law(Protocol):
     """
 
     kind: ClassVar[str]
+    is_coded: ClassVar[bool] = False  # joined columns are released as one code, which tells nothing of one by itself
+    is_sharp: ClassVar[bool] = False  # any count is undone exactly: values told apart cost no more than others
     ranges: ClassVar[Mapping[str, Range]] = {}  # of the numbers of a certificate, in the order of the fields
 
     if TYPE_CHECKING:  # for the type checker alone: a property here would hide a field of the same name
@@ -139,11 +141,6 @@ class Law(Protocol):
         """The space of what is released, where it is neither noise on a line nor recorded as a lattice."""
         return space
 
-    @property
-    def is_coded(self) -> bool:
-        """Whether joined columns are released as one code, which tells nothing of a column by itself."""
-        return False
-
     # What it does to values ----------------------------------------------------------------------------------------
 
     @property
@@ -219,12 +216,6 @@ class Law(Protocol):
         return float(biases.max()), float((law @ points**2 - means**2).max())
 
     # Estimation ----------------------------------------------------------------------------------------------------
-
-    @property
-    def is_sharp(self) -> bool:
-        """Whether a count of any values is undone exactly, however many others there are: values that are told apart
-        cost no more than values that are not."""
-        return False
 
     @property
     def support_probabilities(self) -> tuple[Fraction, Fraction] | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import comb
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,18 +34,14 @@ _TOTAL_BITS = 52  # words that belong to nobody, and are drawn again, stay below
 _TABLED = 4096  # up to this size a guide table over the shifts beats arithmetic on whole words
 
 
+@dataclass(frozen=True, slots=True)
 class AlikeValues(Law):
     """A law of `size` values that are all alike: two of them differ on two groups of outputs, and there change places.
 
     `telling` is what a value weighs on its group, what the other one weighs there, and the total of both laws.
     """
 
-    __slots__ = ()
-
-    if TYPE_CHECKING:  # as in `Law`
-
-        @property
-        def size(self) -> int: ...
+    size: int
 
     @property
     @abstractmethod
@@ -85,9 +81,9 @@ class KeepOrOther(AlikeValues):
     """
 
     kind: ClassVar[str] = "keep-or-other"
+    is_sharp: ClassVar[bool] = True
     ranges: ClassVar[Mapping[str, Range]] = {"size": SIZE, "keep": WEIGHT, "other": WEIGHT}
 
-    size: int
     keep: int
     other: int
 
@@ -111,10 +107,6 @@ class KeepOrOther(AlikeValues):
     @property
     def telling(self) -> tuple[int, int, int]:
         return self.keep, self.other, self.total  # d and d' differ in the outputs d and d' only
-
-    @property
-    def is_sharp(self) -> bool:
-        return True
 
     @property
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
@@ -340,7 +332,6 @@ class Unary(AlikeValues):
     kind: ClassVar[str] = "unary"
     ranges: ClassVar[Mapping[str, Range]] = {"size": SET_SIZE, "own": WEIGHT, "other": WEIGHT, "whole": TOTAL}
 
-    size: int
     own: int
     other: int
     whole: int
@@ -398,7 +389,6 @@ class SubsetSelection(AlikeValues):
     kind: ClassVar[str] = "subset-selection"
     ranges: ClassVar[Mapping[str, Range]] = {"size": SET_SIZE, "width": SET_SIZE, "high": WEIGHT, "low": WEIGHT}
 
-    size: int
     width: int
     high: int
     low: int
