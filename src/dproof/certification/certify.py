@@ -66,7 +66,7 @@ class Part:
             "epsilon": str(self.privacy.epsilon),
             "delta": str(self.privacy.delta),
             "law": dict(self.law),
-            "tight": {"epsilon": _finite(self.epsilon), "delta": self.delta},
+            "tight": {"epsilon": "inf" if self.epsilon == inf else self.epsilon, "delta": self.delta},
             "error": None if self.error is None else str(self.error),
             "lower_bound": None if self.lower_bound is None else str(self.lower_bound),
         }
@@ -184,10 +184,6 @@ def laws_table(title: str, parts: Iterable[Part]) -> str:
 def _sum_above(values: Iterable[float]) -> float:
     parts = list(values)
     return inf if inf in parts else float_above(sum(map(exact, parts), Fraction(0)))
-
-
-def _finite(value: float) -> float | str:
-    return "inf" if value == inf else value
 
 
 def sealed(form: str, version: int, private: bool, privacy: Privacy, body: Mapping[str, Any]) -> dict[str, Any]:

@@ -481,7 +481,7 @@ class _Advanced:
             return 1.0
         power = bisect(lambda p: not enough(Fraction(1, 1 << int(p))), Fraction(1), Fraction(200))
         slack = Fraction(1, 1 << max(1, int(power) - 1))
-        slack = bisect(enough, slack / 4, slack, lambda low, high: high - low <= high / (1 << 20))
+        slack = bisect(enough, slack / 4, slack, 1 << 20)
         return float_above(min(Fraction(1), spent + slack))
 
 
@@ -513,7 +513,8 @@ def compose(parts: Sequence[Promise | Mechanism], rule: Rule = "optimal", *, sam
     if mechanisms:
         if any(m.family.inputs is None for m in mechanisms):
             raise ArgumentError("noise on curves has no law to list: compose promises")
-        return _composition("privacy loss", (compose_about_one_value if same_value else compose_mechanisms)(mechanisms))
+        cost = compose_about_one_value(mechanisms) if same_value else compose_mechanisms(mechanisms)
+        return Composition("privacy loss", cost.tight, cost)
     if same_value:
         raise ArgumentError("same_value is for mechanisms: a promise does not say at which values it is attained")
     promises = [Privacy.of(part, "a part") for part in given]
@@ -521,12 +522,9 @@ def compose(parts: Sequence[Promise | Mechanism], rule: Rule = "optimal", *, sam
         whole = composition.basic(promises)
         return Composition(rule, not whole.delta, _Sums(whole))
     if rule == "optimal":
-        return _composition(rule, compose_promises(promises))
+        cost = compose_promises(promises)
+        return Composition(rule, cost.tight, cost)
     composition.one_relation(promises)
     if any(promise != promises[0] for promise in promises):
         raise ArgumentError("advanced composition is for equal promises: take rule='optimal', which is never worse")
     return Composition(rule, False, _Advanced(promises[0], len(promises)))
-
-
-def _composition(rule: str, cost: ComposedLoss) -> Composition:
-    return Composition(rule, cost.tight, cost)

@@ -341,7 +341,8 @@ class RoundedLaw(Law):
     def _ends(self) -> tuple[list[int], Matrix]:
         """The codes next to coarse points and those after the points, and their laws. Between two of these in a cell
         the law is linear in the code, so it is a mixture of theirs, and no farther from others."""
-        near = {end for k in range(self.steps + 1) for end in _beside(k * (self.size - 1), self.steps)}
+        places = np.arange(self.steps + 1, dtype=object) * (self.size - 1)
+        near = {*(places // self.steps).tolist(), *(-(-places // self.steps)).tolist()}
         codes = [*sorted(near), *range(self.size, self.inputs)]
         return codes, Matrix(np.array([self.weights(code) for code in codes]), self.total)
 
@@ -453,11 +454,6 @@ class UnbiasedAxis(MatrixAxis):
         if self.blocks == 1 and sum(powers) == 1:
             return DenseScores(self.seen_values[:, None])
         return super().scores(powers)
-
-
-def _beside(top: int, bottom: int) -> tuple[int, int]:
-    """A quotient rounded down, and up."""
-    return top // bottom, -(-top // bottom)
 
 
 def _peak(first: int, last: int, value: Callable[[int], float]) -> tuple[float, set[int]]:

@@ -319,7 +319,7 @@ def optional_law(inner: Centred, epsilon: Fraction, delta: Fraction) -> Optional
             "randomised_response for few values, a mechanism made for less than this epsilon, such as "
             "staircase(space, 0.5).with_missing(1), or another value in the place of a missing one"
         )
-    return law(least if keeps(least) else bisect(keeps, least, most, lambda low, high: high - low <= high / (1 << 40)))
+    return law(least if keeps(least) else bisect(keeps, least, most, 1 << 40))
 
 
 TABLED: Range = (1, 1 << 128)  # a weight of a recorded table of noise: none is 0

@@ -198,11 +198,8 @@ def best_design(size: int, epsilon: Fraction) -> CyclicDesign | None:
         designs += [law for width in _between(max(2, int(size * share)), 8) for law in _of_width(size, width, ratio)]
         designs += [law for order in _between(int(share**-0.5), 2 / share) for law in _of_plane(size, order, ratio)]
         best = min((even_variance(law, size) for law in designs), default=inf)
-    return min((law for law in designs if even_variance(law, size) <= _NEAR_BEST * best), key=_codes, default=None)
-
-
-def _codes(law: CyclicDesign) -> int:
-    return law.outputs
+    near = (law for law in designs if even_variance(law, size) <= _NEAR_BEST * best)
+    return min(near, key=lambda law: law.outputs, default=None)
 
 
 def _between(first: int, last: float) -> list[int]:

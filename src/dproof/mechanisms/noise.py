@@ -356,7 +356,9 @@ def bounded_laplace(
 
     def noise(b: Fraction) -> Law:
         if interval.size <= _MOST_WRITTEN_OUT:
-            return Matrix(_bounded_rows(n, b), _TOTAL, None if reach == n else _within(n + 1, reach))
+            apart = np.abs(np.subtract.outer(np.arange(n + 1), np.arange(n + 1)))
+            near = None if reach == n else (apart > 0) & (apart <= reach)
+            return Matrix(_bounded_rows(n, b), _TOTAL, near)
         if b > _FLATTEST * n:
             raise TooLarge("noise that wide is flat on the interval; use more epsilon, or laplace")
         return BoundedLattice(n + 1, two_sided(exp_below(1 / b)))
@@ -370,12 +372,6 @@ def bounded_laplace(
         if family.worst(odds).value <= promise.delta:
             return Mechanism("bounded Laplace", interval, interval, family, source)
     raise TooLarge("no law in whole numbers of 60 bits keeps this promise; use a coarser step, or another epsilon")
-
-
-def _within(size: int, reach: int) -> NDArray[np.bool_]:
-    """Which points are neighbours, where those are that lie no farther apart than the reach."""
-    apart = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
-    return (apart > 0) & (apart <= reach)
 
 
 def _bounded_scale(n: int, reach: int, privacy: Privacy) -> Fraction:
