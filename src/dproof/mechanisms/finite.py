@@ -323,7 +323,7 @@ def as_neighbours(neighbours: Any, space: Space) -> NDArray[np.bool_] | None:
 
 def _mutual(matrix: NDArray[np.bool_]) -> NDArray[np.bool_]:
     if len(matrix) > 1 and not matrix.any():
-        raise ArgumentError("neighbours must name a pair at least: without any, every law is private and says nothing")
+        raise ArgumentError("neighbours must name at least one pair: without any, each law is private and says nothing")
     if (matrix != matrix.T).any():
         raise ArgumentError("the matrix of neighbours must be symmetric: being neighbours is mutual")
     return matrix

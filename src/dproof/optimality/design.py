@@ -371,9 +371,9 @@ class Problem:
                 "a coarser step or fewer values"
             )
         costs = losses(self.inputs, self.outputs, self.loss)
-        solved = self._solve(costs)
-        optimum = attained_optimum(costs, solved.law, self.prior, solved.lower_bound)
-        return Mechanism("optimal design", self.inputs, self.outputs, solved.law, _SOURCE, optimum)
+        law, bound = self._solve(costs)
+        optimum = attained_optimum(costs, law, self.prior, bound)
+        return Mechanism("optimal design", self.inputs, self.outputs, law, _SOURCE, optimum)
 
     def _is_randomised_response(self) -> bool:
         """HLM16, Theorem 10: the discrete metric, with outputs in D."""
@@ -397,7 +397,7 @@ class Problem:
         if seen is not None:
             return ball_law(costs, seen, epsilon)
         law, bound = pure_law(costs, epsilon, self.prior, delta)
-        return Solution(certified_law(law, epsilon, Fraction(0)), bound)
+        return certified_law(law, epsilon, Fraction(0)), bound
 
     def _constant(self, costs: Losses) -> Solution:
         """ε = 0 leaves one law for all inputs, or for those that a chain of neighbours connects: the best mixture of
@@ -410,8 +410,8 @@ class Problem:
         law, bound = Programme(costs, alike, (), pure, self.prior).solve(0.0)
         least = max(1 - (k - 1) * self.privacy.delta, pure) * bound
         if self.neighbours is None:
-            return Solution(certified_law(law, pure, pure), least)
-        return Solution(self._between_neighbours(law, pure), least)
+            return certified_law(law, pure, pure), least
+        return self._between_neighbours(law, pure), least
 
     def _between_neighbours(self, law: NDArray[np.float64], delta: Fraction) -> Matrix:
         odds = exp_below(self.privacy.epsilon)
@@ -438,12 +438,12 @@ class Problem:
         programme = Programme(costs, fold, privacy_constraints(fold, pairs, epsilon, rho), delta, self.prior)
         law, bound = programme.solve(SLACK)
         if self.neighbours is not None:
-            return Solution(self._between_neighbours(law, delta), bound)
+            return self._between_neighbours(law, delta), bound
         if rho is None:
-            return Solution(certified_law(law, epsilon, delta), bound)
+            return certified_law(law, epsilon, delta), bound
         ordered = (pair for pair in np.argwhere(rho > 0).tolist() if delta > 0 or not between(rho, *pair))
         edges = [(i, k, exp_below(epsilon * rho[i, k])) for i, k in ordered]
-        return Solution(certified_pairs_law(law, edges, delta), bound)
+        return certified_pairs_law(law, edges, delta), bound
 
     def _best_information(self) -> Mechanism:
         plain = self.outputs is self.inputs and not self.metric_privacy and self.neighbours is None

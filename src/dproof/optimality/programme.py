@@ -280,14 +280,7 @@ _ONE = 1 << 64
 _SHIFTS = 4
 
 LossCounts = list[tuple[Fraction, int]]  # the losses that every point sees, rising, each with how often
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Solution:
-    """A law that keeps the promise, and what no law can beat: a proven lower bound of the optimum."""
-
-    law: Matrix
-    lower_bound: Fraction
+Solution = tuple[Matrix, Fraction]  # a law that keeps the promise, and what no law can beat, which is proven
 
 
 def view(losses: Losses) -> LossCounts | None:
@@ -308,7 +301,7 @@ def best_answers(losses: Losses, prior: NDArray[Any] | None) -> Solution:
     whole = np.zeros(losses.shape, np.int64)
     whole[np.arange(len(whole)), losses.whole.argmin(axis=1)] = 1
     least = losses.whole.min(axis=1)
-    return Solution(Matrix(whole, 1), Fraction(least.max() if prior is None else prior @ least) / losses.unit)
+    return Matrix(whole, 1), Fraction(least.max() if prior is None else prior @ least) / losses.unit
 
 
 def free_answer(losses: Losses, prior: NDArray[Any] | None) -> Solution | None:
@@ -322,7 +315,7 @@ def free_answer(losses: Losses, prior: NDArray[Any] | None) -> Solution | None:
         return None
     whole = np.zeros(losses.shape, np.int64)
     whole[:, free[0]] = 1
-    return Solution(Matrix(whole, 1), Fraction(0))
+    return Matrix(whole, 1), Fraction(0)
 
 
 def ball_law(losses: Losses, seen: LossCounts, epsilon: Fraction) -> Solution:
@@ -335,7 +328,7 @@ def ball_law(losses: Losses, seen: LossCounts, epsilon: Fraction) -> Solution:
     >>> from dproof import Subsets
     >>> from dproof.mechanisms.mechanism import losses
     >>> sets = losses(Subsets(["Music", "Football", "Chess"]))
-    >>> round(float(ball_law(sets, view(sets), Fraction(1)).lower_bound), 7)
+    >>> round(float(ball_law(sets, view(sets), Fraction(1))[1]), 7)
     1.1534121
     """
     error, radius, near = least_two_level(seen, exp_above(epsilon))
@@ -343,7 +336,7 @@ def ball_law(losses: Losses, seen: LossCounts, epsilon: Fraction) -> Solution:
     low = max(1, int(TOTAL / (odds * near + size - near)))
     high = min(int(low * odds), TOTAL // near)
     whole = np.where((losses.whole <= radius * losses.unit).astype(bool), high, low).astype(np.int64)
-    return Solution(Matrix(whole, near * high + (size - near) * low), error)
+    return Matrix(whole, near * high + (size - near) * low), error
 
 
 def least_two_level(seen: LossCounts, odds: Fraction) -> tuple[Fraction, Fraction, int]:
