@@ -10,8 +10,7 @@ from benchmarks.measure import Line, Section, in_turns, peer, rate, rate_of
 from dproof import coins
 from dproof.exact import exp_below
 from dproof.laws.gaussian import gaussian
-from dproof.laws.laplace import two_sided
-from dproof.laws.stairs import stairs
+from dproof.laws.laplace import stairs, two_sided
 
 DRAWS = 10_000_000
 FEW = 2_000  # for peers that work value by value

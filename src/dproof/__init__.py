@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.advice.expect import expect as expect
     from dproof.advice.ways import compare_ways as compare_ways
     from dproof.advice.ways import least_epsilon as least_epsilon
-    from dproof.certification.certificate import Certificate as Certificate
+    from dproof.certification.certify import Certificate as Certificate
     from dproof.certification.certify import certify as certify
     from dproof.certification.certify import count_checks as count_checks
     from dproof.certification.certify import delta_over as delta_over
@@ -47,11 +47,6 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.local.mechanisms import add_mechanism as add_mechanism
     from dproof.meaning import explain as explain
     from dproof.mechanisms import noise as noise
-    from dproof.mechanisms.additive import bounded_laplace as bounded_laplace
-    from dproof.mechanisms.additive import gaussian as gaussian
-    from dproof.mechanisms.additive import laplace as laplace
-    from dproof.mechanisms.additive import staircase as staircase
-    from dproof.mechanisms.additive import truncated_laplace as truncated_laplace
     from dproof.mechanisms.finite import discrete_exponential as discrete_exponential
     from dproof.mechanisms.finite import exponential as exponential
     from dproof.mechanisms.finite import from_program as from_program
@@ -66,6 +61,11 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.mechanisms.frequency import unary_encoding as unary_encoding
     from dproof.mechanisms.mechanism import Distribution as Distribution
     from dproof.mechanisms.mechanism import Mechanism as Mechanism
+    from dproof.mechanisms.noise import bounded_laplace as bounded_laplace
+    from dproof.mechanisms.noise import gaussian as gaussian
+    from dproof.mechanisms.noise import laplace as laplace
+    from dproof.mechanisms.noise import staircase as staircase
+    from dproof.mechanisms.noise import truncated_laplace as truncated_laplace
     from dproof.optimality.bounds import compare as compare
     from dproof.optimality.bounds import lower_bound as lower_bound
     from dproof.optimality.bounds import lower_bounds as lower_bounds
@@ -129,11 +129,11 @@ _PUBLIC = {
     "solution_matrix": "dproof.mechanisms.finite",
     "product_sanitisation": "dproof.mechanisms.finite",
     "from_program": "dproof.mechanisms.finite",
-    "laplace": "dproof.mechanisms.additive",
-    "truncated_laplace": "dproof.mechanisms.additive",
-    "bounded_laplace": "dproof.mechanisms.additive",
-    "gaussian": "dproof.mechanisms.additive",
-    "staircase": "dproof.mechanisms.additive",
+    "laplace": "dproof.mechanisms.noise",
+    "truncated_laplace": "dproof.mechanisms.noise",
+    "bounded_laplace": "dproof.mechanisms.noise",
+    "gaussian": "dproof.mechanisms.noise",
+    "staircase": "dproof.mechanisms.noise",
     "unary_encoding": "dproof.mechanisms.frequency",
     "subset_selection": "dproof.mechanisms.frequency",
     "frequency": "dproof.mechanisms.frequency",
@@ -148,7 +148,7 @@ _PUBLIC = {
     "lower_bound": "dproof.optimality.bounds",
     "lower_bounds": "dproof.optimality.bounds",
     "certify": "dproof.certification.certify",
-    "Certificate": "dproof.certification.certificate",
+    "Certificate": "dproof.certification.certify",
     "sufficient_sets": "dproof.certification.certify",
     "count_checks": "dproof.certification.certify",
     "compose": "dproof.certification.compose",

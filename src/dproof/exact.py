@@ -150,6 +150,11 @@ def exp_below(x: Fraction, bits: int = 128) -> Fraction:
     return _enclose("exp", x, bits)[0] if x else Fraction(1)
 
 
+def exps_below(xs: Sequence[Fraction]) -> list[Fraction]:
+    """A fraction at most e^x for each of several x."""
+    return [exp_below(x) for x in xs]
+
+
 def exp_above(x: Fraction, bits: int = 128) -> Fraction:
     """A fraction at least e^x, within about 2^-bits of it relatively; e^0 is exactly 1."""
     return _enclose("exp", x, bits)[1] if x else Fraction(1)
@@ -178,23 +183,14 @@ def root_above(x: Fraction, bits: int = 96) -> Fraction:
     return Fraction(math.isqrt((x.numerator << 2 * shift) // x.denominator) + 1, 1 << shift)
 
 
-def _is_close(low: Fraction, high: Fraction) -> bool:
-    return high - low <= high / (1 << 60)
-
-
-def bisect(
-    good: Callable[[Fraction], bool],
-    low: Fraction,
-    high: Fraction,
-    close: Callable[[Fraction, Fraction], bool] = _is_close,
-) -> Fraction:
-    """The least good number between `low`, which is not good, and `high`, which is: to one part in 2^60, or until the
-    two ends are `close`. What is returned has been found good, or is `high`.
+def bisect(good: Callable[[Fraction], bool], low: Fraction, high: Fraction, parts: int = 1 << 60) -> Fraction:
+    """The least good number between `low`, which is not good, and `high`, which is, to one part in so many. What is
+    returned has been found good, or is `high`.
 
     >>> round(float(bisect(lambda x: x * x >= 2, Fraction(0), Fraction(2))), 12)
     1.414213562373
     """
-    while not close(low, high):
+    while high - low > high / parts:
         middle = (low + high) / 2
         scale = Fraction(2) ** (64 - (middle.numerator.bit_length() - middle.denominator.bit_length()))
         middle = Fraction(round(middle * scale)) / scale  # 64 significant bits, so that repeated halving stays cheap
@@ -219,7 +215,7 @@ def least(good: Callable[[Fraction], bool], start: Fraction, high: Fraction | No
         high = 2 * low
         while not good(high):
             low, high = high, 2 * high
-    return bisect(good, low, high, lambda low, high: high - low <= high / (1 << 28))
+    return bisect(good, low, high, 1 << 28)
 
 
 def least_whole(good: Callable[[int], bool], near: int = 0) -> int:
@@ -255,6 +251,11 @@ def float_above(x: Fraction) -> float:
     while Fraction(repr(value)) < x:
         value = math.nextafter(value, math.inf)
     return value
+
+
+def floats_above(xs: Sequence[Fraction]) -> list[float]:
+    """`float_above` of each of several numbers."""
+    return [float_above(x) for x in xs]
 
 
 def float_below(x: Fraction) -> float:
@@ -331,11 +332,5 @@ def plain_number(number: Fraction) -> Any:
     value = float(number)
     if Fraction(repr(value)) == number:
         return value
-    twos_and_fives = number.denominator
-    for prime in (2, 5):
-        while twos_and_fives % prime == 0:
-            twos_and_fives //= prime
-    if twos_and_fives > 1:
-        return number
-    digits = number.denominator.bit_length()  # enough places for any denominator of twos and fives
-    return Decimal(number.numerator * 10**digits // number.denominator).scaleb(-digits).normalize()
+    text = decimals(number)
+    return number if "/" in text else Decimal(text)

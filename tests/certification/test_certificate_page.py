@@ -27,8 +27,7 @@ from dproof.laws import (
 )
 from dproof.laws import law as readers
 from dproof.laws import noise as noise_readers
-from dproof.laws.laplace import two_sided
-from dproof.laws.stairs import stairs
+from dproof.laws.laplace import stairs, two_sided
 
 PAGE = (Path(__file__).parents[2] / "docs" / "certificate.md").read_text("utf-8")
 

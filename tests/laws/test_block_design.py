@@ -27,9 +27,9 @@ DESIGNS = [(2, 3, 2, 1), (5, 5, 4, 1), (6, 7, 3, 1), (7, 7, 3, 2), (7, 7, 6, 4),
 def test_it_is_a_design(size: int, prime: int, classes: int, taken: int) -> None:
     law = BlockDesign(size, prime, classes, taken, 3, 1)
     held = np.array([law.weights(x) for x in range(size)]) == 3
-    assert (held.sum(axis=1) == classes * law.width).all()
+    assert (held.sum(axis=1) == classes * law.blocks.width).all()
     together = {int((held[x] & held[y]).sum()) for x, y in combinations(range(size), 2)}
-    assert together == {taken * (law.width - 1)}
+    assert together == {taken * (law.blocks.width - 1)}
     hit, miss = law.support_probabilities
     weights = law.weights(0)
     assert hit == Fraction(int(weights[held[0]].sum()), law.total)
@@ -45,8 +45,8 @@ def test_the_sampler_gives_every_block_its_weight(
     law = BlockDesign(size, prime, classes, taken, high, low)
     j, word = np.divmod(np.arange(law.total), law.total // classes)
     place = law._place(word)
-    assert np.bincount(place, minlength=prime).tolist() == [classes * high] * law.width + [classes * low] * (
-        prime - law.width
+    assert np.bincount(place, minlength=prime).tolist() == [classes * high] * law.blocks.width + [classes * low] * (
+        prime - law.blocks.width
     )
     for x in range(size):
         drawn = law.block(np.full(law.total, x, np.uint8), j, place)
@@ -58,7 +58,7 @@ def test_the_tables_give_the_same_blocks(size: int, prime: int, classes: int, ta
     """Every number j·p + place has its weight in the guide table, which is proven elsewhere, and the same block."""
     law = BlockDesign(size, prime, classes, taken, 3, 1)
     j, place = np.divmod(np.arange(law.outputs), prime)
-    weights = np.where(place < law.width, 3, 1)
+    weights = np.where(place < law.blocks.width, 3, 1)
     sizes = np.diff(np.append(law._table.starts[0], np.uint64((1 << 64) // law.total * law.total)))[: law.outputs]
     assert (sizes // np.uint64((1 << 64) // law.total)).tolist() == weights.tolist()
     for x in range(size):

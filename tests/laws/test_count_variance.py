@@ -8,8 +8,7 @@ import pytest
 from dproof import Categories
 from dproof.laws.designs import PlaneDesign
 from dproof.laws.law import Law
-from dproof.laws.response import KeepOrOther
-from dproof.laws.sets import SubsetSelection
+from dproof.laws.response import KeepOrOther, SubsetSelection
 
 LAWS = [
     KeepOrOther(4, 5, 1),

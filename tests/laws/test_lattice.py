@@ -16,10 +16,9 @@ from dproof.errors import TooLarge
 from dproof.exact import exp_above, exp_below, log_above
 from dproof.laws.divergence import hockey_stick
 from dproof.laws.gaussian import Gaussian, gaussian
-from dproof.laws.laplace import IdealLaplace, TwoSided, two_sided
+from dproof.laws.laplace import IdealLaplace, TwoSided, stairs, two_sided
 from dproof.laws.matrix import Matrix
 from dproof.laws.noise import Lattice, NoiseLaw
-from dproof.laws.stairs import stairs
 from tests import brute_force
 
 LAWS: dict[str, NoiseLaw] = {

@@ -12,10 +12,9 @@ import pytest
 from dproof.exact import exp_below
 from dproof.laws.gaussian import Gaussian, gaussian
 from dproof.laws.guide import uniform_below
-from dproof.laws.laplace import TwoSided, two_sided
+from dproof.laws.laplace import Stairs, TwoSided, stairs, two_sided
 from dproof.laws.noise import Lattice, NoiseLaw
-from dproof.laws.sets import SubsetSelection, Unary
-from dproof.laws.stairs import Stairs, stairs
+from dproof.laws.response import SubsetSelection, Unary
 from dproof.testing import ScriptedCoins, seeded_coins
 
 WORDS = np.arange(1 << 16, dtype=np.uint16)  # every first word: the totals below divide 2^16, so no cell is cut

@@ -10,8 +10,7 @@ import pytest
 from dproof import Categories, Interval
 from dproof.laws.laplace import two_sided
 from dproof.laws.matrix import Matrix, RoundedLaw
-from dproof.laws.noise import Lattice
-from dproof.laws.optional import OptionalLaw
+from dproof.laws.noise import Lattice, OptionalLaw
 
 LAW = Matrix(np.array([[14, 9, 1, 8], [6, 16, 6, 4], [4, 5, 20, 3], [5, 5, 5, 17]]), 32)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dproof import InputError
-from dproof.laws.sets import SubsetSelection
+from dproof.laws.response import SubsetSelection
 
 
 @pytest.mark.parametrize(("high", "low"), [(5, -1), (-1, 5)])

@@ -8,8 +8,7 @@ import pytest
 
 from dproof import Categories, Interval, Space
 from dproof.laws.laplace import two_sided
-from dproof.laws.noise import Lattice
-from dproof.laws.optional import OptionalLaw
+from dproof.laws.noise import Lattice, OptionalLaw
 from dproof.spaces.space import OptionalSpace
 
 LAW = OptionalLaw(Lattice(3, two_sided(Fraction(2))), 3, 1, 8)

@@ -26,8 +26,7 @@ from dproof.certification.verify_certificate import verify
 from dproof.errors import TooLarge
 from dproof.exact import exp_below
 from dproof.laws.divergence import profile_odds
-from dproof.laws.laplace import two_sided
-from dproof.laws.stairs import stairs
+from dproof.laws.laplace import stairs, two_sided
 from dproof.mechanisms.noise import integer_laplace
 from dproof.testing import seeded_coins
 from tests.brute_force import Chances, noise_chances

@@ -7,8 +7,8 @@ import pytest
 
 import dproof as dp
 from dproof.laws import OneItem
-from dproof.laws import sets as module
-from dproof.laws.sets import Bits, OneItemAxis
+from dproof.laws import response as module
+from dproof.laws.response import Bits, OneItemAxis
 
 
 class Fixed:

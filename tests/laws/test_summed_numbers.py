@@ -9,9 +9,8 @@ import pytest
 
 from dproof import Interval
 from dproof.laws.debias import MomentsAxis, Scale, SeenColumn
-from dproof.laws.laplace import two_sided
+from dproof.laws.laplace import stairs, two_sided
 from dproof.laws.noise import Lattice
-from dproof.laws.stairs import stairs
 from dproof.questions.partition import cut
 from dproof.questions.question import Schema
 

@@ -11,8 +11,7 @@ import pytest
 from dproof import InputError
 from dproof.errors import TooLarge
 from dproof.exact import exp_below
-from dproof.laws.laplace import TwoSided, two_sided
-from dproof.laws.stairs import Stairs, stairs
+from dproof.laws.laplace import Stairs, TwoSided, stairs, two_sided
 from dproof.testing import seeded_coins
 
 DIGITS = tuple(range(300, 300 - 128, -1))

@@ -7,7 +7,7 @@ import pytest
 
 from dproof import Categories
 from dproof.laws.debias import MatrixAxis, SeenColumn
-from dproof.laws.sets import SubsetSelection
+from dproof.laws.response import SubsetSelection
 from dproof.questions.partition import cut
 from dproof.questions.question import Schema
 from dproof.questions.sql import parse_predicate

@@ -11,8 +11,7 @@ import pytest
 from dproof import Categories, InputError, Subsets
 from dproof.laws import Lattice, Matrix, OptionalLaw
 from dproof.laws.laplace import two_sided
-from dproof.laws.response import KeepOrOther
-from dproof.laws.sets import Bits, SubsetSelection
+from dproof.laws.response import Bits, KeepOrOther, SubsetSelection
 
 LAW = Matrix(np.array([[5, 2, 1], [1, 4, 3], [0, 2, 6]]), 8)
 

@@ -14,8 +14,7 @@ from dproof.certification.compose import compose_losses, own_worst_pair
 from dproof.exact import exp_below, float_above, log_above
 from dproof.laws.law import Law
 from dproof.laws.matrix import Matrix
-from dproof.laws.response import KeepOrOther
-from dproof.laws.sets import Bits
+from dproof.laws.response import Bits, KeepOrOther
 from dproof.local.recipe import certify_row
 
 SMALL = st.one_of(

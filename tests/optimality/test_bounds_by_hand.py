@@ -12,8 +12,8 @@ from dproof import Categories, Curves, InputError, Interval, Privacy, lower_boun
 from dproof.certification.certify import Decision
 from dproof.exact import exp_below
 from dproof.laws.law import Worst
-from dproof.optimality import unbiased
-from dproof.optimality.unbiased import RoundedAtRandom, _exactly_unbiased, output_lattice, unbiased_law
+from dproof.optimality import design as module
+from dproof.optimality.design import RoundedAtRandom, _exactly_unbiased, output_lattice, unbiased_law
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])
@@ -56,7 +56,7 @@ def test_a_law_that_is_not_decided_private_is_not_given(monkeypatch: pytest.Monk
         asked.append((epsilon, delta))
         return Decision(False, Worst(Fraction(1), 0, 1))
 
-    monkeypatch.setattr(unbiased, "decide", refuse)
+    monkeypatch.setattr(module, "decide", refuse)
     with pytest.raises(InputError, match="no unbiased law"):
         unbiased_law(interval, outputs, Fraction(1))
     assert asked == [(Fraction(1), Fraction(0))] * 3
@@ -84,7 +84,7 @@ def test_rounding_at_random_leaves_lattice_points_and_the_ends_as_they_are(monke
             def words64(count: int) -> Any:
                 return np.full(count, word, np.uint64)  # noqa: B023 - used before the next turn
 
-        monkeypatch.setattr(unbiased.coins, "current", Fixed)
+        monkeypatch.setattr(module.coins, "current", Fixed)
         for values in (np.array([0.0, 0.5, 1.0]), ["0", "0.5", "1"]):
             assert space.encode(values).tolist() == [0, 1, 2]
         assert space.encode(np.array([-3.0, 9.0]), clamp=True).tolist() == [0, 2]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dproof import InputError, Interval, Privacy, certify, design
 from dproof.errors import TooLarge
-from dproof.optimality.unbiased import RoundedAtRandom
+from dproof.optimality.design import RoundedAtRandom
 from dproof.testing import seeded_coins
 
 LATTICE = Interval(-1, 1, "0.0625")

@@ -46,8 +46,8 @@ from dproof.central.workload import (
     measured,
     parts,
 )
+from dproof.certification.certify import sealed
 from dproof.certification.verify_central import FORMAT, VERSION
-from dproof.certification.verify_certificate import seal
 from dproof.coins import Coins
 from dproof.curves.lattice import CurveLattice
 from dproof.errors import InputError, PlanError, TooLarge, VerificationFailed
@@ -353,17 +353,11 @@ class TableLaw:
 
     def record(self, release: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
         """The certificate of the measurements, sealed, with what is recorded about a release."""
-        promise, rho = self.person, self.rho()
+        rho = self.rho()
         drawn = {one: self._drawn_by(one) for one in self.noise}
         noises = {key: one for one, key in reversed(drawn.items())}  # the first measurement with each
         order = list(dict.fromkeys(drawn.values()))
         body = {
-            "format": FORMAT,
-            "version": VERSION,
-            "private": private,
-            "neighbours": promise.neighbours,
-            "epsilon": str(promise.epsilon),
-            "delta": str(promise.delta),
             "rows_per_person": self.plan.rows_per_person,
             "columns": self.columns,
             "noises": [self._noise_record(noises[key]) for key in order],
@@ -382,7 +376,7 @@ class TableLaw:
             "tight": {"delta": float_above(self.delta())},
             "release": dict(release),
         }
-        return {**body, "seal": seal(body)}
+        return sealed(FORMAT, VERSION, private, self.person, body)
 
     @cached_property
     def columns(self) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from dproof.arguments import as_path
 from dproof.central.recipe import TableLaw, recorded_table_law
 from dproof.central.rows import ROWS, made_up_table
 from dproof.central.workload import ResidualEstimates
-from dproof.certification.certificate import write_certificate
+from dproof.certification.certify import write_certificate
 from dproof.coins import for_rehearsal
 from dproof.errors import ArgumentError, VerificationFailed
 from dproof.plans.plan import Plan

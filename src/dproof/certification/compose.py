@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from itertools import accumulate, chain, combinations_with_replacement, permutations, product
+from itertools import accumulate, chain, combinations_with_replacement, pairwise, permutations, product
 from math import comb, gcd, prod
 from typing import Any, Literal, get_args
 
@@ -160,9 +160,7 @@ class _SideBySide:
             count = bisect_left(range(count), True, key=lambda n: up * atoms[n][0] <= down * atoms[n][1])
             excess += up * sums_p[count] - down * sums_q[count]
         whole = b * self.few.total * self.many.total
-        if (
-            whole.bit_length() > _LONGEST_DENOMINATOR
-        ):  # to reduce such a fraction takes longer than all before: round up
+        if whole.bit_length() > _LONGEST_DENOMINATOR:  # reducing it would take longer than all before: round up
             return Fraction(-(-(excess << 1024) // whole), 1 << 1024)
         return Fraction(excess, whole)
 
@@ -211,9 +209,7 @@ def compose_losses(losses: Sequence[PrivacyLoss]) -> ComposedLoss:
     for part in sorted((power for loss, times in counts.items() for power in _powers(loss, times)), key=_fewest):
         smaller = min((0, 1), key=lambda n: len(halves[n].atoms))
         if len(halves[smaller].atoms) * len(part.atoms) > _MOST_ATOMS:
-            raise TooLarge(
-                "too many different losses to compose exactly, above about 20; add up the promises of some of them"
-            )
+            raise TooLarge("too many different losses to compose exactly, above about 20; add up the promises")
         halves[smaller] *= part
     return ComposedLoss((_SideBySide(*sorted(halves, key=_fewest, reverse=True)),))
 
@@ -348,13 +344,16 @@ def dominating(family: Law) -> PrivacyLoss:
     chosen = ratios[:: -(-len(ratios) // _MOST_RATIOS)]
     ends = [ratios[-1], *_falling_on(family, ratios[-1])]
     at = sorted({Fraction(0), *chosen, *ends, *(1 / end for end in ends)})
-    values = [_profile(family, e) for e in at]
-    slopes = [(y - x) / (f - e) for x, y, e, f in zip(values, values[1:], at, at[1:], strict=False)] + [Fraction(0)]
-    atoms = [(-(-values[-1] * _PARTS // 1), 0)]
-    for e, before, after in zip(at[1:], slopes, slopes[1:], strict=False):
-        q = after - before
-        atoms.append((-(-e * q * _PARTS // 1), q * _PARTS // 1))
+    atoms = [(-(-_profile(family, at[-1]) * _PARTS // 1), 0)]
+    atoms += [(-(-e * q * _PARTS // 1), q * _PARTS // 1) for e, q in zip(at[1:], _bends(family, at), strict=True)]
     return PrivacyLoss.of(atoms, _PARTS, tight=False)
+
+
+def _bends(family: Law, at: Sequence[Fraction]) -> list[Fraction]:
+    """By how much the chords of the profile between given ratios change their slope, at each ratio but the first."""
+    values = [_profile(family, e) for e in at]
+    slopes = [(y - x) / (f - e) for (x, y), (e, f) in zip(pairwise(values), pairwise(at), strict=True)]
+    return [after - before for before, after in pairwise([*slopes, Fraction(0)])]
 
 
 def _noise_loss(family: Law) -> PrivacyLoss:
@@ -371,14 +370,12 @@ def _noise_loss(family: Law) -> PrivacyLoss:
     top, bottom = -(-exp_above(log_above(largest) / steps) * _STEP // 1), _STEP
     powers = [n for n in range(-steps, steps + 1) if (n - steps) % 2 == 0 or steps == _MOST_STEPS]
     at = [Fraction(0), *(Fraction(top, bottom) ** n for n in powers)]
-    values = [_profile(family, e) for e in at]
-    slopes = [(y - x) / (f - e) for x, y, e, f in zip(values, values[1:], at, at[1:], strict=False)] + [Fraction(0)]
     whole = bottom**steps * _PARTS
     atoms = []
-    for n, before, after in zip(powers, slopes, slopes[1:], strict=False):
+    for n, bend in zip(powers, _bends(family, at), strict=True):
         p, q = (top**n, bottom**n) if n >= 0 else (bottom**-n, top**-n)
         # Bounds that are rounded up may bend the other way by a hair: no atom, which only adds to the loss.
-        times = max(0, (after - before) * whole // q)
+        times = max(0, bend * whole // q)
         atoms.append((p * times, q * times))
     # What rounding took from P is put at the largest ratio, or where Q has nothing: that only adds to the loss.
     rest = max(0, whole - sum(p for p, _ in atoms))
@@ -484,7 +481,7 @@ class _Advanced:
             return 1.0
         power = bisect(lambda p: not enough(Fraction(1, 1 << int(p))), Fraction(1), Fraction(200))
         slack = Fraction(1, 1 << max(1, int(power) - 1))
-        slack = bisect(enough, slack / 4, slack, lambda low, high: high - low <= high / (1 << 20))
+        slack = bisect(enough, slack / 4, slack, 1 << 20)
         return float_above(min(Fraction(1), spent + slack))
 
 
@@ -516,7 +513,8 @@ def compose(parts: Sequence[Promise | Mechanism], rule: Rule = "optimal", *, sam
     if mechanisms:
         if any(m.family.inputs is None for m in mechanisms):
             raise ArgumentError("noise on curves has no law to list: compose promises")
-        return _composition("privacy loss", (compose_about_one_value if same_value else compose_mechanisms)(mechanisms))
+        cost = compose_about_one_value(mechanisms) if same_value else compose_mechanisms(mechanisms)
+        return Composition("privacy loss", cost.tight, cost)
     if same_value:
         raise ArgumentError("same_value is for mechanisms: a promise does not say at which values it is attained")
     promises = [Privacy.of(part, "a part") for part in given]
@@ -524,12 +522,9 @@ def compose(parts: Sequence[Promise | Mechanism], rule: Rule = "optimal", *, sam
         whole = composition.basic(promises)
         return Composition(rule, not whole.delta, _Sums(whole))
     if rule == "optimal":
-        return _composition(rule, compose_promises(promises))
+        cost = compose_promises(promises)
+        return Composition(rule, cost.tight, cost)
     composition.one_relation(promises)
     if any(promise != promises[0] for promise in promises):
         raise ArgumentError("advanced composition is for equal promises: take rule='optimal', which is never worse")
     return Composition(rule, False, _Advanced(promises[0], len(promises)))
-
-
-def _composition(rule: str, cost: ComposedLoss) -> Composition:
-    return Composition(rule, cost.tight, cost)

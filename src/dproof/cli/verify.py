@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from dproof.certification.certificate import read_certificate
+from dproof.certification.certify import read_certificate
 from dproof.certification.verify_central import FORMAT as CENTRAL
 from dproof.certification.verify_certificate import of_a_row
 from dproof.cli.command import PATH, command, json_option

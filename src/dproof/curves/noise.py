@@ -30,7 +30,7 @@ from dproof.laws.gaussian import NARROWEST_SUM, GaussianSum, gaussian_sum
 from dproof.laws.k_norm import KNorm, k_norm
 from dproof.laws.laplace import TwoSided
 from dproof.laws.law import Law
-from dproof.laws.optional import Centred, OptionalLaw
+from dproof.laws.noise import Centred, OptionalLaw
 from dproof.mechanisms.mechanism import Distribution, Mechanism
 from dproof.mechanisms.noise import demand_gaussian, integer_laplace
 from dproof.privacy import Neighbours, Privacy, Promise

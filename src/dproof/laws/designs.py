@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 from math import isqrt
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import ArgumentError
 from dproof.laws.debias import Classes, DebiasAxes, DesignAxis, Incidence, SeenColumn, Shifts
-from dproof.laws.divergence import Pair, any_pair
 from dproof.laws.guide import Guide, guide, uniform_below
-from dproof.laws.law import LAWS, WEIGHT, Law, Range
-from dproof.laws.scores import support_variance
+from dproof.laws.law import WEIGHT, Range
+from dproof.laws.response import AlikeValues
 from dproof.spaces.categories import Codes
 from dproof.spaces.products import Rows
 from dproof.spaces.space import Space
@@ -33,24 +32,32 @@ LARGEST_ORDER = (1 << 12) - 1  # of a plane, whose points are fewer than 2^24 th
 _TABLED = 1 << 13  # blocks; up to here a guide table beats arithmetic on whole words
 
 
-class CyclicDesign(Law):
+class Blocks(NamedTuple):
+    """The numbers of a design: v, m, w, and of the m·v blocks how many hold two given values."""
+
+    modulus: int
+    bases: int
+    width: int
+    shared: int
+
+
+class CyclicDesign(AlikeValues):
     """Each of m·v blocks of values has weight `high` if it holds the input and `low` if not.
 
-    The values are residues of v, the `modulus`. Block (j, y) holds x where y − x lies in one of m = `bases` sets of w =
-    `width` residues, and any two values lie together in the same number of blocks, `shared`: a 2-design. So the law of
-    a count is that of subset selection with width w of v values (Ye and Barg 2018), and a row is one code below m·v.
-    Park, Nam and Lee 2024 (block designs).
+    The values are residues of v, the modulus. Block (j, y) holds x where y − x lies in one of m sets of w residues, and
+    any two values lie together in the same number of blocks: a 2-design. So the law of a count is that of subset
+    selection with width w of v values (Ye and Barg 2018), and a row is one code below m·v. Park, Nam and Lee 2024
+    (block designs).
 
     Why it is private: a block's weight takes two values only, and every input has the same total. Two inputs differ on
-    the m·w − `shared` blocks that hold one of them and not the other, and on as many the other way round.
+    the blocks, m·w less those they share, that hold one of them and not the other, and on as many the other way round.
     """
 
     __slots__ = ()
+    is_coded: ClassVar[bool] = True
+    is_sharp: ClassVar[bool] = True
 
     if TYPE_CHECKING:  # as in `Law`
-
-        @property
-        def size(self) -> int: ...
 
         @property
         def high(self) -> int: ...
@@ -58,17 +65,9 @@ class CyclicDesign(Law):
         @property
         def low(self) -> int: ...
 
-        @property
-        def modulus(self) -> int: ...
-
-        @property
-        def bases(self) -> int: ...
-
-        @property
-        def width(self) -> int: ...
-
-        @property
-        def shared(self) -> int: ...
+    @property
+    @abstractmethod
+    def blocks(self) -> Blocks: ...
 
     @abstractmethod
     def away(self, j: NDArray[Any], place: NDArray[Any]) -> NDArray[np.int64]:
@@ -79,27 +78,25 @@ class CyclicDesign(Law):
         """The relation of values to the blocks that hold them."""
 
     @property
-    def inputs(self) -> int:
-        return self.size
-
-    @property
     def outputs(self) -> int:
-        return self.bases * self.modulus
+        return self.blocks.bases * self.blocks.modulus
 
     @property
     def total(self) -> int:
-        return self.bases * (self.width * self.high + (self.modulus - self.width) * self.low)
+        v, m, w, _ = self.blocks
+        return m * (w * self.high + (v - w) * self.low)
 
     @property
-    def telling(self) -> int:
-        """The number of blocks that hold one of two given values and not the other."""
-        return self.bases * self.width - self.shared
+    def telling(self) -> tuple[int, int, int]:
+        _, m, w, shared = self.blocks
+        return (m * w - shared) * self.high, (m * w - shared) * self.low, self.total
 
     @property
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
         """The chances that the released block holds a value, where it is the input, and where it is not."""
-        hit = Fraction((self.shared + self.telling) * self.high, self.total)
-        return hit, Fraction(self.shared * self.high + self.telling * self.low, self.total)
+        own, other, total = self.telling
+        both = self.blocks.shared * self.high
+        return Fraction(both + own, total), Fraction(both + other, total)
 
     def released_in(self, space: Space) -> Space:
         """Codes; of joined columns the first has the code, and the others have nothing to tell."""
@@ -107,38 +104,20 @@ class CyclicDesign(Law):
             return Codes(self.outputs)
         return Rows({name: Codes(1 if n else self.outputs) for n, name in enumerate(space.factors)})
 
-    @property
-    def is_coded(self) -> bool:
-        return True
-
-    @property
-    def is_sharp(self) -> bool:
-        return True
-
     def weights(self, source: int) -> NDArray[Any]:
-        j, place = np.divmod(np.arange(self.bases * self.width), self.width)
+        j, place = np.divmod(np.arange(self.blocks.bases * self.blocks.width), self.blocks.width)
         law = np.full(self.outputs, self.low, object)
         law[self.block(np.full(len(j), source), j, place)] = self.high
         return law
 
-    def worst_pair(self) -> Pair:
-        return any_pair(self.size, self.telling * self.high, self.telling * self.low, self.total)
-
-    def count_variance(self, space: Space) -> float | None:
-        return support_variance(*self.support_probabilities)
-
     def cells_variance(self, cells: int, held: int) -> float:
         """As if the value of a row were any residue: then its block is any block, and holds two given values with the
         chance w(w − 1)/(v(v − 1))."""
-        hit, miss = map(float, self.support_probabilities)
-        both = self.width * (self.width - 1) / (self.modulus * (self.modulus - 1))
+        (hit, miss), (v, _, w, _) = map(float, self.support_probabilities), self.blocks
+        both = w * (w - 1) / (v * (v - 1))
         squares = cells * held * (miss + (held - 1) * both) + (hit - miss)
         means = cells * (held * miss) ** 2 + 2 * held * miss * (hit - miss) + (hit - miss) ** 2
         return (squares - means) / (hit - miss) ** 2
-
-    def chances(self) -> tuple[str, Mapping[str, float]]:
-        held = float(self.support_probabilities[0])
-        return "the set of values that is released", {"holds the true one": held, "does not": 1 - held}
 
     def debias_axes(self, seen: Sequence[SeenColumn], others: int, name: str) -> DebiasAxes:
         """One axis, whose states are the blocks of the design. It needs all columns, also those not asked about."""
@@ -162,31 +141,32 @@ class CyclicDesign(Law):
     @property
     def _table(self) -> Guide:
         """The sampler of j and a place as one number j·v + place."""
-        return _guide(self.modulus, self.bases, self.width, self.high, self.low)
+        return _guide(self.blocks, self.high, self.low)
 
     def _moved(self, codes: NDArray[np.uint32], chosen: NDArray[Any]) -> NDArray[np.uint32]:
         """The blocks of values, by look-up; in unsigned arithmetic the smaller of s and s − v is s mod v."""
         starts, away = _moves(self)
         moved = codes + away.take(chosen, mode="clip")
-        np.minimum(moved, moved - np.uint32(self.modulus), out=moved)
+        np.minimum(moved, moved - np.uint32(self.blocks.modulus), out=moved)
         return np.asarray(moved + starts.take(chosen, mode="clip"))
 
     def _chosen(self, count: int, coins: Coins) -> tuple[NDArray[Any], NDArray[Any]]:
         """`count` times a number j below m, and a place among the v residues: each of the first w has weight `high`,
         and each other one `low`."""
         words = uniform_below(np.broadcast_to(np.uint64(self.total), count), coins)
-        j, word = np.divmod(words, self.total // self.bases)
+        j, word = np.divmod(words, self.total // self.blocks.bases)
         return j, self._place(word)
 
     def _place(self, word: NDArray[np.int64]) -> NDArray[np.int64]:
         """The place that owns each word below w·high + (v − w)·low."""
-        beyond = word - self.width * self.high
-        return np.where(beyond < 0, word // max(self.high, 1), self.width + beyond // max(self.low, 1))
+        width = self.blocks.width
+        beyond = word - width * self.high
+        return np.where(beyond < 0, word // max(self.high, 1), width + beyond // max(self.low, 1))
 
     def block(self, codes: NDArray[Any], j: NDArray[Any], place: NDArray[Any]) -> NDArray[np.int64]:
         """Block (j, x + d) of each value x, where d is the residue at a place."""
-        moved = (codes.astype(np.int64) + self.away(j, place)) % self.modulus
-        return np.asarray(j.astype(np.int64) * self.modulus + moved)
+        moved = (codes.astype(np.int64) + self.away(j, place)) % self.blocks.modulus
+        return np.asarray(j.astype(np.int64) * self.blocks.modulus + moved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +189,6 @@ class BlockDesign(CyclicDesign):
         "low": WEIGHT,
     }
 
-    size: int
     prime: int
     classes: int
     taken: int
@@ -222,25 +201,14 @@ class BlockDesign(CyclicDesign):
             raise ArgumentError("a block design needs a prime p, classes that divide p − 1, and at most p values")
 
     @property
-    def modulus(self) -> int:
-        return self.prime
-
-    @property
-    def bases(self) -> int:
-        return self.classes
-
-    @property
-    def width(self) -> int:
-        return self.taken * (self.prime - 1) // self.classes
-
-    @property
-    def shared(self) -> int:
-        return self.taken * (self.width - 1)
+    def blocks(self) -> Blocks:
+        width = self.taken * (self.prime - 1) // self.classes
+        return Blocks(self.prime, self.classes, width, self.taken * (width - 1))
 
     def incidence(self) -> Incidence:
-        if self.width**2 > self.prime:
+        if self.blocks.width**2 > self.prime:
             return Classes(self.prime, self.classes, self.holding, self.size)
-        j, place = np.indices((self.classes, self.width))
+        j, place = np.indices((self.classes, self.blocks.width))
         return Shifts(self.prime, self.away(j, place), self.size)
 
     def holding(self, j: int) -> NDArray[np.bool_]:
@@ -254,13 +222,6 @@ class BlockDesign(CyclicDesign):
         """g^j times the residues of the set of 0, which are followed by the others: g^j moves class 0 to class j."""
         places = _places(self.prime, self.classes, self.taken)
         return np.asarray(places[place] * primitive_powers(self.prime)[j] % self.prime)
-
-    def to_json(self) -> Mapping[str, Any]:
-        sizes = {"size": self.size, "prime": self.prime, "classes": self.classes, "taken": self.taken}
-        return {"kind": self.kind, **sizes, "high": str(self.high), "low": str(self.low)}
-
-
-LAWS[BlockDesign.kind] = BlockDesign.from_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,44 +245,24 @@ class PlaneDesign(CyclicDesign):
         "low": WEIGHT,
     }
 
-    size: int
     order: int
     high: int
     low: int
 
     def __post_init__(self) -> None:
-        if not is_prime(self.order) or not 1 <= self.size <= self.modulus or min(self.high, self.low) < 0:
-            raise ArgumentError("a plane design needs a prime q, and at most q² + q + 1 values")
-        if self.total < 1:
-            raise ArgumentError("a plane design needs a weight above 0")
+        fits = is_prime(self.order) and 1 <= self.size <= self.blocks.modulus
+        if not fits or min(self.high, self.low) < 0 or self.total < 1:
+            raise ArgumentError("a plane design needs a prime q, at most q² + q + 1 values, and a weight above 0")
 
     @property
-    def modulus(self) -> int:
-        return self.order * (self.order + 1) + 1
-
-    @property
-    def bases(self) -> int:
-        return 1
-
-    @property
-    def width(self) -> int:
-        return self.order + 1
-
-    @property
-    def shared(self) -> int:
-        return 1
+    def blocks(self) -> Blocks:
+        return Blocks(self.order * (self.order + 1) + 1, 1, self.order + 1, 1)
 
     def incidence(self) -> Incidence:
-        return Shifts(self.modulus, plane_set(self.order)[None], self.size)
+        return Shifts(self.blocks.modulus, plane_set(self.order)[None], self.size)
 
     def away(self, j: NDArray[Any], place: NDArray[Any]) -> NDArray[np.int64]:
         return np.asarray(_plane_places(self.order)[place])
-
-    def to_json(self) -> Mapping[str, Any]:
-        return {"kind": self.kind, "size": self.size, "order": self.order, "high": str(self.high), "low": str(self.low)}
-
-
-LAWS[PlaneDesign.kind] = PlaneDesign.from_json
 
 
 @lru_cache(maxsize=8)
@@ -341,13 +282,13 @@ def _plane_places(order: int) -> NDArray[np.int64]:
 @lru_cache(maxsize=16)
 def _moves(law: CyclicDesign) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """For every j and place as one number: where the blocks of j start, and how far a value moves."""
-    j, place = np.divmod(np.arange(law.outputs), law.modulus)
-    return (j * law.modulus).astype(np.uint32), law.away(j, place).astype(np.uint32)
+    j, place = np.divmod(np.arange(law.outputs), law.blocks.modulus)
+    return (j * law.blocks.modulus).astype(np.uint32), law.away(j, place).astype(np.uint32)
 
 
 @lru_cache(maxsize=16)
-def _guide(modulus: int, bases: int, width: int, high: int, low: int) -> Guide:
-    law = ([high] * width + [low] * (modulus - width)) * bases
+def _guide(blocks: Blocks, high: int, low: int) -> Guide:
+    law = ([high] * blocks.width + [low] * (blocks.modulus - blocks.width)) * blocks.bases
     return guide([law], sum(law))
 
 

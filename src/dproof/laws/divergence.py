@@ -52,14 +52,11 @@ class Pair:
     def worst(self, odds: Fraction) -> Worst:
         return Worst(hockey_stick(self.p, self.q, self.total, odds), self.source, self.target)
 
+    def profile(self, every: Sequence[Fraction]) -> list[Fraction]:
+        return [hockey_stick(self.p, self.q, self.total, odds) for odds in every]
+
     def odds(self, delta: Fraction) -> Odds:
         return Odds(tight_odds(self.p, self.q, self.total, delta), self.source, self.target)
-
-
-def any_pair(inputs: int, own: int, other: int, total: int) -> Pair:
-    """Two of the inputs of a law in which all are alike, by what they weigh on the outputs that tell them apart."""
-    rest = total - own - other
-    return Pair([own, other, rest], [other, own, rest], total) if inputs > 1 else Pair([total], [total], total, 0, 0)
 
 
 def hockey_stick(p: Iterable[Any], q: Iterable[Any], total: int, odds: Fraction) -> Fraction:

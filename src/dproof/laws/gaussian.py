@@ -28,7 +28,7 @@ from dproof.exact import exp_above, exp_below, log_above, log_below, root_above
 from dproof.laws.divergence import normal_delta
 from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.laws.law import Range, read_number
-from dproof.laws.noise import NOISES, NoiseLaw
+from dproof.laws.noise import NoiseLaw
 
 _PEAK = 110  # bits of the largest weight
 _CUT = 1 << 30  # the least weight that is kept
@@ -125,8 +125,6 @@ class Gaussian(NoiseLaw):
         within = Fraction(self.weights[0], whole) * Fraction(u * u - 1, 4 * u)  # |U| counts in the middle cell only
         return Fraction(0), u * first + within, u * u * second + Fraction(u * u - 1, 12)
 
-    # Privacy -------------------------------------------------------------------------------------------------------
-
     def delta(self, odds: Fraction, shift: int) -> Fraction:
         """The tight δ at these odds over all shifts of at most `shift`, exactly.
 
@@ -190,8 +188,6 @@ class Gaussian(NoiseLaw):
         """
         return Fraction((isqrt(int(self.square)) + 2) << 32, 1 << _PEAK)
 
-    # Sampling ------------------------------------------------------------------------------------------------------
-
     @cached_property
     def _guide(self) -> Guide:
         return guide([self._table], self._sums[-1])
@@ -211,9 +207,6 @@ class Gaussian(NoiseLaw):
         return cls(Fraction(read_number(record, "square", _SQUARE)), read_number(record, "unit", (1, _WIDEST)))
 
 
-NOISES[Gaussian.kind] = Gaussian.from_json
-
-
 def gaussian(square: Fraction, *, widest_table: int = 512, shift: int | None = None) -> Gaussian:
     """Lattice Gaussian noise with σ² = `square`, in steps; past the widest table, in standard deviations, a cell
     holds several values. `shift` is how many steps one number moves, where the noise is for one.
@@ -221,7 +214,7 @@ def gaussian(square: Fraction, *, widest_table: int = 512, shift: int | None = N
     sigma = isqrt(int(square))
     if sigma > _WIDEST:
         raise TooLarge(
-            "the noise would be too wide; use a coarser step, say how many coordinates move, or allow more epsilon"
+            "the noise would be too wide; use a coarser step, say how many coordinates move, or more epsilon"
         )
     unit = 1 if sigma <= widest_table else _cell(sigma, shift)
     return Gaussian(square / unit**2, unit)

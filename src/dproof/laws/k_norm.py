@@ -30,8 +30,8 @@ from dproof.coins import Coins
 from dproof.errors import ArgumentError, InputError, TooLarge, VerificationFailed
 from dproof.exact import exp_above
 from dproof.laws.guide import Guide, guide, uniform_below
+from dproof.laws.laplace import draw_on
 from dproof.laws.law import read_number
-from dproof.laws.noise import draw_on
 
 Norm = Literal["linf", "l2"]
 _BITS = 32  # of c
@@ -70,8 +70,6 @@ class KNorm:
         if self.norm not in get_args(Norm) or not 1 <= self.terms <= most or self.cell < 1 or not 0 < self.fall < 1:
             raise ArgumentError(f"K-norm noise needs a norm, 1 to {most} terms, cells, and weights that fall")
 
-    # Privacy -------------------------------------------------------------------------------------------------------
-
     def pure(self, shift: int) -> Fraction:
         """Odds that no move of at most this norm exceeds."""
         return 1 / self.fall ** -(-shift // self.cell)
@@ -80,8 +78,6 @@ class KNorm:
         """An upper bound of δ at these odds, for moves of at most this norm."""
         most = self.pure(shift)
         return max(Fraction(0), (most - odds) / (most + 1))
-
-    # Moments -------------------------------------------------------------------------------------------------------
 
     @cached_property
     def _heads(self) -> tuple[int, ...]:
@@ -105,8 +101,6 @@ class KNorm:
         if self.norm == "linf":  # x is even on −sT, …, sT
             return self.cell * (self.cell * second + mean) / 3
         return self.cell**2 * second / (self.terms + 2)
-
-    # Sampling ------------------------------------------------------------------------------------------------------
 
     @cached_property
     def _guides(self) -> tuple[Guide, Guide]:

@@ -1,21 +1,28 @@
-"""Lattice Laplace noise: geometric tails on all of Z, as tables of whole numbers.
+"""Noise with geometric tails on all of Z, as tables of whole numbers: Laplace noise, and stairs.
 
-X is G or −1 − G by a sign, and G ≥ 0 is written in base 128. For a geometric G the digits are independent, so each
-digit has a small table of whole numbers; the top one carries the sign and has a last cell, the escape, that adds
-one block of top digits and draws again: the geometric law has no memory, so the tables reach all of Z.
-The tables *are* the law. Every ratio P(k)/P(k+1) of two neighbours, within a digit or across a carry, is one of
+Laplace noise X is G or −1 − G by a sign, and G ≥ 0 is written in base 128. For a geometric G the digits are
+independent, so each digit has a small table of whole numbers; the top one carries the sign and has a last cell, the
+escape, that adds one block of top digits and draws again: the geometric law has no memory, so the tables reach all of
+Z. The tables *are* the law. Every ratio P(k)/P(k+1) of two neighbours, within a digit or across a carry, is one of
 finitely many fractions, and their maximum bounds what a step costs. `IdealLaplace` is what the tables approach.
 `BoundedLattice` is the law of numbers with such noise, given that they stay inside of their interval.
+
+Staircase noise has flat stairs as wide as the sensitivity, each lower than the last by one ratio. Stair 0 is |k| <
+inner, stair i ≥ 1 is inner + (i−1)·width ≤ |k| < inner + i·width. A shift of at most `width` changes |k| by no more
+than that, so it moves at most one stair up or down, and costs at most the ratio of two neighbouring stairs: finitely
+many fractions, as the stairs come in blocks without memory. Geng and Viswanath 2016; Geng, Kairouz, Oh and Viswanath
+2015.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
-from math import ceil, log1p, prod
+from itertools import chain, pairwise
+from math import ceil, log, log1p, prod
+from operator import mul
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,12 +32,12 @@ from dproof.coins import Coins
 from dproof.errors import ArgumentError, TooLarge, VerificationFailed
 from dproof.exact import exp_above, exp_below, log_above, log_below
 from dproof.laws.divergence import Odds, Worst
-from dproof.laws.guide import Guide, guide
-from dproof.laws.law import LAWS, SIZE, read_number
-from dproof.laws.noise import NOISES, TABLED, Geometric, Lattice, NoiseLaw, draw_on, falling
-from dproof.laws.optional import OptionalLaw
+from dproof.laws.guide import Guide, guide, uniform_below
+from dproof.laws.law import SIZE, read_number
+from dproof.laws.noise import TABLED, Lattice, NoiseLaw
 from dproof.spaces.space import Space
 
+_MOST_BLOCKS = 1 << 14  # beyond, a probability has a million digits
 _SHIFT = 7
 _BASE = 1 << _SHIFT
 _ROOM = 1 << 62  # totals come close below this, so that almost no word belongs to nobody
@@ -42,6 +49,91 @@ _WIDEST = 1 << 50  # scale beyond which whole numbers of 62 bits grow coarse and
 _FARTHEST = 1 << 10  # blocks of a recorded table that a law is followed through
 MOST_BOUNDED = 1 << 20  # points of an interval that noise must not leave
 _TILE = 1 << 20  # draws per step: the few escapes of a step are settled together
+
+
+@dataclass(frozen=True, eq=False)
+class Geometric:
+    """A geometric law on 0, 1, 2, … in blocks: a table of digits whose last entry, the escape, adds one block and draws
+    again. It has no memory, so finitely many whole numbers reach everything.
+
+    T is a digit of `first`, or, at its escape, the number of its digits plus a draw that goes on with `tail`.
+    `first` may be a part of a table of which `whole` is the sum: then all that is said of T is of that part.
+
+    >>> halves = Geometric((1, 1), (1, 1), 2)
+    >>> halves.chance(2), halves.above(2), halves.moments
+    (Fraction(1, 8), Fraction(1, 8), (Fraction(1, 1), Fraction(3, 1)))
+    """
+
+    first: tuple[int, ...]
+    tail: tuple[int, ...]
+    whole: int
+
+    def _place(self, t: int) -> tuple[Sequence[int], int, int]:
+        """The table that t comes from, its digit there, and the weight of one part of that table."""
+        if t < len(self.first) - 1:
+            return self.first, t, 1
+        blocks, digit = divmod(t - len(self.first) + 1, len(self.tail) - 1)
+        if blocks > _MOST_BLOCKS:
+            raise TooLarge("the exact probability so far from 0 has too many digits to write down; ask nearer to 0")
+        return self.tail, digit, self.first[-1] * int(self.tail[-1] ** blocks)
+
+    def chance(self, t: int) -> Fraction:
+        """P(T = t)."""
+        table, digit, part = self._place(max(t, 0))
+        return Fraction(part * table[digit] if t >= 0 else 0, self.denominator(t))
+
+    def above(self, t: int) -> Fraction:
+        """P(T > t)."""
+        table, digit, part = self._place(max(t, 0))
+        return Fraction(part * sum(table[digit + 1 :] if t >= 0 else table), self.denominator(t))
+
+    def denominator(self, t: int) -> int:
+        """A common denominator of all probabilities of T up to t."""
+        blocks = (t - len(self.first) + 1) // (len(self.tail) - 1)
+        return int(self.whole * sum(self.tail) ** max(0, blocks + 1))
+
+    @cached_property
+    def moments(self) -> tuple[Fraction, Fraction]:
+        """E T and E T²."""
+        # A draw that starts in the tail: its mean and mean square are on both sides of their equations.
+        inside, (t, t2) = sum(self.tail[:-1]), _digit_sums(self.tail[:-1])
+        n, escape = len(self.tail) - 1, self.tail[-1]
+        mean = Fraction(t + escape * n, inside)
+        square = (t2 + escape * (n * n + 2 * n * mean)) / inside
+        t, t2 = _digit_sums(self.first[:-1])
+        n, escape = len(self.first) - 1, self.first[-1]
+        first, second = t + escape * (n + mean), t2 + escape * (n * n + 2 * n * mean + square)
+        return first / self.whole, second / self.whole
+
+
+def _digit_sums(table: Sequence[int]) -> tuple[int, int]:
+    """Σ w·t and Σ w·t² over the digits t."""
+    digits = range(len(table))
+    weighted = list(map(mul, digits, table))
+    return sum(weighted), sum(map(mul, digits, weighted))
+
+
+def draw_on(fresh: Callable[[int], NDArray[np.int64]], count: int, escape: int) -> NDArray[np.int64]:
+    """The sums on top of `count` escapes: `fresh` draws, each followed by another as long as it escapes too."""
+    added = np.zeros(count, np.int64)
+    waiting = np.arange(count)
+    while len(waiting):
+        drawn = fresh(len(waiting))
+        added[waiting] += drawn
+        waiting = waiting[drawn == escape]
+    return added
+
+
+def falling(first: int, fall: Fraction, cells: int) -> list[int]:
+    """`first`, then each weight at least the one before it over `fall`: no ratio of neighbours exceeds it.
+
+    >>> falling(8, Fraction(3), 4)
+    [8, 3, 1, 1]
+    """
+    table, p, q = [first], fall.numerator, fall.denominator
+    while len(table) < cells:
+        table.append(-(-table[-1] * q // p))
+    return table
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +159,7 @@ class TwoSided(NoiseLaw):
         digits = all(len(table) == _BASE for table in self.lower)
         shaped = digits and len(self.top) == 2 and len(self.top[0]) == len(self.top[1]) > 1
         if not shaped or min(map(min, (*self.lower, *self.top))) < 1 or (self.reach is not None and self.reach < 0):
-            raise ArgumentError(
-                "noise in digits needs 128 weights for a digit, two equal top tables, and no weight of 0"
-            )
+            raise ArgumentError("noise in digits needs 128 weights a digit, two equal top tables, and no weight of 0")
 
     @property
     def farthest(self) -> int | None:
@@ -128,8 +218,6 @@ class TwoSided(NoiseLaw):
             yield from ((p * this, q * following) for this, following in _steepest(table[:-1]))
             yield p * table[-2] * whole, q * table[-1] * either[0]
 
-    # Probabilities -------------------------------------------------------------------------------------------------
-
     def probability(self, k: int) -> Fraction:
         if self.reach is None:
             return self._mass(k)
@@ -173,10 +261,8 @@ class TwoSided(NoiseLaw):
 
     def denominator(self, reach: int) -> int:
         kept = self._kept.numerator if self.reach is not None else 1
-        blocks = reach // (self.unit * (len(self._either) - 1)) + 2
+        blocks = reach // self.block + 2
         return int(kept * prod(self._lower_wholes) * self._whole**blocks)
-
-    # Privacy -------------------------------------------------------------------------------------------------------
 
     def delta(self, odds: Fraction, shift: int) -> Fraction:
         """An upper bound of δ at these odds over all shifts of at most `shift` steps, tight to 1e-9 but for noise
@@ -201,8 +287,6 @@ class TwoSided(NoiseLaw):
     def pure(self, shift: int) -> Fraction | None:
         """Odds that no shift of at most `shift` steps in l1 exceeds: ratio^shift, with room for their logarithm."""
         return None if self.reach is not None else exp_above(shift * log_above(self.ratio) + Fraction(1, 1 << 90))
-
-    # Moments -------------------------------------------------------------------------------------------------------
 
     @cached_property
     def moments(self) -> tuple[Fraction, Fraction, Fraction]:
@@ -256,13 +340,6 @@ class TwoSided(NoiseLaw):
         at = table[digit] * (digit * worth + self._low_capped(digits - 1, rest))
         return Fraction(below + at + sum(table[digit + 1 :]) * most, sum(table))
 
-    @property
-    def variance(self) -> Fraction:
-        mean, _, square = self.moments
-        return square - mean**2
-
-    # Sampling ------------------------------------------------------------------------------------------------------
-
     @cached_property
     def _guides(self) -> tuple[Guide, ...]:
         """A guide for each digit, the top one first; an escape is named as the first value of the next block.
@@ -296,7 +373,7 @@ class TwoSided(NoiseLaw):
     def _fill(self, tile: NDArray[np.int64], coins: Coins) -> None:
         top, *lower = self._guides
         values = top.sample(len(tile), coins)
-        block = (len(self._either) - 1) * self.unit
+        block = self.block
         escaped = np.flatnonzero((values >= block) | (values < -block))
         for digit in lower:
             values ^= digit.sample(len(tile), coins)
@@ -322,9 +399,6 @@ class TwoSided(NoiseLaw):
         if law.reach is not None and law.reach // law.unit > _FARTHEST * (len(top[0]) - 1):
             raise VerificationFailed("the certificate cannot be read: 'reach' lies too far beyond its table")
         return law
-
-
-NOISES[TwoSided.kind] = TwoSided.from_json
 
 
 def two_sided(ratio: Fraction, reach: int | None = None) -> TwoSided:
@@ -393,9 +467,8 @@ def _steepest(table: Sequence[int]) -> Iterable[tuple[int, int]]:
 
 def _mean_variance(table: Sequence[int]) -> tuple[Fraction, Fraction]:
     """Mean and variance of one digit."""
-    whole = sum(table)
-    mean = Fraction(sum(d * w for d, w in enumerate(table)), whole)
-    return mean, Fraction(sum(d * d * w for d, w in enumerate(table)), whole) - mean**2
+    first, second = (Fraction(total, sum(table)) for total in _digit_sums(table))
+    return first, second - first**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -514,12 +587,6 @@ class BoundedLattice(Lattice):
         below, inside = self._inside(source)
         return (self.noise.cumulative(target - source) - below) / inside
 
-    def weights(self, source: int) -> NDArray[Any]:
-        raise TooLarge(
-            f"bounded noise on {self.size} points is not written out as a matrix; ask for single probabilities, or use "
-            "a coarser step"
-        )
-
     @property
     def _pure(self) -> Fraction:
         """e₀, rounded up."""
@@ -564,9 +631,6 @@ class BoundedLattice(Lattice):
         """Not known: how often noise leaves the interval tells the middle from the ends, too."""
         raise ArgumentError("bounded noise on so many points has no output for a missing value: use laplace")
 
-    def with_missing(self, epsilon: Fraction, delta: Fraction) -> OptionalLaw:
-        raise ArgumentError("bounded noise on so many points has no output for a missing value: use laplace")
-
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         """Noise is drawn again until the number lies inside."""
         given = codes.astype(np.int64, copy=False)
@@ -589,4 +653,164 @@ class BoundedLattice(Lattice):
         return law
 
 
-LAWS[BoundedLattice.kind] = BoundedLattice.from_json
+_STAIRS_ROOM = 1 << 52
+_MOST_STAIRS = 2000
+_WIDEST_STAIRS = 1 << 50  # in widths over ε, as for Laplace noise
+_FLATTEST = Fraction(1, 1 << 20)  # of ε; below, one draw takes hundreds of blocks
+
+
+@dataclass(frozen=True, eq=False)
+class Stairs(NoiseLaw):
+    """`first` holds the weights of stairs 0, …, B and of the escape beyond them, `tail` those of each later block.
+
+    >>> law = stairs(Fraction(3), 10)
+    >>> law.ratio <= 3, law.probability(0) > law.probability(9), law.probability(-4) == law.probability(4)
+    (True, True, True)
+    """
+
+    kind: ClassVar[str] = "stairs"
+
+    width: int
+    inner: int
+    first: tuple[int, ...]
+    tail: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        """Only steps down are charged, so every stair must be at most as high as the one before it."""
+        short = min(self.width, self.inner) < 1 or min(len(self.first), len(self.tail)) < 2
+        if short or min(*self.first, *self.tail) < 1:
+            raise ArgumentError("stairs need a width, a first block and a later one, and no weight of 0")
+        later, cells = sum(self.tail), self._cells(0)
+        first = [self.first[0] * 2 * self.width, *(w * cells for w in self.first[1:-1])]
+        first_end = first[-1] * later, self.first[-1] * self.tail[0] * cells
+        block_end = self.tail[-2] * later, self.tail[0] * self.tail[-1]
+        if any(a < b for a, b in (*pairwise(first), *pairwise(self.tail[:-1]), first_end, block_end)):
+            raise ArgumentError("a stair is higher than the one before it")
+
+    @property
+    def scale(self) -> float:
+        return float(self.width / log_above(self.ratio))
+
+    @cached_property
+    def _blocks(self) -> Geometric:
+        return Geometric(self.first, self.tail, sum(self.first))
+
+    def _cells(self, stair: int) -> int:
+        return 2 * self.inner - 1 if stair == 0 else 2 * self.width
+
+    def _stair(self, k: int) -> int:
+        return max(0, -((self.inner - 1 - abs(k)) // self.width))
+
+    def probability(self, k: int) -> Fraction:
+        stair = self._stair(k)
+        return self._blocks.chance(stair) / self._cells(stair)
+
+    def cumulative(self, k: int) -> Fraction:
+        if k < 0:
+            return (1 - self._within(-k - 1)) / 2
+        return (1 + self._within(k)) / 2
+
+    def _within(self, m: int) -> Fraction:
+        """P(|X| ≤ m)."""
+        stair = self._stair(m)
+        if stair == 0:
+            return self._blocks.chance(0) * Fraction(2 * m + 1, self._cells(0))
+        start = self.inner + (stair - 1) * self.width
+        return 1 - self._blocks.above(stair - 1) + self._blocks.chance(stair) * Fraction(m + 1 - start, self.width)
+
+    def denominator(self, reach: int) -> int:
+        return 2 * self._cells(0) * self._cells(1) * self._blocks.denominator(self._stair(reach))
+
+    def _levels(self) -> tuple[list[Fraction], list[Fraction]]:
+        """Heights of stairs 0, …, B+1, and of B+1 to the first stair of the next block; later ones repeat these."""
+        block = len(self.tail) - 1
+        last = len(self.first) - 2
+        heights = [self._blocks.chance(i) / self._cells(i) for i in range(last + block + 2)]
+        return heights[: last + 2], heights[last + 1 :]
+
+    def _steps(self) -> Iterator[tuple[Fraction, Fraction]]:
+        return chain(*(pairwise(heights) for heights in self._levels()))
+
+    @cached_property
+    def ratio(self) -> Fraction:
+        """The largest ratio of two neighbouring stairs, either way."""
+        return max(max(a / b, b / a) for a, b in self._steps())
+
+    def delta(self, odds: Fraction, shift: int) -> Fraction:
+        """The tight δ at these odds over all shifts of at most `shift` ≤ width, exactly.
+
+        Only the cells that move one stair down count: as many as the shift on each stair, fewer on a narrow first.
+        """
+        if shift > self.width:
+            raise TooLarge("staircase noise is made for shifts of at most its width")
+        start, block = ([max(Fraction(0), a - odds * b) for a, b in pairwise(part)] for part in self._levels())
+        repeated = 1 / (1 - Fraction(self.tail[-1], sum(self.tail)))
+        return min(shift, self._cells(0)) * start[0] + shift * (sum(start[1:]) + sum(block) * repeated)
+
+    def pure(self, shift: int) -> Fraction | None:
+        """The odds that no shift of at most `shift` exceeds: each width of it is at most one stair down."""
+        return Fraction(self.ratio ** -(-shift // self.width))
+
+    @cached_property
+    def moments(self) -> tuple[Fraction, Fraction, Fraction]:
+        """E X, E|X| and E X², exactly."""
+        r, d = self.inner, self.width
+        # With T ≥ 1, |X| = r + (T−1)·d + V and V uniform on 0, …, d−1.
+        inside = self._blocks.chance(0)
+        outside, (t, t2) = 1 - inside, self._blocks.moments
+        t, t2 = t - outside, t2 - 2 * t + outside  # of T − 1, where T ≥ 1
+        middle, spread = r + Fraction(d - 1, 2), Fraction(d * d - 1, 12)
+        absolute = inside * Fraction(r * (r - 1), 2 * r - 1) + middle * outside + d * t
+        square = inside * Fraction(r * (r - 1), 3)
+        square += (middle**2 + spread) * outside + 2 * middle * d * t + d * d * t2
+        return Fraction(0), absolute, square
+
+    @cached_property
+    def _guides(self) -> tuple[Guide, Guide]:
+        return guide([self.first], sum(self.first)), guide([self.tail], sum(self.tail))
+
+    def draw(self, count: int, coins: Coins) -> NDArray[np.int64]:
+        """Independent draws: a stair, then a cell of it."""
+        first, tail = self._guides
+        stair = first.sample(count, coins).astype(np.int64)
+        escaped = np.flatnonzero(stair == len(self.first) - 1)
+        stair[escaped] += draw_on(lambda n: tail.sample(n, coins).astype(np.int64), len(escaped), len(self.tail) - 1)
+        cell = uniform_below(np.where(stair == 0, self._cells(0), self._cells(1)), coins)
+        outside = self.inner + (stair - 1) * self.width + (cell >> 1)
+        return np.asarray(np.where(stair == 0, cell - (self.inner - 1), np.where(cell & 1, -outside, outside)))
+
+    def to_json(self) -> Mapping[str, Any]:
+        tables = {"first": [str(w) for w in self.first], "tail": [str(w) for w in self.tail]}
+        return {"kind": self.kind, "width": str(self.width), "inner": str(self.inner), **tables}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Stairs:
+        sizes = (read_number(record, name, SIZE) for name in ("width", "inner"))
+        return cls(*sizes, *(read_number(record, name, TABLED) for name in ("first", "tail")))
+
+
+def stairs(ratio: Fraction, width: int, inner: int | None = None) -> Stairs:
+    """The staircase for shifts up to `width` at these odds; without `inner` its first stair errs least."""
+    if ratio - 1 < _FLATTEST:
+        raise TooLarge("epsilon is too small for staircase noise, and Laplace noise is as good there: use that")
+    if width > _WIDEST_STAIRS * log(min(ratio, Fraction(1 << 900))):
+        raise TooLarge("staircase noise that wide does not fit a machine word; use a coarser step, or more epsilon")
+    if inner is not None:
+        return _with_inner(ratio, width, inner)
+    root = float(min(ratio, Fraction(1 << 900))) ** 0.5
+    near = int(width / (1 + root))  # the best width of the first stair on the real line, width/(1 + e^(ε/2))
+    candidates = (_with_inner(ratio, width, inner) for inner in range(near - 1, near + 3) if 1 <= inner <= width)
+    return min(candidates, key=lambda law: law.moments[1])
+
+
+def _with_inner(ratio: Fraction, width: int, inner: int) -> Stairs:
+    """The tables, each weight at least the one before it over the ratio."""
+    steep = float(min(ratio, Fraction(1 << 900)))
+    count = min(_MOST_STAIRS, ceil(7 / log(steep)) + 1)  # an escape is rarer than one in a thousand
+    peak = _STAIRS_ROOM // min(count, ceil(1 / (1 - 1 / steep)))
+    tail = falling(peak, ratio, count)
+    share = tail[-1] / (ratio * peak)
+    tail.append(ceil(share * sum(tail) / (1 - share)))
+    first = [peak, *falling(ceil(Fraction(peak * 2 * width, 2 * inner - 1) / ratio), ratio, count)]
+    first.append(ceil(Fraction(first[-1] * sum(tail), peak) / ratio))
+    return Stairs(width, inner, tuple(first), tuple(tail))

@@ -41,13 +41,15 @@ class Law(Protocol):
     - `weights(source)`, the whole numbers of one input;
     - `worst_pair()`, or else `worst(odds)` and `odds(delta)`: how far any two inputs lie apart;
     - `draw(codes, coins)`, which must give every output its weight exactly;
-    - its `kind`, `to_json()` and `from_json(record)`: how a certificate holds it, with the range of every number. The
-      line `LAWS[TheLaw.kind] = TheLaw.from_json` after the class makes its certificates readable.
+    - its `kind`, and the `ranges` of its fields: so a certificate holds it. The line
+      `LAWS[TheLaw.kind] = TheLaw.from_json` after the class makes its certificates readable.
     Everything else has a default here, to be overridden where the law knows better. What a law does not have is None.
     """
 
     kind: ClassVar[str]
-    ranges: ClassVar[Mapping[str, Range]] = {}  # of the numbers that `from_json` reads, in the order of the fields
+    is_coded: ClassVar[bool] = False  # joined columns are released as one code, which tells nothing of one by itself
+    is_sharp: ClassVar[bool] = False  # any count is undone exactly: values told apart cost no more than others
+    ranges: ClassVar[Mapping[str, Range]] = {}  # of the numbers of a certificate, in the order of the fields
 
     if TYPE_CHECKING:  # for the type checker alone: a property here would hide a field of the same name
 
@@ -78,7 +80,9 @@ class Law(Protocol):
 
     def to_json(self) -> Mapping[str, Any]:
         """The record of a certificate: the kind, and numbers; those that may be large as strings."""
-        ...
+        large = {name for name, (_, most) in self.ranges.items() if most > SIZE[1]}
+        numbers = {name: getattr(self, name) for name in self.ranges}
+        return {"kind": self.kind} | {name: str(n) if name in large else n for name, n in numbers.items()}
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Self:
@@ -104,7 +108,7 @@ class Law(Protocol):
     def profile(self, every: Sequence[Fraction]) -> list[Fraction]:
         """The largest divergence at each of several odds: see `worst`."""
         pair = self.worst_pair()
-        return [(self if pair is None else pair).worst(odds).value for odds in every]
+        return [self.worst(odds).value for odds in every] if pair is None else pair.profile(every)
 
     def worst(self, odds: Fraction) -> Worst:
         """max over ordered pairs of Σ_y max(0, P(y) − odds·Q(y)), exactly, for odds of at least 1."""
@@ -136,11 +140,6 @@ class Law(Protocol):
     def released_in(self, space: Space) -> Space:
         """The space of what is released, where it is neither noise on a line nor recorded as a lattice."""
         return space
-
-    @property
-    def is_coded(self) -> bool:
-        """Whether joined columns are released as one code, which tells nothing of a column by itself."""
-        return False
 
     # What it does to values ----------------------------------------------------------------------------------------
 
@@ -184,12 +183,7 @@ class Law(Protocol):
 
     def expectation(self, source: int, losses: Any) -> Fraction:
         """Σ_y P(Y_source = y) · losses[y], exactly."""
-        weights, (_, _, total), array = self.weights(source), listed(self), np.asarray(losses)
-        if array.dtype.kind in "iu" and weights.dtype != object and total * int(abs(array).max()) < 1 << 63:
-            return Fraction(int(weights @ array), total)
-        exactly = (loss if type(loss) is Fraction else exact(loss, "a loss") for loss in losses)
-        terms = (loss * int(w) for loss, w in zip(exactly, weights, strict=True))
-        return sum(terms, Fraction(0)) / total
+        return _expectation(self.weights(source), listed(self)[2], losses)
 
     def error(self, source: int, space: Space) -> Fraction:
         """E ρ(Y_d, d) for one input d and outputs in the space of the inputs, or around it."""
@@ -201,8 +195,8 @@ class Law(Protocol):
 
     def maximal_expectation(self, losses: Callable[[int], Any]) -> Fraction:
         """max_d E losses(d)[Y_d], exactly."""
-        inputs, _, _ = listed(self)
-        return max(self.expectation(n, losses(n)) for n in range(inputs))
+        inputs, _, total = listed(self)
+        return max(_expectation(self.weights(n), total, losses(n)) for n in range(inputs))
 
     def bias_and_variance(self, true: Line, released: Line) -> tuple[float, float] | None:
         """The largest bias and the largest variance of a released number; None where that takes too long to compute, or
@@ -222,12 +216,6 @@ class Law(Protocol):
         return float(biases.max()), float((law @ points**2 - means**2).max())
 
     # Estimation ----------------------------------------------------------------------------------------------------
-
-    @property
-    def is_sharp(self) -> bool:
-        """Whether a count of any values is undone exactly, however many others there are: values that are told apart
-        cost no more than values that are not."""
-        return False
 
     @property
     def support_probabilities(self) -> tuple[Fraction, Fraction] | None:
@@ -285,6 +273,14 @@ class Law(Protocol):
         return DebiasAxes((axis,), lambda released: released[0])
 
 
+def _expectation(weights: NDArray[Any], total: int, losses: Any) -> Fraction:
+    array = np.asarray(losses)
+    if array.dtype.kind in "iu" and weights.dtype != object and total * int(abs(array).max()) < 1 << 63:
+        return Fraction(int(weights @ array), total)
+    exactly = (loss if type(loss) is Fraction else exact(loss, "a loss") for loss in losses)
+    return sum((loss * int(w) for loss, w in zip(exactly, weights, strict=True)), Fraction(0)) / total
+
+
 def nearest_codes(column: SeenColumn, outputs: int) -> NDArray[np.int64]:
     """For each released code of a number, the code of the value that it is nearest to."""
     line, released = column.space.line, np.arange(outputs)
@@ -305,7 +301,7 @@ def presence_alone(column: SeenColumn, matrix: NDArray[Any], name: str) -> Debia
     return presence(column, (shown[0], missing), name) if len(set(shown)) == 1 else None
 
 
-LAWS: dict[str, Callable[[Mapping[str, Any]], Law]] = {}  # how each kind of law is read back; every law adds itself
+LAWS: dict[str, Callable[[Mapping[str, Any]], Law]] = {}  # how each kind of law is read back
 
 
 def law_from_json(record: Mapping[str, Any]) -> Law:
@@ -350,9 +346,7 @@ def listed(law: Law, most: int | None = None) -> tuple[int, int, int]:
     if inputs is not None and outputs is not None and total is None:
         raise TooLarge("this law is not written out as a matrix; ask for single probabilities, or use a coarser step")
     if inputs is None or outputs is None or total is None:
-        raise ArgumentError(
-            "this law has infinitely many outputs, so no matrix; ask for single probabilities, or clamp"
-        )
+        raise ArgumentError("this law has infinitely many outputs, so no matrix: ask for single probabilities or clamp")
     if most is not None and inputs * outputs > most:
         raise TooLarge(
             f"a law of {counted(inputs)} inputs by {counted(outputs)} outputs is too large to write out: at most "

@@ -18,7 +18,7 @@ from dproof.exact import exp_below
 from dproof.laws.debias import DebiasAxes, MatrixAxis, Points, Scale, SeenColumn
 from dproof.laws.divergence import Odds, Worst, tight_odds
 from dproof.laws.guide import Guide, guide, uniform_below
-from dproof.laws.law import LAWS, SIZE, TOTAL, WEIGHT, Law, listed, nearest_codes, presence_alone, read_number
+from dproof.laws.law import SIZE, TOTAL, WEIGHT, Law, listed, nearest_codes, presence_alone, read_number
 from dproof.laws.noise import overlaps
 from dproof.laws.scores import DenseScores, Powers, SharedScores, solve
 from dproof.spaces.interval import Line
@@ -101,6 +101,9 @@ class Matrix(Law):
                     most = excess[n]
                     best = Worst(Fraction(most, b * self.total), int(source), int(targets[n]))
         return best
+
+    def profile(self, every: Sequence[Fraction]) -> list[Fraction]:
+        return [self.worst(odds).value for odds in every]
 
     @cached_property
     def _counts(self) -> NDArray[np.bool_]:
@@ -206,9 +209,6 @@ class Matrix(Law):
     def from_json(cls, record: Mapping[str, Any]) -> Matrix:
         rows, total = read_number(record, "rows", WEIGHT), read_number(record, "total", TOTAL)
         return cls(np.array(rows, np.int64 if total < 1 << 62 else object), total)
-
-
-LAWS[Matrix.kind] = Matrix.from_json
 
 
 def whole_law(weights: Sequence[Fraction], total: int) -> list[int]:
@@ -341,7 +341,8 @@ class RoundedLaw(Law):
     def _ends(self) -> tuple[list[int], Matrix]:
         """The codes next to coarse points and those after the points, and their laws. Between two of these in a cell
         the law is linear in the code, so it is a mixture of theirs, and no farther from others."""
-        near = {end for k in range(self.steps + 1) for end in _beside(k * (self.size - 1), self.steps)}
+        places = np.arange(self.steps + 1, dtype=object) * (self.size - 1)
+        near = {*(places // self.steps).tolist(), *(-(-places // self.steps)).tolist()}
         codes = [*sorted(near), *range(self.size, self.inputs)]
         return codes, Matrix(np.array([self.weights(code) for code in codes]), self.total)
 
@@ -444,9 +445,6 @@ class RoundedLaw(Law):
         return cls(size, steps, Matrix.from_json(record["law"]))
 
 
-LAWS[RoundedLaw.kind] = RoundedLaw.from_json
-
-
 class UnbiasedAxis(MatrixAxis):
     """Nodes under an unbiased law: a sum of all numbers is the sum of the released ones."""
 
@@ -456,11 +454,6 @@ class UnbiasedAxis(MatrixAxis):
         if self.blocks == 1 and sum(powers) == 1:
             return DenseScores(self.seen_values[:, None])
         return super().scores(powers)
-
-
-def _beside(top: int, bottom: int) -> tuple[int, int]:
-    """A quotient rounded down, and up."""
-    return top // bottom, -(-top // bottom)
 
 
 def _peak(first: int, last: int, value: Callable[[int], float]) -> tuple[float, set[int]]:

@@ -1,32 +1,326 @@
-"""Numbers plus noise: what every law of noise on Z offers, and the law of lattice points with noise.
+"""Numbers plus noise: what every law of noise on Z offers, lattice points with noise, and values that may be missing.
 
-`Geometric` is the law in blocks that Laplace noise and stairs are made of. `Lattice` is the law of the points
-0, …, size − 1 plus noise, and `Nodes` are what a question sees of them.
+`Lattice` is the law of the points 0, …, size − 1 plus noise, and `Nodes` are what a question sees of them. Where a
+value may be missing, `OptionalLaw` says whether it is shown at all, and what is shown if it is.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import ceil
-from operator import mul
+from math import ceil, floor
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.errors import TooLarge, VerificationFailed
-from dproof.laws.debias import Blocks, CodeBins, DebiasAxes, MatrixAxis, MomentsAxis, Points, Scale, SeenColumn
+from dproof.errors import ArgumentError, InputError, VerificationFailed
+from dproof.exact import bisect, exp_below
+from dproof.laws.debias import (
+    Blocks,
+    CodeBins,
+    DebiasAxes,
+    MatrixAxis,
+    MomentsAxis,
+    Points,
+    PresentBlocks,
+    Scale,
+    SeenColumn,
+    presence,
+)
 from dproof.laws.divergence import Odds, Worst, profile_odds
-from dproof.laws.law import LAWS, SIZE, Range, listed, read_number
-from dproof.laws.optional import Centred
+from dproof.laws.guide import Guide, guide
+from dproof.laws.law import SIZE, TOTAL, Law, Range, law_from_json, listed, read_number
 from dproof.laws.scores import Array
 from dproof.spaces.space import ABSENT, Space
 
-_FARTHEST = 1 << 14  # blocks; beyond, a probability has a million digits
+_WHOLE = 1 << 40  # parts in which the two chances are written
+_LEAST_GAP = Fraction(1, 1000)  # of p, between p and q: with less, missing values cannot be counted
+
+
+class Centred(Law, ABC):
+    """Noise around a value, with a middle value that lies nearer to every other than others may lie to each other."""
+
+    @property
+    @abstractmethod
+    def middle(self) -> Any:
+        """The code of the middle value."""
+
+    @property
+    @abstractmethod
+    def nearer(self) -> Law:
+        """The law of this noise for inputs that lie no farther apart than the middle lies from any other."""
+
+    @property
+    @abstractmethod
+    def spare(self) -> int:
+        """A code that no output has, so that it may stand for a missing value."""
+
+    @abstractmethod
+    def is_absent(self, codes: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which input codes stand for a missing value."""
+
+    @abstractmethod
+    def moments_of(self, seen: SeenColumn) -> MomentsAxis | None:
+        """The axis of a number of which only sums are asked for; None where the noise has no known moments."""
+
+    def with_missing(self, epsilon: Fraction, delta: Fraction) -> OptionalLaw:
+        return optional_law(self, epsilon, delta)
+
+
+@dataclass(frozen=True, eq=False)
+class OptionalLaw(Law):
+    """A value is shown with probability p = present/whole where it is there, and q = missing/whole where it is missing.
+
+    What is shown is a draw of the inner law L: L(x) of a value x, and L(m) of the middle value m where it is missing.
+    What is not shown is "missing", the last output, as a missing value is the last input.
+
+    Why it is private: with H(P, Q; e) = Σ_y max(0, P(y) − e·Q(y)),
+    - two values are told apart by what is shown alone: δ(e) = p·H(L(x), L(x'); e), so L may use all of ε;
+    - a value and a missing one have δ(e) = p·H(L(x), L(m); e·q/p) + max(0, (1 − p) − e(1 − q)), and the other way
+      round q·H(L(m), L(x); e·p/q) + max(0, (1 − q) − e(1 − p)). L(m) is nearer to L(x) than L(x') may be, and that
+      is what lets p exceed q. For e < 1, H(P, Q; e) = 1 − e + e·H(Q, P; 1/e).
+
+    >>> from dproof.laws.laplace import two_sided
+    >>> from dproof.laws.noise import Lattice
+    >>> law = OptionalLaw(Lattice(3, two_sided(Fraction(2))), 3, 2, 4)
+    >>> float(law.odds(Fraction(0)).value) <= 4, law.probability(3, law.absent)
+    (True, Fraction(1, 2))
+    """
+
+    kind: ClassVar[str] = "optional"
+
+    inner: Centred
+    present: int
+    missing: int
+    whole: int
+
+    def __post_init__(self) -> None:
+        if not 0 < self.missing <= self.present < self.whole:
+            raise ArgumentError("a value must be shown at least as often as a missing one, neither always nor never")
+
+    @property
+    def inputs(self) -> int | None:
+        return None if self.inner.inputs is None else self.inner.inputs + 1
+
+    @property
+    def outputs(self) -> int | None:
+        return None if self.inner.outputs is None else self.inner.outputs + 1
+
+    @property
+    def total(self) -> int | None:
+        return None if self.inner.total is None else self.inner.total * self.whole
+
+    @property
+    def absent(self) -> int:
+        return self.inner.spare
+
+    @property
+    def shown(self) -> Centred:
+        return self.inner
+
+    @property
+    def farthest(self) -> int | None:
+        return self.inner.farthest
+
+    @property
+    def _chances(self) -> tuple[Fraction, Fraction]:
+        """p and q."""
+        return Fraction(self.present, self.whole), Fraction(self.missing, self.whole)
+
+    def _shown(self, source: int) -> tuple[Fraction, int]:
+        """How likely a value is shown, and as which input of the inner law."""
+        p, q = self._chances
+        return (q, self.inner.middle) if source == self.inner.inputs else (p, source)
+
+    def probability(self, source: int, target: int) -> Fraction:
+        chance, code = self._shown(source)
+        return 1 - chance if target == self.absent else chance * self.inner.probability(code, target)
+
+    def cumulative(self, source: int, target: int) -> Fraction:
+        """P(Y_source ≤ target) over the values that are shown: a missing one has no place among them."""
+        chance, code = self._shown(source)
+        return chance * self.inner.cumulative(code, target)
+
+    def weights(self, source: int) -> NDArray[Any]:
+        _, _, total = listed(self)
+        chance, code = self._shown(source)
+        part = int(chance * self.whole)
+        return np.append(self.inner.weights(code) * part, (self.whole - part) * (total // self.whole))
+
+    def worst(self, odds: Fraction) -> Worst:
+        (p, q), inside, nearer = self._chances, self.inner.worst(odds), self.inner.nearer
+
+        def apart(own: Fraction, other: Fraction) -> Fraction:
+            ratio = odds * other / own
+            shown = nearer.worst(ratio).value if ratio >= 1 else 1 - ratio + ratio * nearer.worst(1 / ratio).value
+            return own * shown + max(Fraction(0), 1 - own - odds * (1 - other))
+
+        # The last value and a missing one; where inputs cannot be listed a missing one has the code −1.
+        value, missing = (0, -1) if self.inner.inputs is None else (self.inner.inputs - 1, self.inner.inputs)
+        found = [(p * inside.value, inside.source, inside.target), (apart(p, q), value, missing)]
+        return Worst(*max(*found, (apart(q, p), missing, value), key=lambda pair: pair[0]))
+
+    def odds(self, delta: Fraction) -> Odds:
+        values, one = self.inner.odds(Fraction(0)), self.inner.nearer.odds(Fraction(0)).value
+        hidden = Fraction(self.whole - self.missing, self.whole - self.present)
+        pure = None
+        if values.value is not None and one is not None:
+            pure = max(values.value, one * self.present / self.missing, hidden)
+        odds_at_delta = profile_odds(lambda odds: self.worst(odds).value, pure, delta)
+        worst = self.worst(max(Fraction(1), (odds_at_delta or Fraction(1)) * (1 - Fraction(1, 1 << 40))))
+        return Odds(odds_at_delta, worst.source, worst.target)
+
+    def shown_chances(self, absent: int) -> tuple[Fraction, Fraction]:
+        return self._chances
+
+    def chances(self) -> tuple[str, Mapping[str, float]]:
+        p, q = map(float, self._chances)
+        return "a value is", {
+            "present, and shown with noise": p,
+            "present, and shown as missing": 1 - p,
+            "missing, and shown as missing": 1 - q,
+            "missing, and shown as the middle with noise": q,
+        }
+
+    def error(self, source: int, space: Space) -> Fraction:
+        chance, code = self._shown(source)
+        if source == self.inner.inputs:
+            return chance * space.diameter
+        return chance * self.inner.error(code, space.present or space) + (1 - chance) * space.diameter
+
+    def maximal_error(self, space: Space) -> Fraction:
+        p, q = self._chances
+        return max(p * self.inner.maximal_error(space.present or space) + (1 - p) * space.diameter, q * space.diameter)
+
+    @cached_property
+    def _guide(self) -> Guide:
+        """Shown or not, of a value that is there and of a missing one."""
+        return guide([[part, self.whole - part] for part in (self.present, self.missing)], self.whole)
+
+    def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
+        """Noise is drawn for every row, whether it is shown or not."""
+        absent = self.inner.is_absent(codes)
+        hidden = self._guide.draw(absent.view(np.uint8), coins) == 1
+        filled = codes.copy()
+        filled[absent] = self.inner.middle
+        drawn = self.inner.draw(filled, coins)
+        drawn[hidden] = self.absent
+        return drawn
+
+    def mean_variance(self, space: Space) -> float | None:
+        """With s = Y/p for a number that is shown and t the score for being there, the mean is Σ s/Σ t, and a row adds
+        s − x·t to its error; all numbers x lie as far from the middle as they can."""
+        inside, moments = space.present, self.inner.moments
+        if moments is None or inside is None or inside.spacing is None:
+            return None
+        p, q = map(float, self._chances)
+        far, shown, hidden = (inside.size // 2) ** 2, (1 - q) / (p - q), -q / (p - q)
+        steps = (far + float(moments[2])) / p - 2 * far * shown + far * (p * shown**2 + (1 - p) * hidden**2)
+        return float(steps * float(inside.spacing) ** 2)
+
+    def debias_axes(self, seen: Sequence[SeenColumn], others: int, name: str) -> DebiasAxes:
+        """Whether a value is there, which two chances tell exactly; where values are told apart as well, the nodes and
+        states of the inner law, and one more of each."""
+        (column,) = seen
+        space, absent = column.space.present, column.space.absent
+        p, q = map(float, self._chances)
+        assert space is not None and absent is not None
+        inside = replace(column, blocks=PresentBlocks(column.blocks, absent), space=space)
+        moments = self.inner.moments_of(inside)
+        if moments is not None or column.scale is None:
+            by_presence = presence(column, (p, q), name, moments)
+            if by_presence is not None:
+                return by_presence
+        unmixed = self.inner.debias_axes([inside], others, name)
+        (axis,), state = unmixed.axes, unmixed.state
+        assert isinstance(axis, MatrixAxis) and state is not None
+        # The middle lies at a node, or between two whose laws it shares.
+        number = (column.scale or Scale()).numbers(space, np.array([self.inner.middle]))
+        middle = np.stack([np.interp(number, axis.values, chance) for chance in axis.matrix.T], axis=1)
+        lacking = np.eye(axis.blocks)[column.blocks.of(np.array([absent]))]
+        mixed = replace(
+            axis,
+            matrix=self._with_hidden(axis.matrix, middle),
+            member=np.concatenate([axis.member, lacking]),
+            values=np.append(axis.values, 0.0),
+            seen=np.concatenate([axis.seen, lacking if axis.seen.ndim == 2 else lacking.argmax(axis=1)]),
+            seen_values=np.append(axis.seen_values, 0.0),
+            points=None if axis.points is None else self._with_missing(axis.points, middle, lacking),
+        )
+
+        def states(released: Sequence[Array]) -> Array:
+            hidden = released[0] == self.absent
+            return np.where(hidden, axis.states, state([np.where(hidden, 0, released[0])]))
+
+        return DebiasAxes((mixed,), states, bins=unmixed.bins)
+
+    def _with_hidden(self, law: Array, middle: Array) -> Array:
+        """The law of some values and of a missing one, with one more state for what is not shown."""
+        shown = np.repeat([float(chance) for chance in self._chances], [len(law), 1])[:, None]
+        return np.hstack([shown * np.concatenate([law, middle]), 1 - shown])
+
+    def _with_missing(self, points: Points, middle: Array, lacking: Array) -> Points:
+        return Points(
+            self._with_hidden(points.matrix, middle),
+            np.append(points.start, len(points.matrix)),
+            np.append(points.part, 0.0),
+            np.append(points.block, lacking.argmax()),
+            np.append(points.values, 0.0),
+            points.even,
+        )
+
+    def to_json(self) -> Mapping[str, Any]:
+        chances = {name: str(getattr(self, name)) for name in ("present", "missing", "whole")}
+        return {"kind": self.kind, **chances, "law": dict(self.inner.to_json())}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> OptionalLaw:
+        return cls.around(law_from_json(record["law"]), record)
+
+    @classmethod
+    def around(cls, inner: Law, record: Mapping[str, Any]) -> OptionalLaw:
+        """The law that a certificate has around this one."""
+        if not isinstance(inner, Centred):
+            raise VerificationFailed("the certificate cannot be read: 'law' has no middle value")
+        try:
+            _ = inner.nearer
+        except InputError:
+            raise VerificationFailed("the certificate cannot be read: 'law' has no output for missing values") from None
+        return cls(inner, *(read_number(record, name, TOTAL) for name in ("present", "missing", "whole")))
+
+
+def optional_law(inner: Centred, epsilon: Fraction, delta: Fraction) -> OptionalLaw:
+    """The law that tells missing values from others as well as the promise allows.
+
+    With 1 − q = e(1 − p), which is the most that may be hidden, and p/q = r that is q = (e − 1)/(e·r − 1); p − q rises
+    with r, and r is the largest for which a value and a missing one keep the promise. For Laplace noise of scale diam/ε
+    the middle is half as far from a value as another may be, and r = e^(ε/2).
+    """
+    odds = exp_below(epsilon)
+
+    def law(ratio: Fraction) -> OptionalLaw:
+        """With q/p at least this ratio, both rounded towards more privacy."""
+        missing = ceil(_WHOLE * (odds - 1) / (odds / ratio - 1))
+        return OptionalLaw(inner, floor(min(missing / ratio, _WHOLE - (_WHOLE - missing) / odds)), missing, _WHOLE)
+
+    def keeps(ratio: Fraction) -> bool:
+        return law(ratio).worst(odds).value <= delta
+
+    least, most = 1 / odds, 1 - _LEAST_GAP
+    if odds == 1 or not keeps(most):
+        raise ArgumentError(
+            "with this mechanism and epsilon a missing value cannot be told from others: use laplace, or "
+            "randomised_response for few values, a mechanism made for less than this epsilon, such as "
+            "staircase(space, 0.5).with_missing(1), or another value in the place of a missing one"
+        )
+    return law(least if keeps(least) else bisect(keeps, least, most, 1 << 40))
+
+
 TABLED: Range = (1, 1 << 128)  # a weight of a recorded table of noise: none is 0
 
 
@@ -64,6 +358,12 @@ class NoiseLaw(Protocol):
         """E X, E|X| and E X²."""
         ...
 
+    @property
+    def variance(self) -> Fraction:
+        """E (X − E X)²."""
+        mean, _, square = self.moments
+        return square - mean**2
+
     def capped(self, sign: int, most: int) -> Fraction:
         """E min(|X|, most) over X ≥ 0, or with sign 1 over X < 0: the sum of all P(X ≥ j), or P(X ≤ −j), up to it."""
         total = self.denominator(most)
@@ -95,92 +395,7 @@ class NoiseLaw(Protocol):
         ...
 
 
-NOISES: dict[str, Callable[[Mapping[str, Any]], NoiseLaw]] = {}  # how each kind is read back; every noise adds itself
-
-
-@dataclass(frozen=True, eq=False)
-class Geometric:
-    """A geometric law on 0, 1, 2, … in blocks: a table of digits whose last entry, the escape, adds one block and draws
-    again. It has no memory, so finitely many whole numbers reach everything.
-
-    T is a digit of `first`, or, at its escape, the number of its digits plus a draw that goes on with `tail`.
-    `first` may be a part of a table of which `whole` is the sum: then all that is said of T is of that part.
-
-    >>> halves = Geometric((1, 1), (1, 1), 2)
-    >>> halves.chance(2), halves.above(2), halves.moments
-    (Fraction(1, 8), Fraction(1, 8), (Fraction(1, 1), Fraction(3, 1)))
-    """
-
-    first: tuple[int, ...]
-    tail: tuple[int, ...]
-    whole: int
-
-    def _place(self, t: int) -> tuple[Sequence[int], int, int]:
-        """The table that t comes from, its digit there, and the weight of one part of that table."""
-        if t < len(self.first) - 1:
-            return self.first, t, 1
-        blocks, digit = divmod(t - len(self.first) + 1, len(self.tail) - 1)
-        if blocks > _FARTHEST:
-            raise TooLarge("the exact probability so far from 0 has too many digits to write down; ask nearer to 0")
-        return self.tail, digit, self.first[-1] * int(self.tail[-1] ** blocks)
-
-    def chance(self, t: int) -> Fraction:
-        """P(T = t)."""
-        table, digit, part = self._place(max(t, 0))
-        return Fraction(part * table[digit] if t >= 0 else 0, self.denominator(t))
-
-    def above(self, t: int) -> Fraction:
-        """P(T > t)."""
-        table, digit, part = self._place(max(t, 0))
-        return Fraction(part * sum(table[digit + 1 :] if t >= 0 else table), self.denominator(t))
-
-    def denominator(self, t: int) -> int:
-        """A common denominator of all probabilities of T up to t."""
-        blocks = (t - len(self.first) + 1) // (len(self.tail) - 1)
-        return int(self.whole * sum(self.tail) ** max(0, blocks + 1))
-
-    @cached_property
-    def moments(self) -> tuple[Fraction, Fraction]:
-        """E T and E T²."""
-        # A draw that starts in the tail: its mean and mean square are on both sides of their equations.
-        inside, (t, t2) = sum(self.tail[:-1]), _digit_sums(self.tail)
-        n, escape = len(self.tail) - 1, self.tail[-1]
-        mean = Fraction(t + escape * n, inside)
-        square = (t2 + escape * (n * n + 2 * n * mean)) / inside
-        t, t2 = _digit_sums(self.first)
-        n, escape = len(self.first) - 1, self.first[-1]
-        first, second = t + escape * (n + mean), t2 + escape * (n * n + 2 * n * mean + square)
-        return first / self.whole, second / self.whole
-
-
-def _digit_sums(table: Sequence[int]) -> tuple[int, int]:
-    """Σ w·t and Σ w·t² over the digits t, without the escape."""
-    digits = range(len(table) - 1)
-    weighted = list(map(mul, digits, table))
-    return sum(weighted), sum(map(mul, digits, weighted))
-
-
-def draw_on(fresh: Callable[[int], NDArray[np.int64]], count: int, escape: int) -> NDArray[np.int64]:
-    """The sums on top of `count` escapes: `fresh` draws, each followed by another as long as it escapes too."""
-    added = np.zeros(count, np.int64)
-    waiting = np.arange(count)
-    while len(waiting):
-        drawn = fresh(len(waiting))
-        added[waiting] += drawn
-        waiting = waiting[drawn == escape]
-    return added
-
-
-def falling(first: int, fall: Fraction, cells: int) -> list[int]:
-    """`first`, then each weight at least the one before it over `fall`: no ratio of neighbours exceeds it.
-
-    >>> falling(8, Fraction(3), 4)
-    [8, 3, 1, 1]
-    """
-    table, p, q = [first], fall.numerator, fall.denominator
-    while len(table) < cells:
-        table.append(-(-table[-1] * q // p))
-    return table
+NOISES: dict[str, Callable[[Mapping[str, Any]], NoiseLaw]] = {}  # how each kind is read back
 
 
 _MOST_DEVIATIONS = 4.0  # standard deviations of noise that one row may add to a sum
@@ -215,12 +430,10 @@ class Lattice(Centred):
 
     @property
     def outputs(self) -> int | None:
-        """None on all of Z."""
         return self.size if self.clamped else None
 
     @property
     def total(self) -> int | None:
-        """None on all of Z."""
         return self.noise.denominator(self.size) if self.clamped else None
 
     @property
@@ -318,8 +531,6 @@ class Lattice(Centred):
         spread = max(square - mean**2, 0.0) ** 0.5 * step
         return MomentsAxis(5, (mean * step, square * step**2), 1 + _MOST_DEVIATIONS * spread)
 
-    # Missing values ------------------------------------------------------------------------------------------------
-
     @property
     def middle(self) -> int:
         return (self.size - 1) // 2
@@ -334,8 +545,6 @@ class Lattice(Centred):
 
     def is_absent(self, codes: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray(codes == self.size)
-
-    # ---------------------------------------------------------------------------------------------------------------
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         drawn = self.noise.draw(len(codes), coins)
@@ -353,9 +562,6 @@ class Lattice(Centred):
         if law.clamped and law.size * (law.size // (noise.block or law.size) + 1) > _MOST_CLAMPED:
             raise VerificationFailed("the certificate cannot be read: a clamped law has too many points to go through")
         return law
-
-
-LAWS[Lattice.kind] = Lattice.from_json
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,7 +18,7 @@ from dproof.coins import Coins
 from dproof.errors import ArgumentError, TooLarge
 from dproof.exact import exact
 from dproof.laws.divergence import Odds, Worst
-from dproof.laws.law import LAWS, Law, Range, law_from_json, listed, read_number
+from dproof.laws.law import Law, Range, law_from_json, listed, read_number
 from dproof.spaces.products import join_codes, one_row_apart, split_code
 from dproof.spaces.space import narrowest
 
@@ -98,8 +98,6 @@ class RowByRow(Law):
         rows = Counter(zip(self._digits(source, self._values), self._digits(target, self.row.outputs), strict=True))
         return prod((self.row.probability(*pair) ** times for pair, times in rows.items()), start=Fraction(1))
 
-    # Error ---------------------------------------------------------------------------------------------------------
-
     def error(self, source: int, space: Any) -> Fraction:
         return self._error(self._digits(source, self._values), space)
 
@@ -132,8 +130,6 @@ class RowByRow(Law):
             masses[x] = masses.get(x, Fraction(0)) + Fraction(int(weight), total)
         return masses
 
-    # ---------------------------------------------------------------------------------------------------------------
-
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         inputs, outputs = self._values, self.row.outputs
         digits = split_code(codes.astype(_wide(inputs**self.rows)), inputs, self.rows)
@@ -154,9 +150,6 @@ class RowByRow(Law):
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> RowByRow:
         return cls(law_from_json(record["law"]), read_number(record, "rows", ROWS))
-
-
-LAWS[RowByRow.kind] = RowByRow.from_json
 
 
 def _wide(size: int) -> type:

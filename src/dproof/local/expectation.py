@@ -135,5 +135,5 @@ def epsilon_for(plan: Plan, rows: int, half_width: Any) -> Fraction:
             f"no epsilon up to {_LARGEST_EPSILON} makes every count over {rows} rows accurate to ± {half_width}: "
             "ask for a larger ±, or give the plan fewer columns"
         )
-    least = bisect(enough, Fraction(0), Fraction(_LARGEST_EPSILON), lambda low, high: high - low <= high / 10_000)
+    least = bisect(enough, Fraction(0), Fraction(_LARGEST_EPSILON), 10_000)
     return Fraction(_THREE_DIGITS.divide(least.numerator, least.denominator))

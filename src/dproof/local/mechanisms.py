@@ -16,12 +16,11 @@ from dproof.arguments import described, expect
 from dproof.curves.noise import curve_noise
 from dproof.errors import ArgumentError, DproofError, InputError, PlanError, did_you_mean
 from dproof.laws.law import LAWS
-from dproof.mechanisms.additive import bounded_laplace, gaussian, laplace, staircase, truncated_laplace
 from dproof.mechanisms.finite import itemwise_response, randomised_response
 from dproof.mechanisms.frequency import even_variance, frequency, one_item
 from dproof.mechanisms.mechanism import Mechanism
-from dproof.optimality.design import SHORT, Problem, design, is_long, rounded_design
-from dproof.optimality.unbiased import output_lattice
+from dproof.mechanisms.noise import bounded_laplace, gaussian, laplace, staircase, truncated_laplace
+from dproof.optimality.design import SHORT, Problem, design, is_long, output_lattice, rounded_design
 from dproof.privacy import Privacy
 from dproof.spaces.interval import Interval
 

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.certification.certificate import Certificate, Part
-from dproof.certification.certify import certify
+from dproof.certification.certify import Certificate, Part, certify
 from dproof.certification.compose import compose_losses, own_worst_pair
 from dproof.columns.column import Column
 from dproof.curves.noise import recorded_curve_law

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from dproof.arguments import as_path
-from dproof.certification.certificate import laws_table, read_certificate, write_certificate
+from dproof.certification.certify import laws_table, read_certificate, write_certificate
 from dproof.errors import ArgumentError
 from dproof.local.draw import REACH, stored_schema
 from dproof.local.recipe import JointColumns, RowLaw, recorded_row_law, with_bounds

@@ -17,9 +17,8 @@ from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import exact, exp_above, exp_below, has_shape, whole_numbers
 from dproof.laws.law import Law, counted
 from dproof.laws.matrix import Matrix, whole_law
-from dproof.laws.response import KeepOrOther, keep_up_to, response_law
+from dproof.laws.response import Bits, KeepOrOther, keep_up_to, response_law
 from dproof.laws.row_by_row import RowByRow
-from dproof.laws.sets import Bits
 from dproof.mechanisms.mechanism import Mechanism, Optimum, as_mechanism
 from dproof.privacy import Privacy, Promise, as_epsilon
 from dproof.spaces.categories import Categories
@@ -138,9 +137,7 @@ def discrete_exponential(space: Space, k: Any = None, *, utility: Any = None, ne
             law = keep_up_to(exp_below(unit * space.separation), space.size)
             return Mechanism("discrete exponential", space, space, law, source)
     if space.size > _LARGEST_SPACE:
-        raise TooLarge(
-            f"a law on {counted(space.size)} points is too large to write out; take at most {_LARGEST_SPACE}"
-        )
+        raise TooLarge(f"a law on {counted(space.size)} points is too large to write out, at most {_LARGEST_SPACE}")
     pairs = as_neighbours(neighbours, space)
     if k is not None:
         utility = -np.array([space.distances(n) for n in range(space.size)])
@@ -231,9 +228,7 @@ def _check_shape(rows: Any, inputs: int, outputs: int) -> None:
     if not isinstance(rows, (list, tuple)) and not (isinstance(rows, np.ndarray) and rows.ndim == 2):
         raise ArgumentError("rows must be a solution matrix: a list of rows, one for each input")
     if len(rows) != inputs:
-        raise ArgumentError(
-            f"the solution matrix has {len(rows)} rows for {counted(inputs)} inputs; give one row for each"
-        )
+        raise ArgumentError(f"the matrix has {len(rows)} rows for {counted(inputs)} inputs; give one row for each")
     for n, row in enumerate(rows, 1):
         if isinstance(row, str) or not hasattr(row, "__len__"):
             raise ArgumentError(f"row {n} of the solution matrix is not a list of {outputs} numbers")
@@ -328,9 +323,7 @@ def as_neighbours(neighbours: Any, space: Space) -> NDArray[np.bool_] | None:
 
 def _mutual(matrix: NDArray[np.bool_]) -> NDArray[np.bool_]:
     if len(matrix) > 1 and not matrix.any():
-        raise ArgumentError(
-            "neighbours must name at least one pair: without any, every law is private and says nothing"
-        )
+        raise ArgumentError("neighbours must name at least one pair: without any, each law is private and says nothing")
     if (matrix != matrix.T).any():
         raise ArgumentError("the matrix of neighbours must be symmetric: being neighbours is mutual")
     return matrix
@@ -447,22 +440,16 @@ def _law(
     while waiting:
         runs += 1
         if runs + len(waiting) - 1 > most:  # each that waits is a run at least
-            raise TooLarge(
-                f"the program has more than {_MOST_RUNS:,} ways to go over all inputs; take fewer rows, values or draws"
-            )
+            raise TooLarge(f"the program has more than {_MOST_RUNS:,} ways to go; take fewer rows, values or draws")
         given = waiting.pop()
         draws = _Draws(given)
         output = program(value, draws)
         try:
             known = forms.setdefault(output, _form(output))
         except TypeError:
-            raise ArgumentError(
-                "the program must give labels, such as texts, numbers or tuples, and no lists or arrays"
-            ) from None
+            raise ArgumentError("the program must give labels, such as texts, numbers or tuples, no lists") from None
         if known != _form(output):
-            raise ArgumentError(
-                "two responses are equal and yet can be told apart, such as 1 and True: give each in one form"
-            )
+            raise ArgumentError("two responses are equal but for their form, such as 1 and True: give all in one form")
         if len(draws.options) < len(given) or (not given and not _same(program, value, draws, output)):
             raise _unsteady()
         law[output] = law.get(output, Fraction(0)) + draws.chance

@@ -14,8 +14,7 @@ from dproof.errors import ArgumentError
 from dproof.exact import exact, exp_below
 from dproof.laws.designs import LARGEST_ORDER, BlockDesign, CyclicDesign, PlaneDesign, is_prime
 from dproof.laws.law import Law
-from dproof.laws.response import response_law
-from dproof.laws.sets import OneItem, SubsetSelection, Unary
+from dproof.laws.response import OneItem, SubsetSelection, Unary, response_law
 from dproof.mechanisms.finite import randomised_response
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy, Promise
@@ -199,11 +198,8 @@ def best_design(size: int, epsilon: Fraction) -> CyclicDesign | None:
         designs += [law for width in _between(max(2, int(size * share)), 8) for law in _of_width(size, width, ratio)]
         designs += [law for order in _between(int(share**-0.5), 2 / share) for law in _of_plane(size, order, ratio)]
         best = min((even_variance(law, size) for law in designs), default=inf)
-    return min((law for law in designs if even_variance(law, size) <= _NEAR_BEST * best), key=_codes, default=None)
-
-
-def _codes(law: CyclicDesign) -> int:
-    return law.outputs
+    near = (law for law in designs if even_variance(law, size) <= _NEAR_BEST * best)
+    return min(near, key=lambda law: law.outputs, default=None)
 
 
 def _between(first: int, last: float) -> list[int]:

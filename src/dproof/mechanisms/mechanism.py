@@ -19,7 +19,17 @@ from dproof import coins
 from dproof.arguments import choice, expect
 from dproof.arguments import listed as listed_argument
 from dproof.errors import ArgumentError, InputError, TooLarge, did_you_mean
-from dproof.exact import exp_below, float_above, has_shape, level_of, log_above, whole_numbers, written
+from dproof.exact import (
+    exp_below,
+    exps_below,
+    float_above,
+    floats_above,
+    has_shape,
+    level_of,
+    log_above,
+    whole_numbers,
+    written,
+)
 from dproof.laws.law import Law, counted, listed
 from dproof.laws.matrix import Matrix
 from dproof.privacy import Privacy, Promise, as_delta, as_epsilon
@@ -32,6 +42,9 @@ Inclusive = Literal["both", "neither", "left", "right"]
 _LARGEST_MATRIX = 1 << 26  # entries; beyond this ask for one law at a time
 _EVENT = "a list of outputs, or an interval (low, high) where they are numbers"
 _MOST_SHOWN = 12  # inputs and outputs of a law that is shown in full
+_LARGEST = 1 << 24  # losses that are written out
+_SINGULAR = 1e-9
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +210,26 @@ class Mechanism:
     @property
     def error(self) -> Fraction:
         """The maximal expected error max_d E ρ(Y_d, d), exactly. HLM15, equation (13)."""
-        return maximal_error(self.family, self.inputs, self.outputs)
+        if _same_space(self.inputs, self.outputs):
+            return self.family.maximal_error(self.inputs)
+        return self.family.maximal_expectation(lambda code: _distances(self.inputs, self.outputs, code))
 
     def expected_errors(self, loss: Any = None) -> list[Fraction]:
-        """The expected error of each input: under the metric, its square ("squared"), or a matrix of losses."""
-        return expected_errors(self.family, self.inputs, self.outputs, loss)
+        """The expected error of each input: under the metric, its square ("squared"), or a matrix of losses; in closed
+        form where the law has one."""
+        family, inputs, outputs, name = self.family, self.inputs, self.outputs, _loss_name(loss)
+        if inputs.size > _LARGEST:
+            raise TooLarge(f"there are {counted(inputs.size)} inputs, too many to list; `error` is the largest of all")
+        if name == "matrix":
+            _check_shape(loss, *listed(family)[:2])
+            return [family.expectation(n, row) for n, row in enumerate(loss)]
+        if name == "metric" and _same_space(inputs, outputs):
+            return [family.error(n, inputs) for n in range(inputs.size)]
+        if name == "squared" and family.moments is not None:
+            return [inputs.separation**2 * family.moments[2]] * inputs.size
+        rows = (_distances(inputs, outputs, n) for n in range(inputs.size))
+        rows = rows if name == "metric" else (row.astype(object) ** 2 for row in rows)
+        return [family.expectation(n, row) for n, row in enumerate(rows)]
 
     @property
     def scale(self) -> float | None:
@@ -278,12 +306,26 @@ class Mechanism:
     def estimate(self, counts: Any, level: float = 0.95) -> Estimate:
         """The counts of the inputs, estimated from those of the outputs: a mapping, or one count for each output.
 
+        The least-variance unbiased estimate, best where the values are spread evenly. With P the law and W the share of
+        each output, B = W⁻¹ Pᵀ (P W⁻¹ Pᵀ)⁻¹ has P B = I, so that each response y adds the row B[y] and the sum is
+        unbiased. Its covariance, given the true values, is Σ_d n_d (Σ_y P(d, y) B[y]ᵀB[y]) − diag(n), and
+        Σ_y c_y B[y]ᵀB[y] − diag(estimate) is unbiased for that.
+
         >>> from dproof import Categories, response_with
         >>> found = response_with(Categories(["a", "b"]), "1/4").estimate({"a": 600, "b": 400})
         >>> found.counts.round(6).tolist(), found.stderr.round(2).tolist()
         ([700.0, 300.0], [27.39, 27.39])
         """
-        return estimate(self, counts, level)
+        level, law = level_of(level), self.matrix()
+        observed = _observed(self, counts, law.shape[1])
+        scaled = law / np.maximum(law.mean(axis=0), 1e-300)
+        square = scaled @ law.T
+        if np.linalg.cond(square) > 1 / _SINGULAR:
+            raise ArgumentError("the law is nearly the same for some inputs, so their counts cannot be told apart")
+        scores = np.linalg.solve(square, scaled).T
+        estimates = observed @ scores
+        covariance = scores.T @ (observed[:, None] * scores) - np.diag(estimates)
+        return Estimate(tuple(self.inputs.decode(np.arange(self.inputs.size))), estimates, covariance, level)
 
     def draw(self, values: Any) -> Any:
         """The sanitised value or column of values: labels in, labels out, each row with its own coins."""
@@ -357,10 +399,9 @@ def _runs(law: Distribution, event: Any, inclusive: str) -> list[tuple[Any, Any]
     return [(None if a == -inf else a, None if b == inf else b) for a, b in merged]
 
 
-def privacy_profile(mechanism: Mechanism, epsilons: Sequence[Any]) -> list[float]:
+def privacy_profile(mechanism: Mechanism, epsilons: Sequence[Fraction]) -> list[float]:
     """The tight δ at each of several ε, rounded up: as `Mechanism.delta` gives it."""
-    found = mechanism.family.profile([exp_below(as_epsilon(epsilon)) for epsilon in epsilons])
-    return [float_above(delta) for delta in found]
+    return floats_above(mechanism.family.profile(exps_below(epsilons)))
 
 
 def as_mechanism(value: Any, name: str = "mechanism") -> Mechanism:
@@ -377,9 +418,6 @@ def _is_column(values: Any) -> bool:
     if isinstance(values, (str, bytes, Mapping, set, frozenset)):
         return False
     return isinstance(values, Sequence) or (hasattr(values, "__len__") and hasattr(values, "__getitem__"))
-
-
-_LARGEST = 1 << 24  # losses that are written out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -415,9 +453,7 @@ def losses(inputs: Space, outputs: Space | None = None, loss: Any = None) -> Los
     """
     target, name = inputs if outputs is None else outputs, _loss_name(loss)
     if inputs.size * target.size > _LARGEST:
-        raise TooLarge(
-            f"losses of {counted(inputs.size)} inputs by {counted(target.size)} outputs are too many to write out"
-        )
+        raise TooLarge(f"losses of {counted(inputs.size)} by {counted(target.size)} outputs are too many to write out")
     if name == "matrix":
         _check_shape(loss, inputs.size, target.size)
         whole, unit = whole_numbers(loss, "a loss")
@@ -430,30 +466,6 @@ def losses(inputs: Space, outputs: Space | None = None, loss: Any = None) -> Los
     else:
         whole, unit = whole_numbers(rows, "a distance")
     return Losses(whole, unit, name) if name == "metric" else Losses(whole**2, unit**2, name)
-
-
-def expected_errors(family: Law, inputs: Space, outputs: Space | Line | Lines, loss: Any = None) -> list[Fraction]:
-    """E R(d, Y_d) for each input d, with a loss R as `losses` takes it, in closed form where the law has one."""
-    name = _loss_name(loss)
-    if inputs.size > _LARGEST:
-        raise TooLarge(f"there are {counted(inputs.size)} inputs, too many to list; `error` is the largest of all")
-    if name == "matrix":
-        height, width, _ = listed(family)
-        _check_shape(loss, height, width)
-        return [family.expectation(n, row) for n, row in enumerate(loss)]
-    if name == "metric" and _same_space(inputs, outputs):
-        return [family.error(n, inputs) for n in range(inputs.size)]
-    if name == "squared" and family.moments is not None:
-        return [inputs.separation**2 * family.moments[2]] * inputs.size
-    rows = (_distances(inputs, outputs, n) for n in range(inputs.size))
-    return [family.expectation(n, row if name == "metric" else row.astype(object) ** 2) for n, row in enumerate(rows)]
-
-
-def maximal_error(family: Law, inputs: Space, outputs: Space | Line | Lines) -> Fraction:
-    """max_d E ρ(Y_d, d), in closed form where the law has one."""
-    if _same_space(inputs, outputs):
-        return family.maximal_error(inputs)
-    return family.maximal_expectation(lambda code: _distances(inputs, outputs, code))
 
 
 def _loss_name(loss: Any) -> str:
@@ -486,10 +498,6 @@ def _distances(inputs: Space, outputs: Space | Line | Lines, code: int) -> NDArr
 def _same_space(inputs: Space, outputs: Space | Line | Lines) -> bool:
     """Whether outputs lie in the space of the inputs, or on the lattice that it lies in."""
     return outputs is inputs or outputs == inputs or outputs == inputs.around
-
-
-_SINGULAR = 1e-9
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -527,26 +535,6 @@ class Estimate:
         )
 
 
-def estimate(mechanism: Mechanism, counts: Any, level: float = 0.95) -> Estimate:
-    """The least-variance unbiased estimate, best where the values are spread evenly.
-
-    With P the law and W the share of each output, B = W⁻¹ Pᵀ (P W⁻¹ Pᵀ)⁻¹ has P B = I, so that each response y adds
-    the row B[y] and the sum is unbiased. Its covariance, given the true values, is Σ_d n_d (Σ_y P(d, y) B[y]ᵀB[y]) −
-    diag(n), and Σ_y c_y B[y]ᵀB[y] − diag(estimate) is unbiased for that.
-    """
-    level, law = level_of(level), mechanism.matrix()
-    observed = _observed(mechanism, counts, law.shape[1])
-    share = np.maximum(law.mean(axis=0), 1e-300)
-    scaled = law / share
-    square = scaled @ law.T
-    if np.linalg.cond(square) > 1 / _SINGULAR:
-        raise ArgumentError("the law is nearly the same for some inputs, so their counts cannot be told apart")
-    scores = np.linalg.solve(square, scaled).T
-    estimates = observed @ scores
-    covariance = scores.T @ (observed[:, None] * scores) - np.diag(estimates)
-    return Estimate(tuple(mechanism.inputs.decode(np.arange(mechanism.inputs.size))), estimates, covariance, level)
-
-
 def _observed(mechanism: Mechanism, counts: Any, outputs: int) -> Floats:
     """How often each output occurred, in the order of the outputs."""
     if isinstance(counts, Mapping):
@@ -559,9 +547,7 @@ def _observed(mechanism: Mechanism, counts: Any, outputs: int) -> Floats:
     except (TypeError, ValueError, OverflowError):
         observed = np.zeros(0)
     if observed.shape != (outputs,):
-        raise ArgumentError(
-            f"counts must be a mapping from outputs to counts, or one count for each of {outputs} outputs"
-        )
+        raise ArgumentError(f"counts must map outputs to counts, or be one count for each of {outputs} outputs")
     if not np.isfinite(observed).all() or (observed < 0).any():
         raise ArgumentError("counts must be numbers of at least 0")
     return observed

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from dproof.arguments import choice
 from dproof.errors import ArgumentError, InputError
-from dproof.exact import exact, exp_above, exp_below, written
-from dproof.mechanisms.additive import bounded_laplace, gaussian, laplace, staircase, truncated_laplace
+from dproof.exact import exp_above, exp_below, whole_numbers, written
 from dproof.mechanisms.finite import itemwise_response, randomised_response
 from dproof.mechanisms.frequency import subset_selection, unary_encoding
 from dproof.mechanisms.mechanism import Mechanism, losses
+from dproof.mechanisms.noise import bounded_laplace, gaussian, laplace, staircase, truncated_laplace
 from dproof.optimality.design import Problem
 from dproof.optimality.programme import LossCounts, least_two_level, view
 from dproof.privacy import Privacy, Promise
@@ -101,7 +101,7 @@ def _bounds(space: Any, privacy: Privacy, inside: bool) -> Iterator[LowerBound]:
         yield LowerBound(rest * _packing(space, odds), "packing")
     seen = _view(space) if inside and privacy.delta == 0 else None
     if seen is not None:
-        yield LowerBound(least_two_level(seen, odds).error, "a space that looks the same from every point")
+        yield LowerBound(least_two_level(seen, odds)[0], "a space that looks the same from every point")
     if space.spacing is not None:
         yield LowerBound(_on_a_line(space, privacy), "linear programme on a line, every space of outputs")
     elif size <= _LARGEST_SPAN:
@@ -122,12 +122,14 @@ def _packing(space: Space, odds: Fraction) -> Fraction:
     """
     first = next(n for n in range(space.size) if max(space.distances(n)) == space.diameter)
     nearest = space.distances(first).copy()
-    best = Fraction(0)
-    for m in range(1, min(space.size, _MOST_PACKED)):
+    apart = []
+    for _ in range(1, min(space.size, _MOST_PACKED)):
         farthest = int(nearest.argmax())
-        best = max(best, exact(nearest[farthest]) * min(Fraction(1, 2), m / (m + odds)))
+        apart.append(nearest[farthest])
         nearest = np.minimum(nearest, space.distances(farthest))
-    return best
+    whole, unit = whole_numbers([apart], "a distance")
+    shares = (Fraction(int(r), unit) * min(Fraction(1, 2), m / (m + odds)) for m, r in enumerate(whole[0], 1))
+    return max(shares, default=Fraction(0))
 
 
 def _view(space: Space) -> LossCounts | None:
@@ -258,7 +260,7 @@ def compare(space: Space, privacy: Promise) -> Comparison:
             rows.append(_row(mechanism, within if mechanism.outputs == mechanism.inputs else anywhere))
     if not rows:
         raise ArgumentError(
-            "no mechanism fits this space and this promise; see the documentation of each for what it needs"
+            "no mechanism fits this space and this promise; the documentation of each says what it needs"
         )
     ordered = sorted(rows, key=lambda r: (r.error is None, r.error or 0.0, r.variance or 0.0))
     return Comparison(space, privacy, tuple(ordered), tuple(left_out))

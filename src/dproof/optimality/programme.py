@@ -28,7 +28,7 @@ through, and (K − 1)δ Σ_i μ_i⁺ is lost at most. Unbiased laws satisfy Σ_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import import_module
@@ -41,8 +41,9 @@ from numpy.typing import NDArray
 from dproof.certification.certify import decide
 from dproof.errors import DproofError
 from dproof.exact import exp_above, exp_below
+from dproof.laws.divergence import hockey_stick
 from dproof.laws.matrix import Matrix
-from dproof.mechanisms.mechanism import Losses
+from dproof.mechanisms.mechanism import Losses, Optimum
 from dproof.optimality.interior import solve_pure
 from dproof.spaces.space import Space
 
@@ -83,26 +84,17 @@ def find_symmetry(
         return Symmetry(orbits, (0,), (inputs.size,), whole_cube)
     k, j = losses.shape
     numbers = np.arange(k * j).reshape(k, j)
-    ordered = _pairs(np.ones((k, k), bool) if neighbours is None else neighbours)
-    if not _mirrored(losses, prior, distances, neighbours):
+    counted = np.ones((k, k), bool) if neighbours is None else neighbours
+    ordered = ((i, k) for i, k in np.argwhere(counted).tolist() if i != k)
+    # Whether turning inputs and outputs round keeps all losses, as on a line of even steps, and what else is given.
+    squares = [x.whole for x in (losses, distances) if x is not None] + ([] if neighbours is None else [neighbours])
+    mirrored = all((x == x[::-1, ::-1]).all() for x in squares)
+    if not mirrored or (prior is not None and (prior != prior[::-1]).any()):
         return Symmetry(numbers, tuple(range(k)), (1,) * k, tuple(ordered))
     _, orbits = np.unique(np.minimum(numbers, numbers[::-1, ::-1]), return_inverse=True)
     half = tuple(range((k + 1) // 2))
     pairs = tuple(pair for pair in ordered if pair <= (k - 1 - pair[0], k - 1 - pair[1]))
     return Symmetry(orbits.reshape(k, j), half, tuple(1 if i == k - 1 - i else 2 for i in half), pairs)
-
-
-def _pairs(neighbours: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
-    return ((i, k) for i, k in np.argwhere(neighbours).tolist() if i != k)
-
-
-def _mirrored(
-    losses: Losses, prior: NDArray[Any] | None, distances: Losses | None, neighbours: NDArray[np.bool_] | None
-) -> bool:
-    """Whether turning inputs and outputs round keeps all losses, as on a line of even steps, and what else is given."""
-    squares = [x.whole for x in (losses, distances) if x is not None] + ([] if neighbours is None else [neighbours])
-    kept = all((x == x[::-1, ::-1]).all() for x in squares)
-    return kept and (prior is None or bool((prior == prior[::-1]).all()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,14 +121,10 @@ class Programme:
     delta: Fraction
     prior: NDArray[Any] | None = None  # fractions; None is minimax
 
-    @property
-    def rows(self) -> int:
-        """The number of constraints."""
-        return 2 * len(self.symmetry.inputs) + sum(len(c.counts) + (self.delta > 0) for c in self.constraints)
-
     def solve(self, slack: float) -> tuple[NDArray[np.float64], Fraction]:
         """A law in floats that keeps `slack` away from the limits, and a proven lower bound of the optimum."""
-        methods = [SIMPLEX] if self.rows <= _SMALL else [_INTERIOR, _INTERIOR | _CROSSOVER]
+        rows = 2 * len(self.symmetry.inputs) + sum(len(c.counts) + (self.delta > 0) for c in self.constraints)
+        methods = [SIMPLEX] if rows <= _SMALL else [_INTERIOR, _INTERIOR | _CROSSOVER]
         for options in methods:
             values, multipliers = self._run(slack, options)
             law, bound = values[self.symmetry.orbits], self._bound(multipliers, slack)
@@ -159,7 +147,7 @@ class Programme:
         losses, prior = self.losses.floats[inputs], self._prior()
         scale = float(losses.max()) or 1.0
         count, delta = int(orbits.max()) + 1, float(self.delta)
-        rows = Rows()
+        rows = LinearRows()
         rows.add(orbits[inputs], 1.0, 1.0, 1.0)
         loss_rows = rows.add(orbits[inputs], losses / scale, -np.inf, 0.0 if prior is None else np.inf)
         rows.extend(loss_rows, np.full(len(inputs), count), -1.0)
@@ -243,7 +231,7 @@ def between(distances: NDArray[Any], i: int, k: int) -> bool:
     return bool((detours == distances[i, k]).any())
 
 
-class Rows:
+class LinearRows:
     """Constraints as HiGHS wants them, several rows at a time."""
 
     def __init__(self) -> None:
@@ -292,23 +280,7 @@ _ONE = 1 << 64
 _SHIFTS = 4
 
 LossCounts = list[tuple[Fraction, int]]  # the losses that every point sees, rising, each with how often
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Solution:
-    """A law that keeps the promise, and what no law can beat: a proven lower bound of the optimum."""
-
-    law: Matrix
-    lower_bound: Fraction
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class TwoLevel:
-    """A law with e^ε·l on a ball and l outside: its error, the radius of the ball, and how many outputs it holds."""
-
-    error: Fraction
-    radius: Fraction
-    inside: int
+Solution = tuple[Matrix, Fraction]  # a law that keeps the promise, and what no law can beat, which is proven
 
 
 def view(losses: Losses) -> LossCounts | None:
@@ -329,7 +301,7 @@ def best_answers(losses: Losses, prior: NDArray[Any] | None) -> Solution:
     whole = np.zeros(losses.shape, np.int64)
     whole[np.arange(len(whole)), losses.whole.argmin(axis=1)] = 1
     least = losses.whole.min(axis=1)
-    return Solution(Matrix(whole, 1), Fraction(least.max() if prior is None else prior @ least) / losses.unit)
+    return Matrix(whole, 1), Fraction(least.max() if prior is None else prior @ least) / losses.unit
 
 
 def free_answer(losses: Losses, prior: NDArray[Any] | None) -> Solution | None:
@@ -343,7 +315,7 @@ def free_answer(losses: Losses, prior: NDArray[Any] | None) -> Solution | None:
         return None
     whole = np.zeros(losses.shape, np.int64)
     whole[:, free[0]] = 1
-    return Solution(Matrix(whole, 1), Fraction(0))
+    return Matrix(whole, 1), Fraction(0)
 
 
 def ball_law(losses: Losses, seen: LossCounts, epsilon: Fraction) -> Solution:
@@ -356,19 +328,19 @@ def ball_law(losses: Losses, seen: LossCounts, epsilon: Fraction) -> Solution:
     >>> from dproof import Subsets
     >>> from dproof.mechanisms.mechanism import losses
     >>> sets = losses(Subsets(["Music", "Football", "Chess"]))
-    >>> round(float(ball_law(sets, view(sets), Fraction(1)).lower_bound), 7)
+    >>> round(float(ball_law(sets, view(sets), Fraction(1))[1]), 7)
     1.1534121
     """
-    best = least_two_level(seen, exp_above(epsilon))
-    odds, size, near = exp_below(epsilon), losses.shape[1], best.inside
+    error, radius, near = least_two_level(seen, exp_above(epsilon))
+    odds, size = exp_below(epsilon), losses.shape[1]
     low = max(1, int(TOTAL / (odds * near + size - near)))
     high = min(int(low * odds), TOTAL // near)
-    whole = np.where((losses.whole <= best.radius * losses.unit).astype(bool), high, low).astype(np.int64)
-    return Solution(Matrix(whole, near * high + (size - near) * low), best.error)
+    whole = np.where((losses.whole <= radius * losses.unit).astype(bool), high, low).astype(np.int64)
+    return Matrix(whole, near * high + (size - near) * low), error
 
 
-def least_two_level(seen: LossCounts, odds: Fraction) -> TwoLevel:
-    """The law of least error with e^ε·l on a ball and l outside.
+def least_two_level(seen: LossCounts, odds: Fraction) -> tuple[Fraction, Fraction, int]:
+    """The least error of a law with e^ε·l on a ball and l outside, the radius of the ball, and the outputs in it.
 
     min_r (e Σ_{ρ ≤ r} ρ + Σ_{ρ > r} ρ) / (e #{ρ ≤ r} + #{ρ > r}), from the rising losses and how often each is seen.
     """
@@ -376,7 +348,7 @@ def least_two_level(seen: LossCounts, odds: Fraction) -> TwoLevel:
     laws, near, inner = [], 0, Fraction(0)
     for loss, count in seen:
         near, inner = near + count, inner + loss * count
-        laws.append(TwoLevel((odds * inner + total - inner) / (odds * near + size - near), loss, near))
+        laws.append(((odds * inner + total - inner) / (odds * near + size - near), loss, near))
     return min(laws)
 
 
@@ -390,14 +362,30 @@ def pure_law(
 ) -> tuple[NDArray[np.float64], Fraction]:
     """A law in floats, ε-private with a little to spare, and a proven lower bound for all (ε, δ)-private ones."""
     scale = float(losses.floats.max()) or 1.0
-    floats, width = losses.floats / scale, spread(epsilon) * (1 - SLACK)
-    ones = np.ones_like(floats)
+    floats = losses.floats / scale
+    law, prices, (levels,) = solve_priced([np.ones_like(floats)], floats, spread(epsilon) * (1 - SLACK), prior)
+    return law, pure_bound(exp_above(epsilon), losses, prices, -scale * levels, delta=delta)
+
+
+def solve_priced(
+    features: list[NDArray[Any]], losses: NDArray[Any], width: float, prior: NDArray[Any] | None
+) -> tuple[NDArray[np.float64], list[Fraction], NDArray[np.float64]]:
+    """The law in floats of least largest loss, or of least loss under a prior, with Σ_j features[m]_ij P_ij = 1 for the
+    first feature and 0 for others; the prices λ of the inputs, and the multipliers of the features."""
+    sums = (1, *(0 for _ in features[1:]))
+    if prior is not None:
+        law, found = solve_pure(np.stack(features), sums, losses * prior.astype(float)[:, None], width, minimax=False)
+        return law, list(prior), found
+    law, found = solve_pure(np.stack([*features, losses]), (*sums, 0), np.zeros_like(losses), width, minimax=True)
+    return law, least_favourable(found[-1]), found[:-1]
+
+
+def attained_optimum(losses: Losses, law: Matrix, prior: NDArray[Any] | None, bound: Fraction) -> Optimum:
+    """The loss that a law attains at worst, or on average under a prior, beside what none can beat."""
+    attained = losses.expected(law.rows, law.total)
     if prior is None:
-        law, multipliers = solve_pure(np.stack([ones, floats]), (1, 0), np.zeros_like(floats), width, minimax=True)
-    else:
-        law, multipliers = solve_pure(ones[None], (1,), floats * prior.astype(float)[:, None], width, minimax=False)
-    prices = least_favourable(multipliers[-1]) if prior is None else list(prior)
-    return law, pure_bound(exp_above(epsilon), losses, prices, -scale * multipliers[0], delta=delta)
+        return Optimum(losses.name, max(attained), bound)
+    return Optimum(f"{losses.name}, under the prior", Fraction(prior @ np.array(attained, object)), bound)
 
 
 def least_favourable(prices: NDArray[np.float64]) -> list[Fraction]:
@@ -495,14 +483,10 @@ def certified_pairs_law(law: NDArray[np.float64], edges: Sequence[Edge], delta: 
                 np.maximum(whole[k], least, out=whole[k])
 
     def holds(family: Matrix) -> bool:
-        return all(_excess(family, i, k, odds) <= delta * family.total for i, k, odds in edges)
+        excesses = (hockey_stick(family.rows[i], family.rows[k], family.total, odds) for i, k, odds in edges)
+        return all(excess <= delta for excess in excesses)
 
     return _round(law, lift, holds)
-
-
-def _excess(family: Matrix, i: int, k: int, odds: Fraction) -> Fraction:
-    over = family.rows[i].astype(object) * odds.denominator - family.rows[k].astype(object) * odds.numerator
-    return Fraction(int(np.maximum(over, 0).sum()), odds.denominator)
 
 
 def _round(law: NDArray[np.float64], lift: Callable[[NDArray[Any]], None], holds: Callable[[Matrix], bool]) -> Matrix:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dproof.arguments import as_path
-from dproof.certification.certificate import read_certificate
+from dproof.certification.certify import read_certificate
 from dproof.errors import FileError, VerificationFailed
 from dproof.local.recipe import recorded_row_law
 from dproof.local.release import LocalRelease

@@ -22,7 +22,7 @@ from dproof.central.measure import measure
 from dproof.central.recipe import TableLaw, certify_tables
 from dproof.central.release import rehearse as rehearse_tables
 from dproof.central.release import write as write_tables
-from dproof.certification.certificate import read_certificate
+from dproof.certification.certify import read_certificate
 from dproof.coins import current
 from dproof.curator.ledger import Ledger, is_begun
 from dproof.errors import DproofWarning, FileError, VerificationFailed

@@ -24,7 +24,7 @@ from dproof.arguments import as_path
 from dproof.central.recipe import check_noise
 from dproof.central.release import TABLES, CentralRelease
 from dproof.central.rows import ROWS, check_rows, row_count
-from dproof.certification.certificate import certified_part, read_certificate
+from dproof.certification.certify import certified_part, read_certificate
 from dproof.certification.verify_central import FORMAT as CENTRAL
 from dproof.certification.verify_central import verify as verify_central
 from dproof.certification.verify_certificate import LARGEST_FILE, LAWS, Laws, Refused

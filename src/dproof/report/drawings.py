@@ -308,7 +308,8 @@ def band_picture(
 def profile_picture(mechanisms: Mapping[str, Mechanism], top: float) -> Markup:
     """δ against ε: everything the law guarantees, not one point of it."""
     grid = [round(top * n / 60, 6) for n in range(61)]
-    deltas = {name: privacy_profile(mechanism, grid) for name, mechanism in mechanisms.items()}
+    epsilons = [Fraction(str(epsilon)) for epsilon in grid]
+    deltas = {name: privacy_profile(mechanism, epsilons) for name, mechanism in mechanisms.items()}
     x = _Scale(0, top, _LEFT, _RIGHT)
     y = _Scale(0, max((max(found) for found in deltas.values()), default=1.0), _BOTTOM, _TOP)
     shapes = [Shape("line", _path(x, y, zip(grid, found, strict=True)), n) for n, found in enumerate(deltas.values())]
