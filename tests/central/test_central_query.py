@@ -10,7 +10,7 @@ import pytest
 
 import dproof as dp
 from dproof import InputError, Plan
-from dproof.central.estimate import Weights, covariances
+from dproof.central.answer import Weights, covariances
 from dproof.central.measure import count_tables
 from dproof.central.recipe import certify_tables
 from dproof.central.release import release_of

@@ -70,33 +70,21 @@ class Answers:
             for residual, cost in costs.items()
             if residual in place
         ]
-        answer, residual, cost = (
-            (np.array(column) for column in zip(*entries, strict=True)) if entries else ([], [], [])
-        )
-        return cls(
-            tuple(residuals),
-            np.asarray(answer, np.int64),
-            np.asarray(residual, np.int64),
-            np.asarray(cost, np.float64),
-            len(weighed),
-        )
+        answer, residual, cost = np.array(entries, np.float64).reshape(-1, 3).T
+        return cls(tuple(residuals), answer.astype(np.int64), residual.astype(np.int64), cost, len(weighed))
 
     def costs(self, factors: Floats) -> Floats:
         """Of each residual, the costs of all answers, each times its factor."""
-        return _added(self.residual, self.cost * factors[self.answer], len(self.residuals))
+        return np.asarray(np.bincount(self.residual, self.cost * factors[self.answer], len(self.residuals)), float)
 
     def variances(self, residuals: Floats) -> Floats:
         """The weighed variance of each answer."""
-        return _added(self.answer, self.cost * residuals[self.residual], self.count)
+        return np.asarray(np.bincount(self.answer, self.cost * residuals[self.residual], self.count), float)
 
     def value(self, residuals: Floats, objective: Objective) -> float:
         """What shall be least."""
         variances = self.variances(residuals)
         return float(variances.sum() if objective == "total" else variances.max(initial=0.0))
-
-
-def _added(places: NDArray[np.int64], values: Floats, count: int) -> Floats:
-    return np.bincount(places, values, count).astype(np.float64)
 
 
 def best(answers: Answers, objective: Objective, solve: Callable[[Floats], Floats]) -> Floats:
@@ -165,19 +153,15 @@ _LEAST = 25  # γ² of what is drawn, below which the lattice shows
 _FINE = 400  # γ² of what is drawn, from which the smoothing costs no more than a hundredth of it
 _FINEST = 64  # parts that a whole number is divided into at most
 _TABLE = 1 << 18  # γ² up to which one table holds the law
-_DIGITS = 20  # bits of a γ²
+_DIGITS = 20  # bits of a γ², and of what a step may cost
 _MOST = Fraction(1 << 90)  # the largest factor of a shape that is tried
 
 
+@lru_cache(maxsize=1024)
 def noise_law(square: Fraction) -> Gaussian | GaussianSum:
     """The law of the noise that is drawn: N_Z(0, γ²) but for what `_RIPPLE` and `_CUT` charge."""
     if square < _LEAST:
         raise PlanError("the noise would be too narrow to be charged as Gaussian noise: ask for a smaller epsilon")
-    return _law(square)
-
-
-@lru_cache(maxsize=1024)
-def _law(square: Fraction) -> Gaussian | GaussianSum:
     if square > _TABLE:
         return gaussian_sum(square)
     law = gaussian(square)
@@ -219,35 +203,29 @@ def delta(
     Where a number is measured in parts, as it is unless `in_parts` says otherwise, τ is so many parts of a whole one.
     A person with r rows moves every number r times as far at most.
     """
-    return _Charge.of(domain, squares, epsilon).delta(domain, squares, neighbours, persons_rows, in_parts)
+    return _delta_by_noise(domain, squares, epsilon, neighbours, persons_rows, in_parts)(squares)
 
 
-class _Charge(NamedTuple):
-    """What δ at ε is besides that of Gaussian noise: what the ripple of so many numbers costs, and what is cut off."""
+def _delta_by_noise(
+    domain: Domain,
+    residuals: Iterable[Residual],
+    epsilon: Fraction,
+    neighbours: Neighbours,
+    persons_rows: int,
+    in_parts: bool,
+) -> Callable[[Mapping[Residual, Fraction]], Fraction]:
+    """The bound of δ at ε for any γ² of these residuals: what their ripple costs, and what is cut off, is the same."""
+    epsilon, numbers = min(epsilon, _LARGEST), sum(map(domain.count, residuals))
+    slack = 2 * numbers * _RIPPLE
+    factor, cut = exp_above(slack), 4 * numbers * (1 + exp_above(epsilon)) * _CUT
 
-    epsilon: Fraction
-    factor: Fraction
-    cut: Fraction
-
-    @classmethod
-    def of(cls, domain: Domain, residuals: Iterable[Residual], epsilon: Fraction) -> _Charge:
-        epsilon, numbers = min(epsilon, _LARGEST), sum(map(domain.count, residuals))
-        slack = 2 * numbers * _RIPPLE
-        cut = 4 * numbers * (1 + exp_above(epsilon)) * _CUT
-        return cls(epsilon - 2 * slack, exp_above(slack), cut)
-
-    def delta(
-        self,
-        domain: Domain,
-        squares: Mapping[Residual, Fraction],
-        neighbours: Neighbours,
-        persons_rows: int,
-        in_parts: bool,
-    ) -> Fraction:
+    def bound(squares: Mapping[Residual, Fraction]) -> Fraction:
         smooth = {r: Fraction(_SMOOTH, parts_of(s) ** 2 if in_parts else 1) for r, s in squares.items()}
         loss = largest_loss(domain, {r: 1 / (square - smooth[r]) for r, square in squares.items()}, neighbours)
         distance = root_above(loss * persons_rows**2)
-        return min(Fraction(1), self.factor * normal_delta(distance, self.epsilon) + self.cut)
+        return min(Fraction(1), factor * normal_delta(distance, epsilon - 2 * slack) + cut)
+
+    return bound
 
 
 def calibrate(
@@ -270,27 +248,25 @@ def calibrate(
     # Factors are 1/μ² by this unit, so where their search begins and ends does not depend on the units of the shape.
     unit = largest_loss(domain, {r: 1 / square for r, square in wide.items()}, privacy.neighbours)
 
-    def squares(factor: Fraction) -> dict[Residual, Fraction]:
-        return {r: _rounded_up(max(square * unit * factor, lowest)) for r, square in wide.items()}
+    bound = _delta_by_noise(domain, wide, privacy.epsilon, privacy.neighbours, persons_rows, in_parts)
 
-    charge = _Charge.of(domain, wide, privacy.epsilon)
+    def squares(factor: Fraction) -> dict[Residual, Fraction]:
+        return {r: -_rounded_down(-max(square * unit * factor, lowest)) for r, square in wide.items()}
 
     def good(factor: Fraction) -> bool:
-        return charge.delta(domain, squares(factor), privacy.neighbours, persons_rows, in_parts) <= privacy.delta
+        return bound(squares(factor)) <= privacy.delta
 
     if not good(_MOST):
         raise PlanError("no noise that can be drawn keeps this promise: allow a larger epsilon or delta")
     return squares(least(good, Fraction(1)))
 
 
-def _rounded_up(value: Fraction) -> Fraction:
-    """A fraction of 20 bits, not below this one."""
-    places = _DIGITS - (value.numerator.bit_length() - value.denominator.bit_length())
-    scale = Fraction(2) ** places
-    return Fraction(-(-value * scale // 1)) / scale
+def _rounded_down(value: Fraction) -> Fraction:
+    """A fraction of 20 bits, not above this one."""
+    scale = Fraction(2) ** (_DIGITS - (value.numerator.bit_length() - value.denominator.bit_length()))
+    return Fraction(value * scale // 1) / scale
 
 
-_DIGITS = 20  # bits of what a step may cost
 _SLACK = Fraction(1, 1 << 40)  # of ε, left for the rounding of the largest change of contrasts
 _ROUNDS = 12  # in which the split is improved
 
@@ -311,7 +287,7 @@ def measured_tables(domain: Domain, tables: Sequence[tuple[int, ...]], *, contra
     largest = maximal(tables)
     pairs = [table for table in largest if contrasts and table and all(domain.sizes[i] == 2 for i in table)]
     plain = [Residual(table) for table in largest if table not in pairs]
-    return [*plain, *(Residual(table, None, True) for table in (parts(pairs) if pairs else []))]
+    return [*plain, *(Residual(table, None, True) for table in parts(pairs))]
 
 
 def steps(domain: Domain, table: Residual, neighbours: Neighbours, persons_rows: int) -> int:
@@ -362,8 +338,8 @@ def split(
         for part, factor in residual_variances(domain.sizes, one, True).items()
         if Residual(part, one.number) in places
     ]
-    measurement, residual = (np.array([entry[n] for entry in entries], np.int64) for n in (0, 1))
-    factors = np.array([entry[2] for entry in entries])
+    *places_of, factors = np.array(entries, np.float64).reshape(-1, 3).T
+    measurement, residual = (column.astype(np.int64) for column in places_of)
 
     def improved(costs: Floats) -> tuple[Floats, Floats]:
         """What a step of each measurement shall cost for these costs of residuals, and the variances of these.
@@ -392,12 +368,6 @@ def split(
     return {one: _rounded_down(cost * unit) for one, cost in exact.items()}
 
 
-def _rounded_down(cost: Fraction) -> Fraction:
-    places = _DIGITS - (cost.numerator.bit_length() - cost.denominator.bit_length())
-    scale = Fraction(2) ** places
-    return Fraction(cost * scale // 1) / scale
-
-
 @lru_cache(maxsize=64)
 def lattice_of(expansion: Expansion, privacy: Privacy) -> CurveLattice:
     """The lattice on which the mean of 1,000 curves would have the least error, were nothing else measured.
@@ -406,22 +376,20 @@ def lattice_of(expansion: Expansion, privacy: Privacy) -> CurveLattice:
     the plan allows that one is taken which would be best with all of the promise, were there no lattice.
     """
     splits: tuple[Split, ...] = ("gaussian",) if privacy.delta else ("k_norm",)
-    declared, share = expansion.present or expansion, Fraction(1, FEW_ROWS**2)
-    return least_noise(declared, splits, lambda lattice, _: _ForeseenNoise(lattice, privacy), share)[0]
+
+    def foreseen(lattice: CurveLattice, _: Split) -> _ForeseenNoise:
+        added = added_curve(lattice)
+        if privacy.delta:
+            return _ForeseenNoise(_normal_deviation(privacy) ** 2 * added.square)
+        return _ForeseenNoise(2 * added.spread * (added.steps / float(privacy.epsilon)) ** 2)
+
+    return least_noise(expansion.present or expansion, splits, foreseen, Fraction(1, FEW_ROWS**2))[0]
 
 
 class _ForeseenNoise(NamedTuple):
     """The noise that a sum of curves would have with all of the promise."""
 
-    lattice: CurveLattice
-    privacy: Privacy
-
-    @property
-    def variance(self) -> float:
-        added = added_curve(self.lattice)
-        if self.privacy.delta:
-            return _normal_deviation(self.privacy) ** 2 * added.square
-        return 2 * added.spread * (added.steps / float(self.privacy.epsilon)) ** 2
+    variance: float
 
 
 @lru_cache(maxsize=64)
@@ -456,8 +424,12 @@ def added_curve(lattice: CurveLattice) -> Added:
     steps, spread = lattice.size("l1", "add-remove"), 1.0
     if has_k_norm(lattice):
         steps, spread = 1, size**2 * (k + 1) / 2 * ((k + 2) / 3 if lattice.ball == "linf" else 1)
-    space = lattice.space
-    at_points = (lattice.scales[:, None] * lattice.functions(space.times)) ** 2
-    half = float(space.high - space.low) / 2
-    unit = half**2 / float(np.mean(at_points.sum(axis=0)))
+    half = float(lattice.space.high - lattice.space.low) / 2
+    unit = half**2 / float(np.mean(variances_at_points(lattice)))
     return Added(k, lattice.size("l2", "add-remove"), steps, unit, spread)
+
+
+def variances_at_points(lattice: CurveLattice) -> Floats:
+    """The variance at each grid point of a sum of curves whose coefficients have the variance 1, each by itself."""
+    at_points = (lattice.scales[:, None] * lattice.functions(lattice.space.times)) ** 2
+    return np.asarray(at_points.sum(axis=0))

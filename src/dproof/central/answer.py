@@ -21,10 +21,9 @@ from dproof.central.question_sums import QuestionSums, Weights, covariances, mea
 from dproof.central.smooth import projection
 from dproof.central.workload import ResidualEstimates
 from dproof.coins import NOT_PRIVATE
-from dproof.columns.column import Column
 from dproof.errors import NotMeasured, QuestionError
 from dproof.laws.scores import Array
-from dproof.plans.plan import preprocessing_notes, schema_of
+from dproof.plans.plan import preprocessing_notes
 from dproof.plans.release_table import TableAxis
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Answer, Cell
@@ -37,24 +36,23 @@ from dproof.questions.estimated import (
     Warnings,
     half_widths,
     normal_quantile,
-    options_of,
     warned,
 )
 from dproof.questions.measured import (
     AnswerSource,
-    answer,
     calculated,
     different,
     level_of_each,
+    most_frequent,
     number_of_values,
+    passing,
     possible,
     refuse_calculation,
     rows_of_group,
 )
 from dproof.questions.partition import grouping
 from dproof.questions.question import Aggregate, Expression, Item, Question, aggregates, aggregates_of, columns
-from dproof.questions.schema import Schema, asks_for_curves, resolve
-from dproof.questions.sql import Asked, as_question
+from dproof.questions.schema import Schema, asks_for_curves
 from dproof.questions.sums import Statistics, Term, terms, value_of, values_on
 
 _METHODS = {
@@ -64,54 +62,34 @@ _METHODS = {
 _INTERVALS = "; intervals for the table that was measured (privacy noise only)"
 _SUGGESTIONS = "a release with a larger ε, fewer or coarser columns, or `dproof ask` on the private table"
 _WITHIN = "numbers were counted in bins: the interval of {} holds wherever they lie in their bins"
-_MODEL = "; or ask with method = 'model' for what the made-up rows say, without an interval"
-_NO_MODEL = "; or declare rows = true under [release] next time, and ask with method = 'model'"
-
-
-def query(release: Any, asked: Asked, **options: Any) -> Answer:
-    """The unbiased answer to a question on a release of tables, with an interval for each estimate.
-
-    `level` of the intervals; `method` "inverse", or "projection" for counts with less noise and without negative ones,
-    whose interval is the unbiased one, made wider where the count lies outside; `simultaneous=True` for intervals that
-    hold all at once.
-
-    >>> import pyarrow, dproof as dp
-    >>> columns = {"read": {"space": "categories", "values": ["yes", "no"]}}
-    >>> plan = {"privacy": {"model": "central", "epsilon": 1, "delta": "1e-6"}, "columns": columns}
-    >>> release = dp.sanitise(pyarrow.table({"read": ["yes"] * 300 + ["no"] * 700}), plan)
-    >>> [row["read"] for row in query(release, "SELECT read, count(*) FROM release GROUP BY read").rows]
-    ['yes', 'no']
-    """
-    chosen = options_of(options)
-    if chosen.method not in _METHODS:
-        raise QuestionError(
-            f"method={chosen.method!r} is for releases of rows: tables have inverse, projection and model"
-        )
-    if chosen.simultaneous and release.law.is_pure:
-        raise QuestionError("simultaneous intervals need Gaussian noise, so delta above 0: leave simultaneous out")
-    if chosen.target != "table":
-        raise QuestionError(
-            "the intervals of a release of tables are for the table that was measured: leave target out"
-        )
-    schema = release.law.schema
-    question = resolve(as_question(asked, "release"), schema)
-    has_curves = asks_for_curves(question, schema)
-    try:
-        answered = answer(question, schema, lambda level: source(release, question, chosen.at(level)), chosen.level)
-    except NotMeasured as refused:
-        if has_curves:  # made-up rows leave them out
-            raise
-        has_rows = release.certificate["release"]["made_up_rows"] is not None
-        raise NotMeasured(f"{refused}{_MODEL if has_rows else _NO_MODEL}") from None
-    notes = (*answered.notes, *preprocessing_notes(release.law.plan, columns(question)))
-    return replace(answered, notes=notes, method=CURVES if has_curves else _METHODS[chosen.method] + _INTERVALS)
+_MODEL_METHOD = "model-based: counted in the made-up rows"
+_MODEL_NOTE = (
+    "model-based: made-up rows are near the measured tables, and what goes beyond these is a guess without an interval"
+)
 
 
 def source(release: Any, question: Question, options: Options) -> AnswerSource:
-    """What answers a question from the measured tables of a release."""
+    """What answers a question from the measured tables of a release, or by `method = "model"` from its made-up rows."""
     schema = release.law.schema
-    asker = TableCurves if asks_for_curves(question, schema) else ResidualAnswerSource
-    return asker(release, question, schema, options)
+    if options.method == "model":
+        return ModelRows(release, question, options)
+    if options.simultaneous and release.law.is_pure:
+        raise QuestionError("simultaneous intervals need Gaussian noise, so delta above 0: leave simultaneous out")
+    if asks_for_curves(question, schema):
+        return TableCurves(release, question, schema, options)
+    try:
+        return ResidualAnswerSource(release, question, schema, options)
+    except NotMeasured as refused:
+        raise NotMeasured(f"{refused}{release.way_out}") from None
+
+
+def described(release: Any, found: Answer, question: Question, options: Options) -> Answer:
+    """An answer with how it was made, and what was done with values before they were counted."""
+    if options.method == "model":
+        return replace(found, method=_MODEL_METHOD)
+    notes = (*found.notes, *preprocessing_notes(release.law.plan, columns(question)))
+    has_curves = asks_for_curves(question, release.law.schema)
+    return replace(found, notes=notes, method=CURVES if has_curves else _METHODS[options.method] + _INTERVALS)
 
 
 class ResidualAnswerSource:
@@ -120,12 +98,20 @@ class ResidualAnswerSource:
     suggestions = _SUGGESTIONS
 
     def __init__(self, release: Any, question: Question, schema: Schema, options: Options) -> None:
+        if options.method not in _METHODS:
+            raise QuestionError(
+                f"method={options.method!r} is for releases of rows: tables have inverse, projection and model"
+            )
+        if options.target != "table":
+            raise QuestionError(
+                "the intervals of a release of tables are for the table that was measured: leave target out"
+            )
         self.question, self.release, self.options = question, release, options
         self.rows, self.private = release.rows, release.private
         self.asked = QuestionSums(question, schema, release.law.axes)
         groups, needed = self.asked.groups, self.asked.needed
-        self.keys, numbers = self.asked.keys, values_on(self.asked.scales)
-        self.labels = list(product(*(key.labels for key in self.keys)))
+        numbers = values_on(self.asked.scales)
+        self.labels = list(product(*(key.labels for key in self.asked.keys)))
         sums = [measured_sum(release, self.asked.weights(term)) for term in needed]
         values, nothing = _totals(release.estimates, sums, groups), np.zeros((groups, len(sums)))
         self.shown = self.asked.occurring()
@@ -166,10 +152,8 @@ class ResidualAnswerSource:
     def _most_frequent(self, aggregate: Aggregate, groups: int) -> list[Cell]:
         """The values, bins or items of the largest estimated counts, in every group."""
         labels, _, by_value = self._by_value(aggregate, groups)
-        order = np.argsort(-by_value(lambda one, size: _totals(self.by_method, [one], size)), axis=1, kind="stable")
-        most = int(aggregate.argument or 0)
-        chosen = ([labels[n] for n in row[:most]] if most else labels[row[0]] for row in order)
-        return [Cell(best, raw=best) for best in chosen]
+        shown = by_value(lambda one, size: _totals(self.by_method, [one], size))
+        return [Cell(best, raw=best) for best in (most_frequent(aggregate, labels, row) for row in shown)]
 
     def _different(self, aggregate: Aggregate, groups: int, level: float) -> list[Cell]:
         """How many values or items there are in every group, by the interval of the count of each."""
@@ -352,11 +336,7 @@ class Distribution:
         rising, ends = np.maximum.accumulate(fitted), self._ends()
         if not (np.abs(total) + half).any() or rising[-1] <= 0:  # perhaps of no rows
             return Cell(None, informative=False) if half.any() else Cell(None)
-        middle = int(np.argmax(rising >= 0))
-        low = int(np.argmax(total + half >= 0)) if (total + half >= 0).any() else middle
-        below = np.flatnonzero(total - half < 0)
-        high = min(int(below[-1]) + 1, len(ends) - 1) if len(below) else 0
-        low, high = min(low, middle), max(high, middle)
+        middle, low, high = passing(rising, total - half, total + half)
         before = rising[middle - 1] if middle else -share * rising[-1] / (1 - share)
         part = -before / (rising[middle] - before) if rising[middle] > before else 0.5
         estimate = ends[middle][0] + part * (ends[middle][1] - ends[middle][0])
@@ -371,49 +351,34 @@ def _cells(estimate: Array, low: Array, high: Array, unsure: Array, z: float) ->
     return [Cell(None, informative=False) if doubt else Cell(*cell) for doubt, cell in zip(nothing, cells, strict=True)]
 
 
-_METHOD = "model-based: counted in the made-up rows"
-_NOTE = (
-    "model-based: made-up rows are near the measured tables, and what goes beyond these is a guess without an interval"
-)
-
-
-def query_model(release: Any, asked: Asked, **options: Any) -> Answer:
-    """What the made-up rows of a release say, without intervals: nobody knows how far they are from the truth."""
-    if options_of(options).simultaneous:
-        raise QuestionError("answers of method='model' have no intervals: leave simultaneous out")
-    schema = schema_of(release.plan, "release")
-    question = resolve(as_question(asked, "release"), schema)
-    curve = next((name for name in columns(question) if schema.spaces[name].holds_curves), None)
-    if curve is not None:
-        raise QuestionError(f"made-up rows leave out curves: ask about {curve!r} without method='model'")
-    rows = ModelRows(release, question, schema)
-    return answer(question, schema, lambda _: rows, options_of(options).level, _METHOD)
-
-
-def _restored_codes(column: Column, batch: Any) -> Any:
-    """What stored rows hold. A source is read otherwise: a missing set, for one, is stored as an item."""
-    return column.codec.restore([batch.column(name) for name in column.stored])
-
-
 class ModelRows:
-    """One question on the made-up rows of a release (see `AnswerSource`)."""
+    """One question on the made-up rows of a release (see `AnswerSource`).
+
+    Nobody knows how far they are from the truth, so that nothing has an interval.
+    """
 
     suggestions = "a release with a larger ε"
 
-    def __init__(self, release: Any, question: Question, schema: Schema) -> None:
-        self.schema, self.private, self.rows = schema, release.private, None
+    def __init__(self, release: Any, question: Question, options: Options) -> None:
+        self.schema: Schema = release.law.schema
+        self.private, self.rows = release.private, None
+        if options.simultaneous:
+            raise QuestionError("answers of method='model' have no intervals: leave simultaneous out")
+        curve = next((name for name in columns(question) if self.schema.spaces[name].holds_curves), None)
+        if curve is not None:
+            raise QuestionError(f"made-up rows leave out curves: ask about {curve!r} without method='model'")
         wanted = aggregates(question)
-        sums = [term for aggregate in wanted for term in terms(aggregate, schema)]
-        every, chosen = Term((), None), [aggregate for aggregate in wanted if not terms(aggregate, schema)]
-        counter = Counter(schema, question.group_by, question.where, list(dict.fromkeys([every, *sums, *chosen])))
+        sums = [term for aggregate in wanted for term in terms(aggregate, self.schema)]
+        every, chosen = Term((), None), [aggregate for aggregate in wanted if not terms(aggregate, self.schema)]
+        counter = Counter(self.schema, question.group_by, question.where, list(dict.fromkeys([every, *sums, *chosen])))
+        read = [release.plan.column(name) for name in columns(question)]
         for batch in release.to_arrow().to_batches():
-            counter.add(
-                batch.num_rows, {name: _restored_codes(release.plan.column(name), batch) for name in columns(question)}
-            )
+            # What stored rows hold. A source is read otherwise: a missing set, for one, is stored as an item.
+            codes = {c.name: c.codec.restore([batch.column(name) for name in c.stored]) for c in read}
+            counter.add(batch.num_rows, codes)
         counted = counter.finish()
-        self.labels = list(product(*(grouping(key, schema).labels for key in question.group_by)))
-        occurs = counted.sums[every]
-        self.shown = [n for n, rows in enumerate(occurs) if rows or not question.group_by]
+        self.labels = list(product(*(grouping(key, self.schema).labels for key in question.group_by)))
+        self.shown = [n for n, rows in enumerate(counted.sums[every]) if rows or not question.group_by]
         self.stats: Statistics = {term: np.array(totals, float) for term, totals in counted.sums.items()}
         self.chosen = {one: [self._chosen(one, histogram) for histogram in counted.histograms[one]] for one in chosen}
 
@@ -422,21 +387,19 @@ class ModelRows:
         definition, space = aggregate.definition, self.schema.declared(aggregate.columns[0])
         if definition.counts == "values":
             return number_of_values(aggregate, self.schema, histogram)
+        counts: dict[Any, int]
         if space.items is not None:
-            counts: dict[Any, int] = {
-                item: sum(n for code, n in histogram.items() if code >> place & 1)
-                for place, item in enumerate(space.items)
-            }
+            counts = dict(zip(space.items, space.tallies(histogram).values(), strict=True))
         else:
-            counts = {space.label(code): n for code, n in histogram.items()}
+            counts = {space.label(code): rows for code, rows in histogram.items()}
+        labels = sorted(counts) if isinstance(definition.chosen, Rank) else [one for one in counts if counts[one]]
+        rows = np.array([counts[one] for one in labels])
         if not isinstance(definition.chosen, Rank):
-            ranked = sorted((value for value in counts if counts[value]), key=lambda value: -counts[value])
-            return ranked[: int(aggregate.argument)] if aggregate.argument else next(iter(ranked), None)
-        ordered = sorted(counts)
-        if not ordered or definition.chosen.end:
-            return (ordered[0] if definition.chosen.end == "least" else ordered[-1]) if ordered else None
-        below = np.cumsum([counts[value] for value in ordered])
-        return ordered[int(np.argmax(below >= float(aggregate.argument or 0) * below[-1]))]
+            return most_frequent(aggregate, labels, rows)
+        if not labels or definition.chosen.end:
+            return (labels[0] if definition.chosen.end == "least" else labels[-1]) if labels else None
+        total = np.cumsum(rows) - float(aggregate.argument or 0) * rows.sum()
+        return labels[passing(total, total, total)[0]]
 
     def _estimates(self, expression: Expression) -> Sequence[Any]:
         if isinstance(expression, Aggregate) and expression in self.chosen:
@@ -453,6 +416,6 @@ class ModelRows:
         return [Cell(estimates[n], raw=estimates[n]) for n in groups]
 
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
-        yield _NOTE
+        yield _MODEL_NOTE
         if not self.private:
             yield NOT_PRIVATE
