@@ -131,57 +131,51 @@ class ResidualAnswerSource:
         for aggregate in self.asked.special:
             moment = aggregate.definition.moment
             within = ((_WITHIN.format(f"a {moment}"), np.ones(groups, bool)),) if moment else ()
-            self.answered[aggregate] = self._special(aggregate, groups, one_group.level), within
+            self.answered[aggregate] = self._special(aggregate, one_group.level), within
 
-    def _special(self, aggregate: Aggregate, groups: int, level: float) -> list[Cell]:
+    def _special(self, aggregate: Aggregate, level: float) -> list[Cell]:
         """What is told by the counts of the values or bins of a column, in every group."""
-        definition = aggregate.definition
+        definition, estimates = aggregate.definition, self.release.estimates
         if isinstance(definition.chosen, Frequent):
-            return self._most_frequent(aggregate, groups)
+            labels, _, by_value = self._by_value(aggregate)
+            shown = by_value(lambda one, size: _totals(self.by_method, [one], size))
+            return [Cell(best, raw=best) for best in (most_frequent(aggregate, labels, row) for row in shown)]
         if definition.counts:
-            return self._different(aggregate, groups, self.plain_level)
-        counts, place, axis = self.asked.counts_by(aggregate)
-        estimates = self.release.estimates
-        spread = Distribution(measured_sum(self.release, counts), place, axis, groups, estimates, self.by_method[None])
+            return self._different(aggregate)
+        counts = measured_sum(self.release, self.asked.counts(aggregate))
+        place, axis = self.asked.axes[aggregate.columns[0]]
+        spread = Distribution(counts, place, axis, self.asked.groups, estimates, self.by_method[None])
         if definition.chosen == Rank():
             return spread.quantiles(float(aggregate.argument or 0), level)
         if definition.moment == "mean":
             return spread.means(level, self.estimated)
         return spread.deviations(aggregate.argument, level, self.estimated, squared=definition.moment == "variance")
 
-    def _most_frequent(self, aggregate: Aggregate, groups: int) -> list[Cell]:
-        """The values, bins or items of the largest estimated counts, in every group."""
-        labels, _, by_value = self._by_value(aggregate, groups)
-        shown = by_value(lambda one, size: _totals(self.by_method, [one], size))
-        return [Cell(best, raw=best) for best in (most_frequent(aggregate, labels, row) for row in shown)]
-
-    def _different(self, aggregate: Aggregate, groups: int, level: float) -> list[Cell]:
+    def _different(self, aggregate: Aggregate) -> list[Cell]:
         """How many values or items there are in every group, by the interval of the count of each."""
-        labels, sizes, by_value = self._by_value(aggregate, groups)
+        labels, sizes, by_value = self._by_value(aggregate)
         counts, shown = (
             by_value(lambda one, size, by=by: _totals(by, [one], size))  # type: ignore[misc]
             for by in (self.release.estimates, self.by_method)
         )
         variance = by_value(lambda one, size: covariances(self.release.estimates, [one], size)[:, :, 0])
-        level = self.release.law.normal_level(level_of_each(level, len(labels)))
+        level = self.release.law.normal_level(level_of_each(self.plain_level, len(labels)))
         half = half_widths(variance, np.zeros_like(variance), level).half
         return different(shown, counts - half, counts + half, counts, sizes)
 
     def _by_value(
-        self, aggregate: Aggregate, groups: int
+        self, aggregate: Aggregate
     ) -> tuple[list[Any], Array, Callable[[Callable[[Weights, int], Array]], Array]]:
         """The values, bins or items of a column, how many values each stands for, and what tables a function of sums,
         and of how many numbers it is to give, by group and value."""
-        space = self.asked.schema.declared(aggregate.columns[0])
-        if space.items is not None:
-            labels: list[Any] = list(space.items)
-            sums = [measured_sum(self.release, one) for one in self.asked.counts_of_items(aggregate, labels)]
-            return labels, np.ones(len(labels)), lambda of: np.hstack([of(one, groups) for one in sums])
-        counts, place, axis = self.asked.counts_by(aggregate)
-        there = [n for n, label in enumerate(axis.bins.labels) if label is not None]
-        labels, sizes = [axis.bins.labels[n] for n in there], np.array(axis.bins.sizes)[there]
-        by_bin = measured_sum(self.release, counts).by(place, axis.size)
-        return labels, sizes, lambda of: of(by_bin, groups * axis.size).reshape(groups, -1)[:, there]
+        counts = [(measured_sum(self.release, one), bins) for one, bins in self.asked.by_value(aggregate)]
+        every = [pair for _, bins in counts for pair in zip(bins.labels, bins.sizes, strict=True)]
+        there, groups = [n for n, (label, _) in enumerate(every) if label is not None], self.asked.groups
+
+        def tabled(of: Callable[[Weights, int], Array]) -> Array:
+            return np.hstack([of(one, groups * bins.size).reshape(groups, -1) for one, bins in counts])[:, there]
+
+        return [every[n][0] for n in there], np.array([every[n][1] for n in there]), tabled
 
     def _answered(self, expression: Expression) -> Any:
         if expression not in self.answered:

@@ -11,13 +11,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import prod
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.central.workload import Added, Domain, Residual, largest_loss, maximal, parts, residual_variances
+from dproof.central.workload import (
+    Added,
+    Domain,
+    Residual,
+    cell_shares,
+    largest_loss,
+    maximal,
+    parts,
+    residual_variances,
+)
 from dproof.curves.lattice import CurveLattice, Expansion, Split
 from dproof.curves.noise import FEW_ROWS, least_noise
 from dproof.errors import PlanError
@@ -36,18 +44,9 @@ _NEAR = 1e-3  # of the largest variance to its lower bound, at which that ends
 
 
 def cell_costs(domain: Domain, asked: Residual) -> dict[Residual, float]:
-    """The costs of one cell of a table of counts or, in units of half the range, of sums by a table.
-
-    >>> cell_costs(Domain((2, 3), {}), Residual((0,)))
-    {Residual(table=(), number=None, contrast=False): 0.25, Residual(table=(0,), number=None, contrast=False): 0.5}
-    """
+    """The costs of one cell of a table of counts or, in units of half the range, of sums by a table."""
     unit = domain.added(asked.number).unit
-    return {
-        Residual(part, asked.number): prod((domain.sizes[i] - 1) / domain.sizes[i] for i in part)
-        * prod(1 / domain.sizes[j] ** 2 for j in asked.table if j not in part)
-        / unit
-        for part in parts([asked.table])
-    }
+    return {Residual(part, asked.number): cost / unit for part, cost in cell_shares(domain.sizes, asked.table).items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

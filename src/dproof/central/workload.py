@@ -134,6 +134,18 @@ def parts(tables: Iterable[Table]) -> list[Table]:
     return sorted(every, key=lambda part: (len(part), part))
 
 
+def cell_shares(sizes: Sequence[int], table: Table) -> dict[Table, float]:
+    """The variance of one cell of a table for each unit of the variance of a residual within it.
+
+    >>> cell_shares((2, 3), (0,))
+    {(): 0.25, (0,): 0.5}
+    """
+    return {
+        part: prod((sizes[i] - 1) / sizes[i] for i in part) * prod(1 / sizes[j] ** 2 for j in table if j not in part)
+        for part in parts([table])
+    }
+
+
 def maximal(tables: Iterable[Table]) -> list[Table]:
     """The tables that are within no other.
 
@@ -342,35 +354,9 @@ class ResidualEstimates:
             total += self.residuals[part].reshape((*own, *terms)) / spread
         return total
 
-    def covariance(self, columns: Table, questions: NDArray[np.float64]) -> Floats:
-        """The covariances of Σ q·v_M for several weights q of the cells of a table.
-
-        Cov(q, q') = Σ s_A ⟨P_A q_A, P_A q'_A⟩, with q_A the sum of q over the other columns, divided by their cells.
-        """
-        count = len(questions)
-        weights = questions.reshape(count, *(self.sizes[i] for i in columns))
-        total = np.zeros((count, count))
-        for part in parts([columns]):
-            if not self.variances[part]:
-                continue
-            others = tuple(n + 1 for n, i in enumerate(columns) if i not in part)
-            mean = weights.mean(axis=others) if others else weights
-            for axis in range(1, mean.ndim):
-                mean = mean - mean.mean(axis=axis, keepdims=True)
-            flat = mean.reshape(count, -1)
-            total += self.variances[part] * (flat @ flat.T)
-        return total
-
     def cell_variance(self, columns: Table) -> float:
         """The variance of one cell of a table, the same for each."""
-        return float(
-            sum(
-                self.variances[part]
-                * prod((self.sizes[i] - 1) / self.sizes[i] for i in part)
-                * prod(1 / self.sizes[j] ** 2 for j in columns if j not in part)
-                for part in parts([columns])
-            )
-        )
+        return float(sum(self.variances[part] * cost for part, cost in cell_shares(self.sizes, columns).items()))
 
 
 def estimates(
