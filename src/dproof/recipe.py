@@ -43,10 +43,6 @@ class Recipe(Protocol[Drawn]):
         """What a person may lose by what is drawn."""
 
     @property
-    def promised(self) -> Privacy:
-        """What the plan promises a person, which may be more: a ledger begins with it."""
-
-    @property
     def schema(self) -> Schema:
         """What a question may ask."""
 

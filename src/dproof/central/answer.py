@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product
-from typing import Any
+from itertools import pairwise, product
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -55,6 +55,7 @@ from dproof.questions.question import Aggregate, Expression, Item, Question, agg
 from dproof.questions.schema import Schema, asks_for_curves
 from dproof.questions.sums import Statistics, Term, terms, value_of, values_on
 
+Estimates: TypeAlias = Mapping[int | None, ResidualEstimates]  # of counts, and of the sums of each column
 _METHODS = {
     "inverse": "best linear unbiased estimate",
     "projection": "shrinkage estimate (empirical Bayes), without negative counts",
@@ -144,7 +145,7 @@ class ResidualAnswerSource:
             return self._different(aggregate)
         counts = measured_sum(self.release, self.asked.counts(aggregate))
         place, axis = self.asked.axes[aggregate.columns[0]]
-        spread = Distribution(counts, place, axis, self.asked.groups, estimates, self.by_method[None])
+        spread = Distribution(counts, place, _ends(axis), self.asked.groups, estimates, self.by_method)
         if definition.chosen == Rank():
             return spread.quantiles(float(aggregate.argument or 0), level)
         if definition.moment == "mean":
@@ -207,7 +208,7 @@ class ResidualAnswerSource:
         yield from warned(self.question, self.answered, groups, self.private)
 
 
-def _totals(estimates: Mapping[int | None, ResidualEstimates], sums: Sequence[Weights], groups: int) -> Array:
+def _totals(estimates: Estimates, sums: Sequence[Weights], groups: int) -> Array:
     """Some sums in every group."""
     tables = [estimates[one.number].table(one.table).ravel() for one in sums]
     columns = [np.bincount(s.groups, s.weights * table, groups) for s, table in zip(sums, tables, strict=True)]
@@ -219,17 +220,17 @@ _EVENLY = 12  # the square of a bin's width over the variance of numbers that li
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distribution:
-    """A number by its bins in every group: the counts that are asked for, and the axis of the number.
+    """A number by its bins in every group: the counts that are asked for, and the ends of the bins of the column there.
 
     `estimates` are unbiased, and intervals come from them; `by_method` are the counts that what is shown is made from.
     """
 
     counts: Weights
     place: int
-    axis: TableAxis
+    ends: Array  # the least and the greatest number of each bin
     groups: int
-    estimates: Mapping[int | None, ResidualEstimates]
-    by_method: ResidualEstimates
+    estimates: Estimates
+    by_method: Estimates
 
     def quantiles(self, share: float, level: float) -> list[Cell]:
         """The value with this share of the rows at or below it, with the interval of Woodruff 1952."""
@@ -240,13 +241,10 @@ class Distribution:
 
     def _steps(self, share: float) -> Iterator[tuple[Array, Array, Array]]:
         """For each bin (rows up to its end) − share · (all rows), by group: as shown, unbiased, and its variance."""
-        for last in range(len(self._ends())):
-            moved = self.counts.up_to(self.place, last, share)
-            variance = covariances(self.estimates, [moved], self.groups)[:, 0, 0]
-            yield self._total(moved, self.by_method), self._total(moved, self.estimates[None]), variance
-
-    def _total(self, sums: Weights, counts: ResidualEstimates) -> Array:
-        return np.bincount(sums.groups, sums.weights * counts.table(sums.table).ravel(), self.groups)
+        for last in range(len(self.ends)):
+            moved = [self.counts.up_to(self.place, last, share)]
+            shown, unbiased = (_totals(by, moved, self.groups)[:, 0] for by in (self.by_method, self.estimates))
+            yield shown, unbiased, covariances(self.estimates, moved, self.groups)[:, 0, 0]
 
     def deviations(self, less: Fraction | None, level: float, sums_of: EstimatedSums, *, squared: bool) -> list[Cell]:
         """The standard deviation of the numbers, or its square.
@@ -260,13 +258,13 @@ class Distribution:
         middle, width = (least + most) / 2, most - least
         sums = self._weighted(middle, middle**2, width**2)
 
-        def moments(counts: ResidualEstimates) -> tuple[Value, Value]:
+        def moments(by: Estimates) -> tuple[Value, Value]:
             """The variance of the middles, and the mean of width²."""
-            n, first, second, widths = self._values(sums, counts)
+            n, first, second, widths = self._values(sums, by)
             return (second - first * first / n) / (n - float(less or 0)), widths / n
 
         with np.errstate(divide="ignore", invalid="ignore"):
-            (between, within), (variance, spread) = moments(self.estimates[None]), moments(self.by_method)
+            (between, within), (variance, spread) = moments(self.estimates), moments(self.by_method)
             z, middles = normal_quantile(level), self._noise(sums_of, len(sums), level).spread(between.root())
             rest = np.sqrt(np.maximum(within.value + z * np.sqrt(np.maximum(within.variance, 0.0)), 0.0)) / 2
             estimate = np.sqrt(np.maximum(variance.value, 0.0) + np.maximum(spread.value, 0.0) / _EVENLY)
@@ -274,7 +272,7 @@ class Distribution:
             high = np.maximum(middles.high + rest, estimate)
         if squared:
             estimate, low, high = estimate**2, low**2, high**2
-        unsure = middles.unsure | (self._total(sums[0], self.estimates[None]) <= 1)
+        unsure = middles.unsure | (_totals(self.estimates, sums[:1], self.groups)[:, 0] <= 1)
         return _cells(estimate, low, high, unsure, z)
 
     def means(self, level: float, sums_of: EstimatedSums) -> list[Cell]:
@@ -286,7 +284,7 @@ class Distribution:
         sums = self._weighted(least, most)
         noise = self._noise(sums_of, len(sums), level)
         with np.errstate(divide="ignore", invalid="ignore"):
-            n, below, above = self._values(sums, self.estimates[None])
+            n, below, above = self._values(sums, self.estimates)
             lowest, highest = (noise.spread(side / n) for side in (below, above))
             n, below, above = self._values(sums, self.by_method)
             estimate = (below.value + above.value) / (2 * n.value)
@@ -296,7 +294,7 @@ class Distribution:
 
     def _bins(self) -> tuple[Array, Array, float]:
         """The least and the greatest number of the bin of every cell, about an origin among them, and that."""
-        ends = np.array([*self._ends(), (0.0, 0.0)])[self.counts.places(self.place)]  # the last, if any, is missing
+        ends = np.vstack([self.ends, np.zeros(2)])[self.counts.places(self.place)]  # the last, if any, is missing
         used = self.counts.weights != 0
         origin = float(ends[used].mean()) if used.any() else 0.0
         return ends[:, 0] - origin, ends[:, 1] - origin, origin
@@ -305,13 +303,11 @@ class Distribution:
         """The counts that are asked for, and the sums of some numbers of their bins."""
         return [self.counts, *(replace(self.counts, weights=self.counts.weights * each) for each in numbers)]
 
-    def _values(self, sums: list[Weights], counts: ResidualEstimates) -> list[Value]:
+    def _values(self, sums: list[Weights], by: Estimates) -> list[Value]:
         covariance, certain = covariances(self.estimates, sums, self.groups), np.zeros(self.groups, bool)
         slopes = np.broadcast_to(np.eye(len(sums))[:, None], (len(sums), self.groups, len(sums)))
-        return [
-            Value(self._total(one, counts), slope, covariance, certain, linear=True)
-            for one, slope in zip(sums, slopes, strict=True)
-        ]
+        totals = zip(_totals(by, sums, self.groups).T, slopes, strict=True)
+        return [Value(total, slope, covariance, certain, linear=True) for total, slope in totals]
 
     def _noise(self, sums_of: EstimatedSums, sums: int, level: float) -> EstimatedSums:
         """What makes intervals of so many sums of counts."""
@@ -319,23 +315,23 @@ class Distribution:
         noise = replace(sums_of.estimates, heaviest=nothing, doubts=nothing)
         return replace(sums_of, estimates=noise, options=Options(level))
 
-    def _ends(self) -> list[tuple[float, float]]:
-        """The least and the greatest number of each bin."""
-        space, bins = self.axis.column.space, self.axis.bins
-        stops = [start - 1 for start in (*bins.starts[1:], bins.stop)]
-        pairs = [(start, stop) for start, stop in zip(bins.starts, stops, strict=True) if start != space.absent]
-        return [tuple(map(float, space.values_of(np.array(pair)))) for pair in pairs]  # type: ignore[misc]
-
     def _cell(self, fitted: Array, total: Array, half: Array, share: float, level: float) -> Cell:
-        rising, ends = np.maximum.accumulate(fitted), self._ends()
+        rising = np.maximum.accumulate(fitted)
         if not (np.abs(total) + half).any() or rising[-1] <= 0:  # perhaps of no rows
             return Cell(None, informative=False) if half.any() else Cell(None)
         middle, low, high = passing(rising, total - half, total + half)
         before = rising[middle - 1] if middle else -share * rising[-1] / (1 - share)
         part = -before / (rising[middle] - before) if rising[middle] > before else 0.5
-        estimate = ends[middle][0] + part * (ends[middle][1] - ends[middle][0])
-        spread = (ends[high][1] - ends[low][0]) / (2 * normal_quantile(level))
-        return Cell(estimate, ends[low][0], ends[high][1], spread, estimate)
+        (least, greatest), (start, _), (_, stop) = self.ends[[middle, low, high]].tolist()
+        estimate = least + part * (greatest - least)
+        return Cell(estimate, start, stop, (stop - start) / (2 * normal_quantile(level)), estimate)
+
+
+def _ends(axis: TableAxis) -> Array:
+    """The least and the greatest number of each bin of an axis."""
+    space, bins = axis.column.space, axis.bins
+    pairs = [pair for pair in pairwise((*bins.starts, bins.stop)) if pair[0] != space.absent]
+    return np.asarray(space.values_of(np.array(pairs) - [0, 1]))
 
 
 def _cells(estimate: Array, low: Array, high: Array, unsure: Array, z: float) -> list[Cell]:

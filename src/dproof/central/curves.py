@@ -69,19 +69,9 @@ class TableCurves(MeasuredCurves):
         np.add.at(totals, sums.groups, sums.weights[:, None] * by_cell)
         numbers = np.bincount(counts.groups, counts.weights * estimates[None].table(counts.table).ravel(), every)
         spread = np.sqrt(np.maximum(covariances(estimates, [counts, sums], every), 0.0))
-        is_total, law = aggregate.definition.shape == "linear", self.release.law
-        return [
-            curve_function(
-                law,
-                self.place,
-                totals[n],
-                float(numbers[n]),
-                (spread[n, 0, 0], spread[n, 1, 1]),
-                self.level,
-                is_total=is_total,
-            )
-            for n in groups
-        ]
+        known = [(totals[n], float(numbers[n]), (spread[n, 0, 0], spread[n, 1, 1])) for n in groups]
+        law, is_total = self.release.law, aggregate.definition.shape == "linear"
+        return [curve_function(law, self.place, *one, self.level, is_total=is_total) for one in known]
 
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
         yield from basis_notes(self.lattice)

@@ -236,8 +236,8 @@ def _numbers(axis: TableAxis, scale: Scale) -> Array:
 
 def _same_for_all(weights: Array, place: int, axis: TableAxis) -> Array:
     """Weights that do not depend on an axis, but for its missing value: that adds nothing to a sum."""
-    there = [n for n, start in enumerate(axis.bins.starts) if start != axis.column.space.absent]
-    found = weights.take(there, axis=place)
+    absent = axis.column.space.absent
+    found = weights.take([n for n, start in enumerate(axis.bins.starts) if start != absent], axis=place)
     if (found != found.take([0], axis=place)).any():
         raise NotMeasured(f"{axis.name!r} was added up over all its values: leave the condition on it out")
     return np.asarray(found.take(0, axis=place))

@@ -56,6 +56,7 @@ from dproof.exact import float_above
 from dproof.plans.plan import Plan, schema_of
 from dproof.plans.release_table import AskedTables, TableAxis
 from dproof.privacy import Privacy
+from dproof.questions.sums import whole_scale
 
 if TYPE_CHECKING:
     from dproof.questions.estimated import Options
@@ -118,11 +119,6 @@ class TableLaw:
     noise: Mapping[Residual, Fraction] = field(default_factory=dict)  # γ² of each residual, or what a step costs
 
     @property
-    def promised(self) -> Privacy:
-        """What the plan promises a person, which may be more than what is kept."""
-        return self.plan.privacy
-
-    @property
     def stored(self) -> tuple[str, ...]:
         """The columns of made-up rows: all but curves."""
         curves = {name for axis in self.axes if axis.has_curves for name in axis.column.stored}
@@ -175,9 +171,10 @@ class TableLaw:
 
     def wholes(self, place: int, codes: NDArray[Any]) -> Integers:
         """What each row adds to a sum of the column there: a whole number or, of a curve, its coefficients."""
-        if place not in self.lattices:
-            return self.axes[place].wholes(codes)
-        return np.where(codes[:, :1] < 0, 0, self.lattices[place].coefficients(codes))
+        if place in self.lattices:
+            return np.where(codes[:, :1] < 0, 0, self.lattices[place].coefficients(codes))
+        space = self.axes[place].column.space
+        return np.where(codes == space.absent, 0, whole_scale(space, True).whole(codes))
 
     def estimates(self, numbers: Integers, rows: int | None) -> dict[int | None, ResidualEstimates]:
         """What follows from measured numbers: of counts (None), and of the sums of each number by its place."""
