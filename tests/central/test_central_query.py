@@ -11,10 +11,11 @@ import pytest
 import dproof as dp
 from dproof import InputError, Plan
 from dproof.central.answer import Weights, covariances
+from dproof.central.estimates import ResidualEstimates
 from dproof.central.measure import count_tables
 from dproof.central.recipe import certify_tables
 from dproof.central.release import release_of
-from dproof.central.workload import ResidualEstimates, parts
+from dproof.central.workload import parts
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
 from tests.brute_force import covariance

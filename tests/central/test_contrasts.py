@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dproof import Plan, Privacy
-from dproof.central.noise import Answers, cell_costs, measured_tables, spent, split
+from dproof.central.estimates import contrast, estimates
 from dproof.central.recipe import TableLaw, certify_tables
-from dproof.central.workload import Domain, Residual, contrast, estimates, parts
+from dproof.central.workload import Answers, Domain, Residual, cell_costs, measured_tables, parts, spent, split
 from dproof.certification import verify_central as verifier
 
 COSTS = st.fractions(Fraction(1, 9), 3, max_denominator=9)

@@ -11,9 +11,21 @@ import numpy as np
 import pytest
 
 from dproof import InputError, Plan, Privacy, VerificationFailed
-from dproof.central.noise import Answers, calibrate, cell_costs, delta, noise_law, parts_of, shape
+from dproof.central.estimates import ResidualEstimates, measured
 from dproof.central.recipe import answers_of, recorded_table_law, table_law, with_noise
-from dproof.central.workload import Domain, Residual, ResidualEstimates, largest_loss, measured, parts
+from dproof.central.workload import (
+    Answers,
+    Domain,
+    Residual,
+    calibrate,
+    cell_costs,
+    delta,
+    largest_loss,
+    noise_law,
+    parts,
+    parts_of,
+    shape,
+)
 from dproof.certification.verify_central import verify
 from dproof.certification.verify_certificate import Refused, seal
 from dproof.coins import Coins

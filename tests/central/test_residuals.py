@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dproof.central.workload import Residual, estimates, measured, parts
+from dproof.central.estimates import estimates, measured
+from dproof.central.workload import Residual, parts
 from tests.brute_force import covariance
 
 SIZES = (3, 2, 4)

@@ -17,9 +17,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dproof.central.curves import CURVES, TableCurves
+from dproof.central.estimates import ResidualEstimates, projection
 from dproof.central.question_sums import QuestionSums, Weights, covariances, measured_sum
-from dproof.central.smooth import projection
-from dproof.central.workload import ResidualEstimates
 from dproof.coins import NOT_PRIVATE
 from dproof.errors import NotMeasured, QuestionError
 from dproof.laws.scores import Array

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from dproof.central.noise import laplace_law
+from dproof.central.estimates import ResidualEstimates
 from dproof.central.question_sums import QuestionSums, covariances, measured_sum
 from dproof.central.recipe import TableLaw
-from dproof.central.workload import ResidualEstimates
+from dproof.central.workload import laplace_law
 from dproof.coins import NOT_PRIVATE, Coins
 from dproof.curves.bands import DRAWS, points_quantile, quantile_of_draws, tube_quantile, widened
 from dproof.curves.lattice import CurveLattice

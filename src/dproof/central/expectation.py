@@ -11,9 +11,10 @@ import numpy as np
 
 from dproof.central.answer import ResidualAnswerSource, source
 from dproof.central.curves import curve_function
+from dproof.central.estimates import ResidualEstimates
 from dproof.central.question_sums import measured_sum
 from dproof.central.recipe import LEVEL, TableLaw
-from dproof.central.workload import Residual, ResidualEstimates
+from dproof.central.workload import Residual
 from dproof.exact import written
 from dproof.questions.estimated import Options
 from dproof.questions.measured import AnswerSource, Shares

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.central.noise import Costs, cell_costs
-from dproof.central.workload import Domain, Residual, ResidualEstimates, Table, parts
+from dproof.central.estimates import ResidualEstimates
+from dproof.central.workload import Costs, Domain, Residual, Table, cell_costs, parts
 from dproof.errors import InputError, NotMeasured, QuestionError, TooLarge
 from dproof.laws.debias import Scale
 from dproof.laws.scores import Array

@@ -16,8 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.central.noise import (
+from dproof.central.estimates import ResidualEstimates, contrast, estimates, measured
+from dproof.central.workload import (
     Answers,
+    Domain,
+    Residual,
+    Table,
     added_curve,
     calibrate,
     cell_costs,
@@ -25,27 +29,18 @@ from dproof.central.noise import (
     delta,
     has_k_norm,
     laplace_law,
+    largest_loss,
     lattice_of,
+    maximal,
     measured_tables,
     noise_law,
+    parts,
     parts_of,
     pure_law,
     shape,
     split,
     steps,
     variances_at_points,
-)
-from dproof.central.workload import (
-    Domain,
-    Residual,
-    ResidualEstimates,
-    Table,
-    contrast,
-    estimates,
-    largest_loss,
-    maximal,
-    measured,
-    parts,
 )
 from dproof.certification.verify_central import FORMAT, VERSION
 from dproof.certification.verify_certificate import seal

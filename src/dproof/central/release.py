@@ -19,9 +19,9 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from dproof.arguments import as_path
+from dproof.central.estimates import ResidualEstimates
 from dproof.central.recipe import TableLaw, recorded_table_law
 from dproof.central.rows import ROWS, made_up_table
-from dproof.central.workload import ResidualEstimates
 from dproof.certification.certificate import write_certificate
 from dproof.coins import for_rehearsal
 from dproof.errors import ArgumentError, VerificationFailed

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet
 from numpy.typing import NDArray
 
+from dproof.central.estimates import ResidualEstimates
 from dproof.central.recipe import TableLaw
-from dproof.central.workload import ResidualEstimates, Table, parts
+from dproof.central.workload import Table, parts
 from dproof.coins import NOT_PRIVATE, Coins
 from dproof.errors import VerificationFailed
 from dproof.laws.guide import uniform_below

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dproof.central.curves import mean_of_all
+from dproof.central.estimates import ResidualEstimates
 from dproof.central.expectation import too_noisy_message
 from dproof.central.recipe import TableLaw
-from dproof.central.workload import ResidualEstimates, Table
+from dproof.central.workload import Table
 from dproof.exact import several, written
 from dproof.html import render
 from dproof.local.expectation import half_widths, mean_half_widths, missing_half_widths
