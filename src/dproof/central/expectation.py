@@ -120,14 +120,9 @@ def unused_delta(law: TableLaw) -> str | None:
     )
 
 
-def least_half_width(law: TableLaw) -> float:
-    """± of the sharpest table of counts that is measured: of fewer rows than that no count says anything."""
-    return min((one.half_width for one in law.half_widths if one.sum_of is None and one.half_width), default=0.0)
-
-
 def too_noisy_message(law: TableLaw, rows: float) -> str | None:
     """A sentence where no count says more than that there are so many rows, as is public or measured; else None."""
-    least, rows = least_half_width(law), max(rows, 0.0)
+    least, rows = law.least_half_width, max(rows, 0.0)
     if least < max(rows, 1.0):
         return None
     return (

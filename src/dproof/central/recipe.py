@@ -28,6 +28,7 @@ from dproof.central.workload import (
     combined_variances,
     delta,
     has_k_norm,
+    has_many_parts,
     laplace_law,
     largest_loss,
     lattice_of,
@@ -224,11 +225,17 @@ class TableLaw:
         """± of every table and sum that the plan asks for."""
         widths, deviations = [], self.deviations()
         for key in (*map(Residual, self.tables), *self.sums):
-            number, columns = key.number, tuple(self.axes[place].name for place in key.table)
+            number, axes = key.number, [self.axes[place] for place in key.table]
             half = deviations * self._worth(number) * self.precisions[number].cell_variance(key.table) ** 0.5
-            summed, cells = None if number is None else self.axes[number].name, self.domain.cells(key.table)
+            columns, cells = tuple(axis.name for axis in axes), prod(axis.size for axis in axes)
+            summed = None if number is None else self.axes[number].name
             widths.append(Width(self.measured_name(key) or "all rows", columns, summed, cells, half))
         return widths
+
+    @property
+    def least_half_width(self) -> float:
+        """± of the sharpest table of counts that is measured: of fewer rows than that no count says anything."""
+        return min((one.half_width for one in self.half_widths if one.sum_of is None and one.half_width), default=0.0)
 
     def _worth(self, number: int | None) -> float:
         """What the standard deviation 1 of a measured number is in an answer; of curves at the least sharp point."""
@@ -394,7 +401,8 @@ def table_law(plan: Plan, person: Privacy) -> TableLaw:
             "smaller number of `tables`"
         )
     is_pure, residuals = not person.delta, list[Residual]()
-    is_large = sum(map(domain.cells, tables)) > _MOST_CELLS or _has_many_parts(domain.sizes, needed, is_pure)
+    is_large = sum(map(domain.cells, tables)) > _MOST_CELLS
+    is_large = is_large or has_many_parts(domain.sizes, needed, _MOST_PARTS, pairs=is_pure)
     if not is_large:
         of = ((number, table) for number, some in needed.items() for table in parts(some))
         residuals = [Residual(t, number) for number, t in of if t or number is not None or not plan.rows_are_public]
@@ -410,18 +418,6 @@ def table_law(plan: Plan, person: Privacy) -> TableLaw:
         )
     _check_steps(law, wanted)
     return law
-
-
-def _has_many_parts(sizes: Sequence[int], needed: Mapping[int | None, Sequence[Table]], is_pure: bool) -> bool:
-    """Whether the tables have too many parts to measure; with δ = 0 those of columns with two values count."""
-    found = set[tuple[int | None, Table]]()
-    for number, tables in needed.items():
-        for table in tables:
-            some = tuple(place for place in table if not is_pure or sizes[place] == 2)
-            found.update((number, part) for part in parts([some]))
-            if len(found) > _MOST_PARTS:
-                return True
-    return False
 
 
 def measurements(law: TableLaw, *, contrasts: bool = False) -> Sequence[Residual]:
@@ -463,14 +459,12 @@ def error_of(law: TableLaw, answers: Answers) -> float:
 def _checked(law: TableLaw) -> TableLaw:
     """Refuse noise that hides any table: how many rows there are is not known, but there are no more than can be."""
     _check_steps(law, list(law.noise))
-    counts = law.precisions[None]
-    hidden = [variance for table in law.tables if (variance := counts.cell_variance(table)) > 0]  # 0: a public number
-    if hidden and min(hidden) > _MOST_ROWS**2:
+    if law.least_half_width > _MOST_ROWS * law.deviations():
         raise PlanError(
             f"the budget is too small to say anything: the standard deviation of every count is above {_MOST_ROWS:,}, "
             "more rows than a table may have; allow a larger epsilon or delta, or ask for fewer and smaller tables"
         )
-    if law.asked.rows and counts.variances[()] > _MOST_MADE_UP**2:
+    if law.asked.rows and law.precisions[None].variances[()] > _MOST_MADE_UP**2:
         raise PlanError(
             f"made-up rows need to know about how many rows there are, and here that has a standard deviation above "
             f"{_MOST_MADE_UP:,}: allow a larger epsilon or delta, or leave out `rows`"

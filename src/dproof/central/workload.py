@@ -147,6 +147,19 @@ def parts(tables: Iterable[Table]) -> list[Table]:
     return sorted(every, key=lambda part: (len(part), part))
 
 
+def has_many_parts(
+    sizes: Sequence[int], tables: Mapping[int | None, Sequence[Table]], most: int, *, pairs: bool
+) -> bool:
+    """Whether some tables have more parts than so many; with `pairs` only columns with two values make them."""
+    found = set[tuple[int | None, Table]]()
+    for number, some in tables.items():
+        for table in some:
+            found.update((number, part) for part in parts([tuple(i for i in table if not pairs or sizes[i] == 2)]))
+            if len(found) > most:
+                return True
+    return False
+
+
 def cell_shares(sizes: Sequence[int], table: Table) -> dict[Table, float]:
     """The variance of one cell of a table for each unit of the variance of a residual within it.
 

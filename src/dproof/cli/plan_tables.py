@@ -9,7 +9,6 @@ from typing import Any
 
 from dproof.central.expectation import (
     cost_shares,
-    least_half_width,
     mean_half_widths,
     too_noisy_message,
     unused_delta,
@@ -59,7 +58,7 @@ def _answer(law: TableLaw, rows: int | None, questions: list[str] | None) -> dic
         "rows_per_person": plan.rows_per_person,
         "rows": rows,
         "rho": None if rho is None else float_above(rho),
-        "least_rows": least_half_width(law),
+        "least_rows": law.least_half_width,
         "verdict": None if rows is None else too_noisy_message(law, rows),
         "tables": [
             {
