@@ -20,7 +20,7 @@ from benchmarks.central_tables import DELTA, TABLES, Table
 from benchmarks.measure import Ratio, number
 from benchmarks.pages import DOCS, VERDICTS, _table
 from benchmarks.pair_errors import PairErrors, counted, pair_errors
-from dproof.central.smooth import projection
+from dproof.central.estimates import projection
 
 RELEASES = 3  # of each table at each ε
 PAGE = DOCS / "benchmarks-central.md"

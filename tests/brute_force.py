@@ -136,3 +136,19 @@ def noise_chances(noise: dict[str, Any], reach: int) -> Chances:
     """P(k) of recorded noise, from its whole numbers alone, for |k| up to `reach` at least or as far as it goes."""
     known = {"two-sided": two_sided_chances, "gaussian": gaussian_chances, "stairs": stairs_chances}
     return known[noise["kind"]](noise, reach)
+
+
+def covariance(found: Any, columns: tuple[int, ...], questions: Any) -> Any:
+    """The covariances of Σ q·v over the cells of a table of estimated counts, for several weights q of them.
+
+    Cov(q, q') = Σ s_A ⟨P_A q_A, P_A q'_A⟩, with q_A the sum of q over the other columns, divided by their cells.
+    """
+    weights = questions.reshape(len(questions), *(found.sizes[i] for i in columns))
+    total = 0.0
+    for part in subsets(columns):
+        mean = weights.mean(axis=tuple(n + 1 for n, i in enumerate(columns) if i not in part))
+        for axis in range(1, mean.ndim):
+            mean = mean - mean.mean(axis=axis, keepdims=True)
+        flat = mean.reshape(len(questions), -1)
+        total = total + found.variances[part] * (flat @ flat.T)
+    return total

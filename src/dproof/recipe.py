@@ -42,10 +42,6 @@ class Recipe(Protocol[Drawn]):
         """What a person may lose by what is drawn."""
 
     @property
-    def promised(self) -> Privacy:
-        """What the plan promises a person, which may be more: a ledger begins with it."""
-
-    @property
     def schema(self) -> Schema:
         """What a question may ask."""
 
@@ -130,7 +126,35 @@ class Release(Protocol):
         return polars.from_arrow(self.to_arrow())
 
     def query(self, asked: str | Select, **options: Any) -> Answer:
-        """Unbiased answers with intervals to SQL, where the table is called `release`, or to what `Select` built."""
+        """Unbiased answers with intervals to SQL, where the table is called `release`, or to what `Select` built.
+
+        `level` of the intervals; `simultaneous=True` for intervals that hold all at once; `method` "inverse", or
+        "projection" for counts with less noise and without negative ones, whose interval is the unbiased one, made
+        wider where the count lies outside.
+
+        Of rows also `method` "likelihood", "shrinkage" or "loglinear"; `target` of the intervals, "table" or
+        "population"; `assume="smooth"` for narrower intervals of conditions on numbers under wide noise, which hold
+        only where the numbers are spread smoothly. Of tables also `method="model"`: the made-up rows answer any
+        question, without an interval.
+
+        >>> import pyarrow, dproof as dp
+        >>> plan = {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": ["yes", "no"]}}}
+        >>> release = dp.sanitise(pyarrow.table({"read": ["yes"] * 300 + ["no"] * 700}), plan)
+        >>> [row["read"] for row in release.query("SELECT read, count(*) FROM release GROUP BY read").rows]
+        ['yes', 'no']
+        """
+        from dproof.questions.estimated import options_of
+        from dproof.questions.measured import answer
+        from dproof.questions.question import resolve
+        from dproof.questions.sql import as_question
+
+        chosen, law = options_of(options), self.law
+        question = resolve(as_question(asked, "release"), law.schema)
+        found = answer(question, law.schema, lambda level: law.source(self, question, chosen.at(level)), chosen.level)
+        return self._described(found, question, chosen)
+
+    def _described(self, answer: Answer, question: Question, options: Options) -> Answer:
+        """An answer with how it was made."""
 
     def raw(self, sql: str) -> Answer:
         """The answer to SQL on its rows as they are."""

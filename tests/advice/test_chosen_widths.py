@@ -11,7 +11,6 @@ import pytest
 
 import dproof as dp
 from dproof.advice.plan_advice import both_spreads
-from dproof.central.expectation import deviations
 from dproof.central.recipe import certify_tables
 from dproof.local.recipe import certify_row
 from dproof.questions.measured import level_of_chosen
@@ -91,7 +90,7 @@ def test_a_central_plan_tells_the_half_widths_of_its_answers(delta: str) -> None
     _, every, top, large, first = (one.widths and one.widths[:2] for one in dp.expect(plan, rows=None))
     assert every and top and large and first == every
     for widths, shown in ((top, 2), (large, 1)):
-        wider = deviations(law, level_of_chosen(0.95, shown, 5)) / deviations(law)
+        wider = law.deviations(level_of_chosen(0.95, shown, 5)) / law.deviations()
         assert widths == pytest.approx([wider * width for width in every]) and wider > 1
     with seeded_coins(1):
         release = dp.sanitise(table(), plan)

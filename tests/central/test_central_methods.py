@@ -12,10 +12,10 @@ import pytest
 
 import dproof as dp
 from dproof import InputError, Plan
+from dproof.central.estimates import nearest
 from dproof.central.measure import count_tables
 from dproof.central.recipe import certify_tables
 from dproof.central.release import about, release_of
-from dproof.central.smooth import nearest
 from dproof.cli.app import main
 from dproof.errors import TooLarge
 from dproof.tables import open_source
@@ -111,7 +111,7 @@ def test_tables_with_fewer_rows_than_cells_are_not_flattened() -> None:
 
 
 def test_projection_of_too_many_cells_is_refused(release: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dproof.central.smooth._MOST_CELLS", 10)
+    monkeypatch.setattr("dproof.central.estimates._MOST_CELLS", 10)
     with pytest.raises(TooLarge, match="10 cells at most: leave the method out"):
         release.query("SELECT count(*) FROM release", method="projection")
 

@@ -10,13 +10,15 @@ import pytest
 
 import dproof as dp
 from dproof import InputError, Plan
-from dproof.central.estimate import Weights, covariances
+from dproof.central.answer import Weights, covariances
+from dproof.central.estimates import ResidualEstimates
 from dproof.central.measure import count_tables
 from dproof.central.recipe import certify_tables
 from dproof.central.release import release_of
-from dproof.central.workload import ResidualEstimates, parts
+from dproof.central.workload import parts
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
+from tests.brute_force import covariance
 
 ROWS, TIMES = 2000, 150
 PROMISE = {"model": "central", "epsilon": 2}
@@ -114,7 +116,7 @@ def test_covariances_of_groups_are_those_of_whole_tables() -> None:
     by_group = covariances({None: found}, [one, other], 2)
     for g in range(2):
         questions = np.stack([np.where(group == g, w.weights, 0.0) for w in (one, other)])
-        assert np.allclose(by_group[g], found.covariance((0, 1), questions))
+        assert np.allclose(by_group[g], covariance(found, (0, 1), questions))
 
 
 def test_covariances_between_different_tables_are_those_of_what_they_share() -> None:
@@ -127,7 +129,7 @@ def test_covariances_between_different_tables_are_those_of_what_they_share() -> 
         np.repeat(one.weights.reshape(3, 2, 1), 4, axis=2).ravel(),
         np.repeat(other.weights.reshape(3, 1, 4), 2, axis=1).ravel(),
     ]
-    assert np.allclose(covariances({None: found}, [one, other], 1)[0], found.covariance((0, 1, 2), np.stack(wide)))
+    assert np.allclose(covariances({None: found}, [one, other], 1)[0], covariance(found, (0, 1, 2), np.stack(wide)))
 
 
 def test_two_answers_never_contradict_each_other() -> None:

@@ -16,9 +16,10 @@ import pytest
 import dproof as dp
 from dproof import InputError, Ledger, OverBudget, Plan, ReleasePayment, VerificationFailed
 from dproof.central import recipe as table_law
+from dproof.central.estimates import measured
 from dproof.central.measure import count_tables
 from dproof.central.recipe import certify_tables
-from dproof.central.workload import Residual, measured
+from dproof.central.workload import Residual
 from dproof.certification.verify_certificate import seal
 from dproof.coins import Coins
 from dproof.tables import open_source

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dproof.central.smooth import _expected, _kept, nearest, projection, shrunk
-from dproof.central.workload import ResidualEstimates, parts, projected
+from dproof.central.estimates import ResidualEstimates, _expected, _kept, nearest, projected, projection, shrunk
+from dproof.central.workload import parts
 
 
 def estimated(full: Any, variance: float, tables: Any, seed: int = 1) -> tuple[ResidualEstimates, dict[Any, Any]]:

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dproof import Plan, Privacy
-from dproof.central.noise import Answers, cell_costs, measured_tables, spent, split
+from dproof.central.estimates import contrast, estimates
 from dproof.central.recipe import TableLaw, certify_tables
-from dproof.central.workload import Domain, Residual, contrast, estimates, parts
+from dproof.central.workload import Answers, Domain, Residual, cell_costs, measured_tables, parts, spent, split
 from dproof.certification import verify_central as verifier
 
 COSTS = st.fractions(Fraction(1, 9), 3, max_denominator=9)
@@ -89,12 +89,12 @@ def test_the_better_of_contrasts_and_tables_is_taken(
     columns: int, neighbours: str, contrasts: bool, variance: float
 ) -> None:
     law = pairs(columns, neighbours)
-    assert law.contrasts is contrasts and any(one.contrast for one in law.noise) is contrasts
+    assert any(one.contrast for one in law.noise) is contrasts
     assert law.precisions[None].cell_variance((0, 1)) == pytest.approx(variance, rel=0.01)
 
 
 def test_a_set_with_many_items_is_measured_by_contrasts_under_change_one() -> None:
-    assert pairs(20, "change-one").contrasts
+    assert any(one.contrast for one in pairs(20, "change-one").noise)
 
 
 @pytest.mark.parametrize("epsilon", ["1", "1e-9", "1/3"])

@@ -12,9 +12,8 @@ import pytest
 
 from dproof import Plan
 from dproof.central.measure import count_tables
-from dproof.central.noise import has_k_norm
 from dproof.central.recipe import TableLaw, certify_tables
-from dproof.central.workload import Residual, largest_loss
+from dproof.central.workload import Residual, has_k_norm, largest_loss
 from dproof.tables import open_source
 
 pytestmark = pytest.mark.usefixtures("gaussian")

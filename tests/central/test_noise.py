@@ -11,9 +11,21 @@ import numpy as np
 import pytest
 
 from dproof import InputError, Plan, Privacy, VerificationFailed
-from dproof.central.noise import Answers, calibrate, cell_costs, delta, noise_law, parts_of, shape
-from dproof.central.recipe import TableLaw, recorded_table_law, with_noise
-from dproof.central.workload import Domain, Residual, ResidualEstimates, largest_loss, measured, parts
+from dproof.central.estimates import ResidualEstimates, measured
+from dproof.central.recipe import answers_of, recorded_table_law, table_law, with_noise
+from dproof.central.workload import (
+    Answers,
+    Domain,
+    Residual,
+    calibrate,
+    cell_costs,
+    delta,
+    largest_loss,
+    noise_law,
+    parts,
+    parts_of,
+    shape,
+)
 from dproof.certification.verify_central import verify
 from dproof.certification.verify_certificate import Refused, seal
 from dproof.coins import Coins
@@ -150,7 +162,8 @@ def test_a_certificate_with_other_parts_is_refused(parts: Any) -> None:
     plan = Plan.from_dict(
         {"privacy": {"model": "central", "epsilon": 3, "delta": "1e-3"}, "columns": {"a": column, "b": column}}
     )
-    law = with_noise(TableLaw(plan, plan.privacy))
+    law = table_law(plan, plan.privacy)
+    law = with_noise(law, law.residuals, answers_of(law))
     certificate = law.record({"rows": 5, "made_up_rows": None, "files": {}}, private=True)
     assert recorded_table_law(plan, certificate).noise == law.noise
     certificate["measurements"][0]["parts"] = parts

@@ -9,8 +9,17 @@ import numpy as np
 import pytest
 
 from dproof import Privacy
-from dproof.central.noise import Answers, cell_costs, combined_variances, residual_losses, shape, split
-from dproof.central.workload import Domain, Residual, parts
+from dproof.central.workload import (
+    Answers,
+    Domain,
+    Residual,
+    cell_costs,
+    combined_variances,
+    parts,
+    residual_losses,
+    shape,
+    split,
+)
 
 
 @pytest.mark.parametrize("sizes", [(2, 3, 5), (4, 4, 2), (2, 2, 2)])

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from dproof import Privacy
-from dproof.central.noise import Answers, laplace_law, split, steps
-from dproof.central.workload import Domain, Residual
+from dproof.central.workload import Answers, Domain, Residual, laplace_law, split, steps
 from dproof.exact import exp_below
 
 DOMAIN = Domain((2, 3), {1: 4})

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import dproof as dp
 from dproof import Plan
-from dproof.central.noise import measured_tables, spent
+from dproof.central.estimates import contrast, measured
 from dproof.central.recipe import certify_tables
-from dproof.central.workload import Domain, Residual, contrast, largest_loss, measured, parts
+from dproof.central.workload import Domain, Residual, largest_loss, measured_tables, parts, spent
 from dproof.certification import verify_central as verifier
 
 pytestmark = pytest.mark.usefixtures("gaussian")

@@ -14,11 +14,9 @@ import pytest
 
 import dproof as dp
 from dproof import Ledger, Plan, Privacy, ReleasePayment, VerificationFailed
-from dproof.central import recipe as table_law
 from dproof.central.measure import count_tables
-from dproof.central.noise import shape
-from dproof.central.recipe import TableLaw, certify_tables
-from dproof.central.workload import largest_loss
+from dproof.central.recipe import TableLaw, answers_of, certify_tables, error_of
+from dproof.central.workload import largest_loss, shape
 from dproof.certification import verify_central as verifier
 from dproof.certification import verify_certificate
 from dproof.coins import Coins
@@ -49,7 +47,7 @@ def distance(promise: Privacy) -> Fraction:
 
 def optimum(law: TableLaw) -> float:
     """The total variance with normal noise of the best shape, were there no lattice."""
-    answers, domain = law.answers, law.domain
+    answers, domain = answers_of(law), law.domain
     shaped = shape(domain, answers, "total")
     precisions = {r: 1 / (Fraction(s) * domain.cells(r.table) ** 2) for r, s in shaped.items()}
     loss = largest_loss(domain, precisions, law.plan.privacy.neighbours) / distance(law.plan.privacy) ** 2
@@ -62,10 +60,10 @@ def check(case: tuple[int, str, int, str, str]) -> None:
         certify_tables(Plan.from_dict(plan(COLUMNS[columns], epsilon, d, neighbours, tables))) for d in (delta, "0")
     )
     own, pure = laws
-    best = table_law._error(pure)
+    best = error_of(pure, answers_of(pure))
     if own.plan.privacy.delta:
         best = min(best, optimum(own))
-    assert table_law._error(own) <= 1.05 * best
+    assert error_of(own, answers_of(own)) <= 1.05 * best
 
 
 @pytest.mark.parametrize("case", CASES[::37], ids=str)
@@ -124,7 +122,7 @@ def test_a_debit_of_an_earlier_version_pays_for_it_too(tmp_path: Path) -> None:
 
 def test_numbers_in_parts_are_measured_around_the_truth() -> None:
     law = certify_tables(Plan.from_dict(FINE))
-    assert not law.is_pure and max(law.parts(one) for one in law.noise) > 1
+    assert not law.is_pure and max(law.parts[one] for one in law.noise) > 1
     rows, tables = count_tables(open_source(TABLE, None, law.plan.file), law)
     coins = Coins(bytes(16), private=False)
     drawn = np.array([law.estimates(law.measure(tables, coins), rows)[None].table((0, 1)) for _ in range(400)])

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dproof.central import workload
-from dproof.central.workload import Domain, Residual, largest_loss, measured, parts
+from dproof.central.estimates import measured
+from dproof.central.workload import Domain, Residual, largest_loss, parts
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple)
 

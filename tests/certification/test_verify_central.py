@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 import dproof as dp
 from dproof import InputError, VerificationFailed
 from dproof.central import workload
-from dproof.central.noise import delta
-from dproof.central.workload import Domain, Residual, measured
+from dproof.central.estimates import measured
+from dproof.central.workload import Domain, Residual, delta
 from dproof.certification import verify_central as verifier
 from dproof.certification import verify_certificate
 

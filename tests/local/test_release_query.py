@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -13,7 +12,7 @@ import pytest
 
 import dproof as dp
 from dproof import Cell
-from dproof.local.answer import query
+from dproof.local.release import LocalRelease
 from dproof.tables.source import Parts
 from dproof.testing import seeded_coins
 
@@ -270,10 +269,14 @@ def test_parts_counted_apart_are_answered_as_a_whole() -> None:
     stored = RELEASE.to_arrow()
     halves = [stored.slice(0, 150), stored.slice(150)]
     parts = Parts(lambda: stored, lambda work: [work(half) for half in halves])
-    spread = SimpleNamespace(law=RELEASE.law, data=parts, rows=400, private=False)
+
+    class Spread(LocalRelease):
+        data = parts
+
     for sql in SAME_AS_SQL[:16]:
         ours, whole = (
-            [plain(value) for row in query(r, sql).rows for value in row.values()] for r in (spread, RELEASE)
+            [plain(value) for row in release.query(sql).rows for value in row.values()]
+            for release in (Spread(RELEASE.law, RELEASE.certificate), RELEASE)
         )
         assert [x for x in ours if not isinstance(x, float)] == [x for x in whole if not isinstance(x, float)]
         assert [x for x in ours if isinstance(x, float)] == pytest.approx([x for x in whole if isinstance(x, float)])

@@ -156,7 +156,7 @@ def test_without_delta_the_largest_tables_are_measured_and_their_weights_count()
     law = certify_tables(Plan.from_dict(tables(THREE, {**PROMISE, "delta": 0}, release={"tables": listed})))
     (first, one), (second, other) = law.noise.items()
     assert (first.table, second.table) == ((0, 1), (1, 2)) and float(one / other) == pytest.approx(2, rel=0.05)
-    assert law.delta() == 0 and law.rho() is None
+    assert law.person.delta == 0 and law.rho() is None
 
 
 def test_sums_of_numbers_take_a_part_of_the_promise_and_leave_the_rest_to_counts() -> None:

@@ -300,7 +300,7 @@ def _central_costs(law: TableLaw, rows: int) -> dict[str, Any]:
     names = list(dict.fromkeys(axis.column.name for axis in law.axes))
     groups = [[place for place, axis in enumerate(law.axes) if axis.column.name == name] for name in names]
     shares = dict(zip(names, central_expectation.cost_shares(law, groups), strict=True))
-    verdict = central_expectation.too_noisy_message(central_expectation.half_widths(law), rows)
+    verdict = central_expectation.too_noisy_message(law, rows)
     unused = central_expectation.unused_delta(law)
     return {"shares": shares, "verdict": verdict, "advice": [unused] if unused else [], "person": law.person}
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from dproof.central.noise import laplace_law
+from dproof.central.estimates import ResidualEstimates
 from dproof.central.question_sums import QuestionSums, covariances, measured_sum
 from dproof.central.recipe import TableLaw
-from dproof.central.workload import ResidualEstimates
+from dproof.central.workload import laplace_law
 from dproof.coins import NOT_PRIVATE, Coins
 from dproof.curves.bands import DRAWS, points_quantile, quantile_of_draws, tube_quantile, widened
 from dproof.curves.lattice import CurveLattice
@@ -68,19 +68,9 @@ class TableCurves(MeasuredCurves):
         np.add.at(totals, sums.groups, sums.weights[:, None] * by_cell)
         numbers = np.bincount(counts.groups, counts.weights * estimates[None].table(counts.table).ravel(), every)
         spread = np.sqrt(np.maximum(covariances(estimates, [counts, sums], every), 0.0))
-        is_total, law = aggregate.definition.shape == "linear", self.release.law
-        return [
-            curve_function(
-                law,
-                self.place,
-                totals[n],
-                float(numbers[n]),
-                (spread[n, 0, 0], spread[n, 1, 1]),
-                self.level,
-                is_total=is_total,
-            )
-            for n in groups
-        ]
+        known = [(totals[n], float(numbers[n]), (spread[n, 0, 0], spread[n, 1, 1])) for n in groups]
+        law, is_total = self.release.law, aggregate.definition.shape == "linear"
+        return [curve_function(law, self.place, *one, self.level, is_total=is_total) for one in known]
 
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
         yield from basis_notes(self.lattice)

@@ -8,25 +8,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product
+from itertools import combinations_with_replacement
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.central.noise import Costs, cell_costs
-from dproof.central.workload import Domain, Residual, ResidualEstimates, Table, parts
+from dproof.central.estimates import ResidualEstimates
+from dproof.central.workload import Costs, Domain, Residual, Table, cell_costs, parts
 from dproof.errors import InputError, NotMeasured, QuestionError, TooLarge
 from dproof.laws.debias import Scale
 from dproof.laws.scores import Array
-from dproof.plans.plan import Plan, TableAxis, schema_of
+from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
 from dproof.plans.reader import Misplaced
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.partition import Partition, cut, grouping, numbered
 from dproof.questions.question import Aggregate, Contains, Question, Schema, both, is_curve, leaves, resolve
 from dproof.questions.sql import parse
 from dproof.questions.sums import Term, centred_terms, present, scale_of
+from dproof.spaces.interval import Bins
 
 _MOST_GROUPS = 10_000
 _MOST_CELLS = 10_000_000  # of a table
@@ -125,17 +126,19 @@ class QuestionSums:
         if not isinstance(definition.chosen, Frequent) and self.axes[column][1].size == 1:
             raise NotMeasured(f"{column!r} has one bin, so that nothing is known of how it is spread: declare `bins`")
 
-    def counts_by(self, aggregate: Aggregate) -> tuple[Weights, int, TableAxis]:
-        """The counts of the values or bins of an aggregate's column, its place and its axis."""
-        (column,) = aggregate.columns
-        where = both(self.question.where, present(aggregate, self.schema))
-        return self.weights(Term((), where), [column]), *self.axes[column]
+    def counts(self, aggregate: Aggregate) -> Weights:
+        """The rows that an aggregate looks at, by the values or bins of its column."""
+        return self.weights(Term((), both(self.question.where, present(aggregate, self.schema))), aggregate.columns)
 
-    def counts_of_items(self, aggregate: Aggregate, items: Sequence[Any]) -> list[Weights]:
-        """The count of each of these items of an aggregate's column of sets."""
+    def by_value(self, aggregate: Aggregate) -> list[tuple[Weights, Bins]]:
+        """The rows of each value or bin of an aggregate's column, in groups of their own, or of each of its items."""
         (column,) = aggregate.columns
+        items: Any = self.schema.declared(column).items
+        if items is None:
+            place, axis = self.axes[column]
+            return [(self.counts(aggregate).by(place, axis.size), axis.bins)]
         where = both(self.question.where, present(aggregate, self.schema))
-        return [self.weights(Term((), both(where, Contains(column, item)))) for item in items]
+        return [(self.weights(Term((), both(where, Contains(column, one)))), Bins((0,), (one,), 1)) for one in items]
 
     def every(self) -> Iterator[tuple[float, Weights]]:
         """Every sum that the answer is calculated from, each with its weight.
@@ -145,14 +148,11 @@ class QuestionSums:
         for term in self.needed:
             yield 1.0, self.weights(term)
         for aggregate in self.special:
-            items = self.schema.declared(aggregate.columns[0]).items
-            if items is not None:
-                yield from ((1 / len(items), counts) for counts in self.counts_of_items(aggregate, items))
-                continue
-            counts, place, axis = self.counts_by(aggregate)
             if aggregate.definition.chosen != Rank():
-                yield 1.0, counts.by(place, axis.size)
+                values = self.by_value(aggregate)
+                yield from ((1 / len(values), counts) for counts, _ in values)
                 continue
+            counts, (place, axis) = self.counts(aggregate), self.axes[aggregate.columns[0]]
             bins = [n for n, start in enumerate(axis.bins.starts) if start != axis.column.space.absent]
             for last in bins[:-1]:
                 yield 1 / len(bins), counts.up_to(place, last, float(aggregate.argument or 0))
@@ -162,22 +162,20 @@ class QuestionSums:
         keys = self.question.group_by
         named = dict.fromkeys([*(key.column for key in keys), *(leaf.column for leaf in leaves(term.where))])
         grid = cut(self.schema, [term.where], keys, list(dict.fromkeys([*named, *term.columns, *also])))
-        axes, indices = [], []
-        for part in grid.axes:
-            own, blocks = self._blocks(part)
-            axes += own
-            indices.append(blocks)
-        number = self._summed(term)
+        by_column = [self._blocks(part) for part in grid.axes]
+        axes, number = [axis for own, _ in by_column for axis in own], self._summed(term)
         if prod(axis.size for axis in axes) > _MOST_CELLS:
             raise TooLarge(
                 f"the table of {' × '.join(axis.name for axis in axes)} has more than {_MOST_CELLS:,} cells: ask about "
                 "fewer columns at once, or give numbers fewer `bins`"
             )
-        weights = grid.mask(term.where)[_outer(indices)].astype(float)
+        weights = grid.mask(term.where).astype(float)
+        for n, (_, blocks) in reversed(list(enumerate(by_column))):
+            weights = weights.take(blocks, axis=n)
         order = sorted(range(len(axes)), key=lambda n: self.axes[axes[n].name][0])
         axes, weights = [axes[n] for n in order], weights.transpose(order)
         if number is not None:
-            place, summed = number
+            summed = number[1]
             weights = _same_for_all(weights, axes.index(summed), summed) / (summed.max_abs or 1)  # curves as they are
             axes.remove(summed)
         names = [axis.name for axis in axes]
@@ -188,10 +186,9 @@ class QuestionSums:
         for key, groups in zip(keys, self.keys, strict=True):
             n = names.index(key.column)
             group = group * len(groups.labels) + _along(groups.of(np.array(axes[n].bins.starts)), n, len(axes))
-        several = [axis for axis in axes if axis.size > 1]
-        table = tuple(self.axes[axis.name][0] for axis in several)
-        sizes = tuple(axis.size for axis in several)
-        return Weights(None if number is None else place, table, np.ravel(weights), np.ravel(group), sizes)
+        several = {self.axes[axis.name][0]: axis.size for axis in axes if axis.size > 1}
+        place = None if number is None else number[0]
+        return Weights(place, tuple(several), np.ravel(weights), np.ravel(group), tuple(several.values()))
 
     def _blocks(self, column_cut: Partition) -> tuple[list[TableAxis], NDArray[np.int64]]:
         """The axes of a column of a question, and the block of each of their cells."""
@@ -223,15 +220,6 @@ class QuestionSums:
         return self.axes[binned[0]]
 
 
-def _outer(indices: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], ...]:
-    """Indices that pick every combination of the cells of several arrays, each along axes of its own."""
-    total, start, found = sum(index.ndim for index in indices), 0, []
-    for index in indices:
-        found.append(index.reshape([1] * start + list(index.shape) + [1] * (total - start - index.ndim)))
-        start += index.ndim
-    return tuple(found)
-
-
 def _along(values: Array, place: int, axes: int) -> Array:
     """Values along one of several axes."""
     return values.reshape([-1 if n == place else 1 for n in range(axes)])
@@ -246,8 +234,8 @@ def _numbers(axis: TableAxis, scale: Scale) -> Array:
 
 def _same_for_all(weights: Array, place: int, axis: TableAxis) -> Array:
     """Weights that do not depend on an axis, but for its missing value: that adds nothing to a sum."""
-    there = [n for n, start in enumerate(axis.bins.starts) if start != axis.column.space.absent]
-    found = weights.take(there, axis=place)
+    absent = axis.column.space.absent
+    found = weights.take([n for n, start in enumerate(axis.bins.starts) if start != absent], axis=place)
     if (found != found.take([0], axis=place)).any():
         raise NotMeasured(f"{axis.name!r} was added up over all its values: leave the condition on it out")
     return np.asarray(found.take(0, axis=place))
@@ -265,7 +253,7 @@ def _refuse_cut(axis: TableAxis, cut: Partition) -> None:
         )
 
 
-_ROUNDING = 1e-12  # a variance below this part of its terms is zero
+_ROUNDING = 1e-12  # a product below this part of its terms is zero
 
 
 def measured_sum(release: Any, needed: Weights) -> Weights:
@@ -292,39 +280,45 @@ def measured_sum(release: Any, needed: Weights) -> Weights:
 def covariances(estimates: Mapping[int | None, ResidualEstimates], sums: Sequence[Weights], groups: int) -> Array:
     """The covariances of some sums in each group, from the variances s_A of residuals.
 
-    Counts, and the sums of each number, were measured independently.
-
-    Cov(q, q') = Σ_A s_A ⟨P_A q_A, P_A q'_A⟩ over the A within both tables, with q_A the mean of q over the other
-    columns. P_A = ⊗ (I − 11ᵀ/k), multiplied out, leaves products of margins: ⟨x, P_A y⟩ = Σ_{B ⊆ A} Π_{A∖B} (−1/k)
-    ⟨x_B, y_B⟩, with x_B the sum of x over the columns outside B.
+    Cov(q, q') = Σ_A s_A ⟨P_A q_A, P_A q'_A⟩ over the A within both tables. Counts, and the sums of each number, were
+    measured independently.
     """
     count, k = len(sums), estimates[None].sizes
-    margins = [{part: one.margin(part, k) for part in parts([one.table])} for one in sums]
-    total, terms = np.zeros((2, groups, count, count))
-    for i, j in product(range(count), repeat=2):
-        if j < i:
-            total[:, i, j], terms[:, i, j] = total[:, j, i], terms[:, j, i]
-            continue
-        if sums[i].number != sums[j].number:
-            continue
-        variances = estimates[sums[i].number].variances
-        shared = tuple(column for column in sums[i].table if column in sums[j].table)
-        outside = prod(k[c] for one in (sums[i], sums[j]) for c in one.table if c not in shared)
-        for inner in parts([shared]):
-            cells = prod(k[c] for c in inner)
-            weight = sum(
-                variances[outer]
-                * prod(-1 / k[c] for c in outer if c not in inner)
-                / (outside * prod(k[c] for c in shared if c not in outer) ** 2)
-                for outer in parts([shared])
-                if set(inner) <= set(outer)
-            )
-            (one, x), (other, y) = margins[i][inner], margins[j][inner]
-            both, left, right = np.intersect1d(one, other, assume_unique=True, return_indices=True)
-            term = weight * np.bincount(both // cells, x[left] * y[right], groups)
-            total[:, i, j] += term
-            terms[:, i, j] += np.abs(term)
-    return np.where(np.abs(total) <= _ROUNDING * terms, 0.0, total)
+    margins = [_margins(one, k) for one in sums]
+    total = np.zeros((groups, count, count))
+    for i, j in combinations_with_replacement(range(count), 2):
+        if sums[i].number == sums[j].number:
+            variances, products = estimates[sums[i].number].variances, _products(margins[i], margins[j], k, groups)
+            total[:, i, j] = total[:, j, i] = sum(variances[part] * product for part, product in products)
+    return total
+
+
+Margins: TypeAlias = Mapping[Table, tuple[NDArray[np.int64], Array]]
+
+
+def _margins(one: Weights, sizes: Sequence[int]) -> Margins:
+    """The weights of a sum added up over all columns but some, for each set of its columns."""
+    return {part: one.margin(part, sizes) for part in parts([one.table])}
+
+
+def _products(one: Margins, other: Margins, k: Sequence[int], groups: int) -> Iterator[tuple[Table, Array]]:
+    """⟨P_A q_A, P_A q'_A⟩ in every group, for the A within the tables of both sums.
+
+    q_A is the mean of q over the columns outside A. P_A = ⊗ (I − 11ᵀ/k), multiplied out, leaves products of margins:
+    ⟨x, P_A y⟩ = Σ_{B ⊆ A} Π_{A∖B} (−1/k) ⟨x_B, y_B⟩, with x_B the sum of x over the columns outside B.
+    """
+    inner: dict[Table, Array] = {}
+    for part in (part for part in one if part in other):
+        (cells, x), (others, y) = one[part], other[part]
+        both, left, right = np.intersect1d(cells, others, assume_unique=True, return_indices=True)
+        inner[part] = np.asarray(np.bincount(both // prod(k[c] for c in part), x[left] * y[right], groups), float)
+    whole = [max(margins, key=len) for margins in (one, other)]  # the tables themselves
+    for part in inner:
+        within = [b for b in inner if set(b) <= set(part)]
+        signed = np.array([prod(-1 / k[c] for c in part if c not in b) * inner[b] for b in within])
+        total, terms = signed.sum(axis=0), np.abs(signed).sum(axis=0)
+        outside = prod(k[c] for table in whole for c in table if c not in part)
+        yield part, np.where(np.abs(total) <= _ROUNDING * terms, 0.0, total) / outside
 
 
 _LEAST = 1e-4  # of what a cell of a table costs: what no question needs of the table gets at least so much
@@ -342,30 +336,24 @@ def with_question_tables(plan: Plan) -> Plan:
     [(('a',), 1), (('b', 'c'), 3)]
     """
     assert plan.asked is not None
-    axes = plan.asked.axes
-    tables: dict[tuple[str, ...], Fraction] = {}
-    sums: dict[tuple[tuple[str, ...], str], Fraction] = {}
+    axes, weights = plan.asked.axes, dict[tuple[tuple[str, ...], str | None], Fraction]()
     for n, question in enumerate(plan.questions):
-        needed = {(one.table, one.number): None for _, one in _sums(plan, axes, n)}
-        for table, number in needed:
-            names = tuple(axes[place].name for place in table)
+        for table, number in dict.fromkeys((one.table, one.number) for _, one in _sums(plan, axes, n)):
+            key = tuple(axes[place].name for place in table), None if number is None else axes[number].name
+            weights[key] = weights.get(key, Fraction(0)) + question.weight
             if not plan.asked.questions:
-                _refuse_unlisted(plan, n, names, None if number is None else axes[number].name)
-            elif number is None:
-                tables[names] = tables.get(names, Fraction(0)) + question.weight
-            else:
-                key = names, axes[number].name
-                sums[key] = sums.get(key, Fraction(0)) + question.weight
+                _refuse_unlisted(plan.asked, n, *key)
     if not plan.asked.questions:
         return plan
-    used = {name for names in tables for name in names} | {name for names, number in sums for name in (*names, number)}
+    used = {name for names, number in weights for name in (*names, number)}
     for column in (column for column in plan.columns if column.private):
         if not any(axis.name in used for axis in axes if axis.column is column):
             raise Misplaced(
                 ("columns", column.name), "is needed by no question: ask about it, or leave it out (drop = true)"
             )
-    listed = tuple((names, number, weight) for (names, number), weight in sums.items())
-    return replace(plan, asked=replace(plan.asked, tables=tuple(tables.items()), sums=listed))
+    tables = tuple((names, weight) for (names, number), weight in weights.items() if number is None)
+    sums = tuple((names, number, weight) for (names, number), weight in weights.items() if number is not None)
+    return replace(plan, asked=replace(plan.asked, tables=tables, sums=sums))
 
 
 def _sums(plan: Plan, axes: tuple[TableAxis, ...], n: int) -> list[tuple[float, Weights]]:
@@ -378,20 +366,19 @@ def _sums(plan: Plan, axes: tuple[TableAxis, ...], n: int) -> list[tuple[float, 
         raise Misplaced(("questions", str(n + 1), "sql"), f"has no answer from tables: {error}") from None
 
 
-def _refuse_unlisted(plan: Plan, n: int, names: tuple[str, ...], number: str | None) -> None:
+def _refuse_unlisted(asked: AskedTables, n: int, names: tuple[str, ...], number: str | None) -> None:
     """Refuse a question that needs more than the tables and sums that the plan lists."""
-    assert plan.asked is not None
-    if number is None:
-        there = any(set(names) <= set(listed) for listed, _ in plan.asked.tables)
-    else:
-        there = any(number == summed and set(names) <= set(listed) for listed, summed, _ in plan.asked.sums)
-    if not there:
-        what = f"the table of {' × '.join(names)}" if number is None else f"sums of {number}"
-        by = f" by {' × '.join(names)}" if number is not None and names else ""
-        raise Misplaced(
-            ("questions", str(n + 1), "sql"),
-            f"needs {what}{by}, which [release] does not list: add it, or leave `tables` out: then questions choose",
-        )
+    listed = [table for table, _ in asked.tables]
+    if number is not None:
+        listed = [table for table, summed, _ in asked.sums if summed == number]
+    if any(set(names) <= set(table) for table in listed):
+        return
+    what = f"the table of {' × '.join(names)}" if number is None else f"sums of {number}"
+    by = f" by {' × '.join(names)}" if number is not None and names else ""
+    raise Misplaced(
+        ("questions", str(n + 1), "sql"),
+        f"needs {what}{by}, which [release] does not list: add it, or leave `tables` out: then questions choose",
+    )
 
 
 def question_costs(plan: Plan, domain: Domain) -> list[tuple[float, Costs]]:
@@ -400,36 +387,22 @@ def question_costs(plan: Plan, domain: Domain) -> list[tuple[float, Costs]]:
     Numbers and curves are in units of half their range, so that a mean and a share of the same rows count alike.
     """
     assert plan.asked is not None
-    axes = plan.asked.axes
-    return [(float(question.weight), _added(domain, _sums(plan, axes, n))) for n, question in enumerate(plan.questions)]
+    every = (_sums(plan, plan.asked.axes, n) for n in range(len(plan.questions)))
+    return [(float(planned.weight), _costs(domain, sums)) for planned, sums in zip(plan.questions, every, strict=True)]
 
 
-def _added(domain: Domain, sums: list[tuple[float, Weights]]) -> Mapping[Residual, float]:
-    found: dict[Residual, float] = {}
-    for weight, one in sums:
-        least = cell_costs(domain, Residual(one.table, one.number))
-        for residual, cost in _costs(domain, one):
-            found[residual] = found.get(residual, 0.0) + weight * max(cost, _LEAST * least[residual])
-    return found
+def _costs(domain: Domain, sums: list[tuple[float, Weights]]) -> Costs:
+    """The variance of some sums for each unit of the variance of a residual, on average over the groups that each has.
 
-
-def _costs(domain: Domain, one: Weights) -> Iterator[tuple[Residual, float]]:
-    """The variance of a sum for each unit of the variance of a residual, on average over the groups that it has.
-
-    ‖P_A q_A‖² = Σ_{B ⊆ A} Π_{A∖B} (−1/k) ‖q_B‖² / Π_{M∖A} k², with q_B the weights of the table M added up over M∖B.
     Weights of numbers are in units of half their range already.
     """
-    k, unit = domain.sizes, domain.added(one.number).unit if one.number in domain.curves else 1
-    squares: dict[Table, float] = {}
-    for part in parts([one.table]):
-        _, weights = one.margin(part, k)
-        squares[part] = float(weights @ weights)
-    groups = max(1, len(one.margin((), k)[0]))
-    for part in squares:
-        outside = prod(k[i] for i in one.table if i not in part)
-        inside = sum(
-            square * prod(-1 / k[i] for i in part if i not in inner)
-            for inner, square in squares.items()
-            if set(inner) <= set(part)
-        )
-        yield Residual(part, one.number), inside / outside**2 / groups / unit
+    found: dict[Residual, float] = {}
+    for weight, one in sums:
+        unit = domain.added(one.number).unit if one.number in domain.curves else 1
+        least, margins = cell_costs(domain, Residual(one.table, one.number)), _margins(one, domain.sizes)
+        groups = max(1, len(margins[()][0]))
+        for part, product in _products(margins, margins, domain.sizes, int(one.groups.max(initial=0)) + 1):
+            residual = Residual(part, one.number)
+            cost = max(float(product.sum()) / groups / unit, _LEAST * least[residual])
+            found[residual] = found.get(residual, 0.0) + weight * cost
+    return found

@@ -5,46 +5,43 @@ It is read back from the plan and the certificate of a release, and held against
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from math import isqrt, log, sqrt
+from math import isqrt, log, prod, sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.central.noise import (
+from dproof.central.estimates import ResidualEstimates, contrast, estimates, measured
+from dproof.central.workload import (
     Answers,
+    Domain,
+    Residual,
+    Table,
     added_curve,
     calibrate,
     cell_costs,
     combined_variances,
     delta,
     has_k_norm,
+    has_many_parts,
     laplace_law,
+    largest_loss,
     lattice_of,
+    maximal,
     measured_tables,
     noise_law,
+    parts,
     parts_of,
     pure_law,
     shape,
     split,
     steps,
-)
-from dproof.central.workload import (
-    Domain,
-    Residual,
-    ResidualEstimates,
-    Table,
-    contrast,
-    estimates,
-    largest_loss,
-    maximal,
-    measured,
-    parts,
+    variances_at_points,
 )
 from dproof.certification.certify import sealed
 from dproof.certification.verify_central import FORMAT, VERSION
@@ -54,183 +51,72 @@ from dproof.errors import InputError, PlanError, TooLarge, VerificationFailed
 from dproof.exact import float_above
 from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
 from dproof.privacy import Privacy
+from dproof.questions.sums import whole_scale
 
 if TYPE_CHECKING:
     from dproof.questions.estimated import Options
     from dproof.questions.measured import AnswerSource, Shares
     from dproof.questions.question import Question, Schema
 
+LEVEL = 0.95  # of what is told before there is any data
 _MOST_CELLS = 10_000_000  # of all tables together
 _MOST_COLUMNS = 12  # of a table: every set of them has a residual
 _MOST_PARTS = 1 << 16  # of all tables, each with a residual: so many a certificate may have
 _MOST_ROWS = 1 << 32
 _MOST_MADE_UP = 10**6  # rows that the noise alone may make up: they are made in memory
 _MOST_STEPS = 1 << 31  # that a row may move a sum by: then so many rows add up within 64 bits
-_OF_THE_PLAN = (  # what does not depend on the noise, nor on what is measured to tell the tables
-    *(
-        "schema",
-        "asked",
-        "axes",
-        "lattices",
-        "domain",
-        "tables",
-        "sums",
-        "residuals",
-        "_asked",
-        "is_divided",
-        "answers",
-    ),
-    *("promised", "is_pure", "stored", "columns"),
-)
 _STEP = 0.25  # the square of half a step: the distance of a value to where its step ends
+_APART = Fraction(1, 1000)  # how far noise may be from what the plan determines, where machines calculate otherwise
 
 Integers = NDArray[np.int64]
 
 
-@dataclass(frozen=True)  # without slots: what follows from it is kept once it is worked out
+class Width(NamedTuple):
+    """How sharp a table of counts is, or the sums of a number by a table: ± at 95% of one cell."""
+
+    name: str
+    columns: tuple[str, ...]
+    sum_of: str | None
+    cells: int
+    half_width: float
+
+
+@dataclass(frozen=True, eq=False)  # without slots: what follows from the noise is kept once it is worked out
 class TableLaw:
     """What is measured of the whole table, with how much noise, and the proof of what a person may lose by it.
 
     With δ > 0 the residual of each table, in whole numbers, gets independent discrete Gaussian noise with parameter γ²
     on each of its numbers; with `in_parts` in parts of a whole number, where γ² is small. With δ = 0 the largest tables
-    themselves get integer Laplace noise or, with `contrasts`, the contrasts of columns with two values. Curves are
-    added up by their coefficients, which get the noise alike.
+    themselves get integer Laplace noise, or the contrasts of columns with two values. Curves are added up by their
+    coefficients, which get the noise alike.
 
     `person` is what is promised to a person with up to `rows_per_person` rows: what the plan has under [privacy], or
     the same with δ = 0, which keeps that promise too, where it takes less noise.
+
+    A column with one value adds nothing, so `needed` and `residuals` leave it out. The residual of the empty table of
+    counts is the number of rows: it is not among them where that is public.
     """
 
     plan: Plan
     person: Privacy
-    contrasts: bool = False
+    asked: AskedTables
+    axes: tuple[TableAxis, ...]
+    schema: Schema
+    lattices: Mapping[int, CurveLattice]  # of each column of curves: how they are written in whole numbers
+    domain: Domain
+    tables: Mapping[Table, Fraction]  # of counts, as the plan asks for them, with their weights
+    sums: Mapping[Residual, Fraction]  # of numbers and curves by a table of other columns, likewise
+    needed: Mapping[int | None, Sequence[Table]]  # the tables of counts (None) and of the sums of each column
+    residuals: Sequence[Residual]  # that tell the tables and sums, the smallest first, counts before sums
+    is_pure: bool  # whether δ = 0, so that plain tables are measured, with Laplace noise
     in_parts: bool = True
     noise: Mapping[Residual, Fraction] = field(default_factory=dict)  # γ² of each residual, or what a step costs
 
-    @cached_property
-    def asked(self) -> AskedTables:
-        """The tables and sums that the plan asks for."""
-        assert self.plan.asked is not None
-        return self.plan.asked
-
-    @cached_property
-    def axes(self) -> tuple[TableAxis, ...]:
-        """The columns as they are counted."""
-        return self.asked.axes
-
-    @cached_property
-    def promised(self) -> Privacy:
-        """What the plan promises a person, which may be more than what is kept."""
-        return self.plan.privacy
-
-    @cached_property
-    def schema(self) -> Schema:
-        """What a question may ask of the release."""
-        return schema_of(self.plan, "release")
-
-    @cached_property
-    def is_pure(self) -> bool:
-        """Whether δ = 0, so that plain tables are measured, with Laplace noise."""
-        return not self.person.delta
-
-    @cached_property
+    @property
     def stored(self) -> tuple[str, ...]:
         """The columns of made-up rows: all but curves."""
         curves = {name for axis in self.axes if axis.has_curves for name in axis.column.stored}
         return tuple(name for name in self.plan.stored if name not in curves)
-
-    @cached_property
-    def lattices(self) -> dict[int, CurveLattice]:
-        """How the curves of each column of curves are written in whole numbers."""
-        promise = self.person
-        return {n: lattice_of(axis.column.space, promise) for n, axis in enumerate(self.axes) if axis.has_curves}
-
-    @cached_property
-    def domain(self) -> Domain:
-        reach = {place: axis.max_abs for place, axis in enumerate(self.axes) if axis.max_abs is not None}
-        curves = {place: added_curve(lattice) for place, lattice in self.lattices.items()}
-        return Domain(tuple(axis.size for axis in self.axes), reach, curves)
-
-    @cached_property
-    def tables(self) -> dict[Table, Fraction]:
-        """The tables that the plan asks for, by the places of their columns, with their weights."""
-        places = {axis.name: n for n, axis in enumerate(self.axes)}
-        return {tuple(places[name] for name in names): weight for names, weight in self.asked.tables}
-
-    @cached_property
-    def sums(self) -> dict[Residual, Fraction]:
-        """The sums of numbers that the plan asks for, by the table of the other columns, with their weights."""
-        places = {axis.name: n for n, axis in enumerate(self.axes)}
-        return {
-            Residual(tuple(places[name] for name in names), places[number]): weight
-            for names, number, weight in self.asked.sums
-        }
-
-    @cached_property
-    def residuals(self) -> list[Residual]:
-        """The residuals that tell the tables and sums, the smallest first, counts before sums.
-
-        A column with one value adds nothing. The residual of the empty table of counts is the number of rows: it is
-        not among them where that is public.
-        """
-        return [
-            Residual(table, number)
-            for number, tables in self._asked.items()
-            for table in parts(tables)
-            if table or number is not None or not self.plan.rows_are_public
-        ]
-
-    @cached_property
-    def wanted(self) -> list[Residual]:
-        """What has to be measured: residuals or, with δ = 0, the largest tables and contrasts."""
-        if not self.is_pure:
-            return self.residuals
-        found: list[Residual] = []
-        for number, tables in self._asked.items():
-            if number is None:
-                known = self.plan.rows_are_public
-                chosen = measured_tables(self.domain, tables, contrasts=self.contrasts)
-                found += [one for one in chosen if one.table or not known]
-            else:
-                found += [Residual(table, number) for table in maximal(tables)]
-        return found
-
-    @cached_property
-    def _asked(self) -> dict[int | None, list[Table]]:
-        """The tables of counts (None) and of the sums of each number, without columns that have one value."""
-        found: dict[int | None, list[Table]] = {None: []}
-        for key in (*map(Residual, self.tables), *self.sums):
-            table = tuple(place for place in key.table if self.axes[place].size > 1)
-            found.setdefault(key.number, []).append(table)
-        return found
-
-    @cached_property
-    def is_divided(self) -> bool:
-        """Whether the tables have too many parts to measure; with δ = 0 those of columns with two values count."""
-        found = set[tuple[int | None, Table]]()
-        for number, tables in self._asked.items():
-            for table in tables:
-                some = [place for place in table if not self.is_pure or self.axes[place].size == 2]
-                found.update((number, part) for part in parts([tuple(some)]))
-                if len(found) > _MOST_PARTS:
-                    return True
-        return False
-
-    @cached_property
-    def answers(self) -> Answers:
-        """What shall be sharp, with weights: the answers to the plan's questions, or a cell of every table and sum."""
-        if self.asked.questions:
-            from dproof.central.question_sums import question_costs  # takes a parser of SQL, which few plans need
-
-            return Answers.of(question_costs(self.plan, self.domain), self.residuals)
-        counts = {Residual(table): weight for table, weight in self.tables.items()}
-        costs = [(float(weight), cell_costs(self.domain, key)) for key, weight in {**counts, **self.sums}.items()]
-        return Answers.of(costs, self.residuals)
-
-    def but(self, **changes: Any) -> TableLaw:
-        """The law with other noise, or of other measurements; what follows from the plan alone is kept."""
-        law = replace(self, **changes)
-        law.__dict__.update({name: value for name, value in self.__dict__.items() if name in _OF_THE_PLAN})
-        return law
 
     def name(self, table: Table) -> str:
         return " × ".join(self.axes[place].name for place in table)
@@ -244,11 +130,23 @@ class TableLaw:
 
     # What is drawn, and what follows from it --------------------------------------------------------------------------
 
+    @cached_property
+    def shapes(self) -> dict[Residual, tuple[int, ...]]:
+        """How many numbers are measured, along each column of a table and the coefficients of curves."""
+        return {one: self.domain.shape(one) for one in self.noise}
+
+    @cached_property
+    def parts(self) -> dict[Residual, int]:
+        """In how many parts of a whole number each is measured."""
+        if self.is_pure or not self.in_parts:
+            return dict.fromkeys(self.noise, 1)
+        return {one: parts_of(square) for one, square in self.noise.items()}
+
     def measure(self, tables: Mapping[Residual, Integers], coins: Coins) -> Integers:
         """All measurements of exact tables, each with its noise, one after another."""
         found = [np.zeros(0, np.int64)]
         for measurement in self.noise:
-            exact = np.ravel(self._exact(measurement, tables[measurement])) * self.parts(measurement)
+            exact = np.ravel(self._exact(measurement, tables[measurement])) * self.parts[measurement]
             found.append(exact + self.law_of(measurement).draw(len(exact), coins))
         return np.concatenate(found)
 
@@ -257,71 +155,91 @@ class TableLaw:
             return contrast(table)
         return table if self.is_pure else measured(table, len(measurement.table))
 
-    def parts(self, measurement: Residual) -> int:
-        """In how many parts of a whole number it is measured."""
-        return parts_of(self.noise[measurement]) if self.in_parts and not self.is_pure else 1
-
     def law_of(self, measurement: Residual) -> Any:
         """The law of the noise that is drawn; K-norm noise is drawn for all terms of a curve."""
-        parameter, lattice = self.noise[measurement], self._lattice(measurement.number)
+        parameter = self.noise[measurement]
         if not self.is_pure:
-            return noise_law(parameter * self.parts(measurement) ** 2)
+            return noise_law(parameter * self.parts[measurement] ** 2)
+        lattice = self.lattices.get(measurement.number)  # type: ignore[arg-type]  # counts, None, have none
         return laplace_law(parameter) if lattice is None else pure_law(lattice, parameter)
-
-    def _lattice(self, number: int | None) -> CurveLattice | None:
-        return None if number is None else self.lattices.get(number)
 
     def wholes(self, place: int, codes: NDArray[Any]) -> Integers:
         """What each row adds to a sum of the column there: a whole number or, of a curve, its coefficients."""
-        axis, lattice = self.axes[place], self._lattice(place)
-        if lattice is None:
-            return axis.wholes(codes)
-        return np.where(codes[:, :1] < 0, 0, lattice.coefficients(codes))
+        if place in self.lattices:
+            return np.where(codes[:, :1] < 0, 0, self.lattices[place].coefficients(codes))
+        space = self.axes[place].column.space
+        return np.where(codes == space.absent, 0, whole_scale(space, True).whole(codes))
 
     def estimates(self, numbers: Integers, rows: int | None) -> dict[int | None, ResidualEstimates]:
         """What follows from measured numbers: of counts (None), and of the sums of each number by its place."""
-        noisy, start, domain = {}, 0, self.domain
-        for measurement in self.noise:
-            stop = start + domain.count(measurement)
-            noisy[measurement] = numbers[start:stop].reshape(domain.shape(measurement)) / self.parts(measurement)
-            start = stop
-        spreads = self.variances
+        ends = np.cumsum([prod(shape) for shape in self.shapes.values()])
+        noisy = {
+            one: cells.reshape(shape) / self.parts[one]
+            for (one, shape), cells in zip(self.shapes.items(), np.split(numbers, ends)[:-1], strict=True)
+        }
         found = {}
         for number in dict.fromkeys([None, *(measurement.number for measurement in self.noise)]):
             tables = self.tables if number is None else [key.table for key in self.sums if key.number == number]
             known = rows if number is None else None
             found[number] = estimates(
-                domain.sizes, noisy, spreads, number=number, known=known, plain=self.is_pure, tables=tables
+                self.domain.sizes, noisy, self.variances, number=number, known=known, plain=self.is_pure, tables=tables
             )
         return found
 
     @cached_property
-    def variances(self) -> dict[Residual, float]:
-        """The variance of a measured number; of narrow Laplace noise a little more, because it has whole steps."""
-        return {one: variance + _STEP * self.is_pure for one, variance in self._drawn.items()}
-
-    @cached_property
-    def _drawn(self) -> dict[Residual, float]:
+    def drawn_variances(self) -> dict[Residual, float]:
         """The variance of the noise on each number."""
         if not self.is_pure:
             return {one: float(parameter) for one, parameter in self.noise.items()}
         return {one: float(self.law_of(one).variance) for one in self.noise}
 
-    def normal_level(self, level: float) -> float:
-        """The level at which normal intervals cover as often as intervals of this level shall.
+    @cached_property
+    def variances(self) -> dict[Residual, float]:
+        """The variance of a measured number; of narrow Laplace noise a little more, because it has whole steps."""
+        return {one: variance + _STEP * self.is_pure for one, variance in self.drawn_variances.items()}
 
-        With Laplace noise they are as wide as those of one draw of the same variance. A sum of several draws has
-        lighter tails, so wherever that is the wider one it covers at least as often.
+    @cached_property
+    def precisions(self) -> dict[int | None, ResidualEstimates]:
+        """The estimates for a table of nobody: their variances are those of every table."""
+        zeros = np.zeros(sum(map(prod, self.shapes.values())), np.int64)
+        return self.estimates(zeros, 0 if self.plan.rows_are_public else None)
+
+    def deviations(self, level: float = LEVEL) -> float:
+        """How many standard deviations ± has in an answer.
+
+        With Laplace noise intervals are at least as wide as those of one draw of the same variance. A sum of several
+        draws has lighter tails, so wherever that is the wider one it covers at least as often.
         """
+        return NormalDist().inv_cdf((1 + self.normal_level(level)) / 2)
+
+    def normal_level(self, level: float) -> float:
+        """The level at which normal intervals cover as often as intervals of this level shall (see `deviations`)."""
         if not self.is_pure:
             return level
         return max(level, 2 * NormalDist().cdf(-log(1 - level) / sqrt(2)) - 1)
 
     @cached_property
-    def precisions(self) -> dict[int | None, ResidualEstimates]:
-        """The estimates for a table of nobody: their variances are those of every table."""
-        zeros = np.zeros(sum(map(self.domain.count, self.noise)), np.int64)
-        return self.estimates(zeros, 0 if self.plan.rows_are_public else None)
+    def half_widths(self) -> list[Width]:
+        """± of every table and sum that the plan asks for."""
+        widths, deviations = [], self.deviations()
+        for key in (*map(Residual, self.tables), *self.sums):
+            number, axes = key.number, [self.axes[place] for place in key.table]
+            half = deviations * self._worth(number) * self.precisions[number].cell_variance(key.table) ** 0.5
+            columns, cells = tuple(axis.name for axis in axes), prod(axis.size for axis in axes)
+            summed = None if number is None else self.axes[number].name
+            widths.append(Width(self.measured_name(key) or "all rows", columns, summed, cells, half))
+        return widths
+
+    @property
+    def least_half_width(self) -> float:
+        """± of the sharpest table of counts that is measured: of fewer rows than that no count says anything."""
+        return min((one.half_width for one in self.half_widths if one.sum_of is None and one.half_width), default=0.0)
+
+    def _worth(self, number: int | None) -> float:
+        """What the standard deviation 1 of a measured number is in an answer; of curves at the least sharp point."""
+        if number is None or number not in self.lattices:
+            return 1.0 if number is None else float(self.axes[number].unit)
+        return sqrt(float(variances_at_points(self.lattices[number]).max()))
 
     def expected_source(self, question: Question, rows: int, shares: Shares, level: float) -> AnswerSource:
         """What would answer a question from a release of so many rows, whose values are spread evenly."""
@@ -331,18 +249,11 @@ class TableLaw:
 
     def source(self, drawn: Any, question: Question, options: Options) -> AnswerSource:
         """What answers a question from a release."""
-        from dproof.central.estimate import source  # takes a parser of SQL
+        from dproof.central.answer import source  # takes a parser of SQL
 
         return source(drawn, question, options)
 
     # What it costs ----------------------------------------------------------------------------------------------------
-
-    def delta(self) -> Fraction:
-        """An upper bound of δ at the promised ε."""
-        if self.is_pure:
-            return Fraction(0)
-        epsilon, neighbours, rows = self.person.epsilon, self.person.neighbours, self.plan.rows_per_person
-        return delta(self.domain, self.noise, epsilon, neighbours, rows, in_parts=self.in_parts)
 
     def rho(self) -> Fraction | None:
         """The ρ of concentrated privacy of all measurements together, for a person: Σ Δ²/2γ², at its worst."""
@@ -353,12 +264,23 @@ class TableLaw:
 
     def record(self, release: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
         """The certificate of the measurements, sealed, with what is recorded about a release."""
-        rho = self.rho()
+        return sealed(FORMAT, VERSION, private, self.person, {**self._measured_record, "release": dict(release)})
+
+    @cached_property
+    def _measured_record(self) -> dict[str, Any]:
+        """What a certificate has about the measurements: it does not depend on any data.
+
+        `tight` has an upper bound of δ at the promised ε.
+        """
+        promise, rows, rho = self.person, self.plan.rows_per_person, self.rho()
+        bound = Fraction(0)
+        if not self.is_pure:
+            bound = delta(self.domain, self.noise, promise.epsilon, promise.neighbours, rows, in_parts=self.in_parts)
         drawn = {one: self._drawn_by(one) for one in self.noise}
         noises = {key: one for one, key in reversed(drawn.items())}  # the first measurement with each
         order = list(dict.fromkeys(drawn.values()))
-        body = {
-            "rows_per_person": self.plan.rows_per_person,
+        return {
+            "rows_per_person": rows,
             "columns": self.columns,
             "noises": [self._noise_record(noises[key]) for key in order],
             "measurements": [
@@ -368,17 +290,15 @@ class TableLaw:
                     "sensitivity": str(self._sensitivity(measurement)),
                     "noise": order.index(drawn[measurement]),
                     **({"contrast": True} if measurement.contrast else {}),
-                    **({"parts": self.parts(measurement)} if self.parts(measurement) > 1 else {}),
+                    **({"parts": parts} if parts > 1 else {}),
                 }
-                for measurement in self.noise
+                for measurement, parts in self.parts.items()
             ],
             "rho": None if rho is None else str(rho),
-            "tight": {"delta": float_above(self.delta())},
-            "release": dict(release),
+            "tight": {"delta": float_above(bound)},
         }
-        return sealed(FORMAT, VERSION, private, self.person, body)
 
-    @cached_property
+    @property
     def columns(self) -> list[dict[str, Any]]:
         """The columns as a certificate has them: of curves with the region that coefficients are clipped into."""
         found: list[dict[str, Any]] = [
@@ -394,13 +314,13 @@ class TableLaw:
         neighbours = self.person.neighbours
         if self.is_pure:
             return steps(self.domain, measurement, neighbours, 1)
-        return self.domain.sensitivity(measurement, neighbours) * self.parts(measurement) ** 2
+        return self.domain.sensitivity(measurement, neighbours) * self.parts[measurement] ** 2
 
     def _drawn_by(self, measurement: Residual) -> tuple[Any, ...]:
         """What tells the laws of noise apart: the parameter, and for K-norm noise its norm and number of terms."""
-        lattice = self._lattice(measurement.number)
-        told = (lattice.ball, lattice.terms) if self.is_pure and lattice is not None and has_k_norm(lattice) else ()
-        return self.noise[measurement] * self.parts(measurement) ** 2, *told
+        lattice = self.lattices.get(measurement.number) if self.is_pure else None  # type: ignore[arg-type]
+        told = (lattice.ball, lattice.terms) if lattice is not None and has_k_norm(lattice) else ()
+        return self.noise[measurement] * self.parts[measurement] ** 2, *told
 
     def _noise_record(self, measurement: Residual) -> dict[str, Any]:
         """The noise as a certificate has it.
@@ -428,18 +348,21 @@ def certify_tables(plan: Plan) -> TableLaw:
     """
     if not plan.privacy.epsilon and not plan.privacy.delta:
         raise PlanError("model = 'central' needs epsilon above 0: with none, nothing can be told")
-    laws, refused = list[TableLaw](), list[InputError]()
-    for law in (TableLaw(plan, promise) for promise in _keeping(plan.privacy)):
-        # With δ = 0 contrasts are better where many columns have two values, plain tables where few have.
-        other = law.but(contrasts=law.is_pure)
+    laws, refused = list[tuple[TableLaw, Answers]](), list[InputError]()
+    for person in _keeping(plan.privacy):
         try:
-            check_size(law)
-            laws += [_checked(with_noise(one)) for one in ([law, other] if other.wanted != law.wanted else [law])]
+            law = table_law(plan, person)
+            answers = answers_of(law)
+            choices = [measurements(law)]
+            # With δ = 0 contrasts are better where many columns have two values, plain tables where few have.
+            if law.is_pure and (contrasts := measurements(law, contrasts=True)) != choices[0]:
+                choices.append(contrasts)
+            laws += [(_checked(with_noise(law, wanted, answers)), answers) for wanted in choices]
         except InputError as error:
             refused.append(error)
     if not laws:
         raise refused[-1]
-    return min(laws, key=_error) if len(laws) > 1 else laws[0]
+    return min(laws, key=lambda pair: error_of(*pair))[0] if len(laws) > 1 else laws[0][0]
 
 
 def _keeping(promise: Privacy) -> list[Privacy]:
@@ -448,42 +371,93 @@ def _keeping(promise: Privacy) -> list[Privacy]:
     return [*([pure] if promise.epsilon else []), *([promise] if promise.delta else [])]
 
 
-def with_noise(law: TableLaw) -> TableLaw:
+def table_law(plan: Plan, person: Privacy) -> TableLaw:
+    """The law of a plan's tables, before its noise is chosen; refused where there is more than can be measured."""
+    asked = plan.asked
+    assert asked is not None
+    axes = asked.axes
+    places = {axis.name: n for n, axis in enumerate(axes)}
+    lattices = {n: lattice_of(axis.column.space, person) for n, axis in enumerate(axes) if axis.has_curves}
+    domain = Domain(
+        tuple(axis.size for axis in axes),
+        {n: axis.max_abs for n, axis in enumerate(axes) if axis.max_abs is not None},
+        {n: added_curve(lattice) for n, lattice in lattices.items()},
+    )
+    tables = {tuple(places[name] for name in names): weight for names, weight in asked.tables}
+    sums = {Residual(tuple(places[name] for name in by), places[of]): weight for by, of, weight in asked.sums}
+    needed: dict[int | None, list[Table]] = {None: []}
+    for key in (*map(Residual, tables), *sums):
+        needed.setdefault(key.number, []).append(tuple(i for i in key.table if domain.sizes[i] > 1))
+    if any(len(table) > _MOST_COLUMNS for some in needed.values() for table in some):
+        raise TooLarge(
+            f"a table has more than {_MOST_COLUMNS} columns: list smaller ones with [[release.tables]], or write a "
+            "smaller number of `tables`"
+        )
+    is_pure, residuals = not person.delta, list[Residual]()
+    is_large = sum(map(domain.cells, tables)) > _MOST_CELLS
+    is_large = is_large or has_many_parts(domain.sizes, needed, _MOST_PARTS, pairs=is_pure)
+    if not is_large:
+        of = ((number, table) for number, some in needed.items() for table in parts(some))
+        residuals = [Residual(t, number) for number, t in of if t or number is not None or not plan.rows_are_public]
+    schema = schema_of(plan, "release")
+    law = TableLaw(plan, person, asked, axes, schema, lattices, domain, tables, sums, needed, residuals, is_pure)
+    wanted = [] if is_large else measurements(law)
+    if is_large or sum(map(domain.count, wanted)) > _MOST_CELLS:
+        widest = (axes[place] for place in max(tables, key=domain.cells))
+        raise TooLarge(
+            f"the tables have more than {_MOST_CELLS:,} cells, or {_MOST_PARTS:,} parts, the largest that of "
+            f"{', '.join(f'{axis.name!r} ({axis.size:,} values)' for axis in widest)}: give numbers fewer `bins`, or "
+            "list fewer tables with [[release.tables]]"
+        )
+    _check_steps(law, wanted)
+    return law
+
+
+def measurements(law: TableLaw, *, contrasts: bool = False) -> Sequence[Residual]:
+    """What has to be measured: residuals or, with δ = 0, the largest tables, and contrasts if these are wanted."""
+    if not law.is_pure:
+        return law.residuals
+    chosen = measured_tables(law.domain, law.needed[None], contrasts=contrasts)
+    counts = [one for one in chosen if one.table or not law.plan.rows_are_public]
+    return [*counts, *(Residual(t, n) for n, some in law.needed.items() if n is not None for t in maximal(some))]
+
+
+def answers_of(law: TableLaw) -> Answers:
+    """What shall be sharp, with weights: the answers to the plan's questions, or a cell of every table and sum."""
+    if law.asked.questions:
+        from dproof.central.question_sums import question_costs  # takes a parser of SQL, which few plans need
+
+        return Answers.of(question_costs(law.plan, law.domain), law.residuals)
+    keys = {**{Residual(table): weight for table, weight in law.tables.items()}, **law.sums}
+    return Answers.of([(float(w), cell_costs(law.domain, key)) for key, w in keys.items()], law.residuals)
+
+
+def with_noise(law: TableLaw, wanted: Sequence[Residual], answers: Answers) -> TableLaw:
     """The law with the least noise that keeps the promise: floats choose its shape, whole numbers certify it."""
-    if not law.wanted:
+    if not wanted:
         return law
     promise, rows, objective = law.person, law.plan.rows_per_person, law.asked.objective
     if law.is_pure:
-        noise = split(law.domain, law.wanted, law.answers, promise, rows, objective)
-    else:
-        shaped = shape(law.domain, law.answers, objective)
-        noise = calibrate(law.domain, shaped, promise, rows, in_parts=law.in_parts)
-    return law.but(noise=noise)
+        return replace(law, noise=split(law.domain, wanted, answers, promise, rows, objective))
+    shaped = shape(law.domain, answers, objective)
+    return replace(law, noise=calibrate(law.domain, shaped, promise, rows, in_parts=law.in_parts))
 
 
-def _error(law: TableLaw) -> float:
+def error_of(law: TableLaw, answers: Answers) -> float:
     """What the plan wants to be least, of the noise that is drawn."""
-    return law.answers.value(_residual_variances(law, law._drawn), law.asked.objective)
-
-
-def _residual_variances(law: TableLaw, variances: Mapping[Residual, float]) -> NDArray[np.float64]:
-    return combined_variances(law.domain.sizes, variances, law.residuals, plain=law.is_pure)
+    variances = combined_variances(law.domain.sizes, law.drawn_variances, law.residuals, plain=law.is_pure)
+    return answers.value(variances, law.asked.objective)
 
 
 def _checked(law: TableLaw) -> TableLaw:
     """Refuse noise that hides any table: how many rows there are is not known, but there are no more than can be."""
-    _check_steps(law)
-    domain = law.domain
-    cells = [(1.0, cell_costs(domain, Residual(table))) for table in law.tables]
-    variances = Answers.of(cells, law.residuals).variances(_residual_variances(law, law.variances))
-    hidden = [variance for variance in variances.tolist() if variance > 0]  # a public number of rows has none
-    if hidden and min(hidden) > _MOST_ROWS**2:
+    _check_steps(law, list(law.noise))
+    if law.least_half_width > _MOST_ROWS * law.deviations():
         raise PlanError(
             f"the budget is too small to say anything: the standard deviation of every count is above {_MOST_ROWS:,}, "
             "more rows than a table may have; allow a larger epsilon or delta, or ask for fewer and smaller tables"
         )
-    total = law.precisions[None].variances[()]
-    if law.asked.rows and total > _MOST_MADE_UP**2:
+    if law.asked.rows and law.precisions[None].variances[()] > _MOST_MADE_UP**2:
         raise PlanError(
             f"made-up rows need to know about how many rows there are, and here that has a standard deviation above "
             f"{_MOST_MADE_UP:,}: allow a larger epsilon or delta, or leave out `rows`"
@@ -491,36 +465,14 @@ def _checked(law: TableLaw) -> TableLaw:
     return law
 
 
-def check_size(law: TableLaw) -> None:
-    """Refuse more than can be measured, or added up exactly, with the columns to blame."""
-    tables, cells = list(law.tables), law.domain.cells
-    if any(sum(law.axes[place].size > 1 for place in table) > _MOST_COLUMNS for table in tables):
-        raise TooLarge(
-            f"a table has more than {_MOST_COLUMNS} columns: list smaller ones with [[release.tables]], or write a "
-            "smaller number of `tables`"
-        )
-    if sum(map(cells, tables)) > _MOST_CELLS or law.is_divided or sum(map(law.domain.count, law.wanted)) > _MOST_CELLS:
-        widest = (law.axes[place] for place in max(tables, key=cells))
-        raise TooLarge(
-            f"the tables have more than {_MOST_CELLS:,} cells, or {_MOST_PARTS:,} parts, the largest that of "
-            f"{', '.join(f'{axis.name!r} ({axis.size:,} values)' for axis in widest)}: give numbers fewer `bins`, or "
-            "list fewer tables with [[release.tables]]"
-        )
-    _check_steps(law)
-
-
-def _check_steps(law: TableLaw) -> None:
+def _check_steps(law: TableLaw, wanted: Sequence[Residual]) -> None:
     """Refuse sums that would not be exact in 64 bits."""
-    for one in law.wanted:
+    for one in wanted:
         if one.number is not None:
             axis, factor = law.axes[one.number], 1 if law.is_pure else law.domain.cells(one.table)
-            factor *= law.parts(one) if law.noise else 1
-            if isqrt(law.domain.added(one.number).square) * factor > _MOST_STEPS:
+            if isqrt(law.domain.added(one.number).square) * factor * law.parts.get(one, 1) > _MOST_STEPS:
                 way = "group curves by fewer values" if axis.has_curves else f"give {axis.name!r} a larger `step`"
                 raise TooLarge(f"the {law.measured_name(one)} has too many steps to be exact: {way}")
-
-
-_APART = Fraction(1, 1000)  # how far noise may be from what the plan determines, where machines calculate otherwise
 
 
 def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
@@ -533,39 +485,25 @@ def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
         said = {key: certificate[key] for key in ("epsilon", "delta", "neighbours")}
         if said != {"epsilon": str(kept.epsilon), "delta": str(kept.delta), "neighbours": kept.neighbours}:
             raise VerificationFailed("the certificate promises something else than the plan")
-        law = TableLaw(plan, kept)
-        check_size(law)
+        law = table_law(plan, kept)
         if law.columns != certificate["columns"]:
             raise VerificationFailed("the certificate has other columns than the plan")
         noises = [_parameter(noise) for noise in certificate["noises"]]
-        noise = {
-            Residual(tuple(m["columns"]), m["sum_of"], m.get("contrast", False)): noises[m["noise"]]
+        listed = [
+            (Residual(tuple(m["columns"]), m["sum_of"], m.get("contrast", False)), m.get("parts", 1))
             for m in certificate["measurements"]
-        }
-        parts = dict(zip(noise, (m.get("parts", 1) for m in certificate["measurements"]), strict=True))
-        squares = {one: parameter / parts[one] ** 2 for one, parameter in noise.items()}
-        law = law.but(
-            contrasts=any(measurement.contrast for measurement in noise),
-            in_parts=any(part > 1 for part in parts.values()),
-            noise=squares,
-        )
+        ]
+        drawn = (noises[m["noise"]] for m in certificate["measurements"])
+        noise = {one: parameter / part**2 for (one, part), parameter in zip(listed, drawn, strict=True)}
+        law = replace(law, in_parts=any(part > 1 for _, part in listed), noise=noise)
+        wanted = measurements(law, contrasts=any(one.contrast for one in noise))
     except TooLarge as error:
         raise VerificationFailed(f"the plan is too large: {error}") from None
     except (LookupError, TypeError, ValueError, ArithmeticError) as error:
         raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
-    if list(noise) != law.wanted or any(law.parts(one) != part for one, part in parts.items()):
+    if listed != [(one, law.parts.get(one)) for one in wanted]:
         raise VerificationFailed("the certificate has other tables than the plan")
     return law
-
-
-def check_noise(law: TableLaw) -> None:
-    """Refuse noise that is not shared out as the plan wants it: answers would have other intervals than are told.
-
-    Floats choose the shares, so that another machine may find them a little different.
-    """
-    wanted = with_noise(law).noise
-    if any(abs(wanted[one] / parameter - 1) > _APART for one, parameter in law.noise.items()):
-        raise VerificationFailed("the noise is not shared out over the tables as the plan determines")
 
 
 def _parameter(noise: Mapping[str, Any]) -> Fraction:
@@ -573,3 +511,13 @@ def _parameter(noise: Mapping[str, Any]) -> Fraction:
         return Fraction(noise["epsilon"])
     step, draws = int(noise["step"]), int(noise["draws"])
     return Fraction(noise["square"]) * Fraction(sum(step ** (2 * n) for n in range(draws)))
+
+
+def check_noise(law: TableLaw) -> None:
+    """Refuse noise that is not shared out as the plan wants it: answers would have other intervals than are told.
+
+    Floats choose the shares, so that another machine may find them a little different.
+    """
+    wanted = with_noise(law, list(law.noise), answers_of(law)).noise
+    if any(abs(wanted[one] / parameter - 1) > _APART for one, parameter in law.noise.items()):
+        raise VerificationFailed("the noise is not shared out over the tables as the plan determines")

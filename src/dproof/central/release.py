@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,9 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from dproof.arguments import as_path
+from dproof.central.estimates import ResidualEstimates
 from dproof.central.recipe import TableLaw, recorded_table_law
 from dproof.central.rows import ROWS, made_up_table
-from dproof.central.workload import ResidualEstimates
 from dproof.certification.certify import write_certificate
 from dproof.coins import for_rehearsal
 from dproof.errors import ArgumentError, VerificationFailed
@@ -31,11 +32,14 @@ from dproof.storage import CERTIFICATE, PARQUET, PLAN, REPORT, SEEDED, appearing
 
 if TYPE_CHECKING:
     from dproof.questions.answer import Answer
-    from dproof.questions.sql import Select
+    from dproof.questions.estimated import Options
+    from dproof.questions.question import Question
 
 TABLES = "tables.parquet"
 _NO_ROWS = "this release of tables has no made-up rows: ask query(...), or declare rows = true under [release]"
 _MADE_UP = "made-up rows: near the measured tables, and a guess in all else; query(...) has intervals"
+_MODEL = "; or ask with method = 'model' for what the made-up rows say, without an interval"
+_NO_MODEL = "; or declare rows = true under [release] next time, and ask with method = 'model'"
 _SCHEMA = pa.schema([("table", pa.string()), ("cell", pa.int64()), ("measured", pa.int64())])
 
 
@@ -78,15 +82,15 @@ class CentralRelease(Release):
         data = self.data
         return pa.parquet.read_table(data[0]) if isinstance(data, tuple) else data
 
-    def query(self, asked: str | Select, **options: Any) -> Answer:
-        """Unbiased answers with intervals to SQL, where the table is called `release`, or to what `Select` built.
+    @property
+    def way_out(self) -> str:
+        """What to do about a question that its tables do not answer, as the end of a sentence."""
+        return _NO_MODEL if self.certificate["release"]["made_up_rows"] is None else _MODEL
 
-        With `method="projection"` no count is negative; with `method="model"` the made-up rows answer any question,
-        without an interval.
-        """
-        from dproof.central.estimate import query, query_model
+    def _described(self, answer: Answer, question: Question, options: Options) -> Answer:
+        from dproof.central.answer import described
 
-        return (query_model if options.get("method") == "model" else query)(self, asked, **options)
+        return described(self, answer, question, options)
 
     def raw(self, sql: str) -> Answer:
         """The answer to SQL on the made-up rows."""
@@ -119,8 +123,8 @@ def about(rows: int | None, made_up: int | None, files: Mapping[str, str]) -> di
 
 def rehearse(law: TableLaw) -> float:
     """Make the release of nobody, in memory: what fails without any data fails here. The bytes that it takes."""
-    coins, domain = for_rehearsal(), law.domain
-    empty = {one: np.zeros(domain.table_shape(one), np.int64) for one in law.noise}
+    coins = for_rehearsal()
+    empty = {one: np.zeros(law.domain.table_shape(one), np.int64) for one in law.noise}
     sink = pa.BufferOutputStream()
     pa.parquet.write_table(_stored(law, law.measure(empty, coins), None, True), sink, **PARQUET)
     certificate = law.record(about(0 if law.plan.rows_are_public else None, None, {}), private=True)
@@ -160,7 +164,7 @@ def _stored(law: TableLaw, numbers: NDArray[np.int64], rows: int | None, private
 
     The table of no columns is the number of rows: measured, or as it is where it is public.
     """
-    sizes, names = list(map(law.domain.count, law.noise)), list(map(law.measured_name, law.noise))
+    sizes, names = list(map(prod, law.shapes.values())), list(map(law.measured_name, law.noise))
     if rows is not None:
         sizes, names, numbers = [1, *sizes], ["", *names], np.append(rows, numbers)
     names = pa.array(names, pa.string())
@@ -184,7 +188,7 @@ def _read(file: Path, law: TableLaw, rows: int | None, private: bool) -> NDArray
     try:
         with pa.parquet.ParquetFile(file, read_dictionary=["table"]) as stored:  # a name is kept once, however long
             check_metadata(stored, [])
-            if stored.metadata.num_rows != sum(map(law.domain.count, law.noise)) + (rows is not None):
+            if stored.metadata.num_rows != sum(map(prod, law.shapes.values())) + (rows is not None):
                 raise VerificationFailed("the stored tables have other cells than the certificate")
             table = stored.read()
         kept = table.schema.names == _SCHEMA.names and table["table"].type == pa.dictionary(pa.int32(), pa.string())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod, sqrt
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet
 from numpy.typing import NDArray
 
+from dproof.central.estimates import ResidualEstimates
 from dproof.central.recipe import TableLaw
-from dproof.central.workload import ResidualEstimates, Table, parts
+from dproof.central.workload import Table, parts
 from dproof.coins import NOT_PRIVATE, Coins
 from dproof.errors import VerificationFailed
 from dproof.laws.guide import uniform_below
@@ -128,44 +128,31 @@ def _settle(
         for place, column in enumerate(table):
             steps[n, column] = prod(sizes[i] for i in table[place + 1 :])
     within = {i: [n for n, table in enumerate(targets) if i in table] for i in range(columns) if sizes[i] > 1}
-    looked_at = {i: _Looked.at(i, sizes[i], tables, starts, steps) for i, tables in within.items() if tables}
+    # A row's cell with the value 0 of a column is at first + others · values, and with its other values up the ladder.
+    looked_at: dict[int, tuple[Integers, Floats, Integers]] = {}
+    for i, tables in ((i, tables) for i, tables in within.items() if tables):
+        others = steps[tables].astype(np.float64)  # whole numbers: a product of floats is quicker
+        others[:, i] = 0
+        ladder = np.multiply.outer(steps[tables, i], np.arange(sizes[i]))
+        looked_at[i] = starts[tables][:, None], others, ladder[:, :, None]
     noise = {i: sqrt(sum(deviations[table] ** 2 for table in targets if i in table)) for i in looked_at}
     turns, together = [*looked_at] * _CHANGES, max(int(rows * _BATCH), 1)
     for turn, most in zip(turns, np.geomspace(together, 1, len(turns)).astype(np.int64).tolist(), strict=True):
-        looked = looked_at[turn]
+        first, others, ladder = looked_at[turn]
         batch = (_uniform(together, coins) * rows).astype(np.int64)
         values = made[:, batch]
-        first, now = looked.starts + (looked.steps @ values).astype(np.int64), values[turn]
+        first, now = first + (others @ values).astype(np.int64), values[turn]
         # Tables, then values, then rows: sums over tables run along rows.
-        cost = excess.take(first[:, None, :] + looked.ladder).sum(axis=0)
+        cost = excess.take(first[:, None, :] + ladder).sum(axis=0)
         best, every = cost.argmin(axis=0), np.arange(len(batch))
-        better = np.flatnonzero(cost[now, every] - cost[best, every] > len(looked.starts) + noise[turn])[:most]
+        better = np.flatnonzero(cost[now, every] - cost[best, every] > len(first) + noise[turn])[:most]
         if len(better):
             _, once = np.unique(batch[better], return_index=True)  # a row may be there twice
             better = better[once]
             first, now, best = first[:, better], now[better], best[better]
-            np.subtract.at(excess, first + looked.ladder[:, now, 0], 1)
-            np.add.at(excess, first + looked.ladder[:, best, 0], 1)
+            np.subtract.at(excess, first + ladder[:, now, 0], 1)
+            np.add.at(excess, first + ladder[:, best, 0], 1)
             made[turn, batch[better]] = best
-
-
-@dataclass(frozen=True, slots=True)
-class _Looked:
-    """Where the cells lie that a value of one column belongs to, in the tables that have it.
-
-    A row's cell with the value 0 is at starts + steps · values, and with the other values up the ladder from there.
-    """
-
-    starts: Integers
-    steps: Floats  # whole numbers: a product of floats is quicker
-    ladder: Integers
-
-    @classmethod
-    def at(cls, column: int, size: int, tables: Sequence[int], starts: Integers, steps: Integers) -> _Looked:
-        others = steps[tables].astype(np.float64)
-        others[:, column] = 0
-        ladder = np.multiply.outer(steps[tables, column], np.arange(size))
-        return cls(starts[tables][:, None], others, ladder[:, :, None])
 
 
 def _cells(made: Codes, table: Table, sizes: Sequence[int]) -> NDArray[np.int32]:

@@ -9,8 +9,6 @@ from typing import Any
 
 from dproof.central.expectation import (
     cost_shares,
-    half_widths,
-    least_half_width,
     mean_half_widths,
     too_noisy_message,
     unused_delta,
@@ -46,7 +44,7 @@ def show_tables(plan: Plan, name: str, rows: int | None, questions: list[str] | 
 
 def _answer(law: TableLaw, rows: int | None, questions: list[str] | None) -> dict[str, Any]:
     plan, privacy = law.plan, law.person
-    widths, keys = half_widths(law), [*map(Residual, law.tables), *law.sums]
+    keys = [*map(Residual, law.tables), *law.sums]
     means = {} if rows is None else mean_half_widths(law, rows)
     rho, local = law.rho(), {} if rows is None else _local(plan, rows)
     shares = cost_shares(law, [[place] for place in range(len(law.axes))])
@@ -60,8 +58,8 @@ def _answer(law: TableLaw, rows: int | None, questions: list[str] | None) -> dic
         "rows_per_person": plan.rows_per_person,
         "rows": rows,
         "rho": None if rho is None else float_above(rho),
-        "least_rows": least_half_width(widths),
-        "verdict": None if rows is None else too_noisy_message(widths, rows),
+        "least_rows": law.least_half_width,
+        "verdict": None if rows is None else too_noisy_message(law, rows),
         "tables": [
             {
                 "columns": list(one.columns),
@@ -70,7 +68,7 @@ def _answer(law: TableLaw, rows: int | None, questions: list[str] | None) -> dic
                 "half_width": one.half_width,
                 **({} if rows is None or one.sum_of is None else {"mean_half_width": means.get(key)}),
             }
-            for key, one in zip(keys, widths, strict=True)
+            for key, one in zip(keys, law.half_widths, strict=True)
         ],
         "questions": _expected(law, rows, questions) if questions or plan.questions else [],
         "columns": [

@@ -23,8 +23,8 @@ from dproof.local.ranks import OrderStatistics
 from dproof.local.recipe import RowLaw
 from dproof.local.stored import StoredRows, all_rows, count, ends_of, rows_that_answer
 from dproof.questions.answer import Answer, Cell
-from dproof.questions.estimated import ROUGH, SMOOTH, SUGGESTIONS, EstimatedSums, Options, Warnings, options_of, warned
-from dproof.questions.measured import AnswerSource, answer, refuse_calculation
+from dproof.questions.estimated import ROUGH, SMOOTH, SUGGESTIONS, EstimatedSums, Options, Warnings, warned
+from dproof.questions.measured import AnswerSource, refuse_calculation
 from dproof.questions.partition import grouping
 from dproof.questions.question import (
     Aggregate,
@@ -33,14 +33,13 @@ from dproof.questions.question import (
     Key,
     Predicate,
     Question,
+    Schema,
     aggregates_of,
     asks_for_curves,
     condition,
     leaves,
     normal,
-    resolve,
 )
-from dproof.questions.sql import Asked, as_question
 from dproof.questions.sums import Term, centred_terms
 
 _MOST_GROUPS = 10_000
@@ -49,6 +48,8 @@ _MOST_INTERVALS = 2_500  # of numbers under noise that are worked out one by one
 
 def source(release: Any, question: Question, options: Options) -> AnswerSource:
     """What answers a question from a release; for each item of sets by itself, where these are grouped by."""
+    if options.method == "model":
+        raise QuestionError("method='model' asks made-up rows, and this release has none: leave the method out")
     if asks_for_curves(question, release.law.schema):
         return ReleaseCurves(release, question, options)
     if not release.rows and any(release.law.schema.is_open(key.column) for key in question.group_by):
@@ -325,31 +326,13 @@ _TARGETS = {
 }
 
 
-def query(release: Any, asked: Asked, **options: Any) -> Answer:
-    """The debiased answer to a question on a release, with an interval for each estimate.
-
-    `level` of the intervals; `method` "inverse", "likelihood", "projection", "shrinkage" or "loglinear";
-    `target` of the intervals, "table" or "population"; `simultaneous=True` for intervals that hold all at once;
-    `assume="smooth"` for narrower intervals of conditions on numbers under wide noise, which hold only where the
-    numbers are spread smoothly.
-
-    >>> import pyarrow, dproof as dp
-    >>> plan = {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": ["yes", "no"]}}}
-    >>> release = dp.sanitise(pyarrow.table({"read": ["yes"] * 300 + ["no"] * 700}), plan)
-    >>> [row["read"] for row in query(release, "SELECT read, count(*) FROM release GROUP BY read").rows]
-    ['yes', 'no']
-    """
-    chosen = options_of(options)
-    if chosen.method == "model":
-        raise QuestionError("method='model' asks made-up rows, and this release has none: leave the method out")
-    schema = release.law.schema
-    question = resolve(as_question(asked, "release"), schema)
-    answered = answer(question, schema, lambda level: source(release, question, chosen.at(level)), chosen.level)
+def described(found: Answer, question: Question, options: Options, schema: Schema) -> Answer:
+    """An answer with how it was made."""
     if asks_for_curves(question, schema):
-        method = f"mean of the released curves (unbiased); simultaneous bands for the {chosen.target}"
-        return replace(answered, method=method)
-    rough = chosen.method == "inverse" and not {ROUGH, SMOOTH}.isdisjoint(answered.notes)
-    method = _METHODS["approximate" if rough else chosen.method]
-    if SMOOTH in answered.notes:
+        method = f"mean of the released curves (unbiased); simultaneous bands for the {options.target}"
+        return replace(found, method=method)
+    rough = options.method == "inverse" and not {ROUGH, SMOOTH}.isdisjoint(found.notes)
+    method = _METHODS["approximate" if rough else options.method]
+    if SMOOTH in found.notes:
         method += "; assuming smooth distributions"
-    return replace(answered, method=f"{method}; intervals for {_TARGETS[chosen.target]}")
+    return replace(found, method=f"{method}; intervals for {_TARGETS[options.target]}")

@@ -153,11 +153,6 @@ class RowLaw:
         """The promise to a person, who owns up to `rows_per_person` rows."""
         return self.plan.promise(self.plan.rows_per_person)
 
-    @property
-    def promised(self) -> Privacy:
-        """What the plan promises a person."""
-        return self.person
-
     def person_to_json(self) -> dict[str, Any]:
         """What is said about a person wherever a release or its plan is told."""
         rows, promise = self.plan.rows_per_person, self.person

@@ -21,7 +21,8 @@ from dproof.storage import CERTIFICATE, DATA, PARQUET, PARTS, PLAN, REPORT, appe
 
 if TYPE_CHECKING:
     from dproof.questions.answer import Answer
-    from dproof.questions.sql import Select
+    from dproof.questions.estimated import Options
+    from dproof.questions.question import Question
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -83,11 +84,10 @@ class LocalRelease(Release):
         moved = any(pa.types.is_date(field.type) for field in stored_schema(self.law))
         return self.to_arrow().to_pandas(date_as_object=not moved)
 
-    def query(self, asked: str | Select, **options: Any) -> Answer:
-        """Debiased answers with intervals to SQL, where the table is called `release`, or to what `Select` built."""
-        from dproof.local.answer import query
+    def _described(self, answer: Answer, question: Question, options: Options) -> Answer:
+        from dproof.local.answer import described
 
-        return query(self, asked, **options)
+        return described(answer, question, options, self.law.schema)
 
     def on(self, session: Any) -> LocalRelease:
         """The stored release, counted by the workers of a Spark session, who must see its folder."""

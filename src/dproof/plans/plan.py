@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from importlib import import_module
 from itertools import combinations, product
 from math import comb
@@ -43,7 +43,6 @@ from dproof.tables.source import USUAL, Layout
 
 if TYPE_CHECKING:
     from dproof.plans.questions import PlannedQuestion, Use
-    from dproof.questions.sums import WholeScale
 
 
 Objective: TypeAlias = Literal["total", "largest"]  # of all variances that a plan asks for, which is made least
@@ -74,7 +73,7 @@ class AskedTables:
     questions: bool = False
 
 
-@dataclass(frozen=True)  # without slots: what follows from it is kept once it is worked out
+@dataclass(frozen=True, slots=True)
 class TableAxis:
     """A column as it is counted: its values, its bins, whether a set holds one item, or whether a curve is there.
 
@@ -84,50 +83,29 @@ class TableAxis:
 
     column: Column
     bins: Bins
+    name: str
+    size: int
     item: int | None = None
+    has_curves: bool = False
+    is_binned: bool = False  # whether several values are counted together
+    max_abs: int | None = None  # the largest distance from the middle among the whole numbers that are added up
+    unit: Fraction = Fraction(1)  # what one of these whole numbers is worth
 
-    @cached_property
-    def is_binned(self) -> bool:
-        """Whether several values are counted together."""
-        return self.bins.size < self.bins.stop
+    @classmethod
+    def of_bins(cls, column: Column, bins: Bins) -> TableAxis:
+        """The axis of a column whose values, numbers or dates are counted by bins."""
+        is_binned = bins.size < bins.stop
+        if not is_binned or not column.space.has_sums:
+            return cls(column, bins, column.name, bins.size, is_binned=is_binned)
+        from dproof.questions.sums import whole_scale  # takes all laws, which few plans need
 
-    @cached_property
-    def max_abs(self) -> int | None:
-        """The largest distance from the middle among the whole numbers that are added up; None where none are."""
-        return int(self._scale.ends[1]) if self.is_binned and self.column.space.has_sums else None
+        scale = whole_scale(column.space, True)
+        return cls(column, bins, column.name, bins.size, None, False, True, int(scale.ends[1]), scale.unit)
 
-    @cached_property
-    def has_curves(self) -> bool:
-        return bool(self.column.space.holds_curves)
-
-    @cached_property
+    @property
     def is_added_up(self) -> bool:
         """Whether sums of the column have to be measured: counts of its values or bins do not tell them."""
         return self.has_curves or self.max_abs is not None
-
-    @cached_property
-    def unit(self) -> Fraction:
-        """What one of these whole numbers is worth."""
-        return self._scale.unit
-
-    def wholes(self, codes: NDArray[Any]) -> NDArray[np.int64]:
-        """The whole number of each code about the middle; 0 for a missing value."""
-        absent, found = self.column.space.absent, self._scale.whole(codes)
-        return found if absent is None else np.where(codes == absent, 0, found)
-
-    @cached_property
-    def _scale(self) -> WholeScale:
-        from dproof.questions.sums import whole_scale  # takes laws, which few plans need
-
-        return whole_scale(self.column.space, True)
-
-    @cached_property
-    def name(self) -> str:
-        return self.column.name if self.item is None else f"{self.column.name}: {self.column.space.items[self.item]}"
-
-    @cached_property
-    def size(self) -> int:
-        return self.bins.size
 
     def of(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         """The place of each code along the axis."""
@@ -149,16 +127,18 @@ def axes_of(column: Column) -> tuple[TableAxis, ...]:
     """
     space = column.space
     if space.items is not None:
-        return tuple(TableAxis(column, Bins((0, 1), ("no", "yes"), 2), item) for item in range(len(space.items)))
+        named = [(f"{column.name}: {item}", place) for place, item in enumerate(space.items)]
+        return tuple(TableAxis(column, Bins((0, 1), ("no", "yes"), 2), name, 2, place) for name, place in named)
     if space.holds_curves:
-        return (TableAxis(column, Bins((0,), ("there",), 1).with_missing(space.absent)),)
+        bins = Bins((0,), ("there",), 1).with_missing(space.absent)
+        return (TableAxis(column, bins, column.name, bins.size, has_curves=True),)
     inside = space.present or space
     if inside.line is None:
         if space.size > _MOST_VALUES:
             problem = f"has more than {_MOST_VALUES:,} values: declare fewer, or drop it"
             raise Misplaced(("columns", column.name), problem)
-        return (TableAxis(column, each_value(space)),)
-    return (TableAxis(column, (column.bins or default_bins(inside)).with_missing(space.absent)),)
+        return (TableAxis.of_bins(column, each_value(space)),)
+    return (TableAxis.of_bins(column, (column.bins or default_bins(inside)).with_missing(space.absent)),)
 
 
 def read_asked(top: Reader, columns: Sequence[Column], model: str) -> AskedTables | None:

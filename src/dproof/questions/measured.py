@@ -128,6 +128,31 @@ def different(estimates: Array, low: Array, high: Array, drawn: Array, sizes: Ar
     return [Cell(estimate, float(a), float(b), None, raw) for estimate, a, b, raw in ends]
 
 
+def most_frequent(aggregate: Aggregate, labels: Sequence[Any], counts: Array) -> Any:
+    """The value of the largest count, or as many as the aggregate's argument says; None where there is no value.
+
+    >>> most_frequent(Aggregate("mode", ("x",)), ["a", "b", "c"], np.array([3, 7, 7]))
+    'b'
+    """
+    ranked = [labels[n] for n in np.argsort(-counts, kind="stable")]
+    return ranked[: int(aggregate.argument)] if aggregate.argument else next(iter(ranked), None)
+
+
+def passing(rising: Array, least: Array, greatest: Array, mark: float = 0.0) -> tuple[int, int, int]:
+    """The step at which a rising distribution passes its mark, and the first and the last at which it may.
+
+    `least` and `greatest` are the bounds of the estimated one at each step (Woodruff 1952); it passes at the last step
+    where it does nowhere else.
+
+    >>> passing(np.array([-5, -1, 2, 4]), np.array([-8, -4, -1, 1]), np.array([-2, 2, 5, 7]))
+    (2, 1, 3)
+    """
+    last, below = len(rising) - 1, np.flatnonzero(least < mark)
+    middle, low = (int(np.argmax(at >= mark)) if (at >= mark).any() else last for at in (rising, greatest))
+    high = min(int(below[-1]) + 1, last) if len(below) else 0
+    return middle, min(low, middle), max(high, middle)
+
+
 A_TENTH = 0.1  # of the rows that a group would have were they spread evenly: a rare group
 _SELDOM = 0.004  # where fewer of all answers are told, those may miss more often than they say
 _CHOSEN = (

@@ -58,10 +58,6 @@ class Priced(Protocol):
     def person(self) -> Privacy:
         """What the release costs a person."""
 
-    @property
-    def promised(self) -> Privacy:
-        """What the plan promises a person, which may be more: a ledger begins with it."""
-
 
 class Payment(Protocol):
     """What `sanitise` asks of an account, such as a curator's ledger."""
@@ -143,7 +139,8 @@ class ReleasePayment:
 
     def _opened(self, law: Priced) -> Ledger:
         if self._ledger is None:
-            budget = None if is_begun(self.path) else law.promised
+            # What the plan promises a person: a release may lose less.
+            budget = None if is_begun(self.path) else law.plan.promise(law.plan.rows_per_person)
             self._ledger = Ledger(self.path, budget=budget, unit=law.plan.unit)
         return self._ledger
 

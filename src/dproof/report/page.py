@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dproof.central.curves import mean_of_all
-from dproof.central.expectation import deviations, told_nothing
-from dproof.central.expectation import half_widths as table_half_widths
+from dproof.central.estimates import ResidualEstimates
+from dproof.central.expectation import too_noisy_message
 from dproof.central.recipe import TableLaw
-from dproof.central.workload import ResidualEstimates, Table
+from dproof.central.workload import Table
 from dproof.exact import several, written
 from dproof.html import render
 from dproof.local.expectation import half_widths, mean_half_widths, missing_half_widths
@@ -173,8 +173,8 @@ def central_page(
     rows = release["rows"]
     is_public = rows is not None
     warnings = [] if certificate["private"] else ["Drawn with seeded coins: it is not private."]
-    nothing = told_nothing(law, counts)
-    tables = table_half_widths(law)
+    nothing = too_noisy_message(law, float(counts.table(())))
+    tables = law.half_widths
     # An item of a set is no column, and a column may only be added up.
     counted = (law.axes[place] for table in law.tables for place in table)
     name = next((axis.name for axis in counted if axis.item is None and not axis.has_curves), None)
@@ -214,7 +214,7 @@ def _columns(law: TableLaw, counts: ResidualEstimates) -> list[dict[str, Any]]:
 
 def _column(law: TableLaw, counts: ResidualEstimates, place: int) -> dict[str, Any]:
     axis, cells = law.axes[place], counts.table((place,))
-    half = deviations(law) * counts.cell_variance((place,)) ** 0.5
+    half = law.deviations() * counts.cell_variance((place,)) ** 0.5
     most = max(float(cells.max()) + half, 1.0)
     values = []
     for label, cell in list(zip(axis.bins.labels, cells.tolist(), strict=True))[:_MOST_VALUES]:
@@ -246,7 +246,7 @@ def _pair(law: TableLaw, counts: ResidualEstimates, pair: Table) -> dict[str, An
     if law.axes[down].size < law.axes[across].size:
         cells, (down, across) = cells.T, (across, down)
     rows, columns = law.axes[down], law.axes[across]
-    half = written(deviations(law) * counts.cell_variance(pair) ** 0.5)
+    half = written(law.deviations() * counts.cell_variance(pair) ** 0.5)
     name = f"{rows.name} × {columns.name}"
     drawn = heat_table(
         [label_text(label) for label in rows.bins.labels],

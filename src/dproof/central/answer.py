@@ -11,20 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product
-from typing import Any
+from itertools import pairwise, product
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from dproof.central.curves import CURVES, TableCurves
+from dproof.central.estimates import ResidualEstimates, projection
 from dproof.central.question_sums import QuestionSums, Weights, covariances, measured_sum
-from dproof.central.smooth import projection
-from dproof.central.workload import ResidualEstimates
 from dproof.coins import NOT_PRIVATE
-from dproof.columns.column import Column
 from dproof.errors import NotMeasured, QuestionError
 from dproof.laws.scores import Array
-from dproof.plans.plan import TableAxis, preprocessing_notes, schema_of
+from dproof.plans.plan import TableAxis, preprocessing_notes
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.estimated import (
@@ -35,16 +33,16 @@ from dproof.questions.estimated import (
     Warnings,
     half_widths,
     normal_quantile,
-    options_of,
     warned,
 )
 from dproof.questions.measured import (
     AnswerSource,
-    answer,
     calculated,
     different,
     level_of_each,
+    most_frequent,
     number_of_values,
+    passing,
     possible,
     refuse_calculation,
     rows_of_group,
@@ -57,11 +55,10 @@ from dproof.questions.question import (
     Schema,
     aggregates_of,
     asks_for_curves,
-    resolve,
 )
-from dproof.questions.sql import Asked, as_question
 from dproof.questions.sums import Counter, Statistics, Term, terms, value_of, values_on
 
+Estimates: TypeAlias = Mapping[int | None, ResidualEstimates]  # of counts, and of the sums of each column
 _METHODS = {
     "inverse": "best linear unbiased estimate",
     "projection": "shrinkage estimate (empirical Bayes), without negative counts",
@@ -69,54 +66,34 @@ _METHODS = {
 _INTERVALS = "; intervals for the table that was measured (privacy noise only)"
 _SUGGESTIONS = "a release with a larger ε, fewer or coarser columns, or `dproof ask` on the private table"
 _WITHIN = "numbers were counted in bins: the interval of {} holds wherever they lie in their bins"
-_MODEL = "; or ask with method = 'model' for what the made-up rows say, without an interval"
-_NO_MODEL = "; or declare rows = true under [release] next time, and ask with method = 'model'"
-
-
-def query(release: Any, asked: Asked, **options: Any) -> Answer:
-    """The unbiased answer to a question on a release of tables, with an interval for each estimate.
-
-    `level` of the intervals; `method` "inverse", or "projection" for counts with less noise and without negative ones,
-    whose interval is the unbiased one, made wider where the count lies outside; `simultaneous=True` for intervals that
-    hold all at once.
-
-    >>> import pyarrow, dproof as dp
-    >>> columns = {"read": {"space": "categories", "values": ["yes", "no"]}}
-    >>> plan = {"privacy": {"model": "central", "epsilon": 1, "delta": "1e-6"}, "columns": columns}
-    >>> release = dp.sanitise(pyarrow.table({"read": ["yes"] * 300 + ["no"] * 700}), plan)
-    >>> [row["read"] for row in query(release, "SELECT read, count(*) FROM release GROUP BY read").rows]
-    ['yes', 'no']
-    """
-    chosen = options_of(options)
-    if chosen.method not in _METHODS:
-        raise QuestionError(
-            f"method={chosen.method!r} is for releases of rows: tables have inverse, projection and model"
-        )
-    if chosen.simultaneous and release.law.is_pure:
-        raise QuestionError("simultaneous intervals need Gaussian noise, so delta above 0: leave simultaneous out")
-    if chosen.target != "table":
-        raise QuestionError(
-            "the intervals of a release of tables are for the table that was measured: leave target out"
-        )
-    schema = release.law.schema
-    question = resolve(as_question(asked, "release"), schema)
-    has_curves = asks_for_curves(question, schema)
-    try:
-        answered = answer(question, schema, lambda level: source(release, question, chosen.at(level)), chosen.level)
-    except NotMeasured as refused:
-        if has_curves:  # made-up rows leave them out
-            raise
-        has_rows = release.certificate["release"]["made_up_rows"] is not None
-        raise NotMeasured(f"{refused}{_MODEL if has_rows else _NO_MODEL}") from None
-    notes = (*answered.notes, *preprocessing_notes(release.law.plan, question.columns))
-    return replace(answered, notes=notes, method=CURVES if has_curves else _METHODS[chosen.method] + _INTERVALS)
+_MODEL_METHOD = "model-based: counted in the made-up rows"
+_MODEL_NOTE = (
+    "model-based: made-up rows are near the measured tables, and what goes beyond these is a guess without an interval"
+)
 
 
 def source(release: Any, question: Question, options: Options) -> AnswerSource:
-    """What answers a question from the measured tables of a release."""
+    """What answers a question from the measured tables of a release, or by `method = "model"` from its made-up rows."""
     schema = release.law.schema
-    asker = TableCurves if asks_for_curves(question, schema) else ResidualAnswerSource
-    return asker(release, question, schema, options)
+    if options.method == "model":
+        return ModelRows(release, question, options)
+    if options.simultaneous and release.law.is_pure:
+        raise QuestionError("simultaneous intervals need Gaussian noise, so delta above 0: leave simultaneous out")
+    if asks_for_curves(question, schema):
+        return TableCurves(release, question, schema, options)
+    try:
+        return ResidualAnswerSource(release, question, schema, options)
+    except NotMeasured as refused:
+        raise NotMeasured(f"{refused}{release.way_out}") from None
+
+
+def described(release: Any, found: Answer, question: Question, options: Options) -> Answer:
+    """An answer with how it was made, and what was done with values before they were counted."""
+    if options.method == "model":
+        return replace(found, method=_MODEL_METHOD)
+    notes = (*found.notes, *preprocessing_notes(release.law.plan, question.columns))
+    has_curves = asks_for_curves(question, release.law.schema)
+    return replace(found, notes=notes, method=CURVES if has_curves else _METHODS[options.method] + _INTERVALS)
 
 
 class ResidualAnswerSource:
@@ -125,12 +102,20 @@ class ResidualAnswerSource:
     suggestions = _SUGGESTIONS
 
     def __init__(self, release: Any, question: Question, schema: Schema, options: Options) -> None:
+        if options.method not in _METHODS:
+            raise QuestionError(
+                f"method={options.method!r} is for releases of rows: tables have inverse, projection and model"
+            )
+        if options.target != "table":
+            raise QuestionError(
+                "the intervals of a release of tables are for the table that was measured: leave target out"
+            )
         self.question, self.release, self.options = question, release, options
         self.rows, self.private = release.rows, release.private
         self.asked = QuestionSums(question, schema, release.law.axes)
         groups, needed = self.asked.groups, self.asked.needed
-        self.keys, numbers = self.asked.keys, values_on(self.asked.scales)
-        self.labels = list(product(*(key.labels for key in self.keys)))
+        numbers = values_on(self.asked.scales)
+        self.labels = list(product(*(key.labels for key in self.asked.keys)))
         sums = [measured_sum(release, self.asked.weights(term)) for term in needed]
         values, nothing = _totals(release.estimates, sums, groups), np.zeros((groups, len(sums)))
         self.shown = self.asked.occurring()
@@ -150,59 +135,51 @@ class ResidualAnswerSource:
         for aggregate in self.asked.special:
             moment = aggregate.definition.moment
             within = ((_WITHIN.format(f"a {moment}"), np.ones(groups, bool)),) if moment else ()
-            self.answered[aggregate] = self._special(aggregate, groups, one_group.level), within
+            self.answered[aggregate] = self._special(aggregate, one_group.level), within
 
-    def _special(self, aggregate: Aggregate, groups: int, level: float) -> list[Cell]:
+    def _special(self, aggregate: Aggregate, level: float) -> list[Cell]:
         """What is told by the counts of the values or bins of a column, in every group."""
-        definition = aggregate.definition
+        definition, estimates = aggregate.definition, self.release.estimates
         if isinstance(definition.chosen, Frequent):
-            return self._most_frequent(aggregate, groups)
+            labels, _, by_value = self._by_value(aggregate)
+            shown = by_value(lambda one, size: _totals(self.by_method, [one], size))
+            return [Cell(best, raw=best) for best in (most_frequent(aggregate, labels, row) for row in shown)]
         if definition.counts:
-            return self._different(aggregate, groups, self.plain_level)
-        counts, place, axis = self.asked.counts_by(aggregate)
-        estimates = self.release.estimates
-        spread = Distribution(measured_sum(self.release, counts), place, axis, groups, estimates, self.by_method[None])
+            return self._different(aggregate)
+        counts = measured_sum(self.release, self.asked.counts(aggregate))
+        place, axis = self.asked.axes[aggregate.columns[0]]
+        spread = Distribution(counts, place, _ends(axis), self.asked.groups, estimates, self.by_method)
         if definition.chosen == Rank():
             return spread.quantiles(float(aggregate.argument or 0), level)
         if definition.moment == "mean":
             return spread.means(level, self.estimated)
         return spread.deviations(aggregate.argument, level, self.estimated, squared=definition.moment == "variance")
 
-    def _most_frequent(self, aggregate: Aggregate, groups: int) -> list[Cell]:
-        """The values, bins or items of the largest estimated counts, in every group."""
-        labels, _, by_value = self._by_value(aggregate, groups)
-        order = np.argsort(-by_value(lambda one, size: _totals(self.by_method, [one], size)), axis=1, kind="stable")
-        most = int(aggregate.argument or 0)
-        chosen = ([labels[n] for n in row[:most]] if most else labels[row[0]] for row in order)
-        return [Cell(best, raw=best) for best in chosen]
-
-    def _different(self, aggregate: Aggregate, groups: int, level: float) -> list[Cell]:
+    def _different(self, aggregate: Aggregate) -> list[Cell]:
         """How many values or items there are in every group, by the interval of the count of each."""
-        labels, sizes, by_value = self._by_value(aggregate, groups)
+        labels, sizes, by_value = self._by_value(aggregate)
         counts, shown = (
             by_value(lambda one, size, by=by: _totals(by, [one], size))  # type: ignore[misc]
             for by in (self.release.estimates, self.by_method)
         )
         variance = by_value(lambda one, size: covariances(self.release.estimates, [one], size)[:, :, 0])
-        level = self.release.law.normal_level(level_of_each(level, len(labels)))
+        level = self.release.law.normal_level(level_of_each(self.plain_level, len(labels)))
         half = half_widths(variance, np.zeros_like(variance), level).half
         return different(shown, counts - half, counts + half, counts, sizes)
 
     def _by_value(
-        self, aggregate: Aggregate, groups: int
+        self, aggregate: Aggregate
     ) -> tuple[list[Any], Array, Callable[[Callable[[Weights, int], Array]], Array]]:
         """The values, bins or items of a column, how many values each stands for, and what tables a function of sums,
         and of how many numbers it is to give, by group and value."""
-        space = self.asked.schema.declared(aggregate.columns[0])
-        if space.items is not None:
-            labels: list[Any] = list(space.items)
-            sums = [measured_sum(self.release, one) for one in self.asked.counts_of_items(aggregate, labels)]
-            return labels, np.ones(len(labels)), lambda of: np.hstack([of(one, groups) for one in sums])
-        counts, place, axis = self.asked.counts_by(aggregate)
-        there = [n for n, label in enumerate(axis.bins.labels) if label is not None]
-        labels, sizes = [axis.bins.labels[n] for n in there], np.array(axis.bins.sizes)[there]
-        by_bin = measured_sum(self.release, counts).by(place, axis.size)
-        return labels, sizes, lambda of: of(by_bin, groups * axis.size).reshape(groups, -1)[:, there]
+        counts = [(measured_sum(self.release, one), bins) for one, bins in self.asked.by_value(aggregate)]
+        every = [pair for _, bins in counts for pair in zip(bins.labels, bins.sizes, strict=True)]
+        there, groups = [n for n, (label, _) in enumerate(every) if label is not None], self.asked.groups
+
+        def tabled(of: Callable[[Weights, int], Array]) -> Array:
+            return np.hstack([of(one, groups * bins.size).reshape(groups, -1) for one, bins in counts])[:, there]
+
+        return [every[n][0] for n in there], np.array([every[n][1] for n in there]), tabled
 
     def _answered(self, expression: Expression) -> Any:
         if expression not in self.answered:
@@ -233,7 +210,7 @@ class ResidualAnswerSource:
         yield from warned(self.question, self.answered, groups, self.private)
 
 
-def _totals(estimates: Mapping[int | None, ResidualEstimates], sums: Sequence[Weights], groups: int) -> Array:
+def _totals(estimates: Estimates, sums: Sequence[Weights], groups: int) -> Array:
     """Some sums in every group."""
     tables = [estimates[one.number].table(one.table).ravel() for one in sums]
     columns = [np.bincount(s.groups, s.weights * table, groups) for s, table in zip(sums, tables, strict=True)]
@@ -245,17 +222,17 @@ _EVENLY = 12  # the square of a bin's width over the variance of numbers that li
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distribution:
-    """A number by its bins in every group: the counts that are asked for, and the axis of the number.
+    """A number by its bins in every group: the counts that are asked for, and the ends of the bins of the column there.
 
     `estimates` are unbiased, and intervals come from them; `by_method` are the counts that what is shown is made from.
     """
 
     counts: Weights
     place: int
-    axis: TableAxis
+    ends: Array  # the least and the greatest number of each bin
     groups: int
-    estimates: Mapping[int | None, ResidualEstimates]
-    by_method: ResidualEstimates
+    estimates: Estimates
+    by_method: Estimates
 
     def quantiles(self, share: float, level: float) -> list[Cell]:
         """The value with this share of the rows at or below it, with the interval of Woodruff 1952."""
@@ -266,13 +243,10 @@ class Distribution:
 
     def _steps(self, share: float) -> Iterator[tuple[Array, Array, Array]]:
         """For each bin (rows up to its end) − share · (all rows), by group: as shown, unbiased, and its variance."""
-        for last in range(len(self._ends())):
-            moved = self.counts.up_to(self.place, last, share)
-            variance = covariances(self.estimates, [moved], self.groups)[:, 0, 0]
-            yield self._total(moved, self.by_method), self._total(moved, self.estimates[None]), variance
-
-    def _total(self, sums: Weights, counts: ResidualEstimates) -> Array:
-        return np.bincount(sums.groups, sums.weights * counts.table(sums.table).ravel(), self.groups)
+        for last in range(len(self.ends)):
+            moved = [self.counts.up_to(self.place, last, share)]
+            shown, unbiased = (_totals(by, moved, self.groups)[:, 0] for by in (self.by_method, self.estimates))
+            yield shown, unbiased, covariances(self.estimates, moved, self.groups)[:, 0, 0]
 
     def deviations(self, less: Fraction | None, level: float, sums_of: EstimatedSums, *, squared: bool) -> list[Cell]:
         """The standard deviation of the numbers, or its square.
@@ -286,13 +260,13 @@ class Distribution:
         middle, width = (least + most) / 2, most - least
         sums = self._weighted(middle, middle**2, width**2)
 
-        def moments(counts: ResidualEstimates) -> tuple[Value, Value]:
+        def moments(by: Estimates) -> tuple[Value, Value]:
             """The variance of the middles, and the mean of width²."""
-            n, first, second, widths = self._values(sums, counts)
+            n, first, second, widths = self._values(sums, by)
             return (second - first * first / n) / (n - float(less or 0)), widths / n
 
         with np.errstate(divide="ignore", invalid="ignore"):
-            (between, within), (variance, spread) = moments(self.estimates[None]), moments(self.by_method)
+            (between, within), (variance, spread) = moments(self.estimates), moments(self.by_method)
             z, middles = normal_quantile(level), self._noise(sums_of, len(sums), level).spread(between.root())
             rest = np.sqrt(np.maximum(within.value + z * np.sqrt(np.maximum(within.variance, 0.0)), 0.0)) / 2
             estimate = np.sqrt(np.maximum(variance.value, 0.0) + np.maximum(spread.value, 0.0) / _EVENLY)
@@ -300,7 +274,7 @@ class Distribution:
             high = np.maximum(middles.high + rest, estimate)
         if squared:
             estimate, low, high = estimate**2, low**2, high**2
-        unsure = middles.unsure | (self._total(sums[0], self.estimates[None]) <= 1)
+        unsure = middles.unsure | (_totals(self.estimates, sums[:1], self.groups)[:, 0] <= 1)
         return _cells(estimate, low, high, unsure, z)
 
     def means(self, level: float, sums_of: EstimatedSums) -> list[Cell]:
@@ -312,7 +286,7 @@ class Distribution:
         sums = self._weighted(least, most)
         noise = self._noise(sums_of, len(sums), level)
         with np.errstate(divide="ignore", invalid="ignore"):
-            n, below, above = self._values(sums, self.estimates[None])
+            n, below, above = self._values(sums, self.estimates)
             lowest, highest = (noise.spread(side / n) for side in (below, above))
             n, below, above = self._values(sums, self.by_method)
             estimate = (below.value + above.value) / (2 * n.value)
@@ -322,7 +296,7 @@ class Distribution:
 
     def _bins(self) -> tuple[Array, Array, float]:
         """The least and the greatest number of the bin of every cell, about an origin among them, and that."""
-        ends = np.array([*self._ends(), (0.0, 0.0)])[self.counts.places(self.place)]  # the last, if any, is missing
+        ends = np.vstack([self.ends, np.zeros(2)])[self.counts.places(self.place)]  # the last, if any, is missing
         used = self.counts.weights != 0
         origin = float(ends[used].mean()) if used.any() else 0.0
         return ends[:, 0] - origin, ends[:, 1] - origin, origin
@@ -331,13 +305,11 @@ class Distribution:
         """The counts that are asked for, and the sums of some numbers of their bins."""
         return [self.counts, *(replace(self.counts, weights=self.counts.weights * each) for each in numbers)]
 
-    def _values(self, sums: list[Weights], counts: ResidualEstimates) -> list[Value]:
+    def _values(self, sums: list[Weights], by: Estimates) -> list[Value]:
         covariance, certain = covariances(self.estimates, sums, self.groups), np.zeros(self.groups, bool)
         slopes = np.broadcast_to(np.eye(len(sums))[:, None], (len(sums), self.groups, len(sums)))
-        return [
-            Value(self._total(one, counts), slope, covariance, certain, linear=True)
-            for one, slope in zip(sums, slopes, strict=True)
-        ]
+        totals = zip(_totals(by, sums, self.groups).T, slopes, strict=True)
+        return [Value(total, slope, covariance, certain, linear=True) for total, slope in totals]
 
     def _noise(self, sums_of: EstimatedSums, sums: int, level: float) -> EstimatedSums:
         """What makes intervals of so many sums of counts."""
@@ -345,27 +317,23 @@ class Distribution:
         noise = replace(sums_of.estimates, heaviest=nothing, doubts=nothing)
         return replace(sums_of, estimates=noise, options=Options(level))
 
-    def _ends(self) -> list[tuple[float, float]]:
-        """The least and the greatest number of each bin."""
-        space, bins = self.axis.column.space, self.axis.bins
-        stops = [start - 1 for start in (*bins.starts[1:], bins.stop)]
-        pairs = [(start, stop) for start, stop in zip(bins.starts, stops, strict=True) if start != space.absent]
-        return [tuple(map(float, space.values_of(np.array(pair)))) for pair in pairs]  # type: ignore[misc]
-
     def _cell(self, fitted: Array, total: Array, half: Array, share: float, level: float) -> Cell:
-        rising, ends = np.maximum.accumulate(fitted), self._ends()
+        rising = np.maximum.accumulate(fitted)
         if not (np.abs(total) + half).any() or rising[-1] <= 0:  # perhaps of no rows
             return Cell(None, informative=False) if half.any() else Cell(None)
-        middle = int(np.argmax(rising >= 0))
-        low = int(np.argmax(total + half >= 0)) if (total + half >= 0).any() else middle
-        below = np.flatnonzero(total - half < 0)
-        high = min(int(below[-1]) + 1, len(ends) - 1) if len(below) else 0
-        low, high = min(low, middle), max(high, middle)
+        middle, low, high = passing(rising, total - half, total + half)
         before = rising[middle - 1] if middle else -share * rising[-1] / (1 - share)
         part = -before / (rising[middle] - before) if rising[middle] > before else 0.5
-        estimate = ends[middle][0] + part * (ends[middle][1] - ends[middle][0])
-        spread = (ends[high][1] - ends[low][0]) / (2 * normal_quantile(level))
-        return Cell(estimate, ends[low][0], ends[high][1], spread, estimate)
+        (least, greatest), (start, _), (_, stop) = self.ends[[middle, low, high]].tolist()
+        estimate = least + part * (greatest - least)
+        return Cell(estimate, start, stop, (stop - start) / (2 * normal_quantile(level)), estimate)
+
+
+def _ends(axis: TableAxis) -> Array:
+    """The least and the greatest number of each bin of an axis."""
+    space, bins = axis.column.space, axis.bins
+    pairs = [pair for pair in pairwise((*bins.starts, bins.stop)) if pair[0] != space.absent]
+    return np.asarray(space.values_of(np.array(pairs) - [0, 1]))
 
 
 def _cells(estimate: Array, low: Array, high: Array, unsure: Array, z: float) -> list[Cell]:
@@ -375,49 +343,34 @@ def _cells(estimate: Array, low: Array, high: Array, unsure: Array, z: float) ->
     return [Cell(None, informative=False) if doubt else Cell(*cell) for doubt, cell in zip(nothing, cells, strict=True)]
 
 
-_METHOD = "model-based: counted in the made-up rows"
-_NOTE = (
-    "model-based: made-up rows are near the measured tables, and what goes beyond these is a guess without an interval"
-)
-
-
-def query_model(release: Any, asked: Asked, **options: Any) -> Answer:
-    """What the made-up rows of a release say, without intervals: nobody knows how far they are from the truth."""
-    if options_of(options).simultaneous:
-        raise QuestionError("answers of method='model' have no intervals: leave simultaneous out")
-    schema = schema_of(release.plan, "release")
-    question = resolve(as_question(asked, "release"), schema)
-    curve = next((name for name in question.columns if schema.spaces[name].holds_curves), None)
-    if curve is not None:
-        raise QuestionError(f"made-up rows leave out curves: ask about {curve!r} without method='model'")
-    rows = ModelRows(release, question, schema)
-    return answer(question, schema, lambda _: rows, options_of(options).level, _METHOD)
-
-
-def _restored_codes(column: Column, batch: Any) -> Any:
-    """What stored rows hold. A source is read otherwise: a missing set, for one, is stored as an item."""
-    return column.codec.restore([batch.column(name) for name in column.stored])
-
-
 class ModelRows:
-    """One question on the made-up rows of a release (see `AnswerSource`)."""
+    """One question on the made-up rows of a release (see `AnswerSource`).
+
+    Nobody knows how far they are from the truth, so that nothing has an interval.
+    """
 
     suggestions = "a release with a larger ε"
 
-    def __init__(self, release: Any, question: Question, schema: Schema) -> None:
-        self.schema, self.private, self.rows = schema, release.private, None
+    def __init__(self, release: Any, question: Question, options: Options) -> None:
+        self.schema: Schema = release.law.schema
+        self.private, self.rows = release.private, None
+        if options.simultaneous:
+            raise QuestionError("answers of method='model' have no intervals: leave simultaneous out")
+        curve = next((name for name in question.columns if self.schema.spaces[name].holds_curves), None)
+        if curve is not None:
+            raise QuestionError(f"made-up rows leave out curves: ask about {curve!r} without method='model'")
         wanted = question.aggregates
-        sums = [term for aggregate in wanted for term in terms(aggregate, schema)]
-        every, chosen = Term((), None), [aggregate for aggregate in wanted if not terms(aggregate, schema)]
-        counter = Counter(schema, question.group_by, question.where, list(dict.fromkeys([every, *sums, *chosen])))
+        sums = [term for aggregate in wanted for term in terms(aggregate, self.schema)]
+        every, chosen = Term((), None), [aggregate for aggregate in wanted if not terms(aggregate, self.schema)]
+        counter = Counter(self.schema, question.group_by, question.where, list(dict.fromkeys([every, *sums, *chosen])))
+        read = [release.plan.column(name) for name in question.columns]
         for batch in release.to_arrow().to_batches():
-            counter.add(
-                batch.num_rows, {name: _restored_codes(release.plan.column(name), batch) for name in question.columns}
-            )
+            # What stored rows hold. A source is read otherwise: a missing set, for one, is stored as an item.
+            codes = {c.name: c.codec.restore([batch.column(name) for name in c.stored]) for c in read}
+            counter.add(batch.num_rows, codes)
         counted = counter.finish()
-        self.labels = list(product(*(grouping(key, schema).labels for key in question.group_by)))
-        occurs = counted.sums[every]
-        self.shown = [n for n, rows in enumerate(occurs) if rows or not question.group_by]
+        self.labels = list(product(*(grouping(key, self.schema).labels for key in question.group_by)))
+        self.shown = [n for n, rows in enumerate(counted.sums[every]) if rows or not question.group_by]
         self.stats: Statistics = {term: np.array(totals, float) for term, totals in counted.sums.items()}
         self.chosen = {one: [self._chosen(one, histogram) for histogram in counted.histograms[one]] for one in chosen}
 
@@ -426,21 +379,19 @@ class ModelRows:
         definition, space = aggregate.definition, self.schema.declared(aggregate.columns[0])
         if definition.counts == "values":
             return number_of_values(aggregate, self.schema, histogram)
+        counts: dict[Any, int]
         if space.items is not None:
-            counts: dict[Any, int] = {
-                item: sum(n for code, n in histogram.items() if code >> place & 1)
-                for place, item in enumerate(space.items)
-            }
+            counts = dict(zip(space.items, space.tallies(histogram).values(), strict=True))
         else:
-            counts = {space.label(code): n for code, n in histogram.items()}
+            counts = {space.label(code): rows for code, rows in histogram.items()}
+        labels = sorted(counts) if isinstance(definition.chosen, Rank) else [one for one in counts if counts[one]]
+        rows = np.array([counts[one] for one in labels])
         if not isinstance(definition.chosen, Rank):
-            ranked = sorted((value for value in counts if counts[value]), key=lambda value: -counts[value])
-            return ranked[: int(aggregate.argument)] if aggregate.argument else next(iter(ranked), None)
-        ordered = sorted(counts)
-        if not ordered or definition.chosen.end:
-            return (ordered[0] if definition.chosen.end == "least" else ordered[-1]) if ordered else None
-        below = np.cumsum([counts[value] for value in ordered])
-        return ordered[int(np.argmax(below >= float(aggregate.argument or 0) * below[-1]))]
+            return most_frequent(aggregate, labels, rows)
+        if not labels or definition.chosen.end:
+            return (labels[0] if definition.chosen.end == "least" else labels[-1]) if labels else None
+        total = np.cumsum(rows) - float(aggregate.argument or 0) * rows.sum()
+        return labels[passing(total, total, total)[0]]
 
     def _estimates(self, expression: Expression) -> Sequence[Any]:
         if isinstance(expression, Aggregate) and expression in self.chosen:
@@ -457,6 +408,6 @@ class ModelRows:
         return [Cell(estimates[n], raw=estimates[n]) for n in groups]
 
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
-        yield _NOTE
+        yield _MODEL_NOTE
         if not self.private:
             yield NOT_PRIVATE

@@ -1,4 +1,8 @@
-"""Shrinkage of measured tables: what they say beyond smaller tables is moved towards 0, the more the noise hides it.
+"""Tables of counts and sums from measured residuals: unbiased, with the variance of every answer, or with less noise.
+
+`estimates` combines all measurements without bias. `projection` shrinks what tables of several columns say beyond
+smaller ones towards 0, the more the noise hides it, and moves all tables to the nearest ones without negative counts
+that agree with each other.
 
 Of a table of several columns the smaller ones within it tell what to expect if there is nothing more to be known: of
 two columns that they are independent. Where the noise is large against the deviations from that, most of an estimated
@@ -7,21 +11,136 @@ mixture of normal laws, whose variance is some multiple of the expected count or
 occurs maximises the likelihood (empirical Bayes: Robbins 1956; mixtures of normal laws: Stephens 2017). What is kept of
 a deviation is its mean given the estimate. Nothing is chosen by hand but a fine grid of multiples, and no data is
 needed but the estimates.
-
-Projection moves all tables to the nearest ones without negative counts that agree with each other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dproof.central.workload import ResidualEstimates, Table, maximal, parts, projected
+from dproof.central.workload import Residual, Table, cell_shares, maximal, parts, residual_variances
 from dproof.errors import TooLarge
-from dproof.laws.scores import Array, on_simplex
+from dproof.laws.scores import on_simplex
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def measured(counts: Integers, columns: int | None = None) -> Integers:
+    """Y_A v_A: the residual of a table of counts, in whole numbers.
+
+    Of a table of vectors too: its axes are so many columns, and the last one that of the vectors.
+
+    >>> measured(np.array([5, 1, 3])).tolist(), measured(np.array(9)).tolist()
+    ([6, -6, 0], 9)
+    """
+    for axis in range(counts.ndim if columns is None else columns):
+        counts = counts * counts.shape[axis] - counts.sum(axis=axis, keepdims=True)
+    return counts
+
+
+def contrast(counts: Integers) -> Integers:
+    """Σ ±v over the cells of a table whose columns have two values each.
+
+    >>> contrast(np.array([[5, 1], [2, 4]])).tolist()
+    6
+    """
+    for _ in range(counts.ndim):
+        counts = counts[0] - counts[1]
+    return np.asarray(counts)
+
+
+def projected(values: Floats, columns: int) -> Floats:
+    """P_A: what is left of a table when the means along each of its columns are taken away."""
+    for axis in range(columns):
+        values = values - values.mean(axis=axis, keepdims=True)
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualEstimates:
+    """The estimated residuals P_A v_A of counts, or of sums of one column, and the variance s_A of each.
+
+    The covariance of a residual is s_A P_A, and different residuals are independent. What follows from them is the
+    best linear unbiased estimate of every table at once, and consistent: two tables agree on what they share.
+
+    Sums of curves have their coefficients along the last axis. Each has the same variances, independent of the others.
+    """
+
+    sizes: tuple[int, ...]
+    residuals: Mapping[Table, Floats]
+    variances: Mapping[Table, float]
+
+    def table(self, columns: Table) -> Floats:
+        """The estimated table over these columns.
+
+        v_M = Σ over A within M of P_A v_A, spread evenly over the other columns.
+        """
+        terms = self.residuals[()].shape
+        total = np.zeros((*(self.sizes[i] for i in columns), *terms))
+        for part in parts([columns]):
+            spread = prod(self.sizes[i] for i in columns if i not in part)
+            own = tuple(self.sizes[i] if i in part else 1 for i in columns)
+            total += self.residuals[part].reshape((*own, *terms)) / spread
+        return total
+
+    def cell_variance(self, columns: Table) -> float:
+        """The variance of one cell of a table, the same for each."""
+        return float(sum(self.variances[part] * cost for part, cost in cell_shares(self.sizes, columns).items()))
+
+
+def estimates(
+    sizes: Sequence[int],
+    noisy: Mapping[Residual, Floats],
+    variances: Mapping[Residual, float],
+    *,
+    number: int | None = None,
+    known: int | None = None,
+    plain: bool = False,
+    tables: Iterable[Table] = (),
+) -> ResidualEstimates:
+    """The estimates from measured residuals, or from plain tables, with the variance of the noise on each number.
+
+    `number` is the column whose sums are estimated instead of counts: of numbers or of curves. `known` is the number of
+    rows where that is public: then the residual of the empty table has no noise. What several plain tables tell of one
+    residual is weighed by precision. All of `tables` can be told, with columns that have one value too.
+    """
+    weighed: dict[Table, Floats] = {}
+    precisions: dict[Table, float] = {}
+    for measurement, values in noisy.items():
+        if measurement.number == number:
+            for part, factor in residual_variances(sizes, measurement, plain).items():
+                variance = factor * variances[measurement]
+                estimate = _part(sizes, measurement, values, part, plain)
+                weighed[part] = weighed.get(part, 0.0) + estimate / variance
+                precisions[part] = precisions.get(part, 0.0) + 1 / variance
+    residuals = {part: total / precisions[part] for part, total in weighed.items()}
+    spreads = {part: 1 / precision for part, precision in precisions.items()}
+    if known is not None:
+        residuals[()], spreads[()] = np.array(float(known)), 0.0
+    for table in parts([*residuals, *tables]):
+        if table not in residuals:  # that of a column with one value is zero
+            terms = residuals[()].shape if table else ()
+            residuals[table], spreads[table] = np.zeros((*(sizes[i] for i in table), *terms)), 0.0
+    return ResidualEstimates(tuple(sizes), residuals, spreads)
+
+
+def _part(sizes: Sequence[int], measurement: Residual, values: Floats, part: Table, plain: bool) -> Floats:
+    """The residual of a part of a measured table, as this measurement tells it."""
+    if measurement.contrast:
+        signs = np.array(1.0)
+        for _ in part:
+            signs = np.multiply.outer(signs, [1.0, -1.0])
+        return np.asarray(signs * (float(values) / 2 ** len(part)))
+    if not plain:
+        return projected(values / prod(sizes[i] for i in part), len(part))
+    others = tuple(n for n, i in enumerate(measurement.table) if i not in part)
+    return projected(values.sum(axis=others), len(part))
+
 
 _POWERS = (1, 2)  # of the expected count: deviations like those of drawn rows, or in proportion to the count
 _GRID = 10  # multiples for each power
@@ -41,7 +160,7 @@ def shrunk(estimates: ResidualEstimates, tables: Iterable[Table]) -> ResidualEst
     total = float(estimates.residuals[()])
     if total <= 0:
         return estimates
-    residuals, likely = dict(estimates.residuals), dict[Table, Array]()
+    residuals, likely = dict(estimates.residuals), dict[Table, Floats]()
     for part in parts(tables):
         cells = estimates.table(part)
         if len(part) > 1 and estimates.variances[part]:
@@ -52,7 +171,7 @@ def shrunk(estimates: ResidualEstimates, tables: Iterable[Table]) -> ResidualEst
     return replace(estimates, residuals=residuals)
 
 
-def _expected(table: Table, smaller: Mapping[Table, Array], total: float) -> Array:
+def _expected(table: Table, smaller: Mapping[Table, Floats], total: float) -> Floats:
     """The table of which the smaller ones within it say all: Π v_B^(±1), the sign that of an odd |A∖B|; normalised.
 
     Of two columns v_i v_j / n. Kirkwood 1935.
@@ -69,7 +188,7 @@ def _expected(table: Table, smaller: Mapping[Table, Array], total: float) -> Arr
     return np.asarray(product * (total / product.sum()))
 
 
-def _kept(deviations: Array, expected: Array, variance: float) -> Array:
+def _kept(deviations: Floats, expected: Floats, variance: float) -> Floats:
     """What is kept of noisy deviations from expected counts: the mean of the true one, given the noisy one."""
     noisy, counts = deviations.ravel(), expected.ravel()
     scales = [_scales(noisy, counts**power, variance) for power in _POWERS]
@@ -88,13 +207,13 @@ def _kept(deviations: Array, expected: Array, variance: float) -> Array:
     return kept.reshape(deviations.shape)
 
 
-def _scales(noisy: Array, sizes: Array, variance: float) -> Array:
+def _scales(noisy: Floats, sizes: Floats, variance: float) -> Floats:
     """Multiples of the sizes of deviations: from what the noise hides everywhere to what allows any of them."""
     usual = float(np.median(sizes[sizes > 0]))
     return np.geomspace(_LEAST * variance / float(sizes.max()), max(float((noisy**2).max()), variance) / usual, _GRID)
 
 
-def _components(noisy: Array, counts: Array, scales: Sequence[Array], variance: float) -> tuple[Array, Array]:
+def _components(noisy: Floats, counts: Floats, scales: Sequence[Floats], variance: float) -> tuple[Floats, Floats]:
     """For every cell and component, the first without deviations: the part that it keeps, and its likelihood."""
     columns = [np.zeros((len(noisy), 1))]
     columns += [counts[:, None] ** power * multiples for power, multiples in zip(_POWERS, scales, strict=True)]
@@ -141,8 +260,8 @@ def nearest(estimates: ResidualEstimates, tables: Iterable[Table]) -> ResidualEs
 
     weights = {part: 1 / sum(1 / outside(table, part) for table in within) for part, within in inside.items()}
 
-    def lifted(raised: dict[Table, Array]) -> ResidualEstimates:
-        residuals: dict[Table, Array] = {(): np.maximum(estimates.residuals[()], 0.0)}
+    def lifted(raised: dict[Table, Floats]) -> ResidualEstimates:
+        residuals: dict[Table, Floats] = {(): np.maximum(estimates.residuals[()], 0.0)}
         for part, within in inside.items():
             carried = sum(_margin(raised[table], table, part) / outside(table, part) for table in within)
             residuals[part] = estimates.residuals[part] + weights[part] * projected(np.asarray(carried), len(part))
@@ -162,7 +281,7 @@ def nearest(estimates: ResidualEstimates, tables: Iterable[Table]) -> ResidualEs
     return _without_negative(lifted(ahead), largest)
 
 
-def _margin(values: Array, table: Table, part: Table) -> Array:
+def _margin(values: Floats, table: Table, part: Table) -> Floats:
     return np.asarray(values.sum(axis=tuple(n for n, i in enumerate(table) if i not in part)))
 
 
