@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 import dproof as dp
-from dproof import VerificationFailed
+from dproof import VerificationFailed, storage
 from dproof.certification import verify_certificate
 from dproof.certification.verify_certificate import declared
 from dproof.plans.plan import read_column
 from dproof.plans.reader import Reader
-from dproof.storage import CERTIFICATE, DATA, PARQUET, PLAN, REPORT, digest, metadata
+from dproof.storage import CERTIFICATE, DATA, PARQUET, PLAN, REPORT, digest
 from tests.forging import forge
 
 pa = pytest.importorskip("pyarrow")
@@ -202,8 +202,8 @@ BESIDE: dict[str, Callable[[Any], Any]] = {
     "another text under a known name": lambda table: table.replace_schema_metadata({"dproof": ANN}),
     "a text of a column": noted,
     "a text of a list's items": noted_inside,
-    "a schema of Spark's": lambda table: table.replace_schema_metadata({metadata._FIELDS.decode(): ANN}),
-    "a version of Spark's": lambda table: table.replace_schema_metadata({metadata._SPARK.decode(): ANN}),
+    "a schema of Spark's": lambda table: table.replace_schema_metadata({storage._FIELDS.decode(): ANN}),
+    "a version of Spark's": lambda table: table.replace_schema_metadata({storage._SPARK.decode(): ANN}),
 }
 
 
@@ -271,9 +271,9 @@ SPARK: dict[str, Any] = {
 def said_by_spark(said: dict[str, Any], **more: str) -> None:
     schema = pa.schema({"x": pa.string(), "likes": pa.list_(pa.string()), "town": pa.int32()})
     text = json.dumps(said, separators=(",", ":"))
-    noted = {metadata._SPARK.decode(): "4.3.0", metadata._FIELDS.decode(): text}
+    noted = {storage._SPARK.decode(): "4.3.0", storage._FIELDS.decode(): text}
     noted |= {f"org.apache.spark.{key}": value for key, value in more.items()}
-    metadata._check_spark({key.encode(): value.encode() for key, value in noted.items()}, schema, ["town"])
+    storage._check_spark({key.encode(): value.encode() for key, value in noted.items()}, schema, ["town"])
 
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "Etc/UTC", "+05:30"])
