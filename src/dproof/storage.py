@@ -209,8 +209,7 @@ def fetch(uri: str, folder: Path, names: Sequence[str] = ()) -> None:
                 (folder / name).mkdir()
         for name in names:
             with system.open_input_stream(f"{root}/{name}") as stream, (folder / name).open("wb") as here:
-                while part := stream.read(1 << 20):
-                    here.write(part)
+                shutil.copyfileobj(stream, here)
 
 
 def remote_table(uri: str) -> Any:

@@ -269,10 +269,6 @@ def _lists(rows: int, lists: dict[int, Any], flat: Any) -> Any:
     return pa.LargeListArray.from_arrays(from_numpy(lengths.cumsum()), flat, mask=from_numpy(absent))
 
 
-def _of_text(value: str) -> bytes:
-    return value.encode("utf-8", "surrogatepass")
-
-
 def _of_float(value: float) -> bytes | None:
     if value.is_integer():
         return b"%d" % value if -(2.0**53) < value < 2.0**53 else _bytes(value)
@@ -318,7 +314,7 @@ _WRITERS: dict[type, Callable[[Any], Any]] = {
     type(None): lambda value: None,
     bytes: lambda value: value,
     bool: lambda value: b"true" if value else b"false",
-    str: _of_text,
+    str: lambda value: value.encode("utf-8", "surrogatepass"),
     int: lambda value: b"%d" % value if -(1 << 63) <= value < 1 << 63 else _bytes(value),
     np.int64: lambda value: b"%d" % value,
     float: _of_float,

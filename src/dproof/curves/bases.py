@@ -301,21 +301,19 @@ class Kernel:
         t, weights = quadrature(joints)
         moved = sum(comb(p, n) * rate ** (p - n) * function(t, n) for n in range(p + 1))
         start = np.array([np.ravel(function(np.array([np.min(joints)], np.float64), n))[0] for n in range(p)])
+        energy = float((np.square(moved) * weights).sum())
         if self.is_brownian:
-            return self._brownian(float(np.min(joints)), float(start[0]), float((np.square(moved) * weights).sum()))
+            first, value = float(np.min(joints)), float(start[0])
+            if first == 0 and value != 0:
+                raise ArgumentError("a function that is not 0 at time 0 has no norm in the space of Brownian motion")
+            return float(self.length) * ((value**2 / first if value else 0.0) + energy)
         level = (
             [[1.0]],
             [[1.0, 0.0], [0.0, rate**2]],
             [[1.0, 0.0, -(rate**2) / 3], [0.0, rate**2 / 3, 0.0], [-(rate**2) / 3, 0.0, rate**4]],
         )[p - 1]
         density = (2 * rate, 4 * rate**3, 16 * rate**5 / 3)[p - 1]
-        return float(start @ np.linalg.solve(np.array(level), start) + (np.square(moved) * weights).sum() / density)
-
-    def _brownian(self, first: float, value: float, energy: float) -> float:
-        """ℓ·f(a)²/a + ℓ∫f'², with f(0) = 0 where a = 0."""
-        if first == 0 and value != 0:
-            raise ArgumentError("a function that is not 0 at time 0 has no norm in the space of Brownian motion")
-        return float(self.length) * ((value**2 / first if value else 0.0) + energy)
+        return float(start @ np.linalg.solve(np.array(level), start) + energy / density)
 
 
 def exponential_norm(space: Curves, curve: Sequence[Any], length: Any) -> Fraction:

@@ -186,7 +186,9 @@ class CurveMechanism(Mechanism):
     def draw(self, values: Any) -> Any:
         """The sanitised curves on the grid, one row each; one curve in, one curve out."""
         inputs, outputs = cast(Any, self.inputs), cast(CurveLattice, self.outputs)
-        single = values is None or (isinstance(values, (list, tuple, np.ndarray)) and _is_number(values[:1]))
+        # A list of numbers is one curve; the first of many may be missing, which is no number.
+        first = values[:1] if isinstance(values, (list, tuple, np.ndarray)) else ()
+        single = values is None or (len(first) == 1 and first[0] is not None and np.ndim(first[0]) == 0)
         rows = outputs.evaluate(self.draw_codes(inputs.encode([values] if single else values)))
         return rows[0] if single else rows
 
@@ -388,11 +390,6 @@ def recorded_curve_law(expansion: Expansion, record: Mapping[str, Any]) -> Curve
     if record["norm"] != norm or any(record["noise"].get(key, value) != value for key, value in told.items()):
         raise ValueError("the noise of the certificate does not fit its norm")
     return mechanism_of(lattice, VectorNoise(split, law, size, lattice.terms))
-
-
-def _is_number(first: Any) -> bool:
-    """Whether a list, of which this is the first entry, has numbers and is one curve; a missing curve is no number."""
-    return len(first) == 1 and first[0] is not None and np.ndim(first[0]) == 0
 
 
 VectorNoiseLaw: TypeAlias = TwoSided | GaussianSum | KNorm

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dproof.arguments import COLUMN, described, listed, whole
 from dproof.errors import ArgumentError, InputError
 from dproof.spaces.interval import Interval, Line
-from dproof.spaces.space import is_arrow, narrowest
+from dproof.spaces.space import is_arrow
 
 _LAST = date.max.toordinal() - 1
 _A_DAY = 86_400  # seconds
@@ -116,7 +116,7 @@ class Dates(Interval):
             return Interval.encode(self, values, clamp=clamp)
         dates = np.empty(len(values), object)
         dates[:] = listed(values, "values", COLUMN)
-        return self._any(dates, clamp).astype(narrowest(self.size))
+        return self._any(dates, clamp)
 
     # What a question may ask of a column -----------------------------------------------------------------------------
 

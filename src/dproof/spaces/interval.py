@@ -171,13 +171,14 @@ class Interval(Space):
         """The codes of a NumPy array; one outside is refused, or stands for the nearer end."""
         if len(column) == 0:
             return np.empty(0, narrowest(self.size))
-        if column.dtype in (np.float32, np.float64):
-            codes = self._floats(column, clamp)
-        elif column.dtype.kind in "iu":
-            codes = self._whole(column, clamp)
-        else:
-            codes = self._any(column, clamp)
-        return codes.astype(narrowest(self.size), copy=False)
+        is_float = column.dtype in (np.float32, np.float64)
+        if not is_float and column.dtype.kind not in "iu":
+            return self._any(column, clamp)
+        if is_float and np.isnan(column.min()):
+            raise no_number()
+        if not (clamp or self.holds(column).all()):
+            raise _outside()
+        return (self._floats(column) if is_float else self._whole(column)).astype(narrowest(self.size), copy=False)
 
     def holds(self, column: NDArray[Any]) -> NDArray[np.bool_]:
         """Which numbers of a column of whole or floating ones lie inside, a float meaning its shortest decimal.
@@ -197,10 +198,8 @@ class Interval(Space):
         least = min(x for x in (low, *_beside(low)) if _meant(x) >= self.low)
         return least, max(x for x in (high, *_beside(high)) if _meant(x) <= self.high)
 
-    def _whole(self, column: NDArray[Any], clamp: bool) -> NDArray[Any]:
+    def _whole(self, column: NDArray[Any]) -> NDArray[Any]:
         """⌊(x − low)/step + 1/2⌋ for whole numbers x, in whole numbers."""
-        if not (clamp or self.holds(column).all()):
-            raise _outside()
         ends = np.iinfo(column.dtype)
         # The last whole numbers on either side of a bound have the same nearest point once cut to the interval.
         below, above = self.low // 1, -(-self.high // 1)
@@ -216,14 +215,9 @@ class Interval(Space):
             codes = ((2 * (wide * scale - low) + step) // (2 * step)).astype(np.int64)
         return codes.clip(0, self.size - 1)
 
-    def _floats(self, column: NDArray[Any], clamp: bool) -> NDArray[Any]:
+    def _floats(self, column: NDArray[Any]) -> NDArray[Any]:
         """In floats, and exactly from the shortest decimal wherever floats cannot tell the nearest point."""
         low, high = self._range(column.dtype)
-        least, most = column.min(), column.max()
-        if np.isnan(least):
-            raise no_number()
-        if not (clamp or (low <= least and most <= high)):
-            raise _outside()
         # What is cut off lies outside still, so that it has the code of an end also where floats are far between.
         ends, furthest = (_beside(low)[0], _beside(high)[1]), np.finfo(column.dtype).max
         inside = column.clip(*ends).clip(-furthest, furthest).astype(np.float64)
@@ -249,7 +243,7 @@ class Interval(Space):
             if not (clamp or self.low <= number <= self.high):
                 raise _outside()
             codes[n] = self.nearest(number)
-        return codes
+        return codes.astype(narrowest(self.size))
 
 
 def _meant(value: Any) -> Any:

@@ -265,11 +265,12 @@ def doubtful_names(source: Source, *, look: bool) -> tuple[str, ...]:
     with suppress(InputError):  # what cannot be read is told when the table is read through
         for first in islice(source.read(source.names), 1 if look else 0):
             below = {name: _texts(first.column(name)[:_LOOKED_AT]) for name in source.names}
-    return tuple(name for name in source.names if name.strip() and _is_doubtful(name.strip(), below.get(name, set())))
 
+    def is_doubtful(name: str) -> bool:
+        text = name.strip()
+        return PLAIN.plain(text) is not None or bool(_DATE.fullmatch(text)) or text in below.get(name, set())
 
-def _is_doubtful(name: str, below: set[str]) -> bool:
-    return PLAIN.plain(name) is not None or _DATE.fullmatch(name) is not None or name in below
+    return tuple(name for name in source.names if name.strip() and is_doubtful(name))
 
 
 def _texts(array: pa.Array) -> set[str]:

@@ -108,7 +108,8 @@ def _name_faults(names: Sequence[str]) -> list[str]:
     for place, name in enumerate(names, 1):
         places.setdefault(name, []).append(f"{place}")
     nameless = places.pop("", [])
-    shared = [(_listed(columns), _cut(name)) for name, columns in places.items() if len(columns) > 1]
+    cut = {name: name if len(name) <= _LONGEST_SHOWN else f"{name[: _LONGEST_SHOWN - 1]}…" for name in places}
+    shared = [(_listed(columns), cut[name]) for name, columns in places.items() if len(columns) > 1]
     faults = [f"columns {_listed(nameless)} have no name: name all but one"] if len(nameless) > 1 else []
     if shared:
         (first, name), *others = shared
@@ -125,10 +126,6 @@ def _listed(places: Sequence[str]) -> str:
     """Places in words, such as 3, 5 and 9."""
     last = places[-1] if len(places) <= _SHOWN else f"{len(places) - _SHOWN} more"
     return f"{', '.join(places[:-1][:_SHOWN])} and {last}"
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= _LONGEST_SHOWN else f"{name[: _LONGEST_SHOWN - 1]}…"
 
 
 @dataclass(frozen=True, slots=True)
