@@ -9,15 +9,17 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from dproof import Cost, Curator, Privacy
+from dproof import Cost, Curator
 from dproof.curator.preview import Preview
 from dproof.questions.ranges import Range
 
 PREVIEW = Preview(
     asked="SELECT mode(x) AS m, avg(x) AS a, count(*) AS n FROM data",
-    cost=Privacy("1/2"),
+    cost=Cost(Fraction(1, 2)),
+    neighbours="change-one",
     free=False,
     remaining=Cost(Fraction(2)),
+    times=4,
     sensitivity=None,
     mechanisms=("count: some noise",),
     half_widths={"m": None, "a": None, "n": 3.0},
@@ -26,7 +28,6 @@ PREVIEW = Preview(
     notes=("A note.",),
     ranges={"n": Range(Fraction(0), Fraction(2))},
     chosen=("m",),
-    times=4,
 )
 
 
@@ -44,10 +45,9 @@ def test_every_column_has_its_line() -> None:
     assert lines[7] == "n: ± 3 with probability 0.9, 1 off on average"
 
 
-def test_what_is_free_or_cannot_be_counted_says_nothing_of_how_often_it_can_be_paid() -> None:
+def test_what_is_free_says_nothing_of_how_often_it_can_be_paid() -> None:
     free = str(replace(PREVIEW, free=True)).splitlines()
     assert free[1].startswith("free: it was answered before") and "enough for" not in str(free)
-    assert "enough for" not in str(replace(PREVIEW, times=None))
     assert "enough for 1 question at this price" in str(replace(PREVIEW, times=1))
 
 

@@ -19,8 +19,8 @@ from dproof.curator.released import MeasuredTable
 from dproof.curator.select import promise
 from dproof.curator.simulate import SUGGESTIONS, Released, is_affine
 from dproof.errors import ArgumentError, InputError, TooLarge
-from dproof.exact import float_above, int_or_float, several, written
-from dproof.privacy import Cost, Privacy
+from dproof.exact import int_or_float, several, written
+from dproof.privacy import Cost, Neighbours
 from dproof.questions.counting import even_sums
 from dproof.questions.functions import changes_widths
 from dproof.questions.measured import Shares, level_of_shown, possible_columns, rows_of_group, values_of
@@ -56,9 +56,11 @@ class Preview:
     """
 
     asked: str
-    cost: Privacy
+    cost: Cost  # with the ρ that it buys, where the ledger counts it
+    neighbours: Neighbours
     free: bool
-    remaining: Cost | None
+    remaining: Cost
+    times: int  # that it may still be paid
     sensitivity: Sensitivity | None
     mechanisms: tuple[str, ...]
     half_widths: dict[str, float | None]
@@ -67,8 +69,6 @@ class Preview:
     notes: tuple[str, ...] = ()
     ranges: dict[str, Range] = field(default_factory=dict)
     chosen: tuple[str, ...] = ()
-    rho: Fraction | None = None  # that the price buys, where the ledger counts it
-    times: int | None = None  # that it may still be paid
     has_curves: bool = False  # of which nothing is estimated beforehand
 
     def __str__(self) -> str:
@@ -77,10 +77,9 @@ class Preview:
     def _lines(self) -> Iterator[str]:
         yield self.asked
         free = "free: it was answered before, or no row can change it"
-        yield free if self.free else f"costs {Cost(self.cost.epsilon, self.cost.delta, self.rho)}"
-        if self.remaining is not None:
-            yield f"left to spend: {self.remaining}"
-        if self.times is not None and not self.free:
+        yield free if self.free else f"costs {self.cost}"
+        yield f"left to spend: {self.remaining}"
+        if not self.free:
             yield f"  enough for {several(self.times, 'question')} at this price"
         sensitivity = self.sensitivity
         if sensitivity is not None and sensitivity.l1 is not None:
@@ -105,25 +104,24 @@ class Preview:
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object."""
-        sensitivity = self.sensitivity
-        left = self.remaining
-        rho = {} if self.rho is None else {"rho": float_above(self.rho)}
-        return {
-            "question": self.asked,
-            "cost": {"epsilon": float_above(self.cost.epsilon), "delta": float_above(self.cost.delta), **rho},
-            "free": self.free,
-            "remaining": None if left is None else left.to_json(),
-            "neighbours": self.cost.neighbours,
-            "sensitivity": None
-            if sensitivity is None or sensitivity.l1 is None or sensitivity.l2_squared is None
-            else {
+        sensitivity, moved = self.sensitivity, None
+        if sensitivity is not None and sensitivity.l1 is not None and sensitivity.l2_squared is not None:
+            witness = sensitivity.witness
+            moved = {
                 "l1": int_or_float(sensitivity.l1),
                 "l2_squared": int_or_float(sensitivity.l2_squared),
                 "kind": sensitivity.kind,
                 "witness": None
-                if sensitivity.witness is None
-                else {"before": _json(sensitivity.witness.before), "after": _json(sensitivity.witness.after)},
-            },
+                if witness is None
+                else {"before": _json(witness.before), "after": _json(witness.after)},
+            }
+        return {
+            "question": self.asked,
+            "cost": self.cost.to_json_above(),
+            "free": self.free,
+            "remaining": self.remaining.to_json(),
+            "neighbours": self.neighbours,
+            "sensitivity": moved,
             "mechanisms": list(self.mechanisms),
             "half_widths": self.half_widths,
             "errors": self.errors,
@@ -137,35 +135,53 @@ def preview(
     measurement: Measurement,
     level: float,
     *,
-    stored: bool = False,
-    remaining: Cost | None = None,
-    times: int | None = None,
-    rows: int | None = None,
-    notes: tuple[str, ...] = (),
+    free: bool,
+    remaining: Cost,
+    times: int,
+    rows: int | None,
+    notes: tuple[str, ...],
 ) -> Preview:
     """Say all that is public about an answer; `rows` is their public number, if it is public."""
-    question, schema, privacy = measurement.question, measurement.schema, measurement.privacy
+    question, schema, unit, curves = measurement.question, measurement.schema, measurement.unit, measurement.curves
     sensitivity = None
-    if measurement.unit.row_is_person and measurement.curves is None:  # what a row can do is not all that a person can
+    if unit.row_is_person and curves is None:  # what a row can do is not all that a person can
         with suppress(InputError):  # a ratio, or several statistics of which one is no sum: its parts have one each
-            sensitivity = sensitivity_of([question], schema, privacy.neighbours, rows or 1)
+            sensitivity = sensitivity_of([question], schema, unit.neighbours, rows or 1)
     spread = spreads(measurement, level, rows)
     widths, errors = ({alias: pair[n] for alias, pair in spread.items()} for n in (0, 1))
-    mechanisms = [*(_noise_text(noisy, schema) for noisy in measurement.noisy)]
-    if measurement.curves is not None:
-        mechanisms += [f"{alias}: {measurement.curves.method}" for alias in spread]
-    mechanisms += [
-        f"{promise(c, level, question)} ({c.mechanism}, rate {int_or_float(c.rate):.6g})" for c in measurement.chosen
-    ]
-    asked = canonical(question)
     # A band that is too wide at one point may still tell something at another.
-    reached = possible_columns(question, schema, rows) if measurement.curves is None else {}
-    useless = {name: reach for name, reach in reached.items() if not reach.is_narrowed_by(widths[name])}
-    picked = tuple(i.alias for i in question.select if any(c.aggregate == i.expression for c in measurement.chosen))
-    facts = (tuple(mechanisms), widths, errors, level, notes)
-    price = (measurement.price.rho, times)
-    has_curves = measurement.curves is not None
-    return Preview(asked, privacy, stored, remaining, sensitivity, *facts, useless, picked, *price, has_curves)
+    reached = possible_columns(question, schema, rows) if curves is None else {}
+    return Preview(
+        canonical(question),
+        measurement.price,
+        unit.neighbours,
+        free,
+        remaining,
+        times,
+        sensitivity,
+        tuple(_mechanisms(measurement, level)),
+        widths,
+        errors,
+        level,
+        notes,
+        ranges={name: reach for name, reach in reached.items() if not reach.is_narrowed_by(widths[name])},
+        chosen=tuple(
+            item.alias for item in question.select if any(c.aggregate == item.expression for c in measurement.chosen)
+        ),
+        has_curves=curves is not None,
+    )
+
+
+def _mechanisms(measurement: Measurement, level: float) -> Iterator[str]:
+    """What is done to each number that leaves the table, in words."""
+    question = measurement.question
+    yield from (_noise_text(noisy, measurement.schema) for noisy in measurement.noisy)
+    if measurement.curves is not None:
+        asked = (item.alias for item in question.select if aggregates_of(item.expression))
+        yield from (f"{alias}: {measurement.curves.method}" for alias in asked)
+    for choice in measurement.chosen:
+        rate = f"{int_or_float(choice.rate):.6g}"
+        yield f"{promise(choice, level, question)} ({choice.mechanism}, rate {rate})"
 
 
 def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[str, tuple[float | None, float | None]]:
