@@ -29,7 +29,7 @@ from dproof.plans.rows import check_types
 from dproof.privacy import Cost, Privacy, Promise
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.curve_estimate import CurveEstimate
-from dproof.questions.question import Question, canonical
+from dproof.questions.question import Question, canonical, columns
 from dproof.questions.schema import asks_for_curves, resolve
 from dproof.questions.sensitivity import Declared, declare
 from dproof.questions.sql import Asked, Select, as_question
@@ -154,7 +154,7 @@ class Curator:
             remaining=remaining,
             times=times,
             rows=self.public_rows,
-            notes=preprocessing_notes(self.plan, measurement.columns),
+            notes=preprocessing_notes(self.plan, columns(measurement.question)),
         )
 
     @overload
@@ -181,30 +181,29 @@ class Curator:
         row is read, or none is, and each gets its answer.
         """
         terms = Terms(epsilon, delta, accuracy, level, all_groups)
-        if not isinstance(asked, (str, Question, Select)):
-            return self._ask_all(listed(asked, "asked", "one or more questions"), terms)
-        stored = self.stored(asked, terms)
-        if stored is not None:  # waits for no other question: how long that reads the table would show
-            return stored
-        with self.lock:
-            tell = self.begin(asked, terms)()
-        return tell()
+        if isinstance(asked, (str, Question, Select)):
+            return self._ask_all([asked], terms)[0]
+        return self._ask_all(listed(asked, "asked", "one or more questions"), terms)
 
     def _ask_all(self, asked: Sequence[Asked], terms: Terms) -> list[Answer]:
-        """The answers to several questions, paid for together."""
-        measured = [self._understood(one, terms) for one in asked]
+        """The answers to several questions, paid for together.
+
+        What is stored waits for no other question: how long that reads the table would show.
+        """
+        measured = [self._measurement(one, terms) for one in asked]
         keys = [self._key(measurement) for measurement in measured]
-        costs = {key: m.cost for key, m in zip(keys, measured, strict=True) if not m.free}
-        by_key = dict(zip(keys, measured, strict=True))
-        with self.lock:
-            found = self.ledger.find_all(costs)
-            owed = {key: cost for key, cost in costs.items() if key not in found}
-            for key in owed:
-                self._rehearsed(by_key[key], terms.level)
-            numbers, meanwhile = self.ledger.debit_all(owed, analyst=self.analyst)
-            found |= meanwhile
-            for key, number in numbers.items():
-                found[key], _ = self._paid(number, owed[key], partial(self._drawn, by_key[key]))()
+        owed = {key: m for key, m in zip(keys, measured, strict=True) if not m.free}
+        found = self.ledger.find_all({key: m.cost for key, m in owed.items()}) if owed else {}
+        owed, numbers = {key: m for key, m in owed.items() if key not in found}, dict[str, int]()
+        if owed:
+            with self.lock:
+                for m in owed.values():
+                    self._rehearsed(m, terms.level)
+                costs = {key: m.cost for key, m in owed.items()}
+                numbers, meanwhile = self.ledger.debit_all(costs, analyst=self.analyst)
+                found |= meanwhile
+                for key, number in numbers.items():
+                    found[key], _ = self._paid(number, costs[key], partial(self._drawn, owed[key]))()
         answers = []
         for key, m in zip(keys, measured, strict=True):
             released = self._drawn(m) if m.free else found[key]
@@ -305,7 +304,7 @@ class Curator:
             measurement = self._measure(measurement.question, paid(released), by_value=by_value)
         notes = [
             *self._receipt(measurement.price, released, free),
-            *preprocessing_notes(self.plan, measurement.columns),
+            *preprocessing_notes(self.plan, columns(measurement.question)),
         ]
         if measurement.curves is not None:
             notes.append("The guarantee is for the whole curve of a row, not for one point of it.")
@@ -359,7 +358,7 @@ class Curator:
     def _key(self, measurement: Measurement) -> str:
         curves = measurement.curves
         kind = "" if curves is None or curves.is_covariance else BY_GROUP if measurement.keys else ON_THE_GRID
-        return self.key(canonical(measurement.question) + kind, measurement.columns)
+        return self.key(canonical(measurement.question) + kind, columns(measurement.question))
 
     def _steps(self, measurement: Measurement, level: float) -> tuple[Callable[[], object], Callable[[], Released]]:
         """How an answer is rehearsed, and how it is drawn (see `buy`)."""
@@ -371,7 +370,7 @@ class Curator:
         return draw(measurement, counted, current())
 
     def _rehearsed(self, measurement: Measurement, level: float) -> None:
-        check_types(self.source, self.plan, measurement.columns)
+        check_types(self.source, self.plan, columns(measurement.question))
         rehearse(measurement, made_up(measurement), level)
 
     def _measurement(self, asked: Asked, terms: Terms) -> Measurement:

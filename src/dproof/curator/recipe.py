@@ -88,7 +88,6 @@ class Measurement:
 
     question: Question
     keys: tuple[Key, ...]
-    columns: tuple[str, ...]  # that the question touches
     schema: Schema
     price: Cost
     unit: Unit
@@ -174,10 +173,10 @@ def measure(
     """
     # One order for all spellings of a question, so that what was released for one serves the others.
     wanted = sorted(aggregates(question), key=expression)
-    keys, touched = tuple(sorted(question.group_by, key=expression)), columns(question)
+    keys = tuple(sorted(question.group_by, key=expression))
     unit = unit or Unit(privacy.neighbours)
     assert unit.neighbours == privacy.neighbours, "the price is for other neighbours than the unit"
-    for column in touched:
+    for column in columns(question):
         if schema.is_open(column):
             raise QuestionError(
                 f"column {column!r} has no declared values in the plan: give it a space to ask about it"
@@ -188,7 +187,7 @@ def measure(
     groups = math.prod(len(grouping(key, schema).labels) for key in keys)
     if asks_for_curves(question, schema):
         question, sums = _curve_sums(question, keys, schema, price, unit, groups)
-        return Measurement(question, keys, columns(question), schema, price, unit, (), (), sums, sums.cut)
+        return Measurement(question, keys, schema, price, unit, (), (), sums, sums.cut)
     for part in expressions(question):
         _check_numbers(part, schema, alone=True)
     for test in question.having:
@@ -210,7 +209,7 @@ def measure(
     for aggregate in picked:
         pure = Privacy(pure_part(one), neighbours=unit.neighbours)
         choices.append(choice_of(aggregate, schema, pure, unit.rows_per_person, groups))
-    return Measurement(question, keys, touched, schema, price, unit, tuple(noisy), tuple(choices), None, cut)
+    return Measurement(question, keys, schema, price, unit, tuple(noisy), tuple(choices), None, cut)
 
 
 def _part(price: Cost, share: Fraction) -> Cost:

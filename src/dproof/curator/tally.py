@@ -9,9 +9,9 @@ the columns choose the way, and no value does: the time of an answer would tell 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, compress, product
+from dataclasses import replace
+from itertools import compress, product
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from dproof.curator.recipe import Measurement
 from dproof.plans.plan import Plan
 from dproof.plans.rows import counted_in_parts, read_codes
 from dproof.questions.counting import Codes, Counter, Tally
-from dproof.questions.question import Aggregate
+from dproof.questions.question import columns
 from dproof.questions.schema import Schema
 from dproof.questions.sums import Term, multiplied_out
 from dproof.tables import Source
@@ -40,18 +40,17 @@ def tally(source: Source, plan: Plan, measurement: Measurement) -> Tally:
 
 def counter_of(measurement: Measurement) -> Counter:
     """What a measurement counts, with nothing counted yet; refuses what is too large to count."""
+    statistics = [*(n.statistic for n in measurement.noisy), *(c.aggregate for c in measurement.chosen)]
     where, curves = measurement.question.where, measurement.curves
-    return Counter(measurement.schema, measurement.keys, where, _statistics(measurement), curves)
-
-
-def _statistics(measurement: Measurement) -> list[Term | Aggregate]:
-    return [*(n.statistic for n in measurement.noisy), *(c.aggregate for c in measurement.chosen)]
+    return Counter(measurement.schema, measurement.keys, where, statistics, curves)
 
 
 def made_up(measurement: Measurement) -> Tally:
     """What is counted of a table of one row that nobody has: the first code of every column."""
     counter, declared = counter_of(measurement), measurement.schema.declared
-    counter.add(1, {name: np.zeros((1, *declared(name).code_shape), np.int64) for name in measurement.columns})
+    counter.add(
+        1, {name: np.zeros((1, *declared(name).code_shape), np.int64) for name in columns(measurement.question)}
+    )
     return counter.finish()
 
 
@@ -69,8 +68,9 @@ def read_rows(source: Source, plan: Plan, names: Sequence[str], schema: Schema) 
 
 def tally_in_batches(source: Source, plan: Plan, measurement: Measurement) -> Tally:
     """Count what a measurement needs, row by row."""
-    parts = counted_in_parts(source, plan, measurement.columns, lambda batches: _counted(measurement, batches))
-    return _added(measurement, parts)
+    empty, names = counter_of(measurement).finish(), columns(measurement.question)
+    parts = counted_in_parts(source, plan, names, lambda batches: _counted(measurement, batches))
+    return _added(empty, parts)
 
 
 def _counted(measurement: Measurement, batches: Iterator[tuple[int, Codes]]) -> Any:
@@ -82,33 +82,18 @@ def _counted(measurement: Measurement, batches: Iterator[tuple[int, Codes]]) -> 
     return [list(counted.sums.values()), histograms, counted.rows, counted.vectors]
 
 
-def _added(measurement: Measurement, parts: Sequence[Any]) -> Tally:
+def _added(empty: Tally, parts: Sequence[Any]) -> Tally:
     """The tally of the whole table: whole numbers add up, whatever the order."""
-    statistics = _statistics(measurement)
-    sums, histograms, rows, vectors = zip(*(parts or [_counted(measurement, iter(()))]), strict=True)
-    terms = [statistic for statistic in statistics if isinstance(statistic, Term)]
-    picked = [statistic for statistic in statistics if isinstance(statistic, Aggregate)]
-    return Tally(
-        {term: _totals(of_parts) for term, of_parts in zip(terms, zip(*sums, strict=True), strict=True)},
-        {one: _merged(of_parts) for one, of_parts in zip(picked, zip(*histograms, strict=True), strict=True)},
-        sum(rows),
-        [_totals(of_parts) for of_parts in zip(*vectors, strict=True)],
-    )
-
-
-def _totals(lists: Iterable[Sequence[int]]) -> list[int]:
-    return [sum(numbers) for numbers in zip(*lists, strict=True)]
-
-
-def _merged(parts: Iterable[Any]) -> list[dict[int, int]]:
-    """The histogram of each group, from those of the parts of a table."""
-    histograms = []
-    for of_group in zip(*parts, strict=True):
-        total: dict[int, int] = defaultdict(int)
-        for code, count in chain.from_iterable(of_group):
-            total[code] += count
-        histograms.append(dict(total))
-    return histograms
+    for sums, histograms, _, vectors in parts:
+        for totals, more in zip(empty.sums.values(), sums, strict=True):
+            totals[:] = [a + b for a, b in zip(totals, more, strict=True)]
+        for groups, counts_by_group in zip(empty.histograms.values(), histograms, strict=True):
+            for group, counts in zip(groups, counts_by_group, strict=True):
+                for code, count in counts:
+                    group[code] = group.get(code, 0) + count
+        for totals, more in zip(empty.vectors, vectors, strict=True):
+            totals[:] = [a + b for a, b in zip(totals, more, strict=True)]
+    return replace(empty, rows=sum(rows for _, _, rows, _ in parts))
 
 
 def tally_in_duckdb(table: InDuckDB, plan: Plan, measurement: Measurement) -> Tally | None:
@@ -118,7 +103,7 @@ def tally_in_duckdb(table: InDuckDB, plan: Plan, measurement: Measurement) -> Ta
     import duckdb  # lazy: most questions are asked of a text file, which is read without it
 
     counter = counter_of(measurement)
-    used = {name: plan.column(name).with_missing_allowed() for name in measurement.columns}
+    used = {name: plan.column(name).with_missing_allowed() for name in columns(measurement.question)}
     in_sql = {name: column.codec.code_sql(table.whole(column.sources)) for name, column in used.items()}
     # Of a number that is added up it may matter no more than whether it is there.
     keys = {
