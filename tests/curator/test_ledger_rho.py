@@ -36,6 +36,11 @@ def bought(epsilon: Any, delta: Any, cut: Fraction = Fraction(0)) -> Cost:
     return Cost(Fraction(epsilon), Fraction(delta), rho_for(Fraction(epsilon), Fraction(delta)), cut)
 
 
+def times(ledger: Ledger, cost: Cost) -> int:
+    """How many times a cost may still be paid."""
+    return ledger.quote("q", cost)[2]
+
+
 # The theorem ---------------------------------------------------------------------------------------------------------
 
 
@@ -138,7 +143,7 @@ def test_what_is_left_can_be_bought_and_nothing_more(epsilon: Fraction, delta: F
 def test_pure_prices_add_up_as_ever(file: Path) -> None:
     """Ten tenths are one, also where ρ alone would allow fewer; and of small ones ρ allows many more."""
     ledger = Ledger(file, budget=WHOLE)
-    assert ledger.times(Privacy("0.1")) == 10 and ledger.times(Privacy("0.01")) == 484
+    assert times(ledger, Cost(Fraction("0.1"))) == 10 and times(ledger, Cost(Fraction("0.01"))) == 484
     for n in range(10):
         assert ledger.remaining().epsilon >= 1 - Fraction(n, 10)
         ledger.debit(f"q{n}", Privacy("0.1"))
@@ -153,13 +158,13 @@ def test_a_budget_buys_what_it_says_at_once_or_bit_by_bit(tmp_path: Path) -> Non
     once.debit("q", bought(1, "1e-6"))
     assert once.remaining() == Cost(rho=Fraction(0)) and once.spent().epsilon == 1
     ledger = Ledger(tmp_path / "bits.db", budget=WHOLE)
-    each, times = bought("0.1", "1e-8"), 0
-    assert ledger.times(each) == 116
+    each, paid = bought("0.1", "1e-8"), 0
+    assert times(ledger, each) == 116
     with pytest.raises(OverBudget):
         while True:
-            ledger.debit(f"q{times}", each)
-            times += 1
-    assert times == 116 == int(rho_for(Fraction(1), Fraction("1e-6")) / each.rho)
+            ledger.debit(f"q{paid}", each)
+            paid += 1
+    assert paid == 116 == int(rho_for(Fraction(1), Fraction("1e-6")) / each.rho)
     left = ledger.remaining()
     ledger.debit("the rest", bought(left.epsilon, left.delta))
 
@@ -172,8 +177,8 @@ def test_tables_that_miss_too_much_are_refused(file: Path) -> None:
     with pytest.raises(OverBudget):
         ledger.debit("q", bought("0.1", "1e-7", least * Fraction("1.001")))
     ledger.debit("q", bought("0.1", "1e-7", least * Fraction("0.999")))
-    assert ledger.times(bought("0.1", "1e-7", least * Fraction("0.0004"))) == 2
-    assert ledger.times(bought("0.1", "1e-7")) > 10
+    assert times(ledger, bought("0.1", "1e-7", least * Fraction("0.0004"))) == 2
+    assert times(ledger, bought("0.1", "1e-7")) > 10
 
 
 # Releases, analysts, ceilings ----------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from dproof.arguments import as_path, expect, listed
 from dproof.coins import NOT_PRIVATE, Coins, current, for_rehearsal
 from dproof.curator.account import BY_GROUP, ON_THE_GRID, key_of, paid, rho_for
 from dproof.curator.curves import NoisyCurves
-from dproof.curator.ledger import Ledger, is_begun
+from dproof.curator.ledger import Ledger
 from dproof.curator.preview import MOST, Preview, accurate, preview
 from dproof.curator.recipe import Measurement, check_groups, measure
 from dproof.curator.released import answer_of, draw, has_counts_by_value, rehearse
@@ -125,7 +125,7 @@ class Curator:
 
     def keep_account(self, ledger: str | os.PathLike[str]) -> None:
         """Keep the account in this ledger from now on; it is begun if there is none."""
-        budget = self._budget if is_begun(as_path(ledger, "ledger")) else self._promised
+        budget = self._budget if Ledger.is_begun(as_path(ledger, "ledger")) else self._promised
         # An older ledger may allow more than the plan does now.
         self.ledger = self._opened(ledger, budget=budget, ceiling=self._promised)
 

@@ -142,17 +142,6 @@ if hasattr(os, "register_at_fork"):  # where processes fork
     os.register_at_fork(before=_before_fork, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 
 
-def make_tables(database: sqlite3.Connection, version: int) -> None:
-    """Begin an empty file."""
-    for statement in _TABLES.format(kind=_KIND, version=version).strip().split(";\n"):
-        database.execute(statement)
-
-
-def is_begun(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is there, and not only the empty one with which another process is about to begin."""
-    return Path(path).exists() and Path(path).stat().st_size > 0
-
-
 def _identity(path: str | os.PathLike[str]) -> tuple[int, int] | None:
     try:
         status = os.stat(path)
@@ -257,7 +246,8 @@ class Ledger:
                     raise FileError(f"{self.path.name!r} is not a ledger: it is empty")
                 # In version 1 nothing is said of the accounting: it is basic.
                 version, kept = (CONCENTRATED, {"accounting": "zcdp"}) if budget.delta else (BASIC, {})
-                make_tables(database, version)
+                for statement in _TABLES.format(kind=_KIND, version=version).strip().split(";\n"):
+                    database.execute(statement)
                 self._begin(version)
                 counted = {**(unit or Unit()).to_json(), "neighbours": budget.neighbours, **kept}
                 self._append(database, "budget", {**_written(Cost.of(budget)), **counted})
@@ -332,17 +322,12 @@ class Ledger:
         with self._transaction() as (_, account):
             return left_under(account.limits_of(analyst, self.ceiling))
 
-    def times(self, cost: Promise | Cost, *, analyst: str | None = None) -> int:
-        """How many times a cost may still be paid, by anyone or by one analyst."""
-        with self._transaction() as (_, account):
-            return _times(account, Cost.of(cost), account.limits_of(analyst, self.ceiling))
-
     def quote(self, key: str, cost: Cost, *, analyst: str | None = None) -> tuple[bool, Cost, int]:
         """Whether a question is answered at this cost already; what may still be spent; and how many times the cost."""
         with self._transaction() as (_, account):
-            limits = account.limits_of(analyst, self.ceiling)
-            stored = _number_of_answer(account, key, cost) is not None
-            return stored, left_under(limits), _times(account, cost, limits)
+            limits, one = account.limits_of(analyst, self.ceiling), account.cost(_written(cost))
+            times = min(limit.times(spent, one) for limit, spent in limits)
+            return _number_of_answer(account, key, cost) is not None, left_under(limits), times
 
     @property
     def mark(self) -> str:
@@ -413,8 +398,8 @@ class Ledger:
 
     @staticmethod
     def is_begun(path: str | os.PathLike[str]) -> bool:
-        """Whether there is a ledger at a path; who looks begins none."""
-        return is_begun(path)
+        """Whether there is a ledger at a path, and not only the empty file with which another process begins one."""
+        return Path(path).exists() and Path(path).stat().st_size > 0
 
     @property
     def unanswered(self) -> frozenset[int]:
@@ -621,11 +606,6 @@ def _find(database: sqlite3.Connection, account: Account, costs: Mapping[str, Co
 
 def _number_of_answer(account: Account, key: str, cost: Cost) -> int | None:
     return next((number for price, number in account.answers.get(key, ()) if price.covers(cost)), None)
-
-
-def _times(account: Account, cost: Cost, limits: Sequence[tuple[Limit, Cost]]) -> int:
-    one = account.cost(_written(cost))
-    return min(limit.times(spent, one) for limit, spent in limits)
 
 
 def _pays(entry: Mapping[str, Any], cost: Privacy, description: str, plan: str) -> bool:
