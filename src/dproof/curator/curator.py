@@ -16,7 +16,7 @@ from dproof.coins import NOT_PRIVATE, Coins, current, for_rehearsal
 from dproof.curator.account import BY_GROUP, ON_THE_GRID, key_of, paid, rho_for
 from dproof.curator.curves import NoisyCurves
 from dproof.curator.ledger import Ledger
-from dproof.curator.preview import MOST, Preview, accurate, preview
+from dproof.curator.preview import MOST, Preview, accurate
 from dproof.curator.recipe import Measurement, check_groups, measure
 from dproof.curator.released import answer_of, draw, has_counts_by_value, rehearse
 from dproof.curator.simulate import Released
@@ -146,16 +146,9 @@ class Curator:
         on = Terms(**terms)
         measurement = self._measurement(asked, on)
         counter_of(measurement)  # refuses what is too large to count, as a rehearsal does
-        stored, remaining, times = self.ledger.quote(self._key(measurement), measurement.cost, analyst=self.analyst)
-        return preview(
-            measurement,
-            on.level,
-            free=measurement.free or stored,
-            remaining=remaining,
-            times=times,
-            rows=self.public_rows,
-            notes=preprocessing_notes(self.plan, columns(measurement.question)),
-        )
+        stored, left, times = self.ledger.quote(self._key(measurement), measurement.cost, analyst=self.analyst)
+        notes = preprocessing_notes(self.plan, columns(measurement.question))
+        return Preview(measurement, on.level, measurement.free or stored, left, times, self.public_rows, notes)
 
     @overload
     def ask(self, asked: Asked, **terms: Unpack[NamedTerms]) -> Answer: ...  # type: ignore[overload-overlap]

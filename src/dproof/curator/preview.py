@@ -6,8 +6,9 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -20,7 +21,7 @@ from dproof.curator.select import promise
 from dproof.curator.simulate import SUGGESTIONS, Released, is_affine
 from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import int_or_float, several, written
-from dproof.privacy import Cost, Neighbours
+from dproof.privacy import Cost
 from dproof.questions.counting import even_sums
 from dproof.questions.functions import changes_widths
 from dproof.questions.measured import Shares, level_of_shown, possible_columns, rows_of_group, values_of
@@ -46,38 +47,75 @@ _DEPENDS = "the interval depends on the data, so it cannot be previewed"
 _ESTIMATED = "; `dproof plan` with --rows and --question estimates it for a common and a rare group"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)  # without slots: what follows from it is worked out once
 class Preview:
-    """The price, the sensitivity with its evidence, the mechanisms, and the half-width of each interval.
+    """The price, the sensitivity with its evidence, the mechanisms, and the half-width of each interval."""
 
-    `half_widths` and `errors` (the expected absolute error) are None where they depend on the table. `ranges` has what
-    is possible at all where that is narrower than the half-width: such an answer would tell nothing. What is `chosen`
-    and not measured has no interval.
-    """
-
-    asked: str
-    cost: Cost  # with the ρ that it buys, where the ledger counts it
-    neighbours: Neighbours
+    measurement: Measurement
+    level: float
     free: bool
     remaining: Cost
-    times: int  # that it may still be paid
-    sensitivity: Sensitivity | None
-    mechanisms: tuple[str, ...]
-    half_widths: dict[str, float | None]
-    errors: dict[str, float | None]
-    level: float
-    notes: tuple[str, ...] = ()
-    ranges: dict[str, Range] = field(default_factory=dict)
-    chosen: tuple[str, ...] = ()
-    has_curves: bool = False  # of which nothing is estimated beforehand
+    times: int  # that the cost may still be paid
+    rows: int | None  # where their number is public
+    notes: tuple[str, ...]
+
+    @property
+    def asked(self) -> str:
+        return canonical(self.measurement.question)
+
+    @property
+    def cost(self) -> Cost:
+        """What a ledger would debit, with the ρ that it buys where that is counted."""
+        return self.measurement.price
+
+    @cached_property
+    def sensitivity(self) -> Sensitivity | None:
+        """How far a row moves the answer; None where that is not known, or not all that a person can do."""
+        measurement, unit = self.measurement, self.measurement.unit
+        if unit.row_is_person and measurement.curves is None:
+            with suppress(InputError):  # a ratio, or several statistics of which one is no sum: its parts have one each
+                return sensitivity_of([measurement.question], measurement.schema, unit.neighbours, self.rows or 1)
+        return None
+
+    @cached_property
+    def mechanisms(self) -> tuple[str, ...]:
+        """What is done to each number that leaves the table, in words."""
+        measurement, curves = self.measurement, self.measurement.curves
+        texts = [_noise_text(noisy, measurement.schema) for noisy in measurement.noisy]
+        texts += [] if curves is None else [f"{name}: {curves.method}" for name in self.half_widths]
+        for choice in measurement.chosen:
+            rate = f"{int_or_float(choice.rate):.6g}"
+            texts.append(f"{promise(choice, self.level, measurement.question)} ({choice.mechanism}, rate {rate})")
+        return tuple(texts)
+
+    @cached_property
+    def _spreads(self) -> dict[str, tuple[float | None, float | None]]:
+        return spreads(self.measurement, self.level, self.rows)
+
+    @property
+    def half_widths(self) -> dict[str, float | None]:
+        """± of each column of the answer; None where it depends on the table, and of what is chosen."""
+        return {name: width for name, (width, _) in self._spreads.items()}
+
+    @property
+    def errors(self) -> dict[str, float | None]:
+        """The expected absolute error of each column; None where it depends on the table."""
+        return {name: error for name, (_, error) in self._spreads.items()}
+
+    @cached_property
+    def ranges(self) -> dict[str, Range]:
+        """What is possible at all where that is narrower than the half-width: such an answer would tell nothing."""
+        if self.measurement.curves is not None:  # a band that is too wide at one point may tell something at another
+            return {}
+        reached = possible_columns(self.measurement.question, self.measurement.schema, self.rows)
+        return {name: reach for name, reach in reached.items() if not reach.is_narrowed_by(self.half_widths[name])}
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
         yield self.asked
-        free = "free: it was answered before, or no row can change it"
-        yield free if self.free else f"costs {self.cost}"
+        yield "free: it was answered before, or no row can change it" if self.free else f"costs {self.cost}"
         yield f"left to spend: {self.remaining}"
         if not self.free:
             yield f"  enough for {several(self.times, 'question')} at this price"
@@ -87,16 +125,17 @@ class Preview:
             if sensitivity.witness is not None and sensitivity.l1:
                 yield f"  attained by {_table(sensitivity.witness.before)} and {_table(sensitivity.witness.after)}"
         yield from (f"mechanism: {text}" for text in self.mechanisms)
-        for name, width in self.half_widths.items():
-            if name in self.chosen:
+        chosen = [choice.aggregate for choice in self.measurement.chosen]
+        picked = [item.alias for item in self.measurement.question.select if item.expression in chosen]
+        for name, (width, error) in self._spreads.items():
+            if name in picked:
                 yield f"{name}: chosen, not measured, so it has no interval; the mechanism above says how good it is"
-                continue
-            if width is None:
-                yield f"{name}: {_DEPENDS}{'' if self.has_curves else _ESTIMATED}"
-                continue
-            off = f"{written(self.errors[name])} off on average"
-            yield f"{name}: ± {written(width)} with probability {self.level:g}, {off}"
-            if name in self.ranges:
+            elif width is None:
+                yield f"{name}: {_DEPENDS}{_ESTIMATED if self.measurement.curves is None else ''}"
+            else:
+                off = f"{written(error)} off on average"
+                yield f"{name}: ± {written(width)} with probability {self.level:g}, {off}"
+            if name in self.ranges and width is not None:
                 low, high = (written(end) for end in (self.ranges[name].low, self.ranges[name].high))
                 anyway = f"{name} lies between {low} and {high} anyway"
                 yield f"  no information at this ε: {anyway}. Ways out: {SUGGESTIONS}"
@@ -107,20 +146,19 @@ class Preview:
         sensitivity, moved = self.sensitivity, None
         if sensitivity is not None and sensitivity.l1 is not None and sensitivity.l2_squared is not None:
             witness = sensitivity.witness
+            shown = None if witness is None else {"before": _json(witness.before), "after": _json(witness.after)}
             moved = {
                 "l1": int_or_float(sensitivity.l1),
                 "l2_squared": int_or_float(sensitivity.l2_squared),
                 "kind": sensitivity.kind,
-                "witness": None
-                if witness is None
-                else {"before": _json(witness.before), "after": _json(witness.after)},
+                "witness": shown,
             }
         return {
             "question": self.asked,
             "cost": self.cost.to_json_above(),
             "free": self.free,
             "remaining": self.remaining.to_json(),
-            "neighbours": self.neighbours,
+            "neighbours": self.measurement.unit.neighbours,
             "sensitivity": moved,
             "mechanisms": list(self.mechanisms),
             "half_widths": self.half_widths,
@@ -129,59 +167,6 @@ class Preview:
             "level": self.level,
             "notes": list(self.notes),
         }
-
-
-def preview(
-    measurement: Measurement,
-    level: float,
-    *,
-    free: bool,
-    remaining: Cost,
-    times: int,
-    rows: int | None,
-    notes: tuple[str, ...],
-) -> Preview:
-    """Say all that is public about an answer; `rows` is their public number, if it is public."""
-    question, schema, unit, curves = measurement.question, measurement.schema, measurement.unit, measurement.curves
-    sensitivity = None
-    if unit.row_is_person and curves is None:  # what a row can do is not all that a person can
-        with suppress(InputError):  # a ratio, or several statistics of which one is no sum: its parts have one each
-            sensitivity = sensitivity_of([question], schema, unit.neighbours, rows or 1)
-    spread = spreads(measurement, level, rows)
-    widths, errors = ({alias: pair[n] for alias, pair in spread.items()} for n in (0, 1))
-    # A band that is too wide at one point may still tell something at another.
-    reached = possible_columns(question, schema, rows) if curves is None else {}
-    return Preview(
-        canonical(question),
-        measurement.price,
-        unit.neighbours,
-        free,
-        remaining,
-        times,
-        sensitivity,
-        tuple(_mechanisms(measurement, level)),
-        widths,
-        errors,
-        level,
-        notes,
-        ranges={name: reach for name, reach in reached.items() if not reach.is_narrowed_by(widths[name])},
-        chosen=tuple(
-            item.alias for item in question.select if any(c.aggregate == item.expression for c in measurement.chosen)
-        ),
-        has_curves=curves is not None,
-    )
-
-
-def _mechanisms(measurement: Measurement, level: float) -> Iterator[str]:
-    """What is done to each number that leaves the table, in words."""
-    question = measurement.question
-    yield from (_noise_text(noisy, measurement.schema) for noisy in measurement.noisy)
-    if measurement.curves is not None:
-        asked = (item.alias for item in question.select if aggregates_of(item.expression))
-        yield from (f"{alias}: {measurement.curves.method}" for alias in asked)
-    for choice in measurement.chosen:
-        rate = f"{int_or_float(choice.rate):.6g}"
-        yield f"{promise(choice, level, question)} ({choice.mechanism}, rate {rate})"
 
 
 def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[str, tuple[float | None, float | None]]:
