@@ -408,15 +408,12 @@ def gaussian_noises(
     left = allowed - root_above(Fraction(wide * cells)) / _LEAST_CELLS
     if left < allowed / 2:
         return {}, Fraction(0)
-    laws = {n: _law((moving / left / weight) ** 2) for n, weight in weights.items()}
+    variances = {n: (moving / left / weight) ** 2 for n, weight in weights.items()}
+    laws = {n: _table(Fraction(-(-variance * _DIGITS // 1), _DIGITS)) for n, variance in variances.items()}
     cut = sum((2 * cells * law.distance for law in laws.values()), Fraction(0))
     if not covers_cut(price.epsilon, price.delta, cut):
         return {}, Fraction(0)
     return {n: Noise("Gaussian", law, squares[n], cells) for n, law in laws.items()}, cut
-
-
-def _law(variance: Fraction) -> Gaussian:
-    return _table(Fraction(-(-variance * _DIGITS // 1), _DIGITS))
 
 
 @lru_cache(maxsize=256)
