@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -11,7 +12,7 @@ import numpy as np
 
 from dproof.arguments import choice, described, whole
 from dproof.errors import ArgumentError
-from dproof.exact import decimals, exact, exp_above, float_below, several
+from dproof.exact import decimals, exact, exp_above, float_above, float_below, several
 
 Neighbours = Literal["change-one", "add-remove"]
 _LARGEST_EPSILON = 1000
@@ -132,6 +133,14 @@ class Cost:
     rho: Fraction | None = None
     cut: Fraction = Fraction(0)
 
+    @classmethod
+    def of(cls, promise: Promise | Cost, name: str = "cost") -> Cost:
+        """An amount as it is, or what a promise of privacy costs."""
+        if isinstance(promise, Cost):
+            return promise
+        privacy = Privacy.of(promise, name)
+        return cls(privacy.epsilon, privacy.delta)
+
     def __add__(self, other: Cost) -> Cost:
         rho = None if self.rho is None or other.rho is None else self.rho + other.rho
         return Cost(self.epsilon + other.epsilon, self.delta + other.delta, rho, self.cut + other.cut)
@@ -151,8 +160,15 @@ class Cost:
 
     def to_json(self) -> dict[str, float]:
         """The figures as floats that are not above the exact numbers."""
-        amounts = {"epsilon": float_below(self.epsilon) + 0.0, "delta": float_below(self.delta) + 0.0}
-        return amounts if self.rho is None else {**amounts, "rho": float_below(self.rho) + 0.0}
+        return self._rounded(lambda number: float_below(number) + 0.0)
+
+    def to_json_above(self) -> dict[str, float]:
+        """The figures as floats that are not below the exact numbers, as of what was paid."""
+        return self._rounded(float_above)
+
+    def _rounded(self, rounded: Callable[[Fraction], float]) -> dict[str, float]:
+        figures = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho}
+        return {name: rounded(figure) for name, figure in figures.items() if figure is not None}
 
 
 NOTHING = Cost(rho=Fraction(0))

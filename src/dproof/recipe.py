@@ -1,10 +1,10 @@
 """A model is a recipe: what is drawn of a table, what that costs a person, and how a question is answered from it.
 
-A recipe is made from a plan before any data is opened. `local.recipe.RowLaw` draws rows one by one and
-`central.recipe.TableLaw` measures tables of the whole: what they draw is kept as a `Release`, whose `law` they are, and
-`source` answers a question from it. What would be drawn of an even table is `expected_source`, which the same code
-answers from: so ± is told before there is any data. A curator has one recipe for each question,
-`curator.recipe.Measurement`: it draws the answer itself, and there is no release.
+A recipe is made before any data is opened, and `source` answers a question from what it draws. What would be drawn of
+an even table is `expected_source`, which the same code answers from: so ± is told before there is any data.
+`local.recipe.RowLaw` draws rows one by one and `central.recipe.TableLaw` measures tables of the whole: what they draw
+is kept as a `Release`, whose `law` they are. A curator has one recipe for each question, `curator.recipe.Measurement`:
+it draws the numbers of the answer, and there is no release.
 """
 
 from __future__ import annotations
@@ -31,11 +31,7 @@ Drawn = TypeVar("Drawn", contravariant=True)
 
 
 class Recipe(Protocol[Drawn]):
-    """What is drawn by a plan, whatever the model: known before any data is opened."""
-
-    @property
-    def plan(self) -> Plan:
-        """What is public about the table."""
+    """What is drawn, whatever the model: known before any data is opened."""
 
     @property
     def person(self) -> Privacy:
@@ -50,6 +46,14 @@ class Recipe(Protocol[Drawn]):
 
     def expected_source(self, question: Question, rows: int, shares: Shares, level: float) -> AnswerSource:
         """What would answer a question from what is drawn of so many rows, whose values are spread evenly."""
+
+
+class ReleaseRecipe(Recipe[Drawn], Protocol[Drawn]):
+    """What is drawn by a plan and kept as a release."""
+
+    @property
+    def plan(self) -> Plan:
+        """What is public about the table."""
 
     def record(self, release: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
         """The sealed certificate of what was drawn and what it costs, with what is recorded about a release."""

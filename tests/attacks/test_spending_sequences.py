@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof import Ledger, OverBudget, Privacy
+from dproof import Cost, Ledger, OverBudget, Privacy
 from dproof.curator.account import rho_for
 
 EPSILONS = st.sampled_from(["0.01", "0.05", "0.1", "0.3", "0.5", "0.9", "1", "2"])
@@ -74,7 +74,7 @@ def test_what_is_granted_keeps_the_budget(
         assert together(rho, pure, float(whole.epsilon)) <= float(whole.delta) * (1 + 1e-6) + 1e-15
     left = ledger.remaining()
     if ledger.counts_rho and left.epsilon and left.delta:  # whatever is told to be left is granted
-        ledger.debit("left", Privacy(left.epsilon, left.delta), rho=rho_for(left.epsilon, left.delta))
+        ledger.debit("left", Cost(left.epsilon, left.delta, rho_for(left.epsilon, left.delta)))
 
 
 def spend(ledger: Ledger, n: int, kind: str, epsilon: str, delta: str) -> tuple[float, list[tuple[float, float]]]:
@@ -82,7 +82,7 @@ def spend(ledger: Ledger, n: int, kind: str, epsilon: str, delta: str) -> tuple[
     if kind == "count" and ledger.counts_rho:
         rho = rho_for(Fraction(epsilon), Fraction(delta))
         assert enough(float(rho), float(epsilon), float(delta))
-        ledger.debit(f"q{n}", Privacy(epsilon, delta), rho=rho)
+        ledger.debit(f"q{n}", Cost(Fraction(epsilon), Fraction(delta), rho))
         return float(rho), []
     cost = Privacy(epsilon, delta if kind in ("count", "leaking release") else 0)
     if kind.endswith("release"):
@@ -102,7 +102,7 @@ def test_no_analyst_gets_more_than_their_own(tmp_path_factory: pytest.TempPathFa
         e, d = Fraction(epsilon), Fraction(delta) if n % 3 else Fraction(0)
         rho = rho_for(e, d) if d else None
         try:
-            ledger.debit(f"q{n}", Privacy(e, d), rho=rho, analyst=name)
+            ledger.debit(f"q{n}", Cost(e, d, rho), analyst=name)
         except OverBudget:
             continue
         spent[name].append((e, d, rho))

@@ -66,9 +66,9 @@ def test_the_budget_counts_what_answers_of_earlier_versions_may_have_cost(dproof
 
 def test_with_rho_gaussian_noise_is_known_by_what_it_cuts_off(tmp_path: Path) -> None:
     ledger = dp.Ledger(tmp_path / "ledger.db", budget=dp.Privacy(1, "1e-6"))
-    ledger.debit(EARLIER, dp.Privacy("0.1", "1e-6"), rho=Fraction(1, 10**4), cut=Fraction(1, 10**18))
+    ledger.debit(EARLIER, dp.Cost(Fraction("0.1"), Fraction("1e-6"), Fraction(1, 10**4), Fraction(1, 10**18)))
     assert ledger.spent().rho == Fraction(1, 10**4)
-    ledger.debit(EARLIER, dp.Privacy("0.1", "1e-6"), rho=Fraction(1, 10**4))
+    ledger.debit(EARLIER, dp.Cost(Fraction("0.1"), Fraction("1e-6"), Fraction(1, 10**4)))
     assert float(ledger.spent().rho or 0) == pytest.approx(5e-4, rel=1e-3)  # twice the ε is four times the ρ
 
 

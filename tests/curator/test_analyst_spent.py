@@ -18,7 +18,7 @@ def test_rho_is_told_at_the_delta_of_the_analyst(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "budget.db", budget=whole, analysts={"ann": Privacy("0.5", DELTA)})
     rho = rho_for(Fraction("0.1"), DELTA)
     for key in ("first", "second"):
-        ledger.debit(key, Privacy("0.1", DELTA), rho=rho, analyst="ann")
+        ledger.debit(key, Cost(Fraction("0.1"), Fraction(DELTA), rho), analyst="ann")
     of_ann, of_all = ledger.spent("ann"), ledger.spent()
     assert (of_ann.delta, of_all.delta) == (DELTA, whole.delta) and of_ann.rho == of_all.rho == 2 * rho
     for spent in (of_ann, of_all):

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from dproof import Cost, Curator
-from dproof.curator.account import limit_of, rho_for
+from dproof.curator.account import Limit, rho_for
 from dproof.curator.ledger import counts_left
 
 PEOPLE = pa.table({"age": list(range(100)) * 20})
@@ -71,7 +71,7 @@ def test_what_sums_still_cover_is_told_where_rho_is_nearly_gone(tmp_path: Path) 
 
 
 def test_an_analyst_without_delta_is_told_of_counts_without_one() -> None:
-    whole = limit_of(Fraction(1), Fraction("1e-6"), in_rho=True).whole
+    whole = Limit.of(Cost(Fraction(1), Fraction("1e-6")), in_rho=True).whole
     assert counts_left(whole.at_most(Cost(Fraction("0.5"))), 1) == counts_left(Cost(Fraction("0.5")), 1)
 
 

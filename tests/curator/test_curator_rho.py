@@ -182,8 +182,8 @@ def test_a_ledger_of_version_1_with_delta_keeps_its_sums_and_answers(sql: str, t
 def test_half_widths_are_those_of_the_noise_that_is_drawn(tmp_path: Path) -> None:
     curator = Curator(PEOPLE, plan(), ledger=tmp_path / "b.db")
     seen = curator.preview("SELECT count(*) AS n FROM data", epsilon="0.1", delta="1e-8")
-    assert seen.rho == rho_for(Fraction("0.1"), Fraction("1e-8")) and seen.times == 116
-    assert seen.half_widths["n"] == pytest.approx(1.96 / math.sqrt(2 * seen.rho), rel=0.01)
+    assert seen.cost.rho == rho_for(Fraction("0.1"), Fraction("1e-8")) and seen.times == 116
+    assert seen.half_widths["n"] == pytest.approx(1.96 / math.sqrt(2 * seen.cost.rho), rel=0.01)
     assert "enough for 116 questions at this price" in str(seen)
     wanted = curator.preview("SELECT count(*) AS n FROM data", accuracy=50, delta="1e-8")
     assert 45 < wanted.half_widths["n"] <= 50  # type: ignore[operator]

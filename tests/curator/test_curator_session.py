@@ -17,7 +17,8 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof import InputError, OverBudget, Plan, Terms
+from dproof import Curator, InputError, OverBudget, Plan, Terms
+from dproof.curator.ledger import LedgerFile
 from dproof.plans.rows import counted_rows, read_codes
 from dproof.tables.source import Source
 from dproof.testing import seeded_coins
@@ -616,3 +617,30 @@ def test_an_answer_says_that_some_rows_of_a_person_do_not_count(tmp_path: Path) 
     said = "Of each person at most 2 rows count, as the plan says: the answer is about these rows."
     asked = "SELECT count(*) AS n FROM data"
     assert said in curator.preview(asked, epsilon="0.5").notes and said in curator.ask(asked, epsilon="0.5").notes
+
+
+@pytest.mark.parametrize("terms", [{"epsilon": "0.1"}, {"epsilon": "0.1", "delta": "1e-8"}, {"accuracy": 50}])
+def test_a_question_reads_the_ledger_once_debits_it_once_and_stores_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terms: dict[str, Any]
+) -> None:
+    plan = {
+        "privacy": {"epsilon": 1, "delta": "1e-6"},
+        "columns": {"read": {"space": "categories", "values": ["no", "yes"]}},
+    }
+    curator = Curator(pa.table({"read": ["no", "yes"] * 50}), plan, ledger=tmp_path / "budget.db")
+    opened, whole = [], LedgerFile.transaction
+
+    def noted(file: LedgerFile, *, writing: bool, lasting: bool) -> Any:
+        opened.append({(False, True): "read", (True, True): "debit", (True, False): "store"}[writing, lasting])
+        return whole(file, writing=writing, lasting=lasting)
+
+    monkeypatch.setattr(LedgerFile, "transaction", noted)
+    asked = "SELECT count(*) AS n FROM data WHERE read = 'yes'"
+    for act, expected in (
+        (curator.preview, ["read"]),
+        (curator.ask, ["read", "debit", "store"]),
+        (curator.ask, ["read"]),
+    ):
+        opened.clear()
+        act(asked, **terms)
+        assert opened == expected

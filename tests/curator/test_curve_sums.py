@@ -10,10 +10,9 @@ import pytest
 
 from dproof import Curves, Privacy
 from dproof.curator.curves import _cut, _size, curve_sums
-from dproof.curator.price import Price
 from dproof.curves.lattice import Expansion, Split
 from dproof.curves.noise import vector_noise
-from dproof.privacy import Neighbours
+from dproof.privacy import Cost, Neighbours, Unit
 from dproof.questions.question import Aggregate
 
 MEAN, COVARIANCE = Aggregate("avg", ("load",)), Aggregate("covar", ("load", "load"))
@@ -38,13 +37,12 @@ def lattice(one: int, two: int) -> Any:
 def test_a_count_weighs_what_costs_nothing_or_little(
     split: Split, neighbours: Neighbours, groups: int, size: int, weight: int
 ) -> None:
-    promise = Privacy(1, neighbours=neighbours)
-    assert _size(lattice(100, 400), split, promise, MEAN, False, groups) == (size, weight, 0)
+    assert _size(lattice(100, 400), split, neighbours, MEAN, False, groups) == (size, weight, 0)
 
 
 @pytest.mark.parametrize("split", ["gaussian", "laplace"])
 def test_a_public_number_of_rows_is_not_counted(split: Split) -> None:
-    assert _size(lattice(100, 400), split, Privacy(1), MEAN, True, 1) == (400, 0, 0)
+    assert _size(lattice(100, 400), split, "change-one", MEAN, True, 1) == (400, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +51,9 @@ def test_a_public_number_of_rows_is_not_counted(split: Split) -> None:
 def test_a_person_moves_the_sums_once_for_each_row(promise: Privacy, split: Split, power: int) -> None:
     expansion = Expansion(Curves(0, 24, 9, low=0, high=5), "cosine", terms=4)
     one, three = (
-        curve_sums(COVARIANCE, expansion, Price(promise), public=True, groups=1, rows_per_person=rows).noise
+        curve_sums(
+            COVARIANCE, expansion, Cost.of(promise), unit=Unit(rows_per_person=rows), public=True, groups=1
+        ).noise
         for rows in (1, 3)
     )
     assert one.split == three.split == split and three.size == 3**power * one.size

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from dproof import Plan, Privacy
-from dproof.curator.account import rho_for
+from dproof.curator.account import pure_part, rho_for
 from dproof.curator.recipe import Measurement, measure
 from dproof.curator.tally import tally_in_batches
 from dproof.exact import exp_below, log_above, log_below
@@ -145,7 +145,7 @@ def test_no_person_moves_curves_at_a_higher_cost(
                 steps, rate = max(cells(law, differences).sum(axis=-1)), 1 / law.fall
             else:
                 steps, rate = abs(differences).sum(axis=(1, 2)).max(), law.ratio
-            assert steps * log_below(rate) <= measurement.price.pure.epsilon
+            assert steps * log_below(rate) <= pure_part(measurement.price)
             assert steps * log_below(rate) <= log_above(said)  # what the noise says of itself holds too
 
 
@@ -175,5 +175,5 @@ def test_no_person_moves_numbers_at_a_higher_cost(price: tuple[str, Any], neighb
                     concentrated = concentrated + ((-(-moved // noise.law.unit)) ** 2).sum(axis=1) / (
                         2 * noise.law.square
                     )
-            assert epsilon.max() <= measurement.price.pure.epsilon
+            assert epsilon.max() <= pure_part(measurement.price)
             assert concentrated.max() <= (measurement.price.rho or 0)

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,8 @@ from hypothesis import strategies as st
 
 from dproof import Cost, InputError, Ledger, OverBudget, Privacy, VerificationFailed
 from dproof.composition import pure_rho
-from dproof.curator.account import Concentrated, rho_for
-from dproof.curator.price import Price
+from dproof.curator.account import Limit, rho_for
+from dproof.curator.recipe import gaussian_noises
 from dproof.laws.gaussian import Gaussian
 from dproof.privacy import NOTHING
 
@@ -30,22 +31,28 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "budget.db"
 
 
-def bought(epsilon: Any, delta: Any) -> dict[str, Any]:
+def bought(epsilon: Any, delta: Any, cut: Fraction = Fraction(0)) -> Cost:
     """What a curator debits for a question with δ."""
-    return {"cost": Privacy(epsilon, delta), "rho": rho_for(Fraction(epsilon), Fraction(delta))}
+    return Cost(Fraction(epsilon), Fraction(delta), rho_for(Fraction(epsilon), Fraction(delta)), cut)
+
+
+def times(ledger: Ledger, cost: Cost) -> int:
+    """How many times a cost may still be paid."""
+    return ledger.quote("q", cost)[2]
 
 
 # The theorem ---------------------------------------------------------------------------------------------------------
 
 
-def counted(price: Price) -> tuple[list[float], list[float], Cost]:
-    """A count under the Gaussian noise that a price buys, on two tables: its two laws, from the integers."""
-    made = price.gaussian({0: Fraction(1)}, {0: 1}, Fraction(1), 1)
-    law = made.of[0].law
+def counted(rho: Fraction) -> tuple[list[float], list[float], Cost]:
+    """A count under the Gaussian noise that ρ buys, on two tables: its two laws, from the integers."""
+    price = replace(LIMIT.whole, rho=rho)
+    noises, cut = gaussian_noises(price, {0: Fraction(1)}, {0: 1}, Fraction(1), 1)
+    law = noises[0].law
     assert isinstance(law, Gaussian) and law.unit == 1
     reach = int(6 * float(law.square) ** 0.5) + 4
     p, q = ([float(law.probability(k - s)) for k in range(-reach, reach + 2)] for s in (0, 1))
-    return p, q, Cost(price.privacy.epsilon, price.privacy.delta, price.rho, made.cut)
+    return p, q, replace(price, cut=cut)
 
 
 def flipped(epsilon: float) -> tuple[list[float], list[float], Cost]:
@@ -64,39 +71,37 @@ def leaking(epsilon: float, delta: float) -> tuple[list[float], list[float], Cos
 Law = tuple[list[float], list[float], Cost]
 
 
-def excess(limit: Concentrated, choose: Callable[[tuple[int, ...]], Law | None], most: int) -> float:
+def excess(limit: Limit, choose: Callable[[tuple[int, ...]], Law | None], most: int) -> float:
     """max over sets A of P(A) − e^ε·P'(A), over every transcript of questions that are chosen by the answers."""
 
     def over(said: tuple[int, ...], p: float, q: float, total: Cost) -> float:
         law = choose(said) if len(said) < most else None
         if law is None or not limit.allows(total + law[2]):
-            return max(0.0, p - math.exp(limit.epsilon) * q)
+            return max(0.0, p - math.exp(limit.whole.epsilon) * q)
         answers = zip(*law[:2], strict=True)
         return sum(over((*said, n), p * a, q * b, total + law[2]) for n, (a, b) in enumerate(answers) if p * a > 1e-16)
 
     return over((), 1.0, 1.0, NOTHING)
 
 
-LIMIT = Concentrated(Fraction(1), Fraction("0.05"))
+LIMIT = Limit.of(Cost(Fraction(1), Fraction("0.05")), in_rho=True)
 
 
 def test_counts_under_one_budget_keep_it_exactly() -> None:
     """Three counts at a third of ρ each: the δ of their joint law, summed up over all answers."""
-    rho = rho_for(LIMIT.epsilon, LIMIT.delta) / 3
-    count = counted(Price(Privacy(LIMIT.epsilon, LIMIT.delta), rho))
+    count = counted(rho_for(LIMIT.whole.epsilon, LIMIT.whole.delta) / 3)
     found = excess(LIMIT, lambda said: count, most=3)
-    assert LIMIT.delta / 10 < found <= LIMIT.delta
+    assert LIMIT.whole.delta / 10 < found <= LIMIT.whole.delta
 
 
 @settings(max_examples=12, deadline=None)
 @given(st.lists(st.integers(0, 5), min_size=9, max_size=9))
 def test_no_choice_by_the_answers_breaks_the_budget(plan: list[int]) -> None:
     """What is asked next depends on how the last answer came out, and so does which proof covers it."""
-    whole = rho_for(LIMIT.epsilon, LIMIT.delta)
-    privacy = Privacy(LIMIT.epsilon, LIMIT.delta)
+    whole = rho_for(LIMIT.whole.epsilon, LIMIT.whole.delta)
     menu = [
-        counted(Price(privacy, whole / 2)),
-        counted(Price(privacy, whole / 6)),
+        counted(whole / 2),
+        counted(whole / 6),
         flipped(0.9),
         flipped(0.25),
         leaking(0.3, 0.003),
@@ -109,7 +114,7 @@ def test_no_choice_by_the_answers_breaks_the_budget(plan: list[int]) -> None:
         last = said[-1] % 3
         return menu[plan[3 * (len(said) - 1) % 6 + last + 1]]
 
-    assert excess(LIMIT, choose, most=3) <= LIMIT.delta
+    assert excess(LIMIT, choose, most=3) <= LIMIT.whole.delta
 
 
 # Rounding and room ---------------------------------------------------------------------------------------------------
@@ -121,7 +126,7 @@ DELTAS = st.integers(2, 15).map(lambda power: Fraction(1, 10**power))
 @settings(max_examples=60, deadline=None)
 @given(EPSILONS, DELTAS, st.fractions(0, 1, max_denominator=10**6))
 def test_what_is_left_can_be_bought_and_nothing_more(epsilon: Fraction, delta: Fraction, part: Fraction) -> None:
-    limit = Concentrated(epsilon, delta)
+    limit = Limit.of(Cost(epsilon, delta), in_rho=True)
     spent = Cost(epsilon, delta, rho_for(epsilon, delta) * part)
     left = limit.left(spent)
     assert left.rho == rho_for(epsilon, delta) - spent.rho
@@ -138,7 +143,7 @@ def test_what_is_left_can_be_bought_and_nothing_more(epsilon: Fraction, delta: F
 def test_pure_prices_add_up_as_ever(file: Path) -> None:
     """Ten tenths are one, also where ρ alone would allow fewer; and of small ones ρ allows many more."""
     ledger = Ledger(file, budget=WHOLE)
-    assert ledger.times(Privacy("0.1")) == 10 and ledger.times(Privacy("0.01")) == 484
+    assert times(ledger, Cost(Fraction("0.1"))) == 10 and times(ledger, Cost(Fraction("0.01"))) == 484
     for n in range(10):
         assert ledger.remaining().epsilon >= 1 - Fraction(n, 10)
         ledger.debit(f"q{n}", Privacy("0.1"))
@@ -150,31 +155,30 @@ def test_pure_prices_add_up_as_ever(file: Path) -> None:
 
 def test_a_budget_buys_what_it_says_at_once_or_bit_by_bit(tmp_path: Path) -> None:
     once = Ledger(tmp_path / "once.db", budget=WHOLE)
-    once.debit(key="q", **bought(1, "1e-6"))
+    once.debit("q", bought(1, "1e-6"))
     assert once.remaining() == Cost(rho=Fraction(0)) and once.spent().epsilon == 1
     ledger = Ledger(tmp_path / "bits.db", budget=WHOLE)
-    each, times = bought("0.1", "1e-8"), 0
-    assert ledger.times(each["cost"], rho=each["rho"]) == 116
+    each, paid = bought("0.1", "1e-8"), 0
+    assert times(ledger, each) == 116
     with pytest.raises(OverBudget):
         while True:
-            ledger.debit(key=f"q{times}", **each)
-            times += 1
-    assert times == 116 == int(rho_for(Fraction(1), Fraction("1e-6")) / each["rho"])
+            ledger.debit(f"q{paid}", each)
+            paid += 1
+    assert paid == 116 == int(rho_for(Fraction(1), Fraction("1e-6")) / each.rho)
     left = ledger.remaining()
-    ledger.debit("the rest", Privacy(left.epsilon, left.delta), rho=rho_for(left.epsilon, left.delta))
+    ledger.debit("the rest", bought(left.epsilon, left.delta))
 
 
 def test_tables_that_miss_too_much_are_refused(file: Path) -> None:
     """A table is not quite its law: what all of them miss has its own part of δ."""
     ledger = Ledger(file, budget=WHOLE)
     least = Fraction(1, 10**6) / 1024 / (1 + Fraction(27182818284590452, 10**16))
-    small = bought("0.1", "1e-7")
     ledger.debit("first", Privacy("0.001"))
     with pytest.raises(OverBudget):
-        ledger.debit(key="q", **small, cut=least * Fraction("1.001"))
-    ledger.debit(key="q", **small, cut=least * Fraction("0.999"))
-    assert ledger.times(small["cost"], rho=small["rho"], cut=least * Fraction("0.0004")) == 2
-    assert ledger.times(small["cost"], rho=small["rho"]) > 10
+        ledger.debit("q", bought("0.1", "1e-7", least * Fraction("1.001")))
+    ledger.debit("q", bought("0.1", "1e-7", least * Fraction("0.999")))
+    assert times(ledger, bought("0.1", "1e-7", least * Fraction("0.0004"))) == 2
+    assert times(ledger, bought("0.1", "1e-7")) > 10
 
 
 # Releases, analysts, ceilings ----------------------------------------------------------------------------------------
@@ -188,10 +192,10 @@ def test_a_release_with_the_whole_delta_comes_first_or_not_at_all(tmp_path: Path
     assert not first.counts_rho and first.remaining() == Cost(Fraction(1), Fraction(1, 10**7))
     again = Ledger(first.path)
     assert not again.counts_rho
-    again.debit(key="q", **bought(1, "1e-7"))
+    again.debit("q", bought(1, "1e-7"))
     assert again.remaining() == Cost()
     later = Ledger(tmp_path / "later.db", budget=Privacy(3, "1e-6"))
-    later.debit(key="q", **bought("0.1", "1e-9"))
+    later.debit("q", bought("0.1", "1e-9"))
     with pytest.raises(OverBudget, match="the rho of this cost is not known"):
         later.release(Privacy(2, "9e-7"), "out")
     later.release(Privacy("2.9"), "out")  # the sums cover it, with the little δ that was spent
@@ -204,13 +208,13 @@ def test_analysts_and_ceilings_have_rho_of_their_own(file: Path) -> None:
     assert ledger.remaining("ann") == Cost(
         Fraction(1, 2), Fraction(1, 10**7), rho_for(Fraction("0.5"), Fraction("1e-7"))
     )
-    ledger.debit(key="q", **bought("0.3", "1e-7"), analyst="ann")
+    ledger.debit("q", bought("0.3", "1e-7"), analyst="ann")
     left = ledger.remaining("ann")
     assert 0 < left.epsilon < Fraction(1, 2) and left.delta == Fraction(1, 10**7)
     with pytest.raises(OverBudget):
-        ledger.debit(key="r", **bought("0.45", "1e-7"), analyst="ann")
+        ledger.debit("r", bought("0.45", "1e-7"), analyst="ann")
     with pytest.raises(OverBudget):
-        ledger.debit(key="r", **bought("0.1", "1e-9"), analyst="bob")  # has no δ
+        ledger.debit("r", bought("0.1", "1e-9"), analyst="bob")  # has no δ
     with pytest.raises(OverBudget):
         ledger.debit("r", Privacy("0.5"), analyst="bob")  # neither the sums nor ρ of all cover it
     ledger.debit("r", Privacy("0.1"), analyst="bob")
@@ -228,7 +232,7 @@ def test_less_than_nothing_is_no_cost(file: Path) -> None:
         {"rho": "much"},
     ):
         with pytest.raises(InputError, match="rho"):
-            ledger.debit("q", Privacy("0.1", "1e-8"), **wrong)  # type: ignore[arg-type]
+            ledger.debit("q", Cost(Fraction("0.1"), Fraction("1e-8"), **wrong))  # type: ignore[arg-type]
     assert ledger.remaining() == ledger.standing().budget
 
 
@@ -262,13 +266,13 @@ from fractions import Fraction
 from dproof.curator.ledger import Ledger
 from dproof.curator.account import rho_for
 from dproof.errors import OverBudget
-from dproof.privacy import Privacy
+from dproof.privacy import Cost
 
 given, ledger = 0, Ledger(sys.argv[1])
 for n in range(40):
     try:
         rho = rho_for(Fraction("0.1"), Fraction("1e-8"))
-        ledger.debit(f"question {sys.argv[2]} {n}", Privacy("0.1", "1e-8"), rho=rho)
+        ledger.debit(f"question {sys.argv[2]} {n}", Cost(Fraction("0.1"), Fraction("1e-8"), rho))
         given += 1
     except OverBudget:
         pass

@@ -2,53 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from dproof import Cost, Curator, Privacy
-from dproof.curator.preview import Preview
-from dproof.questions.answer import Range
+from dproof import Curator
+from dproof.exact import written
 
-PREVIEW = Preview(
-    asked="SELECT mode(x) AS m, avg(x) AS a, count(*) AS n FROM data",
-    cost=Privacy("1/2"),
-    free=False,
-    remaining=Cost(Fraction(2)),
-    sensitivity=None,
-    mechanisms=("count: some noise",),
-    half_widths={"m": None, "a": None, "n": 3.0},
-    errors={"m": None, "a": None, "n": 1.0},
-    level=0.9,
-    notes=("A note.",),
-    ranges={"n": Range(Fraction(0), Fraction(2))},
-    chosen=("m",),
-    times=4,
-)
+PLAN = {
+    "privacy": {"epsilon": 2},
+    "columns": {
+        "x": {"space": "categories", "values": [0, 1, 2]},
+        "sex": {"space": "categories", "values": ["f", "m"]},
+    },
+}
+QUESTION = "SELECT mode(x) AS m, avg(x) AS a, count(*) AS n FROM data WHERE sex = 'f'"
 
 
-def test_every_column_has_its_line() -> None:
-    lines = str(PREVIEW).splitlines()
-    assert lines[:5] == [
-        PREVIEW.asked,
+@pytest.fixture
+def curator(tmp_path: Path) -> Curator:
+    return Curator(pa.table({"x": [0, 2], "sex": ["f", "m"]}), PLAN, ledger=tmp_path / "budget.db")
+
+
+def test_every_column_has_its_line(curator: Curator) -> None:
+    seen = curator.preview(QUESTION, epsilon="0.5", level=0.9)
+    lines = str(seen).splitlines()
+    assert lines[:4] == [
+        seen.asked,
         "costs epsilon 0.5 and delta 0",
         "left to spend: epsilon 2 and delta 0",
         "  enough for 4 questions at this price",
-        "mechanism: count: some noise",
     ]
-    assert [line.partition(":")[0] for line in lines[5:]] == ["m", "a", "n", "  no information at this ε", "A note."]
-    assert lines[5].startswith("m: chosen") and lines[6].startswith("a: the interval depends on the data")
-    assert lines[7] == "n: ± 3 with probability 0.9, 1 off on average"
+    assert lines[4:8] == [f"mechanism: {text}" for text in seen.mechanisms]
+    assert [line.partition(":")[0] for line in lines[8:]] == ["m", "a", "n", "  no information at this ε"]
+    assert lines[8].startswith("m: chosen") and lines[9].startswith("a: the interval depends on the data")
+    width, error = seen.half_widths["n"], seen.errors["n"]
+    assert width is not None and error is not None and width > error > 2
+    assert lines[10] == f"n: ± {written(width)} with probability 0.9, {written(error)} off on average"
 
 
-def test_what_is_free_or_cannot_be_counted_says_nothing_of_how_often_it_can_be_paid() -> None:
-    free = str(replace(PREVIEW, free=True)).splitlines()
+def test_what_is_free_says_nothing_of_how_often_it_can_be_paid(curator: Curator) -> None:
+    assert "enough for 1 question at this price" in str(curator.preview(QUESTION, epsilon=2))
+    curator.ask(QUESTION, epsilon=2)
+    free = str(curator.preview(QUESTION, epsilon=2)).splitlines()
     assert free[1].startswith("free: it was answered before") and "enough for" not in str(free)
-    assert "enough for" not in str(replace(PREVIEW, times=None))
-    assert "enough for 1 question at this price" in str(replace(PREVIEW, times=1))
 
 
 def test_the_band_of_a_curve_is_not_said_to_be_estimated_elsewhere(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ from fractions import Fraction
 
 import pytest
 
-from dproof import Privacy
-from dproof.curator.price import Price, _table
+from dproof import Cost
+from dproof.curator.recipe import _table, gaussian_noises
 from dproof.errors import TooLarge
 
-PRICE = Price(Privacy(1, "1e-6"), Fraction(1, 2))
+PRICE = Cost(Fraction(1), Fraction("1e-6"), Fraction(1, 2))
 
 
 @pytest.mark.parametrize(("sigma", "unit"), [(4096, 1), (4097, 3), (8192, 3), (8193, 5), (1 << 50, (1 << 39) - 1)])
@@ -27,6 +27,7 @@ def test_what_is_wider_than_sums_may_be_is_refused() -> None:
 def test_noise_is_as_wide_as_rho_asks_and_a_little_more_where_it_comes_in_cells() -> None:
     """ρ = move²/2σ²: with ρ = 1/2, σ is the move. In cells a number may move by one cell more; σ has 1365."""
     for moved, most in ((100, 1.000001), (10**5, 1365 / 1364)):
-        noise = PRICE.gaussian({0: Fraction(1)}, {0: moved**2}, Fraction(moved**2), 1)
-        sigma = float(noise.of[0].law.square) ** 0.5 * noise.of[0].law.unit
+        noises, _ = gaussian_noises(PRICE, {0: Fraction(1)}, {0: moved**2}, Fraction(moved**2), 1)
+        law = noises[0].law
+        sigma = float(law.square) ** 0.5 * law.unit  # type: ignore[union-attr]
         assert moved <= sigma <= most * moved

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from dproof.arguments import choice, listed, whole
 from dproof.central.recipe import certify_tables
 from dproof.columns.column import quoted
-from dproof.curator import preview as asking
+from dproof.curator.preview import spreads
 from dproof.curator.recipe import measure
 from dproof.errors import ArgumentError, InputError
 from dproof.exact import exact, written
@@ -29,7 +29,7 @@ from dproof.plans.plan import Plan, schema_of
 from dproof.plans.questions import PlannedQuestion, checked_question
 from dproof.privacy import Privacy
 from dproof.questions.answer import NOTHING, Range, rarely
-from dproof.questions.measured import AnswerSource, HalfWidths, Shares, interval_widths, possible_columns
+from dproof.questions.measured import HalfWidths, Shares, interval_widths, possible_columns
 from dproof.questions.question import (
     Compare,
     Contains,
@@ -41,7 +41,7 @@ from dproof.questions.question import (
     condition,
     resolve,
 )
-from dproof.recipe import Recipe
+from dproof.recipe import Recipe, ReleaseRecipe
 
 Way = Literal["release", "ask"]
 _LEVEL = 0.95
@@ -117,7 +117,7 @@ def expect(
     return tuple(one for planned in asked for one in expected_of_release(law, planned, rows))
 
 
-def law_of(plan: Plan) -> Recipe[Any]:
+def law_of(plan: Plan) -> ReleaseRecipe[Any]:
     """What draws a release by the plan, whatever its model."""
     return certify_tables(plan) if plan.model == "central" else certify_row(plan)
 
@@ -139,10 +139,7 @@ def asked_questions(plan: Plan, questions: str | Sequence[str] | None) -> Sequen
     return asked
 
 
-Sources = Callable[[Question, int, Shares, float], AnswerSource]  # what would be told: of a question, rows, at a level
-
-
-def expected_of_release(law: Recipe[Any], planned: PlannedQuestion, rows: int | None) -> list[Expected]:
+def expected_of_release(law: ReleaseRecipe[Any], planned: PlannedQuestion, rows: int | None) -> list[Expected]:
     """± of each column of the answer to one question, from a release by this law."""
     schema = law.schema
     parsed = replace(checked_question(planned.sql, law.plan.columns), table=schema.table)
@@ -151,7 +148,7 @@ def expected_of_release(law: Recipe[Any], planned: PlannedQuestion, rows: int | 
     except InputError:  # such as whether curves are missing, which a release without missing ones does not tell
         return _unknown(planned, parsed)
     parts = _parts_of_local_answers if isinstance(law, RowLaw) else _whole
-    return _expected(planned, question, schema, rows, law.expected_source, parts)
+    return _expected(planned, question, law, rows, parts)
 
 
 def expected_of_asking(plan: Plan, planned: PlannedQuestion, rows: int | None, privacy: Privacy) -> list[Expected]:
@@ -161,14 +158,11 @@ def expected_of_asking(plan: Plan, planned: PlannedQuestion, rows: int | None, p
     try:
         question = resolve(parsed, schema)
         measurement = measure(question, schema, privacy, unit=plan.unit)
-        known = asking.spreads(measurement, _LEVEL, rows if plan.rows_are_public else None)
+        known = spreads(measurement, _LEVEL, rows if plan.rows_are_public else None)
     except InputError:  # a curator cannot be asked about public columns, whose values nobody declared
         return _unknown(planned, parsed)
 
-    def source(_: Question, *facts: Any) -> AnswerSource:
-        return asking.expected_source(measurement, *facts)
-
-    found = _expected(planned, question, schema, rows, source, _nothing if measurement.curves else _whole)
+    found = _expected(planned, question, measurement, rows, _nothing if measurement.curves else _whole)
     return [one.known(known[one.column][0]) for one in found]
 
 
@@ -198,12 +192,12 @@ def _parts_of_local_answers(question: Question, schema: Schema) -> list[Question
 def _expected(
     planned: PlannedQuestion,
     question: Question,
-    schema: Schema,
+    recipe: Recipe[Any],
     rows: int | None,
-    source: Sources,
     parts: Callable[[Question, Schema], list[Question]],
 ) -> list[Expected]:
     """± of each column, for the share of the rows that the plan states, or for even values and for a rare group."""
+    schema = recipe.schema
 
     def widths(count: int, shares: Shares) -> dict[str, HalfWidths | None]:
         found: dict[str, HalfWidths | None] = {}
@@ -211,7 +205,7 @@ def _expected(
             # Every group may be shown, and all items of a set are alike.
             first = None if part.unnest is None else replace(part.unnest, items=part.unnest.items[:1])
             everywhere = replace(part, having=(), order_by=(), limit=None, unnest=first)
-            at = partial(source, everywhere, count, shares)
+            at = partial(recipe.expected_source, everywhere, count, shares)
             if parts is _whole:
                 return interval_widths(part, at, _LEVEL)
             with suppress(InputError):  # a law that cannot be undone, or columns that no row is asked for together

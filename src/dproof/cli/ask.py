@@ -12,7 +12,7 @@ from dproof.cli.answers import answer_page, out_option, plot_option
 from dproof.cli.command import PATH, command, data_argument, json_option, table_option
 from dproof.cli.output import advise, emit, escape, having_done
 from dproof.curator.curator import Curator
-from dproof.curator.ledger import is_begun
+from dproof.curator.ledger import Ledger
 from dproof.errors import ArgumentError, InputError
 from dproof.questions.answer import output_file
 
@@ -75,7 +75,7 @@ def ask(
     wanted["all_groups"] = every
     with TemporaryDirectory() as folder:
         # A preview, or a first question that is refused, begins no ledger: it is tried on one that is thrown away.
-        tried = ledger if is_begun(ledger) else Path(folder, ledger.name)
+        tried = ledger if Ledger.is_begun(ledger) else Path(folder, ledger.name)
         curator = Curator(data, plan, ledger=tried, analyst=analyst, mark=mark, table=table)
         if preview or tried != ledger:
             seen = curator.preview(question, **wanted)

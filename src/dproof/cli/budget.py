@@ -9,7 +9,7 @@ import click
 
 from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import Page, Table, emit, escape
-from dproof.curator.ledger import Ledger, counts_left, is_begun, statement
+from dproof.curator.ledger import Ledger
 from dproof.errors import ArgumentError
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy, Unit
@@ -50,10 +50,10 @@ def budget(
         raise ArgumentError("--analyst and --epsilon go together: name the analyst and what they may spend")
     limits = {} if analyst is None else {analyst: Privacy(epsilon, delta)}
     chosen = None if plan is None else Plan.read(plan)
-    begun = None if chosen is None or is_begun(ledger) else chosen.privacy
+    begun = None if chosen is None or Ledger.is_begun(ledger) else chosen.privacy
     unit = None if chosen is None else chosen.unit
     opened = Ledger(ledger, budget=begun, unit=unit, analysts=limits, mark=mark)
-    answer, left = statement(opened), counts_left(opened.standing().remaining, opened.unit.rows_per_person)
+    answer, left = opened.statement(), opened.standing().in_words(opened.unit.rows_per_person)
     emit(answer, as_json, lambda: _page(answer, left, opened.unanswered))
 
 

@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache, reduce
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from dproof.composition import concentrated_epsilon, concentrated_rho, pure_epsilon, pure_rho
 from dproof.errors import ArgumentError, TooLarge, did_you_mean
@@ -38,124 +38,102 @@ _SUMS = Fraction(1, 16)  # of δ: what sums of ε and δ may use
 _CUT = Fraction(1, 1024)  # of δ: what the tables of Gaussian noise may miss
 _DIGITS = 6  # of an ε that is left
 _MANY = 10**9  # times that nothing can be paid
-
-
-class Limit(Protocol):
-    """What may be spent in all."""
-
-    def allows(self, total: Cost) -> bool:
-        """Whether all that was paid, and is to be paid, keeps to the limit."""
-
-    @property
-    def whole(self) -> Cost:
-        """What may be spent where nothing is."""
-
-    def spent(self, total: Cost) -> Cost:
-        """What was paid, as (ε, δ): with ρ, that of the same questions if all had been fixed beforehand."""
-
-    def left(self, total: Cost) -> Cost:
-        """A price that may still be paid, with as large an ε as there is."""
-
-    def times(self, total: Cost, cost: Cost) -> int:
-        """How many times a cost may still be paid."""
+WIDEST = 1 << 12  # σ of Gaussian noise up to which a cell of its table holds one value
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
-    """ε and δ add up."""
+class Limit:
+    """What may be spent in all: ε and δ add up; in a limit with ρ, ρ adds up or they do, each in its part of δ.
 
-    whole: Cost
-
-    def allows(self, total: Cost) -> bool:
-        return total.epsilon <= self.whole.epsilon and total.delta <= self.whole.delta
-
-    def spent(self, total: Cost) -> Cost:
-        return Cost(total.epsilon, total.delta)
-
-    def left(self, total: Cost) -> Cost:
-        epsilon, delta = self.whole.epsilon - total.epsilon, self.whole.delta - total.delta
-        return Cost(max(Fraction(0), epsilon), max(Fraction(0), delta))
-
-    def times(self, total: Cost, cost: Cost) -> int:
-        left = self.left(total)
-        return (
-            min(_how_often(left.epsilon, cost.epsilon), _how_often(left.delta, cost.delta)) if self.allows(total) else 0
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Concentrated:
-    """ρ adds up, or ε and δ do, within the parts of δ that are set aside for each.
-
-    >>> limit = Concentrated(Fraction(1), Fraction("1e-6"))
+    >>> limit = Limit.of(Cost(Fraction(1), Fraction("1e-6")), in_rho=True)
     >>> round(float(limit.whole.rho), 6), limit.allows(Cost(Fraction(2), Fraction("1e-6"), Fraction("0.024")))
     (0.024215, True)
     """
 
-    epsilon: Fraction
-    delta: Fraction
+    whole: Cost
 
-    @property
-    def whole(self) -> Cost:
-        return Cost(self.epsilon, self.delta, rho_for(self.epsilon, self.delta))
-
-    @property
-    def _sums(self) -> Sums:
-        return Sums(Cost(self.epsilon, self.delta * _SUMS))
-
-    def _rho_left(self, total: Cost) -> Fraction:
-        """How much of ρ is left; negative where ρ does not cover what was paid."""
-        if total.rho is None or not covers_cut(self.epsilon, self.delta, total.cut):
-            return Fraction(-1)
-        return rho_for(self.epsilon, self.delta) - total.rho
+    @classmethod
+    def of(cls, whole: Cost, *, in_rho: bool) -> Limit:
+        """The limit (ε, δ), kept in ρ if that is counted and there is a δ."""
+        counted = in_rho and whole.delta > 0
+        return cls(Cost(whole.epsilon, whole.delta, rho_for(whole.epsilon, whole.delta) if counted else None))
 
     def allows(self, total: Cost) -> bool:
-        return self._sums.allows(total) or self._rho_left(total) >= 0
+        """Whether all that was paid, and is to be paid, keeps to the limit."""
+        return self._sums_allow(total) or self._rho_left(total) >= 0
 
     def spent(self, total: Cost) -> Cost:
+        """What was paid, as (ε, δ): with ρ, that of the same questions if all had been fixed beforehand."""
+        if self.whole.rho is None:
+            return Cost(total.epsilon, total.delta)
         rho, left = total.rho, self._rho_left(total)
         if rho is None or left < 0 or self._sums_left(total).epsilon > self._priced(left).epsilon:
             return Cost(total.epsilon, total.delta, rho)
         if not rho:
             return Cost(rho=rho)
-        epsilon = concentrated_epsilon(rho, self.delta * (1 - _SUMS - _CUT))
-        return Cost(min(epsilon, self.epsilon), self.delta, rho)
+        epsilon = concentrated_epsilon(rho, self.whole.delta * (1 - _SUMS - _CUT))
+        return Cost(min(epsilon, self.whole.epsilon), self.whole.delta, rho)
 
     def left(self, total: Cost) -> Cost:
-        by_sums, by_rho = self._sums_left(total), self._priced(self._rho_left(total))
+        """A price that may still be paid, with as large an ε as there is."""
+        if self.whole.rho is None:
+            return self._sums_left(total)
+        by_sums = self._sums_left(total) if self._sums_allow(total) else Cost()
+        by_rho = self._priced(self._rho_left(total))
         return replace(by_sums, rho=by_rho.rho) if by_sums.epsilon > by_rho.epsilon else by_rho
 
     def times(self, total: Cost, cost: Cost) -> int:
-        by_sums, left = self._sums.times(total, cost), self._rho_left(total)
-        if left < 0 or cost.rho is None:
+        """How many times a cost may still be paid."""
+        sums, rho, by_sums = self._sums_left(total), self._rho_left(total), 0
+        if self._sums_allow(total):
+            by_sums = min(_how_often(sums.epsilon, cost.epsilon), _how_often(sums.delta, cost.delta))
+        if rho < 0 or cost.rho is None:
             return by_sums
-        cut = self.delta * _CUT / (1 + exp_above(self.epsilon)) - total.cut
-        return max(by_sums, min(_how_often(left, cost.rho), _how_often(cut, cost.cut)))
+        cut = self.whole.delta * _CUT / (1 + exp_above(self.whole.epsilon)) - total.cut
+        return max(by_sums, min(_how_often(rho, cost.rho), _how_often(cut, cost.cut)))
+
+    def _sums_allow(self, total: Cost) -> bool:
+        return total.epsilon <= self.whole.epsilon and total.delta <= self._delta_of_sums
 
     def _sums_left(self, total: Cost) -> Cost:
-        return self._sums.left(total) if self._sums.allows(total) else Cost()
+        epsilon, delta = self.whole.epsilon - total.epsilon, self._delta_of_sums - total.delta
+        return Cost(max(Fraction(0), epsilon), max(Fraction(0), delta))
+
+    @property
+    def _delta_of_sums(self) -> Fraction:
+        return self.whole.delta * (1 if self.whole.rho is None else _SUMS)
+
+    def _rho_left(self, total: Cost) -> Fraction:
+        """How much of ρ is left; negative where ρ does not cover what was paid."""
+        whole = self.whole
+        if whole.rho is None or total.rho is None or not covers_cut(whole.epsilon, whole.delta, total.cut):
+            return Fraction(-1)
+        return whole.rho - total.rho
 
     def _priced(self, rho: Fraction) -> Cost:
         """The largest ε in six digits whose ρ, at δ, is no larger."""
-        if rho >= rho_for(self.epsilon, self.delta):
-            return self.whole
-        if rho <= 0 or rho_for(Fraction(0), self.delta) > rho:
+        whole = self.whole
+        assert whole.rho is not None
+        if rho >= whole.rho:
+            return whole
+        if rho <= 0 or rho_for(Fraction(0), whole.delta) > rho:
             return Cost(rho=max(Fraction(0), rho))
-        epsilon = concentrated_epsilon(rho, self.delta * (1 - _SUMS - _CUT))
+        epsilon = concentrated_epsilon(rho, whole.delta * (1 - _SUMS - _CUT))
         step = _last_digit(epsilon)
         epsilon = epsilon // step * step
-        while rho_for(epsilon, self.delta) > rho:
+        while rho_for(epsilon, whole.delta) > rho:
             epsilon -= step
-        return Cost(min(epsilon, self.epsilon), self.delta, rho)
-
-
-def limit_of(epsilon: Fraction, delta: Fraction, *, in_rho: bool) -> Limit:
-    return Concentrated(epsilon, delta) if in_rho and delta else Sums(Cost(epsilon, delta))
+        return Cost(min(epsilon, whole.epsilon), whole.delta, rho)
 
 
 def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The ρ that a price (ε, δ) buys and that a limit (ε, δ) holds; δ is above 0."""
     return concentrated_rho(epsilon, delta * (1 - _SUMS - _CUT))
+
+
+def pure_part(price: Cost) -> Fraction:
+    """The ε that a price buys where δ is 0: its own, or where ρ is counted the one whose ρ is no larger."""
+    return price.epsilon if price.rho is None else pure_epsilon(price.rho)
 
 
 def covers_cut(epsilon: Fraction, delta: Fraction, cut: Fraction) -> bool:
@@ -164,11 +142,6 @@ def covers_cut(epsilon: Fraction, delta: Fraction, cut: Fraction) -> bool:
     Where P and Q lie within `cut` of laws that keep (ε, δ), they keep (ε, δ + (1 + e^ε)·cut).
     """
     return not cut or (1 + exp_above(epsilon)) * cut <= delta * _CUT
-
-
-def amount(privacy: Privacy) -> Cost:
-    """What a promise of privacy costs."""
-    return Cost(privacy.epsilon, privacy.delta)
 
 
 def _how_often(left: Fraction, cost: Fraction) -> int:
@@ -235,22 +208,22 @@ class Account:
 
     def cost(self, entry: Mapping[str, Any]) -> Cost:
         """What an entry costs, in every way that this ledger counts."""
-        price = paid(entry)
-        pure = self.in_rho and not price.delta
-        rho = pure_rho(price.epsilon) if pure and price.rho is None else price.rho
-        really, cut = pure_cost(entry, self.unit), Fraction(entry.get("cut", 0))
+        price, really = paid(entry), pure_cost(entry, self.unit)
+        if self.in_rho and not price.delta and price.rho is None:
+            price = replace(price, rho=pure_rho(price.epsilon))
         if really is None:
-            return Cost(price.epsilon, price.delta, rho, cut)
-        return Cost(max(price.epsilon, really), price.delta, None if rho is None else max(rho, pure_rho(really)), cut)
+            return price
+        rho = None if price.rho is None else max(price.rho, pure_rho(really))
+        return replace(price, epsilon=max(price.epsilon, really), rho=rho)
 
     def limit(self, whole: Cost) -> Limit:
         """A limit on what may be spent, kept as this ledger counts."""
-        return limit_of(whole.epsilon, whole.delta, in_rho=self.in_rho)
+        return Limit.of(whole, in_rho=self.in_rho)
 
     def for_everyone(self, ceiling: Privacy | None) -> list[tuple[Limit, Cost]]:
         """The limits that hold for everyone, each with what counts against it."""
         assert self.budget is not None
-        return [(self.limit(amount(most)), self.spent) for most in (self.budget, ceiling) if most is not None]
+        return [(self.limit(Cost.of(most)), self.spent) for most in (self.budget, ceiling) if most is not None]
 
     def limits_of(self, analyst: str | None, ceiling: Privacy | None) -> list[tuple[Limit, Cost]]:
         """The limits that hold for one analyst; without budgets of their own all share the whole."""
@@ -264,6 +237,13 @@ class Account:
         of_analyst = (self.limit(self.limits[analyst]), self.spent_by.get(analyst, NOTHING))
         return [of_analyst, *self.for_everyone(ceiling)]
 
+    def spent_of(self, analyst: str | None) -> Cost:
+        """What all that was asked and released comes to, or what one analyst asked."""
+        assert self.budget is not None
+        cost = self.spent if analyst is None else self.spent_by.get(analyst, NOTHING)
+        of_analyst = None if analyst is None else self.limits.get(analyst)
+        return self.limit(of_analyst or Cost.of(self.budget)).spent(cost)
+
 
 def left_under(limits: Sequence[tuple[Limit, Cost]]) -> Cost:
     """A price that may still be paid under every one of some limits."""
@@ -271,9 +251,10 @@ def left_under(limits: Sequence[tuple[Limit, Cost]]) -> Cost:
 
 
 def paid(entry: Mapping[str, Any]) -> Cost:
-    """The price of an entry."""
+    """The price of an entry, or of a stored answer."""
     rho = Fraction(entry["rho"]) if "rho" in entry else None
-    return Cost(Fraction(entry.get("epsilon", 0)), Fraction(entry.get("delta", 0)), rho)
+    epsilon, delta, cut = (Fraction(entry.get(name, 0)) for name in ("epsilon", "delta", "cut"))
+    return Cost(epsilon, delta, rho, cut)
 
 
 # What one row moved at most: a curve of norm 2^14 and, in the Euclidean norm, a count with half its weight.
@@ -286,9 +267,10 @@ def pure_cost(entry: Mapping[str, Any], unit: Unit) -> Fraction | None:
     Gaussian noise is known by what its tables cut off, where ρ is counted; an answer that may have had K-norm noise
     counts as one that had.
     """
-    if not shared_a_cell(entry.get("key", "")) or Fraction(entry.get("cut", 0)):
+    price = paid(entry)
+    if not shared_a_cell(entry.get("key", "")) or price.cut:
         return None
-    epsilon = pure_epsilon(Fraction(entry["rho"])) if "rho" in entry else Fraction(entry["epsilon"])
+    epsilon = pure_part(price)
     times = _times(epsilon, unit.rows_per_person * (2 if unit.neighbours == "change-one" else 1))
     return times * epsilon if times > 1 else None
 

@@ -9,15 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 from dproof.arguments import as_path, expect, listed
 from dproof.coins import NOT_PRIVATE, Coins, current, for_rehearsal
-from dproof.curator.account import BY_GROUP, ON_THE_GRID, key_of, rho_for
+from dproof.curator.account import BY_GROUP, ON_THE_GRID, key_of, paid, rho_for
 from dproof.curator.curves import NoisyCurves
-from dproof.curator.ledger import Debit, Ledger, is_begun
-from dproof.curator.preview import MOST, Preview, accurate, preview
-from dproof.curator.price import Price
+from dproof.curator.ledger import Ledger
+from dproof.curator.preview import MOST, Preview, accurate
 from dproof.curator.recipe import Measurement, check_groups, measure
 from dproof.curator.released import answer_of, draw, has_counts_by_value, rehearse
 from dproof.curator.simulate import Released
@@ -57,6 +56,16 @@ class Terms:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "level", level_of(self.level))
+
+
+class NamedTerms(TypedDict, total=False):
+    """The fields of `Terms`, as keyword arguments."""
+
+    epsilon: Any
+    delta: Any
+    accuracy: Any
+    level: float
+    all_groups: bool
 
 
 class Curator:
@@ -115,7 +124,7 @@ class Curator:
 
     def keep_account(self, ledger: str | os.PathLike[str]) -> None:
         """Keep the account in this ledger from now on; it is begun if there is none."""
-        budget = self._budget if is_begun(as_path(ledger, "ledger")) else self._promised
+        budget = self._budget if Ledger.is_begun(as_path(ledger, "ledger")) else self._promised
         # An older ledger may allow more than the plan does now.
         self.ledger = self._opened(ledger, budget=budget, ceiling=self._promised)
 
@@ -128,54 +137,23 @@ class Curator:
         """What may still be spent: `epsilon` and `delta`, exactly."""
         return self.ledger.remaining(self.analyst)
 
-    def preview(
-        self,
-        asked: Asked,
-        *,
-        epsilon: Any = None,
-        delta: Any = 0,
-        accuracy: Any = None,
-        level: float = 0.95,
-        all_groups: bool = False,
-    ) -> Preview:
-        """What a question would cost and how good its answer would be; spends nothing and reads no row."""
-        terms = Terms(epsilon, delta, accuracy, level, all_groups)
-        measurement = self._measurement(asked, terms)
-        stored = measurement.free or self.ledger.find(self._key(measurement), measurement.privacy) is not None
-        rho, cut = measurement.price.rho, measurement.cut
-        return preview(
-            measurement,
-            terms.level,
-            stored=stored,
-            remaining=self.remaining(),
-            times=self.ledger.times(measurement.privacy, analyst=self.analyst, rho=rho, cut=cut),
-            rows=self.public_rows,
-            notes=preprocessing_notes(self.plan, measurement.question.columns),
-        )
+    def preview(self, asked: Asked, **terms: Unpack[NamedTerms]) -> Preview:
+        """What a question would cost and how good its answer would be; spends nothing and reads no row.
+
+        It takes the keyword arguments of `ask`.
+        """
+        on = Terms(**terms)
+        measurement = self._measurement(asked, on)
+        counter_of(measurement)  # refuses what is too large to count, as a rehearsal does
+        stored, left, times = self.ledger.quote(self._key(measurement), measurement.cost, analyst=self.analyst)
+        notes = preprocessing_notes(self.plan, measurement.question.columns)
+        return Preview(measurement, on.level, measurement.free or stored, left, times, self.public_rows, notes)
 
     @overload
-    def ask(  # type: ignore[overload-overlap]  # a text is a sequence of texts, too
-        self,
-        asked: Asked,
-        *,
-        epsilon: Any = None,
-        delta: Any = 0,
-        accuracy: Any = None,
-        level: float = 0.95,
-        all_groups: bool = False,
-    ) -> Answer: ...
+    def ask(self, asked: Asked, **terms: Unpack[NamedTerms]) -> Answer: ...  # type: ignore[overload-overlap]
 
-    @overload
-    def ask(
-        self,
-        asked: Sequence[Asked],
-        *,
-        epsilon: Any = None,
-        delta: Any = 0,
-        accuracy: Any = None,
-        level: float = 0.95,
-        all_groups: bool = False,
-    ) -> list[Answer]: ...
+    @overload  # a text is a sequence of texts, too
+    def ask(self, asked: Sequence[Asked], **terms: Unpack[NamedTerms]) -> list[Answer]: ...
 
     def ask(
         self,
@@ -195,39 +173,39 @@ class Curator:
         row is read, or none is, and each gets its answer.
         """
         terms = Terms(epsilon, delta, accuracy, level, all_groups)
-        if not isinstance(asked, (str, Question, Select)):
-            return self._ask_all(listed(asked, "asked", "one or more questions"), terms)
-        stored = self.stored(asked, terms)
-        if stored is not None:  # waits for no other question: how long that reads the table would show
-            return stored
-        with self.lock:
-            tell = self.begin(asked, terms)()
-        return tell()
+        if isinstance(asked, (str, Question, Select)):
+            return self._ask_all([asked], terms)[0]
+        return self._ask_all(listed(asked, "asked", "one or more questions"), terms)
 
     def _ask_all(self, asked: Sequence[Asked], terms: Terms) -> list[Answer]:
-        """The answers to several questions, paid for together."""
-        measured = [self._understood(one, terms) for one in asked]
-        keys, found = [self._key(measurement) for measurement in measured], dict[str, Any]()
-        priced = {key: m for key, m in zip(keys, measured, strict=True) if not m.free}
-        with self.lock:
-            found |= {key: self.ledger.find(key, m.privacy) for key, m in priced.items()}
-            owed = {key: m for key, m in priced.items() if found[key] is None}
-            for m in owed.values():
-                self._rehearsed(m, terms.level)
-            debits = [Debit(key, m.privacy, m.price.rho, m.cut) for key, m in owed.items()]
-            numbers = self.ledger.debit_all(debits, analyst=self.analyst)
-            for number, (key, m) in zip(numbers, owed.items(), strict=True):
-                found[key], _ = self._paid(number, m.price, partial(self._drawn, m))()
+        """The answers to several questions, paid for together.
+
+        What is stored waits for no other question: how long that reads the table would show.
+        """
+        measured = [self._measurement(one, terms) for one in asked]
+        keys = [self._key(measurement) for measurement in measured]
+        owed = {key: m for key, m in zip(keys, measured, strict=True) if not m.free}
+        found = self.ledger.find_all({key: m.cost for key, m in owed.items()}) if owed else {}
+        owed, numbers = {key: m for key, m in owed.items() if key not in found}, dict[str, int]()
+        if owed:
+            with self.lock:
+                for m in owed.values():
+                    self._rehearsed(m, terms.level)
+                costs = {key: m.cost for key, m in owed.items()}
+                numbers, meanwhile = self.ledger.debit_all(costs, analyst=self.analyst)
+                found |= meanwhile
+                for key, number in numbers.items():
+                    found[key], _ = self._paid(number, costs[key], partial(self._drawn, owed[key]))()
         answers = []
         for key, m in zip(keys, measured, strict=True):
             released = self._drawn(m) if m.free else found[key]
-            answers.append(self._answer(m, terms.level, released, free=owed.pop(key, None) is None))
+            answers.append(self._answer(m, terms.level, released, free=numbers.pop(key, None) is None))
         return answers
 
     def stored(self, asked: Asked, terms: Terms) -> Answer | None:
         """The answer that a question got before, which is free; None where the table has to be read for it."""
         measurement = self._measurement(asked, terms)
-        released = None if measurement.free else self.ledger.find(self._key(measurement), measurement.privacy)
+        released = None if measurement.free else self.ledger.find(self._key(measurement), measurement.cost)
         return None if released is None else self._answer(measurement, terms.level, released, free=True)
 
     def begin(self, asked: Asked, terms: Terms) -> PendingAnswer:
@@ -236,11 +214,10 @@ class Curator:
         Nobody sees that the table was read before the answer is stored: a server chooses when that is.
         """
         measurement = self._measurement(asked, terms)
-        fresh, rehearsed = partial(self._drawn, measurement), partial(self._rehearsed, measurement, terms.level)
         if measurement.free:
-            exact_answer = partial(self._answer, measurement, terms.level, fresh(), free=True)
+            exact_answer = partial(self._answer, measurement, terms.level, self._drawn(measurement), free=True)
             return lambda: exact_answer
-        store = self._read(self._key(measurement), measurement.price, rehearsed, fresh, measurement.cut)
+        store = self._read(self._key(measurement), measurement.cost, *self._steps(measurement, terms.level))
 
         def stored() -> Callable[[], Answer]:
             released, free = store()
@@ -252,22 +229,21 @@ class Curator:
         self, asked: Asked, *, epsilon: Any, delta: Any = 0, level: float = 0.95, all_groups: bool = False
     ) -> list[tuple[tuple[Any, ...], CurveEstimate]]:
         """The answer to AVG or SUM of a curve column as functions with simultaneous bands: (group, function) pairs."""
-        level = level_of(level)
-        measurement = self._measurement(asked, Terms(epsilon, delta, None, level, all_groups))
+        terms = Terms(epsilon, delta, None, level, all_groups)
+        measurement = self._measurement(asked, terms)
         if measurement.curves is None or measurement.curves.is_covariance:
             raise QuestionError("the question asks for no curve: ask for AVG or SUM of a curve column")
-        fresh, rehearsed = partial(self._drawn, measurement), partial(self._rehearsed, measurement, level)
-        released, free = self.buy(self._key(measurement), measurement.price, rehearsed, fresh, cut=measurement.cut)
+        steps = self._steps(measurement, terms.level)
+        released, free = self.buy(self._key(measurement), measurement.cost, *steps)
         measurement, notes = self._at_paid_price(measurement, released, free=free)
-        curves = NoisyCurves(measurement, released, level)
+        curves = NoisyCurves(measurement, released, terms.level)
         functions = [replace(function, notes=notes) for function in curves.functions]
         return list(zip(curves.labels, functions, strict=True))
 
     def ask_declared(self, query: Declared, *, epsilon: Any, level: float = 0.95) -> Answer:
         """Answer a query of the user's own at the price ε, with noise for the sensitivity that its author declares."""
         expect(query, Declared, "query", "a query that declare(…) made")
-        price, level = Price(self.price(epsilon, 0)), level_of(level)
-        cost = price.privacy
+        cost, level = self.price(epsilon, 0), level_of(level)
         replaced = cost.neighbours == "change-one" and not self.plan.rows_are_public
         if query.neighbours != ("add-remove" if replaced else cost.neighbours):
             raise ArgumentError(
@@ -299,10 +275,10 @@ class Curator:
             return cell_of(drawn(0, for_rehearsal()), noise)
 
         text = f"{query.name}, declared sensitivity {query.sensitivity}, step {query.step}"
-        kept, free = self.buy(self.key(text, known), price, rehearsed, fresh)
-        cell = cell_of(kept, integer_laplace(noise.size, self.paid(kept).privacy))
+        kept, free = self.buy(self.key(text, known), Cost.of(cost), rehearsed, fresh)
+        cell = cell_of(kept, integer_laplace(noise.size, paid(kept).epsilon))
         declared = "The sensitivity is declared by the author of the query and was only tested, not proven."
-        notes = (*self.receipt(self.paid(kept), kept, free), declared, *preprocessing_notes(self.plan, known))
+        notes = (*self._receipt(paid(kept), kept, free), declared, *preprocessing_notes(self.plan, known))
         return Answer((query.name,), [{query.name: cell}], level, notes, "Laplace noise, sensitivity declared")
 
     def _answer(self, measurement: Measurement, level: float, released: Released, *, free: bool) -> Answer:
@@ -314,12 +290,12 @@ class Curator:
         self, measurement: Measurement, released: Released, *, free: bool
     ) -> tuple[Measurement, tuple[str, ...]]:
         """At which price something was bought, and the notes on that: a stored answer may have been paid better."""
-        by_value = measurement.curves is None and has_counts_by_value(released)
+        by_value, bought = measurement.curves is None and has_counts_by_value(released), measurement.price
         told_otherwise = by_value != any(noisy.values is not None for noisy in measurement.noisy)
-        if not measurement.free and (told_otherwise or self.paid(released) != measurement.price):
-            measurement = self._measure(measurement.question, self.paid(released), by_value=by_value)
+        if not measurement.free and (told_otherwise or paid(released) != bought):
+            measurement = self._measure(measurement.question, paid(released), by_value=by_value)
         notes = [
-            *self.receipt(measurement.price, released, free),
+            *self._receipt(measurement.price, released, free),
             *preprocessing_notes(self.plan, measurement.question.columns),
         ]
         if measurement.curves is not None:
@@ -327,48 +303,34 @@ class Curator:
         return measurement, tuple(notes)
 
     def buy(
-        self,
-        key: str,
-        price: Price,
-        rehearsed: Callable[[], object],
-        fresh: Callable[[], Released],
-        *,
-        cut: Fraction = Fraction(0),
+        self, key: str, cost: Cost, rehearsed: Callable[[], object], fresh: Callable[[], Released]
     ) -> tuple[Released, bool]:
         """The answer under a key, paid for once, and whether it was free: stored at this price or a higher one.
 
         `fresh` reads the table and draws; `rehearsed` does the same on nobody's row, so that what must fail whatever
         the table holds fails while nothing is spent.
         """
-        stored = self.ledger.find(key, price.privacy)
+        stored = self.ledger.find(key, cost)
         if stored is not None:  # waits for no other question, as in `ask`
             return stored, True
         with self.lock:
-            return self._read(key, price, rehearsed, fresh, cut)()
+            return self._read(key, cost, rehearsed, fresh)()
 
     def _read(
-        self,
-        key: str,
-        price: Price,
-        rehearsed: Callable[[], object],
-        fresh: Callable[[], Released],
-        cut: Fraction,
+        self, key: str, cost: Cost, rehearsed: Callable[[], object], fresh: Callable[[], Released]
     ) -> Callable[[], tuple[Released, bool]]:
-        """Pay and read, unless an answer is stored; what comes back stores it, and gives it as `buy` does."""
+        """Pay and read, unless an answer was stored meanwhile; what comes back stores it and gives it as `buy` does."""
         with self.lock:
-            stored = self.ledger.find(key, price.privacy)
-            if stored is not None:
-                return lambda: (stored, True)
             rehearsed()
-            number = self.ledger.debit(key, price.privacy, analyst=self.analyst, rho=price.rho, cut=cut)
-            return self._paid(number, price, fresh)
+            numbers, stored = self.ledger.debit_all({key: cost}, analyst=self.analyst)
+            return (lambda: (stored[key], True)) if stored else self._paid(numbers[key], cost, fresh)
 
-    def _paid(self, number: int, price: Price, fresh: Callable[[], Released]) -> Callable[[], tuple[Released, bool]]:
+    def _paid(self, number: int, cost: Cost, fresh: Callable[[], Released]) -> Callable[[], tuple[Released, bool]]:
         """Read what was paid for; what comes back stores it, and gives it as `buy` does."""
-        paid = {"epsilon": str(price.privacy.epsilon), "delta": str(price.privacy.delta)}
-        paid |= {} if price.rho is None else {"rho": str(price.rho)}
+        price = {"epsilon": str(cost.epsilon), "delta": str(cost.delta)}
+        price |= {} if cost.rho is None else {"rho": str(cost.rho)}
         with _paid_for():
-            released = {**fresh(), **paid}
+            released = {**fresh(), **price}
 
         def store() -> tuple[Released, bool]:
             with _paid_for():
@@ -376,14 +338,9 @@ class Curator:
 
         return store
 
-    def paid(self, released: Released) -> Price:
-        """The price of a stored answer: its noise was made for that."""
-        privacy = Privacy(released["epsilon"], released["delta"], neighbours=self.plan.privacy.neighbours)
-        return Price(privacy, Fraction(released["rho"]) if "rho" in released else None)
-
-    def receipt(self, price: Price, released: Released, free: bool) -> list[str]:
+    def _receipt(self, price: Cost, released: Released, free: bool) -> list[str]:
         """What an answer says about its price."""
-        notes = [f"{'It was free' if free else f'It cost {price.amount}'}; {self.plan.unit}."]
+        notes = [f"{'It was free' if free else f'It cost {price}'}; {self.plan.unit}."]
         return notes if released.get("private", True) else [*notes, f"{NOT_PRIVATE}."]
 
     def key(self, text: str, names: Iterable[str]) -> str:
@@ -394,6 +351,10 @@ class Curator:
         curves = measurement.curves
         kind = "" if curves is None or curves.is_covariance else BY_GROUP if measurement.keys else ON_THE_GRID
         return self.key(canonical(measurement.question) + kind, measurement.question.columns)
+
+    def _steps(self, measurement: Measurement, level: float) -> tuple[Callable[[], object], Callable[[], Released]]:
+        """How an answer is rehearsed, and how it is drawn (see `buy`)."""
+        return partial(self._rehearsed, measurement, level), partial(self._drawn, measurement)
 
     def _drawn(self, measurement: Measurement) -> Released:
         with self.lock:
@@ -418,13 +379,13 @@ class Curator:
         if (terms.epsilon is None) == (terms.accuracy is None):
             raise ArgumentError("say what the question may cost, with epsilon, or how good it must be, with accuracy")
         if terms.accuracy is None:
-            return self._measure(question, self._priced(self.price(terms.epsilon, terms.delta)))
+            return self._measure(question, self._priced(terms.epsilon, terms.delta))
         if asks_for_curves(question, self.schema):
             raise ArgumentError("say with epsilon what a question about curves may cost")
         self.price(MOST, terms.delta)
 
         def measured(epsilon: Fraction) -> Measurement:
-            price = self._priced(self.price(epsilon, terms.delta))
+            price = self._priced(epsilon, terms.delta)
             return self._measure(question, price, by_value=False)  # so that the width is known
 
         return accurate(measured, exact(terms.accuracy, "accuracy"), terms.level, self.public_rows)
@@ -436,17 +397,16 @@ class Curator:
             raise ArgumentError("at epsilon 0 there is no answer: it would have to be the same for every table")
         return cost
 
-    def _priced(self, cost: Privacy) -> Price:
+    def _priced(self, epsilon: Any, delta: Any) -> Cost:
         """A price as the ledger counts it: with δ, it buys the ρ that keeps (ε, δ)."""
-        if not cost.delta or not self.ledger.counts_rho:
-            return Price(cost)
-        return Price(cost, rho_for(cost.epsilon, cost.delta))
+        cost = Cost.of(self.price(epsilon, delta))
+        in_rho = cost.delta and self.ledger.counts_rho
+        return replace(cost, rho=rho_for(cost.epsilon, cost.delta)) if in_rho else cost
 
-    def _measure(self, question: Question, price: Price, *, by_value: bool = True) -> Measurement:
+    def _measure(self, question: Question, price: Cost, *, by_value: bool = True) -> Measurement:
         unit = self.plan.unit
-        measurement = measure(question, self.schema, price.privacy, rho=price.rho, unit=unit, by_value=by_value)
-        counter_of(measurement)  # refuses what is too large to count while nothing is spent
-        return measurement
+        privacy = Privacy(price.epsilon, price.delta, neighbours=unit.neighbours)
+        return measure(question, self.schema, privacy, rho=price.rho, unit=unit, by_value=by_value)
 
     @property
     def public_rows(self) -> int | None:

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from dproof.coins import Coins
-from dproof.curator.account import covers_cut
-from dproof.curator.price import Price
+from dproof.curator.account import covers_cut, pure_part
 from dproof.curator.simulate import SUGGESTIONS, Released, public_seed
 from dproof.curves.bands import band_quantile, drawn_quantile, widened
 from dproof.curves.bases import Floats
@@ -25,7 +24,7 @@ from dproof.curves.lattice import CurveLattice, Expansion, Integers, Split
 from dproof.curves.noise import FEW_ROWS, VectorNoise, least_noise, noised, vector_noise
 from dproof.errors import QuestionError
 from dproof.laws.gaussian import gaussian_sum
-from dproof.privacy import Privacy
+from dproof.privacy import Cost, Neighbours, Privacy, Unit
 from dproof.questions.answer import Answer, Cell, Range, cautions
 from dproof.questions.curve_estimate import CurveEstimate, basis_notes
 from dproof.questions.question import Aggregate, Expression
@@ -82,44 +81,45 @@ class CurveSums:
 
 
 def curve_sums(
-    aggregate: Aggregate, expansion: Expansion, price: Price, *, public: bool, groups: int, rows_per_person: int
+    aggregate: Aggregate, expansion: Expansion, price: Cost, *, unit: Unit, public: bool, groups: int
 ) -> CurveSums:
     """The sums for AVG, SUM or COVAR of a curve column in so many groups, with the least error at this price.
 
     `public` where all rows are summed up and their number is public.
     """
-    privacy, is_covariance = price.privacy, aggregate.definition.shape == "curved"
+    neighbours, rows_per_person = unit.neighbours, unit.rows_per_person
     # Each row of a person leaves a group or enters one, and under change-one does both.
-    moves = rows_per_person * (2 if privacy.neighbours == "change-one" else 1) if groups > 1 else 1
-    splits: tuple[Split, ...] = ("gaussian", "laplace", "k_norm") if privacy.delta else ("laplace", "k_norm")
+    moves = rows_per_person * (2 if neighbours == "change-one" else 1) if groups > 1 else 1
+    splits: tuple[Split, ...] = ("gaussian", "laplace", "k_norm") if price.delta else ("laplace", "k_norm")
 
     def noise_of(lattice: CurveLattice, split: Split) -> VectorNoise:
-        moved, weight, first = _size(lattice, split, privacy, aggregate, public, groups)
+        moved, weight, first = _size(lattice, split, neighbours, aggregate, public, groups)
         moved *= rows_per_person ** (2 if split == "gaussian" else 1)
         return _noise(split, moved, _coordinates(lattice, weight, first), price, lattice.ball, groups, moves)
 
-    if is_covariance:  # of coefficients, and the products of two have no K-norm that is known
+    if aggregate.definition.shape == "curved":  # of coefficients, and the products of two have no K-norm that is known
         expansion, splits = expansion.by_terms or expansion, tuple(split for split in splits if split != "k_norm")
     lattice, noise = least_noise(expansion, splits, noise_of, Fraction(1, FEW_ROWS**2))
-    _, weight, first = _size(lattice, noise.split, privacy, aggregate, public, groups)
+    _, weight, first = _size(lattice, noise.split, neighbours, aggregate, public, groups)
     cut = _cut(noise) if price.rho is not None and noise.split == "gaussian" else Fraction(0)
     return CurveSums(aggregate, lattice, noise, weight, first, cut)
 
 
 def _noise(
-    split: Split, moved: int, coordinates: int, price: Price, ball: Literal["l2", "linf"], groups: int, moves: int
+    split: Split, moved: int, coordinates: int, price: Cost, ball: Literal["l2", "linf"], groups: int, moves: int
 ) -> VectorNoise:
     """The least noise of a kind at this price; with ρ it is N_Z(0, σ²) on every number, up to what is cut.
 
     K-norm noise is drawn for each group by itself; a person moves groups so many times.
     """
-    terms, spent = groups * coordinates, price.privacy if price.rho is None else price.pure
+    terms = groups * coordinates
     if price.rho is None or split != "gaussian":
+        spent = Privacy(pure_part(price), price.delta if price.rho is None else 0)
         return vector_noise(split, moved, terms, spent, ball=ball, vectors=groups, moves=moves)
     if not price.rho:
         raise QuestionError("epsilon and delta are too small for Gaussian noise: allow more of one of them")
     noise = VectorNoise(split, gaussian_sum(Fraction(ceil(moved / (2 * price.rho)))), moved, terms)
-    if not covers_cut(price.privacy.epsilon, price.privacy.delta, _cut(noise)):
+    if not covers_cut(price.epsilon, price.delta, _cut(noise)):
         raise QuestionError("delta is too small for Gaussian noise to be proven: allow more of it")
     return noise
 
@@ -134,7 +134,7 @@ def _coordinates(lattice: CurveLattice, weight: int, first: int) -> int:
 
 
 def _size(
-    lattice: CurveLattice, split: Split, privacy: Privacy, aggregate: Aggregate, public: bool, groups: int
+    lattice: CurveLattice, split: Split, neighbours: Neighbours, aggregate: Aggregate, public: bool, groups: int
 ) -> tuple[int, int, int]:
     """How far a neighbour moves all coordinates together, as `VectorNoise` counts it; W; and the weight of z in a
     covariance.
@@ -143,14 +143,14 @@ def _size(
     that changes its group leaves one and enters another. W is as large as costs nothing, or little.
     """
     if split == "k_norm":
-        return _k_norm_size(lattice, privacy, public, groups)
+        return _k_norm_size(lattice, neighbours, public, groups)
     norm: Literal["l1", "l2"] = "l1" if split == "laplace" else "l2"
     one, two = lattice.size(norm, "add-remove"), lattice.size(norm, "change-one")
     if aggregate.definition.shape == "curved":
         return _covariance_size(lattice, split, two, public)
     if public:
         return two, 0, 0
-    if privacy.neighbours == "add-remove":
+    if neighbours == "add-remove":
         weight = one // 4 if norm == "l1" else isqrt(one) // 2
         return one + (weight if norm == "l1" else weight**2), weight, 0
     if norm == "l1":
@@ -162,12 +162,12 @@ def _size(
     return max(two, 2 * moved if groups > 1 else moved), weight, 0
 
 
-def _k_norm_size(lattice: CurveLattice, privacy: Privacy, public: bool, groups: int) -> tuple[int, int, int]:
+def _k_norm_size(lattice: CurveLattice, neighbours: Neighbours, public: bool, groups: int) -> tuple[int, int, int]:
     """In the sup norm a count of weight W ≤ S costs nothing; in the l2 norm it makes S the root of S² + W²."""
     one, two = lattice.size("linf", "add-remove"), lattice.size("linf", "change-one")
     if public:
         return two, 0, 0
-    changes = privacy.neighbours == "change-one"
+    changes = neighbours == "change-one"
     if lattice.ball == "linf":
         weight = two if changes and groups == 1 else one
         return two if changes else one, weight, 0

@@ -30,12 +30,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakSet, finalize
 
 from dproof.arguments import as_path, expect, mapping
-from dproof.curator.account import Account, Limit, Sums, amount, left_under, paid, pure_cost, question_of, rho_for
-from dproof.curator.price import WIDEST
+from dproof.curator.account import WIDEST, Account, Limit, left_under, paid, pure_cost, question_of, rho_for
 from dproof.errors import ArgumentError, DproofError, FileError, OverBudget, VerificationFailed
 from dproof.exact import exact, float_above, written
 from dproof.privacy import NOTHING, Cost, Neighbours, Privacy, Promise, Unit
@@ -143,17 +142,6 @@ if hasattr(os, "register_at_fork"):  # where processes fork
     os.register_at_fork(before=_before_fork, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 
 
-def make_tables(database: sqlite3.Connection, version: int) -> None:
-    """Begin an empty file."""
-    for statement in _TABLES.format(kind=_KIND, version=version).strip().split(";\n"):
-        database.execute(statement)
-
-
-def is_begun(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is there, and not only the empty one with which another process is about to begin."""
-    return Path(path).exists() and Path(path).stat().st_size > 0
-
-
 def _identity(path: str | os.PathLike[str]) -> tuple[int, int] | None:
     try:
         status = os.stat(path)
@@ -201,8 +189,7 @@ class Standing:
         >>> str(Standing.unspent(Privacy(1)).remaining)
         'epsilon 1 and delta 0'
         """
-        rho = rho_for(promise.epsilon, promise.delta) if promise.delta else None
-        whole = Cost(promise.epsilon, promise.delta, rho)
+        whole = Limit.of(Cost.of(promise), in_rho=True).whole
         return cls(whole, Cost(), whole)
 
     def in_words(self, rows_per_person: int) -> str:
@@ -212,15 +199,6 @@ class Standing:
     def to_json(self) -> dict[str, Any]:
         """One JSON object, with floats that are not above the exact numbers."""
         return {name: getattr(self, name).to_json() for name in ("budget", "spent", "remaining")}
-
-
-class Debit(NamedTuple):
-    """What is paid for one question (see `Ledger.debit`)."""
-
-    key: str
-    cost: Promise
-    rho: Fraction | None
-    cut: Fraction
 
 
 class Ledger:
@@ -268,10 +246,11 @@ class Ledger:
                     raise FileError(f"{self.path.name!r} is not a ledger: it is empty")
                 # In version 1 nothing is said of the accounting: it is basic.
                 version, kept = (CONCENTRATED, {"accounting": "zcdp"}) if budget.delta else (BASIC, {})
-                make_tables(database, version)
+                for statement in _TABLES.format(kind=_KIND, version=version).strip().split(";\n"):
+                    database.execute(statement)
                 self._begin(version)
                 counted = {**(unit or Unit()).to_json(), "neighbours": budget.neighbours, **kept}
-                self._append(database, "budget", {**_written(budget), **counted})
+                self._append(database, "budget", {**_written(Cost.of(budget)), **counted})
             elif budget is not None and budget != account.budget:
                 raise ArgumentError(
                     f"the ledger was begun with {account.budget}, and that cannot be changed to {budget}"
@@ -283,10 +262,10 @@ class Ledger:
                 )
             for name, limit in limits.items():
                 known = account.limits.get(name)
-                if known not in (None, amount(limit)):
+                if known not in (None, Cost.of(limit)):
                     raise ArgumentError(f"the budget of analyst {name!r} is {known}, and that cannot be changed")
                 if name not in account.limits:
-                    self._append(database, "analyst", {"analyst": name, **_written(limit)})
+                    self._append(database, "analyst", {"analyst": name, **_written(Cost.of(limit))})
             if mark is not None and mark not in self._marks:
                 raise VerificationFailed(
                     f"the mark is not in {self.path.name!r}: this is an older copy, or the ledger of another table"
@@ -313,38 +292,42 @@ class Ledger:
 
     @property
     def counts_rho(self) -> bool:
-        """Whether a question with δ is priced by its ρ."""
-        with self._transaction() as (_, account):
-            return account.in_rho
+        """Whether a question with δ is priced by its ρ, as far as the file was read.
+
+        Noise by ρ keeps (ε, δ) too: if another process has begun to keep sums meanwhile, the question costs as much.
+        """
+        with LOCK:
+            if not self._number:  # what was read is forgotten where something failed
+                with self._transaction():
+                    pass
+            return self._account.in_rho
 
     def standing(self, analyst: str | None = None) -> Standing:
         """The budget, what is spent of it and what is left: over all analysts, or of one who has a budget."""
-        given = None if analyst is None else self.analysts[analyst]
-        if given is not None:
-            return Standing(given, self.spent(analyst), self.remaining(analyst))
         with self._transaction() as (_, account):
-            limit = account.limit(amount(self.budget))
-            return Standing(limit.whole, limit.spent(account.spent), left_under(account.for_everyone(self.ceiling)))
+            return self._standing(account, analyst if account.limits.get(analyst or "") else None)
+
+    def _standing(self, account: Account, analyst: str | None) -> Standing:
+        limits = account.for_everyone(self.ceiling) if analyst is None else account.limits_of(analyst, self.ceiling)
+        budget = limits[0][0].whole if analyst is None else account.limits[analyst]
+        return Standing(budget, account.spent_of(analyst), left_under(limits))
 
     def spent(self, analyst: str | None = None) -> Cost:
         """What all that was asked and released comes to, or what one analyst asked."""
         with self._transaction() as (_, account):
-            cost = account.spent if analyst is None else account.spent_by.get(analyst, NOTHING)
-            of_analyst = None if analyst is None else account.limits.get(analyst)
-            return account.limit(of_analyst or amount(self.budget)).spent(cost)
+            return account.spent_of(analyst)
 
     def remaining(self, analyst: str | None = None) -> Cost:
         """What may still be spent, by anyone or by one analyst."""
         with self._transaction() as (_, account):
             return left_under(account.limits_of(analyst, self.ceiling))
 
-    def times(
-        self, cost: Privacy, *, analyst: str | None = None, rho: Fraction | None = None, cut: Fraction = Fraction(0)
-    ) -> int:
-        """How many times a cost may still be paid, by anyone or by one analyst."""
+    def quote(self, key: str, cost: Cost, *, analyst: str | None = None) -> tuple[bool, Cost, int]:
+        """Whether a question is answered at this cost already; what may still be spent; and how many times the cost."""
         with self._transaction() as (_, account):
-            one = account.cost({**_written(cost), **_noise(rho, cut)})
-            return min(limit.times(spent, one) for limit, spent in account.limits_of(analyst, self.ceiling))
+            limits, one = account.limits_of(analyst, self.ceiling), account.cost(_written(cost))
+            times = min(limit.times(spent, one) for limit, spent in limits)
+            return _number_of_answer(account, key, cost) is not None, left_under(limits), times
 
     @property
     def mark(self) -> str:
@@ -356,12 +339,41 @@ class Ledger:
     def entries(self) -> list[dict[str, Any]]:
         """Every entry: its number, its kind and what it says."""
         with self._transaction() as (database, _):
-            rows = database.execute("SELECT number, kind, body FROM entries ORDER BY number").fetchall()
-        return [{"number": number, "kind": kind, **json.loads(body)} for number, kind, body in rows]
+            return _entries(database)
 
     def statement(self) -> dict[str, Any]:
         """One JSON object: the whole, each analyst, and every entry but the answers."""
-        return statement(self)
+        with self._transaction() as (database, account):
+            entries, whole = _entries(database), self._standing(account, None)
+            published = {entry["release"] for entry in entries if entry["kind"] == "published"}
+            return {
+                "budget": whole.budget.to_json(),
+                "spent": whole.spent.to_json_above(),
+                "remaining": whole.remaining.to_json(),
+                **account.unit.to_json(),
+                "accounting": _ACCOUNTING["basic" if whole.budget.rho is None else "zcdp"],
+                "analysts": [
+                    {"name": name, **self._statement_of(account, name)}
+                    for name in dict.fromkeys((*account.spent_by, *account.limits))
+                ],
+                "entries": [
+                    entry_to_json(entry, account.unit, published)
+                    for entry in entries
+                    if entry["kind"] not in ("answer", "published")
+                ],
+                "mark": self._hash,
+            }
+
+    def _statement_of(self, account: Account, analyst: str) -> dict[str, Any]:
+        """What one analyst may spend and has spent; who has no budget may spend nothing where others have one."""
+        budget = account.limits.get(analyst)
+        closed = budget is None and account.limits
+        remaining = Cost() if closed else left_under(account.limits_of(analyst, self.ceiling))
+        return {
+            "budget": None if budget is None else budget.to_json(),
+            "spent": account.spent_of(analyst).to_json_above(),
+            "remaining": remaining.to_json(),
+        }
 
     def questions(
         self, analyst: str | None = None, *, before: int | None = None, most: int | None = None
@@ -370,20 +382,24 @@ class Ledger:
 
         They are the latest `most`, or those before the entry of a number; `answered` says whether an answer came of it.
         """
-        found = [
-            entry
-            for entry in self.entries
-            if entry["kind"] == "question"
-            and (analyst is None or entry.get("analyst") == analyst)
-            and (before is None or entry["number"] < before)
-        ]
-        chosen, unanswered = found if most is None else found[-most:], self.unanswered
-        return [{**entry_to_json(one, self.unit), "answered": one["number"] not in unanswered} for one in chosen]
+        with self._transaction() as (database, account):
+            found = [
+                entry
+                for entry in _entries(database)
+                if entry["kind"] == "question"
+                and (analyst is None or entry.get("analyst") == analyst)
+                and (before is None or entry["number"] < before)
+            ]
+            chosen = found if most is None else found[-most:]
+            return [
+                {**entry_to_json(one, account.unit), "answered": one["number"] not in account.questions}
+                for one in chosen
+            ]
 
     @staticmethod
     def is_begun(path: str | os.PathLike[str]) -> bool:
-        """Whether there is a ledger at a path; who looks begins none."""
-        return is_begun(path)
+        """Whether there is a ledger at a path, and not only the empty file with which another process begins one."""
+        return Path(path).exists() and Path(path).stat().st_size > 0
 
     @property
     def unanswered(self) -> frozenset[int]:
@@ -391,39 +407,44 @@ class Ledger:
         with self._transaction() as (_, account):
             return frozenset(account.questions)
 
-    def find(self, key: str, cost: Privacy) -> Any | None:
+    def find(self, key: str, cost: Promise | Cost) -> Any | None:
         """The stored answer to a question that was paid at least this much; asking it again is free."""
+        return self.find_all({key: Cost.of(cost)}).get(key)
+
+    def find_all(self, costs: Mapping[str, Cost]) -> dict[str, Any]:
+        """The stored answers to those of some questions that have one at their costs."""
         with self._transaction() as (database, account):
-            return _find(database, account, key, amount(cost))
+            return _find(database, account, costs)
 
     # What is added to it -------------------------------------------------------------------------------------------
 
-    def debit(
-        self,
-        key: str,
-        cost: Promise,
-        *,
-        analyst: str | None = None,
-        rho: Fraction | None = None,
-        cut: Fraction = Fraction(0),
-    ) -> int:
+    def debit(self, key: str, cost: Promise | Cost, *, analyst: str | None = None) -> int:
         """Pay for a question before anything is read; the number of the entry, or OverBudget and no entry.
 
-        `rho` is that of the answer's noise, and `cut` how far its tables may lie from the laws that have this ρ.
+        The `rho` of a cost is that of the answer's noise, and its `cut` how far the tables of the noise may lie from
+        the laws that have this ρ.
         """
-        (number,) = self.debit_all([Debit(key, cost, rho, cut)], analyst=analyst)
-        return number
-
-    def debit_all(self, debits: Sequence[Debit], *, analyst: str | None = None) -> list[int]:
-        """Pay for several questions, or for none of them where the budget does not allow all (see `debit`)."""
-        who = {} if analyst is None else {"analyst": expect(analyst, str, "analyst", "a name")}
-        numbers = []
         with self._transaction(writing=True) as (database, account):
-            for key, cost, rho, cut in debits:
-                body = {"key": expect(key, str, "key", "the text of a question"), **who, **_noise(rho, cut)}
-                limits = account.limits_of(analyst, self.ceiling)
-                numbers.append(self._spend(database, "question", body, cost, limits))
-        return numbers
+            return self._debit(database, account, key, cost, analyst)
+
+    def debit_all(
+        self, costs: Mapping[str, Cost], *, analyst: str | None = None
+    ) -> tuple[dict[str, int], dict[str, Any]]:
+        """Pay for several questions, or for none of them where the budget does not allow all (see `debit`).
+
+        The number of each entry; and the answers that others have stored meanwhile, which cost nothing.
+        """
+        with self._transaction(writing=True) as (database, account):
+            stored = _find(database, account, costs)
+            owed = {key: cost for key, cost in costs.items() if key not in stored}
+            return {key: self._debit(database, account, key, cost, analyst) for key, cost in owed.items()}, stored
+
+    def _debit(
+        self, database: sqlite3.Connection, account: Account, key: str, cost: Promise | Cost, analyst: str | None
+    ) -> int:
+        who = {} if analyst is None else {"analyst": expect(analyst, str, "analyst", "a name")}
+        body = {"key": expect(key, str, "key", "the text of a question"), **who}
+        return self._spend(database, "question", body, cost, account.limits_of(analyst, self.ceiling))
 
     def store(self, number: int, answer: Any) -> Any:
         """Keep the answer to a question that was paid for, and give back the one that counts.
@@ -433,9 +454,9 @@ class Ledger:
         """
         with self._transaction(writing=True, lasting=False) as (database, account):
             question = account.questions[number]
-            earlier = _find(database, account, question["key"], paid(question))
-            if earlier is not None:
-                return earlier
+            earlier = _find(database, account, {question["key"]: paid(question)})
+            if earlier:
+                return earlier[question["key"]]
             self._append(database, "answer", {"question": number, "answer": answer})
             return answer
 
@@ -472,28 +493,28 @@ class Ledger:
         database: sqlite3.Connection,
         kind: str,
         body: dict[str, Any],
-        cost: Promise,
+        cost: Promise | Cost,
         limits: Sequence[tuple[Limit, Cost]],
     ) -> int:
-        cost = Privacy.of(cost, "cost", neighbours=self.budget.neighbours)
-        if cost.neighbours != self.budget.neighbours:
+        if isinstance(cost, Privacy) and cost.neighbours != self.budget.neighbours:
             raise ArgumentError(
                 f"the ledger counts {self.budget.neighbours} neighbours and this costs {cost.neighbours} ones: "
                 "the two do not add up"
             )
-        body = {**body, **_written(cost)}
+        price = Cost.of(cost)
+        body = {**body, **_written(price)}
         more = self._account.cost(body)
         if all(limit.allows(spent + more) for limit, spent in limits):
             return self._append(database, kind, body)
-        sums = [Sums(Cost(limit.whole.epsilon, limit.whole.delta)) for limit, _ in limits]
+        sums = [Limit.of(limit.whole, in_rho=False) for limit, _ in limits]
         if self._account.in_rho and self._account.spent == NOTHING and all(limit.allows(more) for limit in sums):
             return self._append(database, kind, {**body, "accounting": "basic"})
-        price, reason = Cost(cost.epsilon, cost.delta), ""
+        rho, reason = None, ""
         if self._account.in_rho:
-            price, reason = replace(price, rho=more.rho), _NO_RHO if more.rho is None else "" if cost.delta else _PURE
+            rho, reason = more.rho, _NO_RHO if more.rho is None else "" if price.delta else _PURE
         raise OverBudget(
-            f"this costs {price}, and what is left is {left_under(limits)}{reason}: nothing was read and nothing was "
-            "spent"
+            f"this costs {replace(price, rho=rho)}, and what is left is {left_under(limits)}{reason}: "
+            "nothing was read and nothing was spent"
         )
 
     def _append(self, database: sqlite3.Connection, kind: str, body: Mapping[str, Any]) -> int:
@@ -568,12 +589,23 @@ def _limits(analysts: Any, neighbours: Neighbours) -> dict[str, Privacy]:
     return limits
 
 
-def _find(database: sqlite3.Connection, account: Account, key: str, cost: Cost) -> Any | None:
-    for price, number in account.answers.get(key, ()):
-        if price.covers(cost):
+def _entries(database: sqlite3.Connection) -> list[dict[str, Any]]:
+    rows = database.execute("SELECT number, kind, body FROM entries ORDER BY number").fetchall()
+    return [{"number": number, "kind": kind, **json.loads(body)} for number, kind, body in rows]
+
+
+def _find(database: sqlite3.Connection, account: Account, costs: Mapping[str, Cost]) -> dict[str, Any]:
+    found = {}
+    for key, cost in costs.items():
+        number = _number_of_answer(account, key, cost)
+        if number is not None:
             row = database.execute("SELECT body FROM entries WHERE number = ?", (number,)).fetchone()
-            return json.loads(row[0])["answer"]
-    return None
+            found[key] = json.loads(row[0])["answer"]
+    return found
+
+
+def _number_of_answer(account: Account, key: str, cost: Cost) -> int | None:
+    return next((number for price, number in account.answers.get(key, ()) if price.covers(cost)), None)
 
 
 def _pays(entry: Mapping[str, Any], cost: Privacy, description: str, plan: str) -> bool:
@@ -582,18 +614,13 @@ def _pays(entry: Mapping[str, Any], cost: Privacy, description: str, plan: str) 
     return same and price.epsilon >= cost.epsilon and price.delta >= cost.delta
 
 
-def _written(privacy: Privacy) -> dict[str, str]:
-    return {"epsilon": str(privacy.epsilon), "delta": str(privacy.delta)}
-
-
-def _noise(rho: Any, cut: Any) -> dict[str, str]:
-    """What an entry says of the noise of an answer."""
-    if rho is None:
-        return {}
-    amounts = {"rho": exact(rho, "rho"), "cut": exact(cut, "cut")}
+def _written(cost: Cost) -> dict[str, str]:
+    """What an entry says of a cost; of the noise of an answer, too, where its ρ is known."""
+    names = ("epsilon", "delta") if cost.rho is None else ("epsilon", "delta", "rho", "cut")
+    amounts = {name: exact(getattr(cost, name), name) for name in names}
     if min(amounts.values()) < 0:
-        raise ArgumentError("rho and cut must be 0 or more: they are what the noise of an answer costs")
-    return {name: str(value) for name, value in amounts.items()}
+        raise ArgumentError("epsilon, delta, rho and cut must be 0 or more: they are what an answer costs")
+    return {name: str(amount) for name, amount in amounts.items()}
 
 
 def _link(previous: str, number: int, kind: str, body: str) -> str:
@@ -613,40 +640,6 @@ _COUNTS = 40  # about so many, to tell what is left
 _WIDTHS = [digit * 10.0**power for power in range(12) for digit in (1, 2, 5)]  # the widest tells nothing of any table
 
 
-def statement(opened: Ledger) -> dict[str, Any]:
-    """One JSON object: the whole, each analyst, and every entry but the answers."""
-    standing, limits, entries = opened.standing(), opened.analysts, opened.entries
-    published = {entry["release"] for entry in entries if entry["kind"] == "published"}
-    closed = {name for name, limit in limits.items() if limit is None} if any(limits.values()) else set()
-    return {
-        "budget": standing.budget.to_json(),
-        "spent": _above(standing.spent),
-        "remaining": standing.remaining.to_json(),
-        **opened.unit.to_json(),
-        "accounting": _ACCOUNTING["basic" if standing.budget.rho is None else "zcdp"],
-        "analysts": [
-            {
-                "name": name,
-                "budget": None if limit is None else limit.to_json(),
-                "spent": _above(opened.spent(name)),
-                "remaining": (Cost() if name in closed else opened.remaining(name)).to_json(),
-            }
-            for name, limit in limits.items()
-        ],
-        "entries": [
-            entry_to_json(entry, opened.unit, published)
-            for entry in entries
-            if entry["kind"] not in ("answer", "published")
-        ],
-        "mark": opened.mark,
-    }
-
-
-def _above(spent: Cost) -> dict[str, float]:
-    rho = {} if spent.rho is None else {"rho": float_above(spent.rho)}
-    return {"epsilon": float_above(spent.epsilon), "delta": float_above(spent.delta), **rho}
-
-
 def entry_to_json(entry: Mapping[str, Any], unit: Unit, published: Container[int] = ()) -> dict[str, Any]:
     """An entry with its question as it was asked and its cost as numbers; a release tells whether it was published.
 
@@ -660,7 +653,7 @@ def entry_to_json(entry: Mapping[str, Any], unit: Unit, published: Container[int
         {key: value for key, value in entry.items() if key not in ("key", "plan", "cut")}
         | asked
         | made
-        | _above(paid(entry))
+        | paid(entry).to_json_above()
     )
 
 

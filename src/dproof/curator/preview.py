@@ -6,8 +6,9 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -19,8 +20,8 @@ from dproof.curator.released import MeasuredTable
 from dproof.curator.select import promise
 from dproof.curator.simulate import SUGGESTIONS, Released, is_affine
 from dproof.errors import ArgumentError, InputError, TooLarge
-from dproof.exact import float_above, int_or_float, several, written
-from dproof.privacy import Cost, Privacy
+from dproof.exact import int_or_float, several, written
+from dproof.privacy import Cost
 from dproof.questions.answer import Range
 from dproof.questions.measured import Shares, changes_widths, level_of_shown, possible_columns, rows_of_group, values_of
 from dproof.questions.question import (
@@ -44,41 +45,77 @@ _DEPENDS = "the interval depends on the data, so it cannot be previewed"
 _ESTIMATED = "; `dproof plan` with --rows and --question estimates it for a common and a rare group"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)  # without slots: what follows from it is worked out once
 class Preview:
-    """The price, the sensitivity with its evidence, the mechanisms, and the half-width of each interval.
+    """The price, the sensitivity with its evidence, the mechanisms, and the half-width of each interval."""
 
-    `half_widths` and `errors` (the expected absolute error) are None where they depend on the table. `ranges` has what
-    is possible at all where that is narrower than the half-width: such an answer would tell nothing. What is `chosen`
-    and not measured has no interval.
-    """
-
-    asked: str
-    cost: Privacy
-    free: bool
-    remaining: Cost | None
-    sensitivity: Sensitivity | None
-    mechanisms: tuple[str, ...]
-    half_widths: dict[str, float | None]
-    errors: dict[str, float | None]
+    measurement: Measurement
     level: float
-    notes: tuple[str, ...] = ()
-    ranges: dict[str, Range] = field(default_factory=dict)
-    chosen: tuple[str, ...] = ()
-    rho: Fraction | None = None  # that the price buys, where the ledger counts it
-    times: int | None = None  # that it may still be paid
-    has_curves: bool = False  # of which nothing is estimated beforehand
+    free: bool
+    remaining: Cost
+    times: int  # that the cost may still be paid
+    rows: int | None  # where their number is public
+    notes: tuple[str, ...]
+
+    @property
+    def asked(self) -> str:
+        return canonical(self.measurement.question)
+
+    @property
+    def cost(self) -> Cost:
+        """What a ledger would debit, with the ρ that it buys where that is counted."""
+        return self.measurement.price
+
+    @cached_property
+    def sensitivity(self) -> Sensitivity | None:
+        """How far a row moves the answer; None where that is not known, or not all that a person can do."""
+        measurement, unit = self.measurement, self.measurement.unit
+        if unit.row_is_person and measurement.curves is None:
+            with suppress(InputError):  # a ratio, or several statistics of which one is no sum: its parts have one each
+                return sensitivity_of([measurement.question], measurement.schema, unit.neighbours, self.rows or 1)
+        return None
+
+    @cached_property
+    def mechanisms(self) -> tuple[str, ...]:
+        """What is done to each number that leaves the table, in words."""
+        measurement, curves = self.measurement, self.measurement.curves
+        texts = [_noise_text(noisy, measurement.schema) for noisy in measurement.noisy]
+        texts += [] if curves is None else [f"{name}: {curves.method}" for name in self.half_widths]
+        for choice in measurement.chosen:
+            rate = f"{int_or_float(choice.rate):.6g}"
+            texts.append(f"{promise(choice, self.level, measurement.question)} ({choice.mechanism}, rate {rate})")
+        return tuple(texts)
+
+    @cached_property
+    def _spreads(self) -> dict[str, tuple[float | None, float | None]]:
+        return spreads(self.measurement, self.level, self.rows)
+
+    @property
+    def half_widths(self) -> dict[str, float | None]:
+        """± of each column of the answer; None where it depends on the table, and of what is chosen."""
+        return {name: width for name, (width, _) in self._spreads.items()}
+
+    @property
+    def errors(self) -> dict[str, float | None]:
+        """The expected absolute error of each column; None where it depends on the table."""
+        return {name: error for name, (_, error) in self._spreads.items()}
+
+    @cached_property
+    def ranges(self) -> dict[str, Range]:
+        """What is possible at all where that is narrower than the half-width: such an answer would tell nothing."""
+        if self.measurement.curves is not None:  # a band that is too wide at one point may tell something at another
+            return {}
+        reached = possible_columns(self.measurement.question, self.measurement.schema, self.rows)
+        return {name: reach for name, reach in reached.items() if not reach.is_narrowed_by(self.half_widths[name])}
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
         yield self.asked
-        free = "free: it was answered before, or no row can change it"
-        yield free if self.free else f"costs {Cost(self.cost.epsilon, self.cost.delta, self.rho)}"
-        if self.remaining is not None:
-            yield f"left to spend: {self.remaining}"
-        if self.times is not None and not self.free:
+        yield "free: it was answered before, or no row can change it" if self.free else f"costs {self.cost}"
+        yield f"left to spend: {self.remaining}"
+        if not self.free:
             yield f"  enough for {several(self.times, 'question')} at this price"
         sensitivity = self.sensitivity
         if sensitivity is not None and sensitivity.l1 is not None:
@@ -86,16 +123,17 @@ class Preview:
             if sensitivity.witness is not None and sensitivity.l1:
                 yield f"  attained by {_table(sensitivity.witness.before)} and {_table(sensitivity.witness.after)}"
         yield from (f"mechanism: {text}" for text in self.mechanisms)
-        for name, width in self.half_widths.items():
-            if name in self.chosen:
+        chosen = [choice.aggregate for choice in self.measurement.chosen]
+        picked = [item.alias for item in self.measurement.question.select if item.expression in chosen]
+        for name, (width, error) in self._spreads.items():
+            if name in picked:
                 yield f"{name}: chosen, not measured, so it has no interval; the mechanism above says how good it is"
-                continue
-            if width is None:
-                yield f"{name}: {_DEPENDS}{'' if self.has_curves else _ESTIMATED}"
-                continue
-            off = f"{written(self.errors[name])} off on average"
-            yield f"{name}: ± {written(width)} with probability {self.level:g}, {off}"
-            if name in self.ranges:
+            elif width is None:
+                yield f"{name}: {_DEPENDS}{_ESTIMATED if self.measurement.curves is None else ''}"
+            else:
+                off = f"{written(error)} off on average"
+                yield f"{name}: ± {written(width)} with probability {self.level:g}, {off}"
+            if name in self.ranges and width is not None:
                 low, high = (written(end) for end in (self.ranges[name].low, self.ranges[name].high))
                 anyway = f"{name} lies between {low} and {high} anyway"
                 yield f"  no information at this ε: {anyway}. Ways out: {SUGGESTIONS}"
@@ -103,25 +141,23 @@ class Preview:
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object."""
-        sensitivity = self.sensitivity
-        left = self.remaining
-        rho = {} if self.rho is None else {"rho": float_above(self.rho)}
-        return {
-            "question": self.asked,
-            "cost": {"epsilon": float_above(self.cost.epsilon), "delta": float_above(self.cost.delta), **rho},
-            "free": self.free,
-            "remaining": None if left is None else left.to_json(),
-            "neighbours": self.cost.neighbours,
-            "sensitivity": None
-            if sensitivity is None or sensitivity.l1 is None or sensitivity.l2_squared is None
-            else {
+        sensitivity, moved = self.sensitivity, None
+        if sensitivity is not None and sensitivity.l1 is not None and sensitivity.l2_squared is not None:
+            witness = sensitivity.witness
+            shown = None if witness is None else {"before": _json(witness.before), "after": _json(witness.after)}
+            moved = {
                 "l1": int_or_float(sensitivity.l1),
                 "l2_squared": int_or_float(sensitivity.l2_squared),
                 "kind": sensitivity.kind,
-                "witness": None
-                if sensitivity.witness is None
-                else {"before": _json(sensitivity.witness.before), "after": _json(sensitivity.witness.after)},
-            },
+                "witness": shown,
+            }
+        return {
+            "question": self.asked,
+            "cost": self.cost.to_json_above(),
+            "free": self.free,
+            "remaining": self.remaining.to_json(),
+            "neighbours": self.measurement.unit.neighbours,
+            "sensitivity": moved,
             "mechanisms": list(self.mechanisms),
             "half_widths": self.half_widths,
             "errors": self.errors,
@@ -129,41 +165,6 @@ class Preview:
             "level": self.level,
             "notes": list(self.notes),
         }
-
-
-def preview(
-    measurement: Measurement,
-    level: float,
-    *,
-    stored: bool = False,
-    remaining: Cost | None = None,
-    times: int | None = None,
-    rows: int | None = None,
-    notes: tuple[str, ...] = (),
-) -> Preview:
-    """Say all that is public about an answer; `rows` is their public number, if it is public."""
-    question, schema, privacy = measurement.question, measurement.schema, measurement.privacy
-    sensitivity = None
-    if measurement.unit.row_is_person and measurement.curves is None:  # what a row can do is not all that a person can
-        with suppress(InputError):  # a ratio, or several statistics of which one is no sum: its parts have one each
-            sensitivity = sensitivity_of([question], schema, privacy.neighbours, rows or 1)
-    spread = spreads(measurement, level, rows)
-    widths, errors = ({alias: pair[n] for alias, pair in spread.items()} for n in (0, 1))
-    mechanisms = [*(_noise_text(noisy, schema) for noisy in measurement.noisy)]
-    if measurement.curves is not None:
-        mechanisms += [f"{alias}: {measurement.curves.method}" for alias in spread]
-    mechanisms += [
-        f"{promise(c, level, question)} ({c.mechanism}, rate {int_or_float(c.rate):.6g})" for c in measurement.chosen
-    ]
-    asked = canonical(question)
-    # A band that is too wide at one point may still tell something at another.
-    reached = possible_columns(question, schema, rows) if measurement.curves is None else {}
-    useless = {name: reach for name, reach in reached.items() if not reach.is_narrowed_by(widths[name])}
-    picked = tuple(i.alias for i in question.select if any(c.aggregate == i.expression for c in measurement.chosen))
-    facts = (tuple(mechanisms), widths, errors, level, notes)
-    price = (measurement.price.rho, times)
-    has_curves = measurement.curves is not None
-    return Preview(asked, privacy, stored, remaining, sensitivity, *facts, useless, picked, *price, has_curves)
 
 
 def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[str, tuple[float | None, float | None]]:

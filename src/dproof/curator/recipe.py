@@ -3,7 +3,12 @@
 All of it is decided from public knowledge alone.
 Counts, sums and moments get whole-number noise, scaled so that all of them together cost ε: a row that moves one of
 them far moves another less, and the exact joint effect of every possible row is known. Quantiles, extremes, modes and
-top lists are chosen by how many rows miss the mark. Different aggregates share the price (`price`).
+top lists are chosen by how many rows miss the mark.
+
+Different aggregates share the price. Without ρ that is (ε, δ), and the parts of a question share both (basic
+composition). With ρ it is ρ, which the parts share: Gaussian noise on all sums together by how far a neighbour moves
+them in l2, Laplace noise and choices by the ε whose ρ is no larger. So a question about k counts needs √k times the
+noise of one, and not k times.
 """
 
 from __future__ import annotations
@@ -12,20 +17,23 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
-from typing import Any, cast
+from math import ceil, isqrt
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dproof.curator.account import WIDEST, covers_cut, pure_part
 from dproof.curator.curves import CurveSums, curve_sums
-from dproof.curator.price import Noises, Price
 from dproof.curator.select import Chosen, choice_of
 from dproof.curves.lattice import Expansion
 from dproof.errors import QuestionError, TooLarge
 from dproof.exact import root_above
-from dproof.mechanisms.noise import Noise, demand_noise, integer_laplace
-from dproof.privacy import Privacy, Unit
+from dproof.laws.gaussian import Gaussian
+from dproof.mechanisms.noise import Noise, demand_noise, integer_gaussian, integer_laplace
+from dproof.privacy import Cost, Privacy, Unit
 from dproof.questions.aggregates import Frequent
 from dproof.questions.measured import rows_of_group, values_of
 from dproof.questions.partition import declared_labels, grouping
@@ -45,6 +53,14 @@ from dproof.questions.question import (
 from dproof.questions.sensitivity import Coordinate, Effects, effects
 from dproof.questions.sums import Term, present, terms
 
+if TYPE_CHECKING:
+    from dproof.curator.simulate import Released
+    from dproof.questions.estimated import Options
+    from dproof.questions.measured import AnswerSource, Shares
+
+_LEAST_CELLS = WIDEST // 3  # σ, in cells, of wider noise
+_MOST = 1 << 50  # σ beyond which sums of whole numbers come near 2^63
+_DIGITS = 1 << 20  # σ² is a whole number of these parts
 _MOST_CHOICES = 1 << 14  # groups, each with a choice of its own
 _MOST_COUNTS = 1 << 16  # of values in groups, for numbers of distinct values
 _USUAL = Fraction(19, 20)  # the level at which two kinds of noise are compared
@@ -71,7 +87,7 @@ class Measurement:
     question: Question
     keys: tuple[Key, ...]
     schema: Schema
-    price: Price
+    price: Cost
     unit: Unit
     noisy: tuple[Noisy, ...]
     chosen: tuple[Chosen, ...]
@@ -79,8 +95,14 @@ class Measurement:
     cut: Fraction = Fraction(0)  # of its noise, see `privacy.Cost`
 
     @property
-    def privacy(self) -> Privacy:
-        return self.price.privacy
+    def person(self) -> Privacy:
+        """What a person may lose by the answer."""
+        return Privacy(self.price.epsilon, self.price.delta, neighbours=self.unit.neighbours)
+
+    @property
+    def cost(self) -> Cost:
+        """What a ledger debits: the price, and what the tables of its noise may miss."""
+        return replace(self.price, cut=self.cut)
 
     @property
     def groups(self) -> int:
@@ -110,6 +132,20 @@ class Measurement:
             places = places * len(groupings[key].labels) + chosen[key]
         return list(product(*labels)), places
 
+    def source(self, drawn: Released, question: Question, options: Options) -> AnswerSource:
+        """What answers the question, or one with the same measurements, from the numbers that were released."""
+        from dproof.curator.curves import NoisyCurves
+        from dproof.curator.released import MeasuredTable
+
+        made = MeasuredTable if self.curves is None else NoisyCurves
+        return made(replace(self, question=question), drawn, options.level)
+
+    def expected_source(self, question: Question, rows: int, shares: Shares, level: float) -> AnswerSource:
+        """What would answer the question from so many rows, whose values are spread evenly."""
+        from dproof.curator.preview import expected_source
+
+        return expected_source(replace(self, question=question), rows, shares, level)
+
 
 def measure(
     question: Question,
@@ -138,44 +174,52 @@ def measure(
     keys = tuple(sorted(question.group_by, key=expression))
     unit = unit or Unit(privacy.neighbours)
     assert unit.neighbours == privacy.neighbours, "the price is for other neighbours than the unit"
-    rows_per_person = unit.rows_per_person
     for column in question.columns:
         if schema.is_open(column):
             raise QuestionError(
                 f"column {column!r} has no declared values in the plan: give it a space to ask about it"
             )
-    price = Price(privacy, rho)
+    price = Cost(privacy.epsilon, privacy.delta, rho)
     if rho is not None:
         demand_noise(privacy.epsilon, privacy.delta)
+    groups = math.prod(len(grouping(key, schema).labels) for key in keys)
     if asks_for_curves(question, schema):
-        return _measured_curves(question, keys, schema, price, unit)
+        question, sums = _curve_sums(question, keys, schema, price, unit, groups)
+        return Measurement(question, keys, schema, price, unit, (), (), sums, sums.cut)
     for part in question.expressions:
         _check_numbers(part, schema, alone=True)
     for test in question.having:
         _check_numbers(test.left, schema)
         _check_numbers(test.right, schema)
-    sums = [aggregate for aggregate in wanted if terms(aggregate, schema)]
+    sums_of = {aggregate: needed for aggregate in wanted if (needed := terms(aggregate, schema))}
     distinct = [aggregate for aggregate in wanted if aggregate.definition.counts == "values"]
-    picked = [aggregate for aggregate in wanted if aggregate not in sums and aggregate not in distinct]
-    groups = math.prod(len(grouping(key, schema).labels) for key in keys)
-    several = groups > 1
+    picked = [aggregate for aggregate in wanted if aggregate not in sums_of and aggregate not in distinct]
     share = Fraction(1, max(1, len(wanted)))  # the keys alone are public
-    moved = rows_per_person * (2 if several and privacy.neighbours == "change-one" else 1)
-    cells = moved if several else 1  # the numbers of one aggregate that one person can move
-    linear, cut = _linear(question, schema, price.part(share * len(sums)), unit, sums, cells)
-    one, counts = price.part(share), []
+    noisy, cut = _linear(question, schema, _part(price, share * len(sums_of)), unit, sums_of, groups)
+    one = _part(price, share)
     for aggregate in distinct:
         counted, more = _distinct(aggregate, schema, one, unit, groups, by_value=by_value)
-        counts.append(counted)
+        noisy.append(counted)
         cut += more
     if picked and groups > _MOST_CHOICES:
         raise TooLarge(f"a value would be chosen in each of {groups} groups: ask for {_MOST_CHOICES} at most")
-    choices = [choice_of(a, schema, one.pure, rows_per_person, groups) for a in picked]
-    return Measurement(question, keys, schema, price, unit, (*linear, *counts), tuple(choices), None, cut)
+    choices = []
+    for aggregate in picked:
+        pure = Privacy(pure_part(one), neighbours=unit.neighbours)
+        choices.append(choice_of(aggregate, schema, pure, unit.rows_per_person, groups))
+    return Measurement(question, keys, schema, price, unit, tuple(noisy), tuple(choices), None, cut)
+
+
+def _part(price: Cost, share: Fraction) -> Cost:
+    """The price of one part of a question, where the parts have shares of 1."""
+    if price.rho is None:
+        return Cost(price.epsilon * share, price.delta * share)
+    # The promise is that of the question; its parts share what δ allows tables to miss.
+    return Cost(price.epsilon, price.delta * share, price.rho * share)
 
 
 def _distinct(
-    aggregate: Aggregate, schema: Schema, price: Price, unit: Unit, groups: int, *, by_value: bool
+    aggregate: Aggregate, schema: Schema, price: Cost, unit: Unit, groups: int, *, by_value: bool
 ) -> tuple[Noisy, Fraction]:
     """Noise for a number of distinct values: for the count of each value where the number would tell little.
 
@@ -185,17 +229,17 @@ def _distinct(
     rows, values, both_move = unit.rows_per_person, values_of(aggregate, schema), unit.neighbours == "change-one"
     held = values if aggregate.definition.of_items else 1
     where = 2 if groups > 1 and both_move else 1  # a row moves from one group to another
-    made = price.noise(rows * where * held, where * (rows * held) ** 2, rows * where if groups > 1 else 1)
-    if not by_value or 4 * made.of[0].quantile(_USUAL) < values or groups * values > _MOST_COUNTS:
-        return Noisy(aggregate, rows * where * held, made.of[0]), made.cut
+    noise, cut = _narrower(price, rows * where * held, where * (rows * held) ** 2, rows * where if groups > 1 else 1)
+    if not by_value or 4 * noise.quantile(_USUAL) < values or groups * values > _MOST_COUNTS:
+        return Noisy(aggregate, rows * where * held, noise), cut
     moving = min(2 * held, groups * values) if both_move else held
-    made = price.noise(rows * moving, rows * rows * moving, rows * moving)
-    return Noisy(aggregate, rows * moving, made.of[0], values), made.cut
+    noise, cut = _narrower(price, rows * moving, rows * rows * moving, rows * moving)
+    return Noisy(aggregate, rows * moving, noise, values), cut
 
 
-def _measured_curves(
-    question: Question, keys: tuple[Key, ...], schema: Schema, price: Price, unit: Unit
-) -> Measurement:
+def _curve_sums(
+    question: Question, keys: tuple[Key, ...], schema: Schema, price: Cost, unit: Unit, groups: int
+) -> tuple[Question, CurveSums]:
     """How to answer SELECT keys, AVG(curve) or SUM(curve) or COVAR(curve, curve) FROM data WHERE .. GROUP BY keys."""
     aggregate, *more = question.aggregates
     column = aggregate.columns[0]
@@ -214,10 +258,8 @@ def _measured_curves(
         )
     where = both(question.where, there)
     question = replace(question, where=None if where is None else normalise(where))
-    groups = math.prod(len(grouping(key, schema).labels) for key in keys)
     public, space = every and question.where is None, cast(Expansion, schema.spaces[column])
-    sums = curve_sums(aggregate, space, price, public=public, groups=groups, rows_per_person=unit.rows_per_person)
-    return Measurement(question, keys, schema, price, unit, (), (), sums, sums.cut)
+    return question, curve_sums(aggregate, space, price, unit=unit, public=public, groups=groups)
 
 
 def check_groups(question: Question, schema: Schema) -> None:
@@ -247,13 +289,13 @@ def _check_numbers(formula: Expression, schema: Schema, *, alone: bool = False) 
 def _linear(
     question: Question,
     schema: Schema,
-    price: Price,
+    price: Cost,
     unit: Unit,
-    sums: list[Aggregate],
-    cells: int,
+    sums_of: Mapping[Aggregate, tuple[Term, ...]],
+    groups: int,
 ) -> tuple[list[Noisy], Fraction]:
     """Noise for all sums over rows together, and what its tables may miss."""
-    needed = list(dict.fromkeys(term for aggregate in sums for term in terms(aggregate, schema)))
+    needed = list(dict.fromkeys(term for of_one in sums_of.values() for term in of_one))
     if not needed:
         return [], Fraction(0)
     neighbours, rows = unit.neighbours, unit.rows_per_person
@@ -261,58 +303,57 @@ def _linear(
     row_effects = effects(schema, [question], coordinates)
     if not unit.row_is_person:
         row_effects = _with_none(row_effects)  # a person may also have fewer rows, or none
-    alone = [row_effects.largest(neighbours, weights=_only(n, needed))[0] for n in range(len(needed))]
+    only = [[Fraction(int(n == place)) for n in range(len(needed))] for place in range(len(needed))]
+    alone = [row_effects.largest(neighbours, weights=weights)[0] for weights in only]
     moving = [n for n, size in enumerate(alone) if size]
     if not moving:
         return [Noisy(term, 0, None) for term in needed], Fraction(0)
-    shares = _shares(needed, sums, schema, moving)
+    shares = _shares(needed, sums_of, moving)
     weights = [shares[n] / size if size else Fraction(0) for n, size in enumerate(alone)]
     joint = row_effects.largest(neighbours, weights=weights)[0]
-    sizes, epsilon = [int(size) * rows for size in alone], price.pure.epsilon
-    best = Noises(
-        {
-            n: integer_laplace(sizes[n], Privacy(epsilon * shares[n] / joint, neighbours=neighbours))
-            for n in moving
-            if epsilon
-        }
-    )
-    if price.privacy.delta:
-        squares = {n: int(row_effects.largest(neighbours, power=2, weights=_only(n, needed))[0]) for n in moving}
-        relaxed = _relaxed(row_effects, price, shares, sizes, squares, rows, cells)
-        if relaxed and (not best or _relative_variance(relaxed, alone) < _relative_variance(best, alone)):
-            best = relaxed
-    if not best:
+    sizes, epsilon, cut = [int(size) * rows for size in alone], pure_part(price), Fraction(0)
+    noises = {n: integer_laplace(sizes[n], Privacy(epsilon * shares[n] / joint)) for n in moving if epsilon}
+    if price.delta:
+        squares = {n: int(row_effects.largest(neighbours, power=2, weights=only[n])[0]) for n in moving}
+        # The numbers of one aggregate that one person can move.
+        cells = rows * (2 if neighbours == "change-one" else 1) if groups > 1 else 1
+        relaxed, more = _relaxed(row_effects, price, shares, sizes, squares, unit, cells)
+        if relaxed and (not noises or _relative_variance(relaxed, alone) < _relative_variance(noises, alone)):
+            noises, cut = relaxed, more
+    if not noises:
         raise QuestionError("epsilon and delta are both 0: no question can be answered for that")
-    return [Noisy(term, sizes[n], best.of.get(n)) for n, term in enumerate(needed)], best.cut
+    return [Noisy(term, sizes[n], noises.get(n)) for n, term in enumerate(needed)], cut
 
 
 def _relaxed(
     row_effects: Effects,
-    price: Price,
+    price: Cost,
     shares: Mapping[int, Fraction],
     sizes: Sequence[int],
     squares: Mapping[int, int],
-    rows: int,
+    unit: Unit,
     cells: int,
-) -> Noises:
+) -> tuple[dict[int, Noise], Fraction]:
     """Noise that needs a δ: with ρ for all sums together, by their joint move in l2; else each for its share."""
-    moves = {n: square * rows**2 for n, square in squares.items()}
+    moves = {n: square * unit.rows_per_person**2 for n, square in squares.items()}
     if price.rho is None:
-        return Noises({n: price.part(shares[n]).noise(sizes[n], moves[n], cells).of[0] for n in moves})
+        return {n: _narrower(_part(price, shares[n]), sizes[n], moves[n], cells)[0] for n in moves}, Fraction(0)
     # σ² of a sum in proportion to its squared move, over its share.
     weights = {n: root_above(shares[n] / square, 32) for n, square in squares.items()}
     of_all = [weights.get(n, Fraction(0)) for n in range(len(sizes))]
-    moved = row_effects.largest(price.privacy.neighbours, power=2, weights=of_all)[0] * rows**2
-    return price.gaussian(weights, moves, moved, cells)
+    moved = row_effects.largest(unit.neighbours, power=2, weights=of_all)[0] * unit.rows_per_person**2
+    return gaussian_noises(price, weights, moves, moved, cells)
 
 
-def _shares(needed: list[Term], sums: list[Aggregate], schema: Schema, moving: list[int]) -> dict[int, Fraction]:
+def _shares(
+    needed: Sequence[Term], sums_of: Mapping[Aggregate, tuple[Term, ...]], moving: Sequence[int]
+) -> dict[int, Fraction]:
     """How the sums share ε. A count that only divides others gets half of what they get.
 
     The error of a mean is that of the sum about the middle, and of the count times the mean's distance from the
     middle, which is at most, and as a rule much less than, the half-range that the sum's noise is scaled to.
     """
-    asked = {terms(a, schema)[0] for a in sums if a.definition.counts == "rows"}
+    asked = {of_one[0] for aggregate, of_one in sums_of.items() if aggregate.definition.counts == "rows"}
     weights = {n: 1 if not needed[n].columns and needed[n] not in asked else 2 for n in moving}
     return {n: Fraction(weight, sum(weights.values())) for n, weight in weights.items()}
 
@@ -328,9 +369,56 @@ def _with_none(row_effects: Effects) -> Effects:
     )
 
 
-def _only(place: int, needed: list[Term]) -> list[Fraction]:
-    return [Fraction(int(n == place)) for n in range(len(needed))]
+def _relative_variance(noises: Mapping[int, Noise], alone: Sequence[Fraction]) -> float:
+    return sum(noise.variance / float(alone[n]) ** 2 for n, noise in noises.items())
 
 
-def _relative_variance(noises: Noises, alone: list[Fraction]) -> float:
-    return sum(noise.variance / float(alone[n]) ** 2 for n, noise in noises.of.items())
+def _narrower(price: Cost, size: int, square: int, cells: int) -> tuple[Noise, Fraction]:
+    """The narrower of Laplace and Gaussian noise for a vector that moves by `size` in l1, `square` in squared l2.
+
+    At most `cells` of its numbers move. And what the tables of the noise may miss, where ρ is counted.
+    """
+    privacy, cut = Privacy(pure_part(price), price.delta if price.rho is None else 0), Fraction(0)
+    laplace = integer_laplace(size, privacy, coordinates=cells)
+    if not price.delta:
+        return laplace, cut
+    if price.rho is None:
+        noises = {0: integer_gaussian(square, privacy, coordinates=cells)}
+    else:
+        noises, cut = gaussian_noises(price, {0: Fraction(1)}, {0: square}, Fraction(square), cells)
+    return (noises[0], cut) if noises and noises[0].variance < laplace.variance else (laplace, Fraction(0))
+
+
+def gaussian_noises(
+    price: Cost, weights: Mapping[int, Fraction], squares: Mapping[int, int], moved: Fraction, cells: int
+) -> tuple[dict[int, Noise], Fraction]:
+    """Gaussian noise for several sums together, each as wide as 1/weight; none where ρ or δ is too small for it.
+
+    `moved` is the most that a neighbour moves them: Σ (weight · move)², over all numbers of all sums, of which at
+    most `cells` of each move. N_Z(0, σ²) on every number has ρ = Σ move²/2σ² (Canonne, Kamath, Steinke 2020).
+    Where a cell of a table holds several values, a move of d is one of d/unit cells, or up to one more.
+    """
+    assert price.rho is not None
+    if not price.rho:
+        return {}, Fraction(0)
+    allowed, moving = 1 / root_above(1 / (2 * price.rho)), root_above(moved)
+    wide = sum(moving / allowed / weight >= WIDEST // 2 for weight in weights.values())
+    left = allowed - root_above(Fraction(wide * cells)) / _LEAST_CELLS
+    if left < allowed / 2:
+        return {}, Fraction(0)
+    variances = {n: (moving / left / weight) ** 2 for n, weight in weights.items()}
+    laws = {n: _table(Fraction(-(-variance * _DIGITS // 1), _DIGITS)) for n, variance in variances.items()}
+    cut = sum((2 * cells * law.distance for law in laws.values()), Fraction(0))
+    if not covers_cut(price.epsilon, price.delta, cut):
+        return {}, Fraction(0)
+    return {n: Noise("Gaussian", law, squares[n], cells) for n, law in laws.items()}, cut
+
+
+@lru_cache(maxsize=256)
+def _table(variance: Fraction) -> Gaussian:
+    sigma = isqrt(int(variance))
+    if sigma > _MOST:
+        raise TooLarge("the noise would be too wide: allow more epsilon, or ask for less at once")
+    # What is charged as one value to a cell has a σ below WIDEST, which may have been rounded up to it.
+    unit = 2 * (isqrt(ceil(variance) - 1) // WIDEST) + 1
+    return Gaussian(variance / unit**2, unit)

@@ -24,7 +24,7 @@ from dproof.central.release import rehearse as rehearse_tables
 from dproof.central.release import write as write_tables
 from dproof.certification.certify import read_certificate
 from dproof.coins import current
-from dproof.curator.ledger import Ledger, is_begun
+from dproof.curator.ledger import Ledger
 from dproof.errors import DproofWarning, FileError, VerificationFailed
 from dproof.local.draw import Progress, sanitised_blocks
 from dproof.local.recipe import RowLaw, certify_row
@@ -135,12 +135,12 @@ class ReleasePayment:
 
     def published(self, law: Priced) -> Set[str]:
         """The seals of all draws for this folder and plan that were taken down as published."""
-        return self._opened(law).published(*self._told(law)) if is_begun(self.path) else frozenset()
+        return self._opened(law).published(*self._told(law)) if Ledger.is_begun(self.path) else frozenset()
 
     def _opened(self, law: Priced) -> Ledger:
         if self._ledger is None:
             # What the plan promises a person: a release may lose less.
-            budget = None if is_begun(self.path) else law.plan.promise(law.plan.rows_per_person)
+            budget = None if Ledger.is_begun(self.path) else law.plan.promise(law.plan.rows_per_person)
             self._ledger = Ledger(self.path, budget=budget, unit=law.plan.unit)
         return self._ledger
 
