@@ -77,6 +77,7 @@ def local_page(law: RowLaw, certificate: Mapping[str, Any], pictures: Pictures |
     sources = " ".join(group.part.source for group in law.groups)
     page = render(
         "local.html",
+        "page",
         title="A sanitised table: what was promised",
         facts=[
             ("ε", written(privacy.epsilon), "what one row may reveal"),
@@ -109,12 +110,13 @@ def deniability_section(privacy: Privacy, rows_per_person: int = 1) -> Markup:
         low, high = float(belief.low), float(belief.high)
         beliefs.append((f"{float(prior):.0%}", f"{percent(low)} to {percent(high)}", low, high))
     return render(
-        "deniability.html",
+        "release.html",
+        "deniability",
         rows_per_person=rows_per_person,
         epsilon=written(privacy.epsilon),
         delta=written(privacy.delta) if privacy.delta else "",
         beliefs=beliefs,
-        **in_words(privacy, rows_per_person),
+        words=in_words(privacy, rows_per_person),
     )
 
 
@@ -180,6 +182,7 @@ def central_page(
     name = next((axis.name for axis in counted if axis.item is None and not axis.has_curves), None)
     page = render(
         "central.html",
+        "page",
         title="Measured tables: what was promised",
         facts=[
             ("ε", written(privacy.epsilon), "what one person may reveal"),
