@@ -87,7 +87,7 @@ def _answer(release: Release, out: Path) -> dict[str, Any]:
 
 
 def _tables(release: Any, out: Path) -> dict[str, Any]:
-    from dproof.central.expectation import told_nothing
+    from dproof.advice.expect import told_nothing
 
     certificate, privacy = release.certificate, release.privacy
     nothing = told_nothing(release.law, release.estimates[None])

@@ -9,14 +9,13 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dproof.advice.expect import RowWidths, row_widths, table_widths, told_nothing
 from dproof.central.curves import mean_of_all
-from dproof.central.expectation import deviations, told_nothing
-from dproof.central.expectation import half_widths as table_half_widths
+from dproof.central.expectation import deviations
 from dproof.central.recipe import TableLaw
 from dproof.central.workload import ResidualEstimates, Table
 from dproof.exact import several, written
 from dproof.html import render
-from dproof.local.expectation import half_widths, mean_half_widths, missing_half_widths
 from dproof.local.recipe import JointColumns, RowLaw
 from dproof.meaning import advice, had_been, in_words, percent, posterior
 from dproof.plans.plan import ASKED, not_protected
@@ -128,13 +127,12 @@ def _first_question(sql: str, column: str) -> dict[str, str]:
 
 def _groups(law: RowLaw, rows: int, pictures: Mapping[str, Markup]) -> list[dict[str, Any]]:
     """What was done to each column, or to columns that are joined."""
-    counts, means, missing = (widths(law, rows) for widths in (half_widths, mean_half_widths, missing_half_widths))
-    groups = []
+    widths, groups = row_widths(law, rows), []
     for group, chance in zip(law.groups, law.chances, strict=True):
         name = group.name
         facts = [*_law_facts(group)]
         facts += [] if law.weights is None else [f"about {percent(float(chance))} of the rows answer for it"]
-        facts += _accuracy(rows, counts[name], means.get(name), missing.get(name))
+        facts += _accuracy(rows, widths[name])
         if group.mechanism.outputs != group.mechanism.inputs and group.mechanism.inputs.line is not None:
             facts.append(_BEYOND)
         if any(column.bins is not None for column in group.columns):
@@ -157,14 +155,14 @@ def _law_facts(group: JointColumns) -> Iterator[str]:
         yield f"no mechanism with this guarantee errs less than {written(part.lower_bound)}"
 
 
-def _accuracy(rows: int, count: float | None, mean: float | None, missing: float | None) -> Iterator[str]:
-    if count is not None and rows:
-        told = "right to about" if count < rows else "no information at this ε:"
-        yield f"a count over the {rows:,} rows is {told} ± {written(count)}, 19 times out of 20"
-    if mean is not None:
-        yield f"the mean of the {rows:,} rows is right to about ± {written(mean)}, 19 times out of 20"
-    if missing is not None:
-        yield f"the number of missing values is right to about ± {written(missing)}, 19 times out of 20"
+def _accuracy(rows: int, widths: RowWidths) -> Iterator[str]:
+    if widths.count is not None and rows:
+        told = "right to about" if widths.count < rows else "no information at this ε:"
+        yield f"a count over the {rows:,} rows is {told} ± {written(widths.count)}, 19 times out of 20"
+    if widths.mean is not None:
+        yield f"the mean of the {rows:,} rows is right to about ± {written(widths.mean)}, 19 times out of 20"
+    if widths.missing is not None:
+        yield f"the number of missing values is right to about ± {written(widths.missing)}, 19 times out of 20"
 
 
 def central_page(
@@ -176,7 +174,7 @@ def central_page(
     is_public = rows is not None
     warnings = [] if certificate["private"] else ["Drawn with seeded coins: it is not private."]
     nothing = told_nothing(law, counts)
-    tables = table_half_widths(law)
+    tables = table_widths(law)
     # An item of a set is no column, and a column may only be added up.
     counted = (law.axes[place] for table in law.tables for place in table)
     name = next((axis.name for axis in counted if axis.item is None and not axis.has_curves), None)
