@@ -17,13 +17,13 @@ import pyarrow.csv
 import pytest
 
 import dproof as dp
-from dproof import DproofWarning, InputError, Ledger, OverBudget, Plan, ReleasePayment, VerificationFailed
+from dproof import DproofWarning, InputError, Ledger, OverBudget, Plan, ReleasePayment, VerificationFailed, storage
 from dproof.columns.codec import CategoryCodec
 from dproof.local import draw as local
 from dproof.local import stored as writing
 from dproof.local.recipe import certify_row
 from dproof.report import page
-from dproof.storage import UNFINISHED, appearing, folder
+from dproof.storage import UNFINISHED, appearing
 
 PLAN: dict[str, Any] = {
     "privacy": {"epsilon": 1},
@@ -63,8 +63,8 @@ def spent(tmp_path: Path) -> Any:
         (page, "local_page"),
         (CategoryCodec, "store"),
         (writing, "made_up_rows"),
-        (folder, "check_absent"),
-        (folder.secrets, "token_hex"),
+        (storage, "check_absent"),
+        (storage.secrets, "token_hex"),
     ],
 )
 def test_what_fails_without_data_fails_before_the_debit(
@@ -77,7 +77,7 @@ def test_what_fails_without_data_fails_before_the_debit(
 
 
 def test_a_full_disk_is_seen_before_the_debit(paying: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder.shutil, "disk_usage", lambda _: SimpleNamespace(free=1_000_000))
+    monkeypatch.setattr(storage.shutil, "disk_usage", lambda _: SimpleNamespace(free=1_000_000))
     with pytest.raises(InputError, match="about 4 MB, and its disk has 1 MB left"):
         paying()
     assert list(tmp_path.iterdir()) == []
@@ -237,7 +237,7 @@ def test_a_published_release_that_got_no_name_gets_it_from_the_next_run(
     assert payment.finished and not payment.outstanding and spent(tmp_path) == 1
     assert (tmp_path / "out" / "release.parquet").read_bytes() == drawn and not left_behind(tmp_path)
     assert dp.verify(tmp_path / "out") is not None
-    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o777 & ~folder._umask()
+    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o777 & ~storage._umask()
 
 
 def test_a_name_that_is_taken_in_the_last_moment_costs_no_release(
@@ -306,12 +306,12 @@ def test_ctrl_c_just_after_the_debit_is_told_as_paid(tmp_path: Path, monkeypatch
 def test_what_stops_a_release_that_has_its_name_says_so(
     paying: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    flush = folder._flush
+    flush = storage._flush
 
     def failing(path: Path) -> None:
         flush(path) if path != tmp_path else full()
 
-    monkeypatch.setattr(folder, "_flush", failing)
+    monkeypatch.setattr(storage, "_flush", failing)
     with pytest.raises(OSError, match="No space") as told:
         paying()
     assert told.value.__notes__ == [f"the release is made, in {str(tmp_path / 'out')!r}"]
@@ -333,7 +333,7 @@ def test_a_waiting_release_that_is_gone_is_told(paying: Any, tmp_path: Path, wai
 
 
 def test_a_waiting_release_that_another_run_holds_is_left_to_it(paying: Any, tmp_path: Path, waiting: Path) -> None:
-    held = folder._hold(waiting)
+    held = storage._hold(waiting)
     assert held is not None
     with pytest.raises(InputError, match="another run is just finishing"):
         paying()
