@@ -1,4 +1,4 @@
-"""What a command prints: one JSON object, or a page for a person, an answer too; advice goes to stderr."""
+"""What a command prints: one JSON object, or a page for a person; advice goes to stderr."""
 
 from __future__ import annotations
 
@@ -10,12 +10,6 @@ from contextlib import contextmanager
 from shutil import get_terminal_size
 from textwrap import fill
 from typing import Any
-
-import click
-
-from dproof.cli.command import PATH
-from dproof.exact import percent
-from dproof.questions.answer import SHOWN_ROWS, Answer, Cell, endings
 
 _GAP = 3  # columns of the terminal between two columns of a table
 Page = Iterable[Any]  # what a person is shown: markup and renderables of rich
@@ -164,25 +158,3 @@ def _write(text: str) -> None:
     except BrokenPipeError:
         # The reader has seen enough; the command still ends with the code of its answer.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-plot_option = click.option("--plot", metavar="FILE", type=PATH, help=f"Draw it into FILE: {endings(pictures=True)}.")
-out_option = click.option(
-    "--out", metavar="FILE", type=PATH, help=f"Write it to FILE, as the ending says: {endings()}."
-)
-
-
-def answer_page(answer: Answer, every: bool = False) -> Page:
-    """The table of an answer, all of it or its first rows, and how and with what care it was made."""
-    names = [n for n, key in enumerate(answer.columns) if not any(isinstance(row[key], Cell) for row in answer.rows)]
-    most = None if every else SHOWN_ROWS
-    yield ""
-    yield Table(map(escape, answer.columns), (map(escape, line) for line in answer.texts(most)), left=names)
-    if most is not None and len(answer.rows) > most:
-        yield f"… {len(answer.rows) - most:,} more (--all)"
-    yield ""
-    if answer.method != "raw":
-        said = [f"{percent(answer.level)} intervals"] * answer.has_intervals + [escape(answer.method)]
-        text = "; ".join(said)
-        yield f"[dim]{text[:1].upper()}{text[1:]}.[/dim]"
-    yield from (f"[yellow]{escape(note)}[/yellow]" for note in answer.notes)

@@ -192,12 +192,12 @@ def _draw_tables(
     source: Source, law: TableLaw, progress: Progress | None, folder: Path | None, pay: Callable[[], None] | None
 ) -> Release:
     """Measured tables, in memory or in a folder: everything that can fail without data comes before the payment."""
-    size = rehearse_tables(law)
+    coins, size = current(), rehearse_tables(law)
     if folder is not None:
         check_room(folder, _ROOM + size)
     if pay is not None:
         pay()
-    made = measure(source, law, current(), progress)
+    made = measure(source, law, coins, progress)
     return made if folder is None else replace(made, certificate=write_tables(folder, made), folder=folder, table=None)
 
 

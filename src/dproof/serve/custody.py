@@ -21,7 +21,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeVar
@@ -162,7 +162,7 @@ class Custody:
         found = self.jobs.find(name)
         if found is None:
             raise ArgumentError("there is no such job")
-        return found.to_json()
+        return asdict(found)
 
     def commands(self, table: str, *, rows: int = 0) -> dict[str, str]:
         """The commands that do the same, in the folder that is served."""
@@ -202,12 +202,6 @@ def is_checked(folder: Folder, name: str, state: Any) -> bool:
         return False
 
 
-def check_new(folder: Folder, name: str) -> None:
-    """Check a table, if it is not checked as it is now."""
-    if not is_checked(folder, name, folder.state(name)):
-        check_table(folder, name)
-
-
 def check_all(folder: Folder, names: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Check tables where they are not checked as they are now; those that cannot be read, and why.
 
@@ -215,7 +209,8 @@ def check_all(folder: Folder, names: Iterable[str]) -> Iterator[tuple[str, str]]
     """
     for name in names:
         try:
-            check_new(folder, name)
+            if not is_checked(folder, name, folder.state(name)):
+                check_table(folder, name)
         except InputError as error:
             yield name, str(error)
 
@@ -332,9 +327,6 @@ class Job:
 
     def advance(self, rows: int, total: int | None) -> None:
         self.rows, self.total = self.rows + rows, total
-
-    def to_json(self) -> dict[str, Any]:
-        return {"what": self.what, "rows": self.rows, "total": self.total, "done": self.done, "error": self.error}
 
 
 class Jobs:
