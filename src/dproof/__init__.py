@@ -8,8 +8,8 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof import composition as composition
     from dproof import meaning as meaning
     from dproof import testing as testing
-    from dproof.advice.expect import advise as advise
     from dproof.advice.expect import expect as expect
+    from dproof.advice.ways import advise as advise
     from dproof.advice.ways import compare_ways as compare_ways
     from dproof.advice.ways import least_epsilon as least_epsilon
     from dproof.certification.certify import Certificate as Certificate
@@ -164,7 +164,7 @@ _PUBLIC = {
     "load": "dproof.releases.load",
     "Sanitiser": "dproof.sklearn",
     "verify": "dproof.releases.verify",
-    "advise": "dproof.advice.expect",
+    "advise": "dproof.advice.ways",
     "expect": "dproof.advice.expect",
     "Curator": "dproof.curator.curator",
     "Ledger": "dproof.curator.ledger",

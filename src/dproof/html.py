@@ -24,11 +24,10 @@ def _templates() -> Environment:
     )
 
 
-def render(template: str, **values: Any) -> Markup:
-    """A template with these values in it, to stand by itself or inside another."""
-    from markupsafe import Markup
-
-    return Markup(_templates().get_template(template).render(values))
+def render(template: str, macro: str, **values: Any) -> Markup:
+    """What a macro of a template makes of these values, to stand by itself or inside another."""
+    made: Markup = getattr(_templates().get_template(template).module, macro)(**values)
+    return made
 
 
 def paragraph(text: Any) -> str:
@@ -48,4 +47,4 @@ def table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
     >>> str(table(["a"], [[1], ["<b>"]]))
     '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>1</td></tr><tr><td>&lt;b&gt;</td></tr></tbody></table>'
     """
-    return render("table.html", head=head, rows=rows)
+    return render("drawings.html", "table", head=head, rows=rows)

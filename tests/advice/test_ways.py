@@ -72,3 +72,16 @@ def test_an_epsilon_is_found_though_the_plans_own_would_tell_nothing(rows):
     draft = {"privacy": {"epsilon": "0.1"}, "columns": COLUMNS, "questions": [{"sql": asked}]}
     found = dp.least_epsilon(draft, rows=rows, question=asked, column="a", half_width="5")
     assert set(found["epsilon"]) == set(WAYS) and (rows == 5 or None not in found["epsilon"].values())
+
+
+CURVES = {"load": {"space": "curves", "points": 9, "low": 0, "high": 2, "terms": 3}}
+
+
+def test_curves_are_told_each_way_beside_other_columns():
+    """± of curves has a standard error at each point, and no count."""
+    sex = {"sex": COLUMNS["sex"]}
+    central = {**CENTRAL, "columns": sex | CURVES, "release": {"tables": 1, "sums": True}}
+    found = dp.compare_ways(central, rows=5000)
+    assert found["refused"] == {} and found["columns"][1]["central"] > 0 and found["columns"][1]["local"] is None
+    spread = {"privacy": {"epsilon": "3", "spread": "auto"}, "columns": sex | CURVES}
+    assert "'sex' is known to" in dp.compare_ways(spread, rows=100)["verdict"]

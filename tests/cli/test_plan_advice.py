@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import dproof as dp
+from dproof.advice.expect import row_widths
 from dproof.advice.plan_advice import Prices
-from dproof.local.expectation import half_widths
 from dproof.local.recipe import certify_row
 from dproof.plans.reader import to_toml
 
@@ -29,6 +29,10 @@ COUNT = "SELECT race, count(*) AS n FROM release GROUP BY race"
 
 def plan_of(epsilon: Any, columns: dict[str, Any], **more: Any) -> dp.Plan:
     return dp.Plan.from_dict({"privacy": {"epsilon": epsilon}, "columns": columns, **more})
+
+
+def counts(law: Any, rows: int) -> dict[str, float | None]:
+    return {name: widths.count for name, widths in row_widths(law, rows).items()}
 
 
 @pytest.fixture
@@ -63,11 +67,11 @@ def test_every_change_is_priced_as_the_changed_plan_is(epsilon: int) -> None:
     rows, columns = 20_000, {**{n: COLUMNS[n] for n in ("name_of_state", "race")}, **FLAGS}
     prices = Prices(plan_of(epsilon, columns), rows)
     found = {change.kind: change for change in prices.changes()}
-    now = half_widths(certify_row(prices.plan), rows)
+    now = counts(certify_row(prices.plan), rows)
     assert prices.now == now
 
     def written(changed: dict[str, Any]) -> dict[str, Any]:
-        return half_widths(certify_row(plan_of(epsilon, changed)), rows)
+        return counts(certify_row(plan_of(epsilon, changed)), rows)
 
     drop = found["drop"]
     rest = {name: column for name, column in columns.items() if name not in drop.columns}
@@ -87,7 +91,7 @@ def test_every_change_is_priced_as_the_changed_plan_is(epsilon: int) -> None:
 def test_keeping_few_of_many_columns_is_priced_too() -> None:
     rows, columns = 20_000, {**COLUMNS, **FLAGS}
     (keep,) = [c for c in Prices(plan_of(2, columns), rows).changes() if c.kind == "keep"]
-    kept = half_widths(certify_row(plan_of(2, {name: columns[name] for name in keep.columns})), rows)
+    kept = counts(certify_row(plan_of(2, {name: columns[name] for name in keep.columns})), rows)
     assert len(keep.columns) == 5 and keep.after == max(width for width in kept.values() if width is not None)
 
 

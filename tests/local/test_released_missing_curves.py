@@ -14,9 +14,9 @@ import pytest
 
 import dproof as dp
 from dproof import Plan
+from dproof.advice.expect import row_widths, shown_chances
 from dproof.certification.verify_certificate import main, seal
 from dproof.local.draw import stored_schema
-from dproof.local.expectation import missing_half_widths, shown_chances
 from dproof.local.recipe import certify_row
 from dproof.plans.plan import schema_of
 from dproof.storage import CERTIFICATE, DATA, PARQUET, digest
@@ -155,10 +155,10 @@ def test_a_null_where_the_plan_keeps_none_is_refused(tmp_path: Path) -> None:
 
 def test_a_plan_tells_what_it_costs() -> None:
     law = certify_row(Plan.of(plan_of("list", epsilon=1)))
-    (shown, missing) = shown_chances(law)["load"]
+    (shown, missing) = shown_chances(law.groups[0]) or (0, 0)
     family: Any = law.groups[0].mechanism.family
     assert (shown, missing) == (family.shown_chances(0)) and 0.7 < shown < 0.9 and 0.4 < missing < 0.7
-    width = missing_half_widths(law, 1000)["load"]
+    width = row_widths(law, 1000)["load"].missing
     assert width == pytest.approx(1.96 * (1000 * 0.25) ** 0.5 / float(shown - missing), rel=0.02)
     assert law.tight().epsilon == pytest.approx(1, abs=1e-6) and law.tight().epsilon <= 1
 
@@ -193,7 +193,7 @@ def test_a_question_on_missing_curves_is_priced_as_a_query_tells_it() -> None:
     rows = 100_000  # so many that no interval is widened for a few of them
     found = dp.advise(plan, rows=rows, questions=["SELECT count(load) AS n FROM data", "SELECT avg(load) FROM data"])
     counted, mean = found.comparisons
-    shown, missing = map(float, shown_chances(certify_row(plan))["load"])
+    shown, missing = map(float, shown_chances(certify_row(plan).groups[0]) or ())
     assert counted.release == pytest.approx(1.96 * (rows * shown * (1 - shown)) ** 0.5 / (shown - missing), rel=0.01)
     assert mean.release is None and mean.ask is None, "a band, not one ±"
     (plain,) = dp.advise(

@@ -69,14 +69,14 @@ def test_a_mechanism_that_is_named_stays() -> None:
 
 def test_the_plan_tells_which_laws_would_help() -> None:
     """With the ± that a plan with the change has."""
-    from dproof.local.expectation import half_widths, mean_half_widths
+    from dproof.advice.expect import row_widths
 
     plan = plan_of()
     hints = {hint.columns[0]: hint for hint in plan_advice(certify_row(plan), 20_000).hints if hint.kind == "mechanism"}
     assert hints.keys() == {"town", "age"}
     changed = certify_row(plan_of(town={"mechanism": "frequency"}, age={"mechanism": "unbiased_design"}))
-    assert hints["town"].after == half_widths(changed, 20_000)["town"]
-    assert hints["age"].after == mean_half_widths(changed, 20_000)["age"]
+    assert hints["town"].after == row_widths(changed, 20_000)["town"].count
+    assert hints["age"].after == row_widths(changed, 20_000)["age"].mean
     assert hints["town"].text.startswith("mechanism = \"frequency\" in 'town' makes its counts ±")
 
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof.advice.expect import row_widths
 from dproof.exact import written
-from dproof.local.expectation import mean_half_widths
 from dproof.report.page import local_page
 
 
@@ -30,7 +30,7 @@ def articles(release: dp.Release) -> dict[str, str]:
 
 
 def test_the_mean_of_a_number_has_its_interval(release: dp.Release, articles: dict[str, str]) -> None:
-    width = written(mean_half_widths(release.law, release.rows)["age"])
+    width = written(row_widths(release.law, release.rows)["age"].mean)
     assert f"the mean of the 500 rows is right to about ± {width}, 19 times out of 20" in articles["age"]
     assert "the mean of" not in articles["read"] and "a count over the 500 rows" in articles["read"]
 

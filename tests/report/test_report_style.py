@@ -17,7 +17,7 @@ from dproof.testing import seeded_coins
 
 def test_the_report_has_the_colours_of_the_service_in_light_and_dark() -> None:
     colours = (files("dproof.report") / "templates" / "palette.css").read_text(encoding="utf-8")
-    made = str(render("layout.html", title="title"))
+    made = str(render("release.html", "top", title="title"))
     assert "prefers-color-scheme: dark" in colours and colours.strip() in made
     declared = {
         part.partition(":")[0] for part in colours.replace("{", ";").split(";") if part.strip().startswith("--")

@@ -1,34 +1,43 @@
-"""How wide the intervals of an answer will be, before there is any data: one function for every model.
+"""± of an answer before there is any data: one function for every model; ± whatever the data are; and the ε for a ±.
 
-Each model says what it would draw of a table whose values are spread evenly, or whose groups have a stated share of the
-rows, if no noise were drawn; that is answered as a question always is, and ± is half of the length of its intervals.
-Values of a question's columns are taken to be independent of each other; in a law of several columns at once the bins
-of one are taken to hold equally many rows.
+`expect`: each model says what it would draw of a table whose values are spread evenly, or whose groups have a stated
+share of the rows, if no noise were drawn; that is answered as a question always is, and ± is half of the length of its
+intervals. Values of a question's columns are taken to be independent of each other; in a law of several columns at once
+the bins of one are taken to hold equally many rows.
+
+`row_widths` and `table_widths`: ± of what a release tells of each column or table, for the worst data.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from math import ceil, exp, inf, isclose, isfinite, log
-from typing import Any, Literal
+from math import inf, isclose, isfinite, sqrt
+from statistics import NormalDist
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
 
 from dproof.arguments import choice, listed, whole
-from dproof.central.recipe import certify_tables
+from dproof.central.curves import curve_function
+from dproof.central.recipe import TableLaw, certify_tables
+from dproof.central.workload import Residual
 from dproof.columns.column import quoted
 from dproof.curator.preview import spreads
 from dproof.curator.recipe import measure
 from dproof.errors import ArgumentError, InputError
-from dproof.exact import exact, written
-from dproof.local.recipe import RowLaw, certify_row
+from dproof.exact import exact, least_whole, written
+from dproof.local.recipe import JointColumns, RowLaw, certify_row
 from dproof.plans.plan import Plan, schema_of
 from dproof.plans.questions import PlannedQuestion, checked_question
 from dproof.privacy import Privacy
-from dproof.questions.answer import NOTHING, Range, rarely
+from dproof.questions.answer import Range
 from dproof.questions.measured import HalfWidths, Shares, interval_widths, possible_columns
 from dproof.questions.question import (
     Compare,
@@ -44,9 +53,11 @@ from dproof.questions.question import (
 from dproof.recipe import Recipe, ReleaseRecipe
 
 Way = Literal["release", "ask"]
-_LEVEL = 0.95
-_WAYS = ("release", "ask", "ask_shared")
-_MOST_ROWS = 10**15
+LEVEL = 0.95
+MOST_ROWS = 10**15
+_LARGEST_EPSILON = 100
+DEVIATIONS = NormalDist().inv_cdf((1 + LEVEL) / 2)
+_BIAS = 1e-9  # of the interval's length, which rounding floats may feign
 _FEW, _MANY = 10**2, 10**9  # rows: a ± that is the same with both does not depend on their number
 _ALIKE = 1e-6  # of a ±
 
@@ -74,6 +85,11 @@ class Expected:
     def half_width(self) -> float | None:
         """± over all groups, in the root of the mean square; None where nothing would be known."""
         return self.widths.typical if self.widths is not None and isfinite(self.widths.typical) else None
+
+    @property
+    def rare_told(self) -> float | None:
+        """± of a rare group; None where it is no other one, or where it would tell nothing."""
+        return self.rare if self.rare is not None and isfinite(self.rare) else None
 
     @property
     def informative(self) -> bool:
@@ -109,7 +125,7 @@ def expect(
     """
     chosen = Plan.of(plan)
     choice(way, ("release", "ask"), "way")
-    rows = None if rows is None else whole(rows, "rows", 1, _MOST_ROWS)
+    rows = None if rows is None else whole(rows, "rows", 1, MOST_ROWS)
     asked = asked_questions(chosen, questions)
     if way == "ask":
         return tuple(one for planned in asked for one in expected_of_asking(chosen, planned, rows, chosen.privacy))
@@ -147,22 +163,23 @@ def expected_of_release(law: ReleaseRecipe[Any], planned: PlannedQuestion, rows:
         question = resolve(parsed, schema)
     except InputError:  # such as whether curves are missing, which a release without missing ones does not tell
         return _unknown(planned, parsed)
-    parts = _parts_of_local_answers if isinstance(law, RowLaw) else _whole
+    parts = _parts_of_local_answers(question, schema) if isinstance(law, RowLaw) else None
     return _expected(planned, question, law, rows, parts)
 
 
 def expected_of_asking(plan: Plan, planned: PlannedQuestion, rows: int | None, privacy: Privacy) -> list[Expected]:
     """± of each column of the answer to one question, from `Curator.ask` at this price."""
+
     schema = schema_of(plan)
     parsed = replace(checked_question(planned.sql, plan.columns), table=schema.table)
     try:
         question = resolve(parsed, schema)
         measurement = measure(question, schema, privacy, unit=plan.unit)
-        known = spreads(measurement, _LEVEL, rows if plan.rows_are_public else None)
+        known = spreads(measurement, LEVEL, rows if plan.rows_are_public else None)
     except InputError:  # a curator cannot be asked about public columns, whose values nobody declared
         return _unknown(planned, parsed)
 
-    found = _expected(planned, question, measurement, rows, _nothing if measurement.curves else _whole)
+    found = _expected(planned, question, measurement, rows, [] if measurement.curves else None)
     return [one.known(known[one.column][0]) for one in found]
 
 
@@ -170,14 +187,6 @@ def _unknown(planned: PlannedQuestion, question: Question) -> list[Expected]:
     """The columns of an answer that cannot be had this way."""
     items = [item.alias for item in question.select if aggregates_of(item.expression)]
     return [Expected(planned.sql, alias, planned.weight, None) for alias in items]
-
-
-def _whole(question: Question, schema: Schema) -> list[Question]:
-    return [question]
-
-
-def _nothing(question: Question, schema: Schema) -> list[Question]:
-    return []
 
 
 def _parts_of_local_answers(question: Question, schema: Schema) -> list[Question]:
@@ -194,22 +203,25 @@ def _expected(
     question: Question,
     recipe: Recipe[Any],
     rows: int | None,
-    parts: Callable[[Question, Schema], list[Question]],
+    parts: Sequence[Question] | None,
 ) -> list[Expected]:
-    """± of each column, for the share of the rows that the plan states, or for even values and for a rare group."""
+    """± of each column, for the share of the rows that the plan states, or for even values and for a rare group.
+
+    `parts` are what is asked instead of the question as a whole; one that cannot be answered has no ± then.
+    """
     schema = recipe.schema
 
     def widths(count: int, shares: Shares) -> dict[str, HalfWidths | None]:
         found: dict[str, HalfWidths | None] = {}
-        for part in parts(question, schema):
+        for part in [question] if parts is None else parts:
             # Every group may be shown, and all items of a set are alike.
             first = None if part.unnest is None else replace(part.unnest, items=part.unnest.items[:1])
             everywhere = replace(part, having=(), order_by=(), limit=None, unnest=first)
             at = partial(recipe.expected_source, everywhere, count, shares)
-            if parts is _whole:
-                return interval_widths(part, at, _LEVEL)
+            if parts is None:
+                return interval_widths(part, at, LEVEL)
             with suppress(InputError):  # a law that cannot be undone, or columns that no row is asked for together
-                found |= interval_widths(part, at, _LEVEL)
+                found |= interval_widths(part, at, LEVEL)
         return found
 
     stated = planned.share_of_rows
@@ -239,189 +251,6 @@ def _rare_width(common: HalfWidths | None, rare: HalfWidths | None, reach: Range
     return rare.greatest if reach.is_narrowed_by(rare.greatest) else inf
 
 
-# Sanitise or ask? ----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """One column of one question: ± each way, the half-width of the 95% interval, over all groups.
-
-    `release` is that of a release; `ask` that of a curator who spends all of ε on this question, and `ask_shared` of
-    one who shares ε evenly among all questions. None is what depends on the data, or cannot be answered that way.
-    `estimated` where ± of the curator depends on the data and is that for evenly spread values, as ± of the release
-    always is. `ratio` is how many times larger the standard error of the release is than that of the curator.
-    """
-
-    ways: Mapping[str, Expected]
-
-    @property
-    def question(self) -> str:
-        return self.ways["ask"].question
-
-    @property
-    def column(self) -> str:
-        return self.ways["ask"].column
-
-    @property
-    def weight(self) -> Fraction:
-        return self.ways["ask"].weight
-
-    @property
-    def share_of_rows(self) -> Fraction | None:
-        return self.ways["ask"].share_of_rows
-
-    @property
-    def release(self) -> float | None:
-        return self.ways["release"].half_width if "release" in self.ways else None
-
-    @property
-    def ask(self) -> float | None:
-        return self.ways["ask"].half_width
-
-    @property
-    def ask_shared(self) -> float | None:
-        return self.ways["ask_shared"].half_width
-
-    @property
-    def estimated(self) -> bool:
-        return self.ask is not None and not self.ways["ask"].exact
-
-    @property
-    def rare(self) -> dict[str, float | None]:
-        """± of the ways in which it is another one for a rare group; None where that would tell nothing."""
-        return {w: one.rare if isfinite(one.rare) else None for w, one in self.ways.items() if one.rare is not None}
-
-    @property
-    def informative(self) -> dict[str, bool]:
-        """For each way, whether the answer would leave out anything that is possible: if not, it tells nothing."""
-        return {way: self.ways[way].informative if way in self.ways else True for way in _WAYS}
-
-    @property
-    def ratio(self) -> float | None:
-        errors = [self.ways[way].widths for way in ("release", "ask") if way in self.ways]
-        release, ask = errors if len(errors) == 2 else (None, None)
-        return release.error / ask.error if release and ask and release.error and ask.error else None
-
-    @property
-    def break_even(self) -> int | None:
-        """The number of questions that share ε from which on a release errs less."""
-        return None if self.ratio is None else max(1, ceil(self.ratio))
-
-    def to_json(self) -> dict[str, Any]:
-        """One JSON object."""
-        fields = ("question", "column", *_WAYS, "rare", "informative", "estimated", "break_even")
-        share = self.share_of_rows
-        about = {"weight": float(self.weight), "share_of_rows": None if share is None else float(share)}
-        return {**{name: getattr(self, name) for name in fields}, **about}
-
-
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """Which way errs less for these questions at this price, and from how many questions on sanitising does.
-
-    A table with evenly spread values is assumed, and ± of a rare group is told as well; the curator shares ε evenly
-    among the questions.
-    """
-
-    rows: int
-    privacy: Privacy
-    questions: int
-    comparisons: tuple[Comparison, ...]
-
-    @property
-    def break_even(self) -> int | None:
-        """The number of questions of this kind from which on a release errs less, over all of them by their weights."""
-        known = [(c.ratio, float(c.weight)) for c in self.comparisons if c.ratio is not None]
-        if not known:
-            return None
-        return max(1, ceil(exp(sum(w * log(ratio) for ratio, w in known) / sum(w for _, w in known))))
-
-    @property
-    def better(self) -> str | None:
-        """ "sanitise" or "ask"; None where neither ± is known beforehand. A release needs change-one neighbours."""
-        if self.privacy.neighbours != "change-one":
-            return "ask"
-        if self.break_even is None:
-            return None
-        return "sanitise" if self.questions >= self.break_even else "ask"
-
-    def __str__(self) -> str:
-        lines = [["question", "column", "release: ±", "ask: ±", "the release is better from"]]
-        for c in self.comparisons:
-            wins = "–" if c.break_even is None else f"{c.break_even:,} questions"
-            widths = (_told(c, way) for way in ("release", "ask_shared"))
-            lines.append([c.question, c.column, *widths, wins])
-        room = [max(len(line[n]) for line in lines) for n in range(5)]
-        table = ["  ".join(text.ljust(w) for text, w in zip(line, room, strict=True)).rstrip() for line in lines]
-        return "\n".join([*table, "", self.verdict])
-
-    @property
-    def verdict(self) -> str:
-        """Which way to go, in a sentence."""
-        many = "1 question" if self.questions == 1 else f"{self.questions} questions"
-        if self.privacy.neighbours != "change-one":
-            return f"For {many}: ask the table under a budget; a release needs change-one neighbours."
-        if self.break_even is None:
-            return f"For {many} on {self.rows:,} rows the two ways cannot be compared beforehand."
-        way = "sanitise once and ask the release" if self.better == "sanitise" else "ask the table under a budget"
-        wins = f"a release is better from {self.break_even:,} questions like these"
-        return f"For {many} on {self.rows:,} rows: {way}; {wins}."
-
-    def to_json(self) -> dict[str, Any]:
-        """One JSON object."""
-        return {
-            "rows": self.rows,
-            "epsilon": float(self.privacy.epsilon),
-            "delta": float(self.privacy.delta),
-            "level": _LEVEL,
-            "questions": self.questions,
-            "better": self.better,
-            "break_even": self.break_even,
-            "comparisons": [comparison.to_json() for comparison in self.comparisons],
-        }
-
-
-def _told(comparison: Comparison, way: str) -> str:
-    """± one way in a table."""
-    width = getattr(comparison, way)
-    if width is None or not comparison.informative[way]:
-        return "–" if width is None else NOTHING
-    return written(width) + (rarely(comparison.rare[way]) if way in comparison.rare else "")
-
-
-def advise(
-    plan: Plan | str | os.PathLike[str] | Mapping[str, Any],
-    *,
-    rows: int,
-    questions: str | Sequence[str] | None = None,
-) -> Advice:
-    """Compare a release with a curator, for the same promise, the same questions and a table of `rows` rows.
-
-    The questions are the plan's own [[questions]] where none are given; each asks FROM data or FROM release. A release
-    costs the same whatever is asked of it, and errs by the noise of every row; a curator errs by the noise of one
-    answer, which grows with the number of questions that share ε (HLM15, Theorem 4 against section 2.4).
-
-    >>> columns = {"hobby": {"space": "categories", "values": ["Cars", "Chess", "Golf"], "outside": "category",
-    ...     "missing": "category"}}
-    >>> plan = {"privacy": {"epsilon": 1}, "columns": columns}
-    >>> found = advise(plan, rows=10_000, questions="SELECT hobby, count(*) AS n FROM data GROUP BY hobby")
-    >>> found.better, found.break_even
-    ('ask', 55)
-    """
-    chosen = Plan.of(plan)
-    rows, asked = whole(rows, "rows", 1, _MOST_ROWS), asked_questions(chosen, questions)
-    promise, share = chosen.privacy, Fraction(1, len(asked))
-    shared = Privacy(promise.epsilon * share, promise.delta * share, neighbours=promise.neighbours)
-    law = law_of(chosen) if chosen.model == "central" or chosen.has_row_law else None
-    comparisons = []
-    for planned in asked:
-        ways = {} if law is None else {"release": expected_of_release(law, planned, rows)}
-        for way, price in (("ask", promise), ("ask_shared", shared)):
-            ways[way] = expected_of_asking(chosen, planned, rows, price)
-        comparisons += [Comparison(dict(zip(ways, found, strict=True))) for found in zip(*ways.values(), strict=True)]
-    return Advice(rows, promise, len(asked), tuple(comparisons))
-
-
 # The usual question about a column -----------------------------------------------------------------------------------
 
 
@@ -444,3 +273,192 @@ def usual_question(plan: Plan, column: str) -> str:
         start = space.label(schema.bins[column].starts[1])
         where = Compare(column, "<", start if isinstance(start, str) else exact(start)) if space.has_order else where
     return f"SELECT count(*) FROM release WHERE {condition(where)}"
+
+
+# ± whatever the data are ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RowWidths:
+    """± at 95% of a count, a mean and the number of missing values of a group of columns; None where there is none."""
+
+    count: float | None
+    mean: float | None
+    missing: float | None
+
+
+def row_widths(law: RowLaw, rows: int) -> dict[str, RowWidths]:
+    """± of what `rows` sanitised rows tell of each group of columns, debiased, at its worst.
+
+    Of sets it is the count of rows that hold an item; of numbers the mean is told under an unbiased law.
+
+    >>> columns = {"read": {"space": "categories", "values": [0, 1]}}
+    >>> law = certify_row(Plan.from_dict({"privacy": {"epsilon": 1}, "columns": columns}))
+    >>> round(row_widths(law, 10_000)["read"].count, 1)
+    188.1
+    """
+    if rows < 0:
+        raise ArgumentError("the number of rows cannot be negative")
+    found = {}
+    for group, chance in zip(law.groups, law.chances, strict=True):
+        inputs, shown = group.mechanism.inputs, shown_chances(group)
+        count, mean = group.mechanism.family.count_variance(inputs), _mean_variance(group) if rows else None
+        missing = None
+        if shown is not None:
+            apart = float(shown[0] - shown[1])
+            most = float(max(chance_shown * (1 - chance_shown) for chance_shown in shown))
+            missing = DEVIATIONS * sqrt(rows * _of_part(most, apart**2 / 4, chance)) / apart
+        if count is not None:
+            count = DEVIATIONS * sqrt(rows * _of_part(count, 0.25, chance))
+        if mean is not None:
+            mean = DEVIATIONS * sqrt(_of_part(mean, float(inputs.diameter) ** 2 / 4, chance) / rows)
+        found[group.name] = RowWidths(count, mean, missing)
+    return found
+
+
+def _of_part(variance: float, sampling: float, chance: Fraction) -> float:
+    """The variance for each row of a sum over all rows, from the rows that were asked, each with this chance.
+
+    Sampling is that of the true values, at its worst.
+    """
+    return variance if chance == 1 else (variance + float(1 - chance) * sampling) / float(chance)
+
+
+def _mean_variance(group: JointColumns) -> float | None:
+    """The variance of a released number, at its worst, from which a mean is right on average; None where none is."""
+    released = group.mechanism.bias_and_variance()
+    if released is not None and released.bias <= _BIAS * float(group.mechanism.inputs.diameter):
+        return released.variance
+    return group.mechanism.family.mean_variance(group.mechanism.inputs)
+
+
+def shown_chances(group: JointColumns) -> tuple[Fraction, Fraction] | None:
+    """How likely a value is shown that is there, and a missing one, where missing values are kept apart."""
+    if group.mechanism.inputs.present is None:
+        return None
+    absent = group.mechanism.outputs.absent
+    assert absent is not None
+    return group.mechanism.family.shown_chances(absent)
+
+
+class TableWidths(NamedTuple):
+    """± at 95% of one cell of a measured table of counts, or of the sums of a number by it; and of its mean."""
+
+    name: str
+    columns: tuple[str, ...]
+    sum_of: str | None
+    cells: int
+    half_width: float
+    mean: float | None = None
+
+
+def table_widths(law: TableLaw, rows: int | None = None) -> list[TableWidths]:
+    """± of every table and sum that the plan asks for, whatever the data are.
+
+    With a number of rows also ± of means, at most, where these are spread evenly over the cells: that of a mean at an
+    end of the range, where the noise of the number of rows weighs most; of curves ± of the band where it is widest.
+    """
+    keys = (*map(Residual, law.tables), *law.sums)
+    means = [None if rows is None or k.number is None else _mean_half_width(law, k, rows) for k in keys]
+    return [TableWidths(*one, mean) for one, mean in zip(law.half_widths, means, strict=True)]
+
+
+def _mean_half_width(law: TableLaw, key: Residual, rows: int) -> float | None:
+    """± of a mean where each cell has its part of the rows; None where nothing would be known of it."""
+    place = key.number or 0
+    of_counts, of_sums = (law.precisions[number].cell_variance(key.table) for number in (None, place))
+    axis, cells = law.axes[place], law.domain.cells(key.table)
+    if not axis.has_curves:
+        variance = of_sums + of_counts * (axis.max_abs or 0) ** 2
+        return float(law.deviations() * float(axis.unit) * variance**0.5 * cells / rows) if rows >= cells else None
+    lattice = law.lattices[place]
+    made = curve_function(law, place, np.zeros(lattice.terms), rows / cells, (of_counts**0.5, of_sums**0.5), LEVEL)
+    if made is None:
+        return None
+    estimate, _, high, error = made.evaluate(made.times)
+    centre, space = lattice.centre(made.times), lattice.space
+    farthest = np.maximum(centre - float(space.low), float(space.high) - centre)
+    beyond = high - estimate - made.quantile * error  # what the basis may leave out
+    return float((made.quantile * np.hypot(error, farthest * of_counts**0.5 * cells / rows) + beyond).max())
+
+
+def too_noisy_message(law: TableLaw, rows: float) -> str | None:
+    """A sentence where no count says more than that there are so many rows, as is public or measured; else None."""
+    least, rows = law.least_half_width, max(rows, 0.0)
+    if least < max(rows, 1.0):
+        return None
+    return (
+        f"no count says anything about {written(rows)} rows: the sharpest has ± {written(least)}; allow a larger "
+        "epsilon, or ask for fewer and smaller tables"
+    )
+
+
+def unused_delta(law: TableLaw) -> str | None:
+    """A sentence where the plan allows a δ that its tables do not use; None where they do."""
+    allowed = law.plan.privacy.delta
+    if law.person.delta == allowed:
+        return None
+    return (
+        f"The plan allows δ = {written(allowed)}, and the release will not use it: Laplace noise, which needs no δ, "
+        "has the smaller error for these tables."
+    )
+
+
+def cost_shares(law: TableLaw, groups: Sequence[Collection[int]]) -> list[float]:
+    """For each group of axes, the part of the privacy loss that goes to measurements with one of them."""
+    costs = {one: cost if law.is_pure else law.domain.norm(one) / cost for one, cost in law.noise.items()}
+    losses = {one: float(cost) for one, cost in costs.items()}
+    total = sum(losses.values()) or 1.0
+    used = [{place for place in (*one.table, one.number) if place is not None} for one in losses]
+    return [
+        sum(loss for loss, places in zip(losses.values(), used, strict=True) if not places.isdisjoint(group)) / total
+        for group in groups
+    ]
+
+
+# The ε for a ± -------------------------------------------------------------------------------------------------------
+
+
+def search_epsilon(
+    half_width: Callable[[Decimal], float | None], wanted: Fraction, near: Fraction, digits: int, least: str, most: str
+) -> Decimal | None:
+    """The least ε of so many digits, in a range, with which ± is no more than is wanted; None if there is none.
+
+    ± is about as many times larger as ε is smaller, so the search begins at `near` times what is missing there.
+    """
+    first = 10 ** (digits - 1)
+    numbers = (Decimal(n).scaleb(power) for power in range(-12, 3) for n in range(first, 10 * first))
+    epsilons = [epsilon for epsilon in numbers if Decimal(least) <= epsilon <= Decimal(most)]
+
+    def enough(place: int) -> bool:
+        width = half_width(epsilons[place]) if place < len(epsilons) else 0.0
+        return width is not None and width <= wanted
+
+    found = least_whole(enough, min(bisect_left(epsilons, near), len(epsilons) - 1))
+    return epsilons[found] if found < len(epsilons) else None
+
+
+def epsilon_for_counts(plan: Plan, rows: int, half_width: Any) -> Fraction:
+    """The least ε, to three digits, with which every count over `rows` rows is accurate to ± the half-width.
+
+    Counted are categories, sets and joined columns. The shares, δ and everything else stay as the plan has them.
+    """
+    wanted = exact(half_width, "the half-width")
+    if wanted <= 0 or rows < 1:
+        raise ArgumentError("the half-width and the number of rows must be positive")
+    if not any(group.space.is_counted for group in plan.groups):
+        raise ArgumentError("no column of the plan is counted: choose epsilon by the error of its values instead")
+
+    def widest(epsilon: Decimal) -> float | None:
+        law = certify_row(replace(plan, privacy=Privacy(epsilon, plan.privacy.delta)))
+        widths = row_widths(law, rows)
+        counts = [widths[group.name].count for group in law.groups if group.mechanism.inputs.is_counted]
+        return max(inf if count is None else count for count in counts)
+
+    found = search_epsilon(widest, wanted, plan.privacy.epsilon, 3, "1e-6", str(_LARGEST_EPSILON))
+    if found is None:
+        raise ArgumentError(
+            f"no epsilon up to {_LARGEST_EPSILON} makes every count over {rows} rows accurate to ± {half_width}: "
+            "ask for a larger ±, or give the plan fewer columns"
+        )
+    return Fraction(found)

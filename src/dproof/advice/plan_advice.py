@@ -7,13 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from math import sqrt
 from typing import Any
 
-from dproof.advice.expect import expected_of_asking, expected_of_release, usual_question
+from dproof.advice.expect import DEVIATIONS, expected_of_asking, expected_of_release, row_widths, usual_question
 from dproof.columns.column import quoted
 from dproof.errors import DproofError, InputError
 from dproof.exact import written
-from dproof.local.expectation import count_half_width, half_widths, mean_half_widths
 from dproof.local.mechanisms import MECHANISMS, choose
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.plans.plan import ColumnGroup, Plan, split
@@ -124,8 +124,8 @@ def _of_columns(law: RowLaw, rows: int) -> PlanAdvice:
 
 def _of_spread(law: RowLaw, rows: int) -> PlanAdvice:
     """The count that is known worst, where the plan says how ε is spread; what changes would give is not worked out."""
-    known = half_widths(law, rows)
-    counted = {g.name: known[g.name] or 0.0 for g in law.groups if g.mechanism.inputs.is_counted}
+    known = row_widths(law, rows)
+    counted = {g.name: known[g.name].count or 0.0 for g in law.groups if g.mechanism.inputs.is_counted}
     worst = max(counted, key=counted.__getitem__, default=None)
     if worst is None:
         return _of_means(law, rows)
@@ -143,8 +143,8 @@ def _of_pairs(law: RowLaw, rows: int, width: float) -> Iterator[Hint]:
     single = tuple(
         PlannedQuestion(f"SELECT {quoted(n)}, count(*) FROM release GROUP BY {quoted(n)}", Fraction(1)) for n in names
     )
-    known = half_widths(certify_row(replace(plan, questions=single)), rows)
-    after = max(each or 0.0 for each in known.values())
+    known = row_widths(certify_row(replace(plan, questions=single)), rows)
+    after = max(each.count or 0.0 for each in known.values())
     yield Prices(plan, rows).hint(
         "questions",
         names,
@@ -169,7 +169,8 @@ def asking_advice(plan: Plan) -> PlanAdvice:
 def _of_means(law: RowLaw, rows: int) -> PlanAdvice:
     """Where nothing is counted, the mean that is known worst beside its range."""
     ranges = {group.name: float(group.mechanism.inputs.diameter) for group in law.groups}
-    means = {name: width for name, width in mean_half_widths(law, rows).items() if ranges[name]}
+    known = row_widths(law, rows).items()
+    means = {name: each.mean for name, each in known if each.mean is not None and ranges[name]}
     if not means:
         return PlanAdvice(None)
     worst = max(means, key=lambda name: means[name] / ranges[name])
@@ -188,16 +189,14 @@ def _part_left(hint: Hint) -> float:
 
 def _unbiased(law: RowLaw, rows: int) -> Iterator[Hint]:
     """The law of least variance for the number whose mean gains most by it, where the plan leaves the choice."""
-    means, hints = mean_half_widths(law, rows), []
+    known, hints = row_widths(law, rows), []
     for group, want in zip(law.groups, law.plan.groups, strict=True):
-        before, name = means.get(group.name), group.name
+        before, name = known[group.name].mean, group.name
         if before is None or want.mechanism != "auto" or before < _SHARP * float(group.mechanism.inputs.diameter):
             continue
         with suppress(DproofError):
-            other = replace(
-                law, groups=(replace(group, mechanism=choose(want.space, group.privacy, "unbiased_design")),)
-            )
-            after = mean_half_widths(other, rows).get(name, before)
+            unbiased = replace(group, mechanism=choose(want.space, group.privacy, "unbiased_design"))
+            after = row_widths(replace(law, groups=(unbiased,)), rows)[name].mean or before
             text = (
                 f'mechanism = "unbiased_design" in {name!r} makes its mean ± {written(after)} instead of '
                 f"± {written(before)}, and allows questions about its sums and means only"
@@ -248,8 +247,10 @@ class Prices:
             if group.space.is_counted:
                 key = (group.columns, group.mechanism, part)
                 if key not in self._known:
-                    self._known[key] = count_half_width(group, part, self.rows)
-                if (width := self._known[key]) is not None:
+                    law = choose(group.space, part, group.mechanism, group.uses).family
+                    self._known[key] = law.count_variance(group.space)
+                if (variance := self._known[key]) is not None:
+                    width = DEVIATIONS * sqrt(self.rows * variance)
                     widths[group.name] = width
         return widths
 

@@ -1,56 +1,49 @@
-"""What a draft of a plan would give: ± of a local release, of a central one and of asking, side by side.
-
-All of it follows from the draft and a number of rows: no data is opened.
+"""One way to answer beside another: ± of a local release, a central one and a curator for a plan that is being made,
+and which of a release and a curator errs less for some questions. A draft and a number of rows: no data is opened.
 """
 
 from __future__ import annotations
 
 import os
 import tomllib
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from decimal import Decimal
+from dataclasses import dataclass, fields
 from fractions import Fraction
-from functools import partial
-from math import isfinite
+from math import ceil, exp, log
 from typing import Any
 
-from dproof.advice.expect import Expected, expect, expected_of_release, law_of, usual_question
+from dproof.advice.expect import (
+    LEVEL,
+    MOST_ROWS,
+    Expected,
+    asked_questions,
+    cost_shares,
+    expected_of_asking,
+    expected_of_release,
+    law_of,
+    search_epsilon,
+    too_noisy_message,
+    unused_delta,
+    usual_question,
+)
 from dproof.advice.plan_advice import plan_advice
 from dproof.arguments import expect as expect_kind
 from dproof.arguments import whole
-from dproof.central import expectation as central_expectation
-from dproof.central.recipe import TableLaw, certify_tables
+from dproof.central.recipe import TableLaw
 from dproof.errors import ArgumentError, InputError
-from dproof.exact import exact, least_whole
-from dproof.local.recipe import RowLaw, certify_row
+from dproof.exact import exact, written
+from dproof.local.recipe import RowLaw
 from dproof.meaning import explain
-from dproof.plans.plan import Plan, schema_of
+from dproof.plans.plan import Plan
 from dproof.plans.questions import PlannedQuestion, checked_question
 from dproof.privacy import Privacy
-from dproof.questions.answer import Range
-from dproof.questions.measured import possible_columns
+from dproof.questions.answer import NOTHING, rarely
 
 WAYS = ("local", "central", "ask")
 Draft = Mapping[str, Any]
-# By a question and the column of its answer, and of a rare group; "" is the usual question.
-Widths = dict[tuple[str, ...], float | None]
-_RARE = "rare"
-_MOST_ROWS = 10**15
 _LOCAL_KEYS = ("share", "mechanism")
 _CENTRAL = {"tables": 2, "sums": True}  # what is compared with a local release, where no questions choose it
-# Two digits each, from 0.05 on: the laws of smaller ones take long to make.
-_EPSILONS = [Decimal(n).scaleb(e) for e in (-3, -2, -1) for n in range(10, 100) if (n, e) >= (50, -3) or e > -3]
-
-
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """One way to answer: ± of the usual question about some columns, and of some questions, under a draft."""
-
-    draft: Callable[[Draft], Draft]
-    widths: Callable[[Plan, int, Sequence[str], Sequence[str]], Widths]
 
 
 def compare_ways(plan: Plan | str | os.PathLike[str] | Draft, *, rows: int) -> dict[str, Any]:
@@ -60,45 +53,38 @@ def compare_ways(plan: Plan | str | os.PathLike[str] | Draft, *, rows: int) -> d
     central release would not measure it. Of each column it is that of the usual question: the count of one value, or
     the mean of a number without bins. `informative` has False where an answer would tell nothing.
     """
-    (draft, plan), rows = _draft(plan), whole(rows, "rows", 1, _MOST_ROWS)
-    names, asked = [column.name for column in plan.columns if column.private], [one.sql for one in plan.questions]
+    (draft, plan), rows = _draft(plan), whole(rows, "rows", 1, MOST_ROWS)
+    names = [column.name for column in plan.columns if column.private]
     refused: dict[str, str] = {}
-    found = {way: _tried(way, draft, rows, names, asked, refused) for way in WAYS}
-    keys = dict.fromkeys(key[:2] for widths in found.values() for key in widths if key[0])
-    ranges = _ranges(plan, rows, names)
+    found = {way: _tried(way, draft, rows, names, plan.questions, refused) for way in WAYS}
 
-    def told(key: tuple[str, ...]) -> dict[str, Any]:
-        widths = {way: found[way].get(key) for way in WAYS}
-        reach = ranges.get(key, Range())
-        informative = {way: reach.is_narrowed_by(width) for way, width in widths.items()}
-        widths = {way: None if width is None or not isfinite(width) else width for way, width in widths.items()}
-        rare = {way: found[way][*key, _RARE] for way in WAYS if (*key, _RARE) in found[way]}
+    def told(*key: str) -> dict[str, Any]:
+        known = {way: found[way].get(key) for way in WAYS}
+        informative = {way: one is None or one.informative for way, one in known.items()}
+        rare = {way: one.rare_told for way, one in known.items() if key[0] and one and one.rare is not None}
+        widths = {way: None if one is None else one.half_width for way, one in known.items()}
         return {**widths, "informative": informative, **({"rare": rare} if rare else {})}
 
     costs = _costs(plan, rows)
+    columns = []
+    for name in names:
+        averaged, space = plan.column(name).is_averaged, plan.column(name).space
+        # A mean of what cannot be added up is one of dates.
+        about = {"what": "mean" if averaged else "count", "unit": "days" if averaged and not space.has_sums else None}
+        columns.append({"name": name, **about, "share": costs["shares"].get(name), **told("", name)})
+    questions = dict.fromkeys(key for widths in found.values() for key in widths if key[0])
+    person = costs.get("person", plan.promise(plan.rows_per_person))
     return {
         "plan": plan.text,
         "model": plan.model,
         "rows_per_person": plan.rows_per_person,
         "rows": rows,
-        "columns": [
-            {
-                "name": name,
-                "what": "mean" if plan.column(name).is_averaged else "count",
-                # A mean of what cannot be added up is one of dates.
-                "unit": "days" if plan.column(name).is_averaged and not plan.column(name).space.has_sums else None,
-                "share": costs["shares"].get(name),
-                **told(("", name)),
-            }
-            for name in names
-        ],
-        "questions": [{"question": key[0], "column": key[1], **told(key)} for key in keys],
+        "columns": columns,
+        "questions": [{"question": sql, "column": column, **told(sql, column)} for sql, column in questions],
         "refused": refused,
         "verdict": costs["verdict"],
         "advice": costs["advice"],
-        "meaning": explain(
-            costs.get("person", plan.promise(plan.rows_per_person)), rows_per_person=plan.rows_per_person
-        ),
+        "meaning": explain(person, rows_per_person=plan.rows_per_person),
     }
 
 
@@ -110,36 +96,30 @@ def least_epsilon(
     The answer is a column of one of the draft's questions; with the question "" it is the usual one about a column.
     """
     wanted, (draft, plan) = exact(half_width, "the half-width"), _draft(plan)
-    rows = whole(rows, "rows", 1, _MOST_ROWS)
+    rows = whole(rows, "rows", 1, MOST_ROWS)
     expect_kind(question, str, "question", "a question of the plan, or an empty text")
     expect_kind(column, str, "column", "the name of a column")
     if wanted <= 0:
         raise ArgumentError("the half-width must be positive")
-    if question not in ("", *(one.sql for one in plan.questions)):
+    asked = [one for one in plan.questions if one.sql == question]
+    if question and not asked:
         raise ArgumentError("that question is not one of the plan's")
-    if not question:
-        plan.column(column)
-    names, asked = ([], [question]) if question else ([column], [])
+    names = [] if question else [plan.column(column).name]
     refused: dict[str, str] = {}
-
-    def width_at(way: str, epsilon: Any) -> float | None:
-        priced = {**draft, "privacy": {**draft["privacy"], "epsilon": str(epsilon)}}
-        return _tried(way, priced, rows, names, asked, refused).get((question, column))
-
-    def enough(way: str, place: int) -> bool:
-        if not 0 <= place < len(_EPSILONS):
-            return place > 0
-        width = width_at(way, _EPSILONS[place])
-        return width is not None and width <= wanted
-
     found: dict[str, str | None] = {}
     for way in WAYS:
-        now = width_at(way, plan.privacy.epsilon)  # ± is about as many times larger as ε is smaller: begin there
-        first = Fraction(now) if now and isfinite(now) else wanted  # where nothing would be known, the plan's own ε
-        near = bisect_left(_EPSILONS, plan.privacy.epsilon * first / wanted)
-        place = least_whole(partial(enough, way), min(near, len(_EPSILONS) - 1))
-        found[way] = f"{_EPSILONS[place].normalize():f}" if place < len(_EPSILONS) else None
-        if found[way] is not None:
+
+        def width_at(epsilon: Any, way: str = way) -> float | None:
+            priced = {**draft, "privacy": {**draft["privacy"], "epsilon": str(epsilon)}}
+            one = _tried(way, priced, rows, names, asked, refused).get((question, column))
+            return None if one is None else one.half_width
+
+        now = width_at(plan.privacy.epsilon)  # where nothing would be known, the search begins at the plan's own ε
+        near = plan.privacy.epsilon * (Fraction(now) / wanted if now else 1)
+        # Two digits, from 0.05 on: the laws of smaller ones take long to make.
+        epsilon = search_epsilon(width_at, wanted, near, 2, "0.05", "9.9")
+        found[way] = None if epsilon is None else f"{epsilon.normalize():f}"
+        if epsilon is not None:
             refused.pop(way, None)  # too small an ε is refused, too
     return {"epsilon": found, "refused": refused}
 
@@ -151,122 +131,83 @@ def _draft(plan: Any) -> tuple[Draft, Plan]:
 
 
 def _tried(
-    way: str, draft: Draft, rows: int, names: Sequence[str], asked: Sequence[str], refused: dict[str, str]
-) -> Widths:
-    """± one way, or a sentence in `refused`."""
+    way: str,
+    draft: Draft,
+    rows: int,
+    names: Sequence[str],
+    asked: Sequence[PlannedQuestion],
+    refused: dict[str, str],
+) -> dict[tuple[str, ...], Expected]:
+    """What is expected one way, by a question and the column of its answer; or a sentence in `refused`.
+
+    "" is the usual question about a column. For a curator the plan's questions share ε evenly, and the usual question
+    gets all of it.
+    """
     try:
-        plan = Plan.from_dict(_WAYS[way].draft(draft))
-        return _WAYS[way].widths(plan, rows, names, asked)
+        plan = Plan.from_dict(_DRAFTS[way](draft))
+        if way == "ask":
+            return _asked(plan, rows, names, asked)
+        law, kept = law_of(plan), {column.name for column in plan.kept}
+        answers = [one for each in asked for one in expected_of_release(law, each, rows)]
+        found: dict[tuple[str, ...], Expected] = {(one.question, one.column): one for one in answers}
+        for name in (name for name in names if name in kept):
+            with suppress(InputError):  # a central release does not measure it
+                (found["", name],) = expected_of_release(law, _usual(plan, name), rows)
+        return found
     except InputError as error:
         refused[way] = getattr(error, "sentence", str(error))
         return {}
 
 
-# What an answer can be at all ----------------------------------------------------------------------------------------
+def _asked(
+    plan: Plan, rows: int, names: Sequence[str], asked: Sequence[PlannedQuestion]
+) -> dict[tuple[str, ...], Expected]:
+    found: dict[tuple[str, ...], Expected] = {}
+    for name in (name for name in names if not plan.column(name).space.holds_curves):
+        (found["", name],) = expected_of_asking(plan, _usual(plan, name), rows, plan.privacy)
+    part = shared(plan.privacy, max(1, len(plan.questions)))
+    answers = [one for each in asked for one in expected_of_asking(plan, each, rows, part)]
+    return found | {(one.question, one.column): one for one in answers}
 
 
-def _ranges(plan: Plan, rows: int, names: Sequence[str]) -> dict[tuple[str, ...], Range]:
-    """All values that the answers can have: to the usual question about each column, and to the plan's questions.
-
-    Those about curves are left out: a band that is too wide at one point may still tell something at another.
-    """
-    private = [column for column in plan.kept if column.private]
-    curves = {column.name for column in private if column.space.holds_curves}
-    schema, counts = schema_of(plan), Range(Fraction(0), Fraction(rows))
-    found: dict[tuple[str, ...], Range] = {
-        ("", name): Range(*schema.spaces[name].ends) if plan.column(name).is_averaged else counts
-        for name in names
-        if name not in curves
-    }
-    for sql in (one.sql for one in plan.questions):
-        asked = checked_question(sql, plan.columns)
-        if not curves.isdisjoint(asked.columns):
-            continue
-        found |= {(sql, alias): reach for alias, reach in possible_columns(asked, schema, rows).items()}
-    return found
+def _usual(plan: Plan, name: str) -> PlannedQuestion:
+    return PlannedQuestion(usual_question(plan, name), Fraction(1))
 
 
-# What is sanitised row by row ----------------------------------------------------------------------------------------
+def shared(promise: Privacy, questions: int) -> Privacy:
+    """The part of a promise that each of so many questions has."""
+    share = Fraction(1, questions)
+    return Privacy(promise.epsilon * share, promise.delta * share, neighbours=promise.neighbours)
+
+
+# A draft for one way, without what belongs to another -----------------------------------------------------------------
 
 
 def _local_draft(draft: Draft) -> Draft:
-    if _model(draft) == "local":
+    if draft.get("privacy", {}).get("model", "local") == "local":
         return draft
     return {**_without_model(draft), "privacy": {**_promise(draft), "neighbours": "change-one"}}
 
 
-def _release_widths(plan: Plan, rows: int, names: Sequence[str], asked: Sequence[str]) -> Widths:
-    """± of the usual question about each column, and of some questions, from a release by the plan's own model."""
-    law, shares = law_of(plan), {one.sql: one.share_of_rows for one in plan.questions}
-    answers = [
-        one
-        for sql in asked
-        for one in expected_of_release(law, PlannedQuestion(sql, Fraction(1), shares.get(sql)), rows)
-    ]
-    kept = {column.name for column in plan.kept}
-    found: Widths = {}
-    for name in (name for name in names if name in kept):
-        with suppress(InputError):  # a central release does not measure it
-            (one,) = expected_of_release(law, PlannedQuestion(usual_question(plan, name), Fraction(1)), rows)
-            found["", name] = one.widths and one.widths.typical
-    return found | _of_questions(answers)
-
-
-def _of_questions(answers: Iterable[Expected]) -> Widths:
-    found: Widths = {(one.question, one.column): one.widths and one.widths.typical for one in answers}
-    rare = {(one.question, one.column): one.rare for one in answers if one.rare is not None}
-    return found | {(*key, _RARE): width if isfinite(width) else None for key, width in rare.items()}
-
-
-# What is measured of the whole table ---------------------------------------------------------------------------------
-
-
 def _central_draft(draft: Draft) -> Draft:
-    if _model(draft) == "central":
+    if draft.get("privacy", {}).get("model") == "central":
         return draft
-    given, columns = _without_model(draft), dict(draft.get("columns", {}))
-    needed = set(columns) if not draft.get("questions") else _needed(draft)
-    kept = {name: _kept(table) if name in needed else {"drop": True} for name, table in columns.items()}
-    more = {} if draft.get("questions") else {"release": _CENTRAL}
-    return {**given, **more, "columns": kept, "privacy": {**_promise(draft), "model": "central"}}
-
-
-def _kept(table: Draft) -> Draft:
-    return {"drop": True} if table.get("public") else {k: v for k, v in table.items() if k not in _LOCAL_KEYS}
-
-
-def _needed(draft: Draft) -> set[str]:
-    """The columns that the questions of a draft are about: with questions, a central release measures no others."""
-    plan = Plan.from_dict(draft)
-    return {name for one in plan.questions for name in checked_question(one.sql, plan.columns).columns}
-
-
-# What is asked of the table ------------------------------------------------------------------------------------------
+    given, needed = _without_model(draft), set(draft.get("columns", {}))
+    if draft.get("questions"):  # with them, a central release measures no other columns
+        plan = Plan.from_dict(draft)
+        needed = {name for one in plan.questions for name in checked_question(one.sql, plan.columns).columns}
+    else:
+        given["release"] = _CENTRAL
+    left_out = {"drop": True}
+    columns = {n: t if n in needed and not t.get("public") else left_out for n, t in given["columns"].items()}
+    return {**given, "columns": columns, "privacy": {**_promise(draft), "model": "central"}}
 
 
 def _asking_draft(draft: Draft) -> Draft:
-    given, promise = _without_model(draft), _promise(draft)
-    return {**given, "privacy": {"neighbours": "change-one", **promise}}
+    return {**_without_model(draft), "privacy": {"neighbours": "change-one", **_promise(draft)}}
 
 
-def _asking_widths(plan: Plan, rows: int, names: Sequence[str], asked: Sequence[str]) -> Widths:
-    """The plan's questions share ε evenly; the usual question about a column gets all of it."""
-    found: Widths = {}
-    for name in (name for name in names if not plan.column(name).space.holds_curves):
-        (one,) = expect(plan, rows=rows, questions=usual_question(plan, name), way="ask")
-        found["", name] = one.half_width
-    share, promise = Fraction(1, max(1, len(plan.questions))), plan.privacy
-    part = Privacy(promise.epsilon * share, promise.delta * share, neighbours=promise.neighbours)
-    return found | _of_questions(
-        expect(replace(plan, privacy=part), rows=rows, questions=asked, way="ask") if asked else ()
-    )
-
-
-# What a draft is, whichever way --------------------------------------------------------------------------------------
-
-
-def _model(draft: Draft) -> Any:
-    return draft.get("privacy", {}).get("model", "local")
+_DRAFTS = {"local": _local_draft, "central": _central_draft, "ask": _asking_draft}
 
 
 def _promise(draft: Draft) -> dict[str, Any]:
@@ -275,39 +216,37 @@ def _promise(draft: Draft) -> dict[str, Any]:
 
 def _without_model(draft: Draft) -> dict[str, Any]:
     """A draft without what belongs to one of the models alone."""
-    columns = {
-        name: {key: value for key, value in table.items() if key not in _LOCAL_KEYS}
-        for name, table in draft.get("columns", {}).items()
-    }
-    return {
-        **{key: value for key, value in draft.items() if key not in ("release", "joint", "order")},
-        "columns": columns,
-    }
+    given = {key: value for key, value in draft.items() if key not in ("release", "joint", "order")}
+    tables = draft.get("columns", {}).items()
+    columns = {name: {k: v for k, v in table.items() if k not in _LOCAL_KEYS} for name, table in tables}
+    return {**given, "columns": columns}
 
 
 def _costs(plan: Plan, rows: int) -> dict[str, Any]:
     """Which part of the privacy loss goes to each column, and what would help."""
-    nothing: dict[str, Any] = {"shares": {}, "verdict": None, "advice": []}
     try:
-        if plan.model == "central":
-            return _central_costs(certify_tables(plan), rows)
-        return _local_costs(certify_row(plan), rows) if plan.has_row_law else nothing
+        law = law_of(plan) if plan.model == "central" or plan.has_row_law else None
+        if isinstance(law, TableLaw):
+            return _central_costs(law, rows)
+        if isinstance(law, RowLaw):
+            return _local_costs(law, rows)
     except InputError:  # told as the reason why that way is refused
-        return nothing
+        pass
+    return {"shares": {}, "verdict": None, "advice": []}
 
 
 def _central_costs(law: TableLaw, rows: int) -> dict[str, Any]:
     names = list(dict.fromkeys(axis.column.name for axis in law.axes))
     groups = [[place for place, axis in enumerate(law.axes) if axis.column.name == name] for name in names]
-    shares = dict(zip(names, central_expectation.cost_shares(law, groups), strict=True))
-    verdict = central_expectation.too_noisy_message(law, rows)
-    unused = central_expectation.unused_delta(law)
+    shares = dict(zip(names, cost_shares(law, groups), strict=True))
+    unused = unused_delta(law)
+    verdict = too_noisy_message(law, rows)
     return {"shares": shares, "verdict": verdict, "advice": [unused] if unused else [], "person": law.person}
 
 
 def _local_costs(law: RowLaw, rows: int) -> dict[str, Any]:
-    whole = sum((group.privacy.epsilon for group in law.groups), Fraction(0)) or Fraction(1)
-    parts = law.chances if law.weights is not None else [group.privacy.epsilon / whole for group in law.groups]
+    total = sum((group.privacy.epsilon for group in law.groups), Fraction(0)) or Fraction(1)
+    parts = law.chances if law.weights is not None else [group.privacy.epsilon / total for group in law.groups]
     shares = {
         column.name: float(part) for group, part in zip(law.groups, parts, strict=True) for column in group.columns
     }
@@ -315,8 +254,162 @@ def _local_costs(law: RowLaw, rows: int) -> dict[str, Any]:
     return {"shares": shares, "verdict": found.verdict, "advice": [hint.text for hint in found.hints]}
 
 
-_WAYS = {
-    "local": _Way(_local_draft, _release_widths),
-    "central": _Way(_central_draft, _release_widths),
-    "ask": _Way(_asking_draft, _asking_widths),
-}
+# Sanitise or ask? ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One column of one question: ± each way, the half-width of the 95% interval, over all groups.
+
+    `release` is that of a release; `ask` that of a curator who spends all of ε on this question, and `ask_shared` of
+    one who shares ε evenly among all questions. None is what depends on the data, or cannot be answered that way.
+    `rare` has ± of the ways in which it is another one for a rare group, None where that would tell nothing;
+    `informative` whether the answer would leave out anything that is possible. `estimated` where ± of the curator
+    depends on the data and is that for evenly spread values, as ± of the release always is. `break_even` is the number
+    of questions that share ε from which on a release errs less.
+    """
+
+    question: str
+    column: str
+    release: float | None
+    ask: float | None
+    ask_shared: float | None
+    rare: Mapping[str, float | None]
+    informative: Mapping[str, bool]
+    estimated: bool
+    break_even: int | None
+    weight: Fraction
+    share_of_rows: Fraction | None
+    ratio: float | None  # of the standard error of the release to that of the curator
+
+    @classmethod
+    def of(cls, release: Expected | None, ask: Expected, ask_shared: Expected) -> Comparison:
+        """The comparison of what is expected each way; without a release where the plan allows none."""
+        ways = {"release": release, "ask": ask, "ask_shared": ask_shared}
+        errors = [None if one is None or one.widths is None else one.widths.error for one in (release, ask)]
+        ratio = errors[0] / errors[1] if errors[0] and errors[1] else None
+        return cls(
+            ask.question,
+            ask.column,
+            None if release is None else release.half_width,
+            ask.half_width,
+            ask_shared.half_width,
+            rare={way: one.rare_told for way, one in ways.items() if one is not None and one.rare is not None},
+            informative={way: one is None or one.informative for way, one in ways.items()},
+            estimated=ask.half_width is not None and not ask.exact,
+            break_even=None if ratio is None else max(1, ceil(ratio)),
+            weight=ask.weight,
+            share_of_rows=ask.share_of_rows,
+            ratio=ratio,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """One JSON object."""
+        share = self.share_of_rows
+        about = {"weight": float(self.weight), "share_of_rows": None if share is None else float(share)}
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "ratio"} | about
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """Which way errs less for these questions at this price, and from how many questions on sanitising does.
+
+    A table with evenly spread values is assumed, and ± of a rare group is told as well; the curator shares ε evenly
+    among the questions.
+    """
+
+    rows: int
+    privacy: Privacy
+    questions: int
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def break_even(self) -> int | None:
+        """The number of questions of this kind from which on a release errs less, over all of them by their weights."""
+        known = [(c.ratio, float(c.weight)) for c in self.comparisons if c.ratio is not None]
+        if not known:
+            return None
+        return max(1, ceil(exp(sum(w * log(ratio) for ratio, w in known) / sum(w for _, w in known))))
+
+    @property
+    def better(self) -> str | None:
+        """ "sanitise" or "ask"; None where neither ± is known beforehand. A release needs change-one neighbours."""
+        if self.privacy.neighbours != "change-one":
+            return "ask"
+        if self.break_even is None:
+            return None
+        return "sanitise" if self.questions >= self.break_even else "ask"
+
+    def __str__(self) -> str:
+        lines = [["question", "column", "release: ±", "ask: ±", "the release is better from"]]
+        for c in self.comparisons:
+            wins = "–" if c.break_even is None else f"{c.break_even:,} questions"
+            widths = (_told(c, way) for way in ("release", "ask_shared"))
+            lines.append([c.question, c.column, *widths, wins])
+        room = [max(len(line[n]) for line in lines) for n in range(5)]
+        table = ["  ".join(text.ljust(w) for text, w in zip(line, room, strict=True)).rstrip() for line in lines]
+        return "\n".join([*table, "", self.verdict])
+
+    @property
+    def verdict(self) -> str:
+        """Which way to go, in a sentence."""
+        many = "1 question" if self.questions == 1 else f"{self.questions} questions"
+        if self.privacy.neighbours != "change-one":
+            return f"For {many}: ask the table under a budget; a release needs change-one neighbours."
+        if self.break_even is None:
+            return f"For {many} on {self.rows:,} rows the two ways cannot be compared beforehand."
+        way = "sanitise once and ask the release" if self.better == "sanitise" else "ask the table under a budget"
+        wins = f"a release is better from {self.break_even:,} questions like these"
+        return f"For {many} on {self.rows:,} rows: {way}; {wins}."
+
+    def to_json(self) -> dict[str, Any]:
+        """One JSON object."""
+        return {
+            "rows": self.rows,
+            "epsilon": float(self.privacy.epsilon),
+            "delta": float(self.privacy.delta),
+            "level": LEVEL,
+            "questions": self.questions,
+            "better": self.better,
+            "break_even": self.break_even,
+            "comparisons": [comparison.to_json() for comparison in self.comparisons],
+        }
+
+
+def _told(comparison: Comparison, way: str) -> str:
+    """± one way in a table."""
+    width = getattr(comparison, way)
+    if width is None or not comparison.informative[way]:
+        return "–" if width is None else NOTHING
+    return written(width) + (rarely(comparison.rare[way]) if way in comparison.rare else "")
+
+
+def advise(
+    plan: Plan | str | os.PathLike[str] | Mapping[str, Any],
+    *,
+    rows: int,
+    questions: str | Sequence[str] | None = None,
+) -> Advice:
+    """Compare a release with a curator, for the same promise, the same questions and a table of `rows` rows.
+
+    The questions are the plan's own [[questions]] where none are given; each asks FROM data or FROM release. A release
+    costs the same whatever is asked of it, and errs by the noise of every row; a curator errs by the noise of one
+    answer, which grows with the number of questions that share ε (HLM15, Theorem 4 against section 2.4).
+
+    >>> columns = {"hobby": {"space": "categories", "values": ["Cars", "Chess", "Golf"], "outside": "category",
+    ...     "missing": "category"}}
+    >>> plan = {"privacy": {"epsilon": 1}, "columns": columns}
+    >>> found = advise(plan, rows=10_000, questions="SELECT hobby, count(*) AS n FROM data GROUP BY hobby")
+    >>> found.better, found.break_even
+    ('ask', 55)
+    """
+    chosen = Plan.of(plan)
+    rows, asked = whole(rows, "rows", 1, MOST_ROWS), asked_questions(chosen, questions)
+    law = law_of(chosen) if chosen.model == "central" or chosen.has_row_law else None
+    comparisons: list[Comparison] = []
+    for planned in asked:
+        prices = chosen.privacy, shared(chosen.privacy, len(asked))
+        asking = [expected_of_asking(chosen, planned, rows, price) for price in prices]
+        release = [None] * len(asking[0]) if law is None else expected_of_release(law, planned, rows)
+        comparisons += map(Comparison.of, release, *asking)
+    return Advice(rows, chosen.privacy, len(asked), tuple(comparisons))

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from dproof.cli.answers import answer_page, out_option, plot_option
 from dproof.cli.command import PATH, command, data_argument, json_option, table_option
 from dproof.cli.output import advise, emit, escape, having_done
+from dproof.cli.query import answer_page, out_option, plot_option
 from dproof.curator.curator import Curator
 from dproof.curator.ledger import Ledger
 from dproof.errors import ArgumentError, InputError

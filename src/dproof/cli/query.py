@@ -6,11 +6,15 @@ from pathlib import Path
 
 import click
 
-from dproof.cli.answers import answer_page, out_option, plot_option
 from dproof.cli.command import PATH, command, json_option
-from dproof.cli.output import advise, emit
-from dproof.questions.answer import Answer, output_file
-from dproof.releases.load import load
+from dproof.cli.output import Page, Table, advise, emit, escape
+from dproof.exact import percent
+from dproof.questions.answer import SHOWN_ROWS, Answer, Cell, endings, output_file
+
+plot_option = click.option("--plot", metavar="FILE", type=PATH, help=f"Draw it into FILE: {endings(pictures=True)}.")
+out_option = click.option(
+    "--out", metavar="FILE", type=PATH, help=f"Write it to FILE, as the ending says: {endings()}."
+)
 
 
 @command
@@ -58,6 +62,8 @@ def query(
 
     With --json: columns, and rows in which an estimate has estimate, low, high, stderr, raw and informative.
     """
+    from dproof.releases.load import load  # `dproof ask` prints answers by this file, and opens no release
+
     files = [output_file(plot, picture=True)] if plot is not None else []
     files += [output_file(out)] if out is not None else []
     opened = load(release)
@@ -71,3 +77,19 @@ def query(
     emit(answer.to_json(), as_json, lambda: answer_page(answer, every))
     for file in files:
         advise(f"the {'picture' if file == plot else 'answer'} is in {file}")
+
+
+def answer_page(answer: Answer, every: bool = False) -> Page:
+    """The table of an answer, all of it or its first rows, and how and with what care it was made."""
+    names = [n for n, key in enumerate(answer.columns) if not any(isinstance(row[key], Cell) for row in answer.rows)]
+    most = None if every else SHOWN_ROWS
+    yield ""
+    yield Table(map(escape, answer.columns), (map(escape, line) for line in answer.texts(most)), left=names)
+    if most is not None and len(answer.rows) > most:
+        yield f"… {len(answer.rows) - most:,} more (--all)"
+    yield ""
+    if answer.method != "raw":
+        said = [f"{percent(answer.level)} intervals"] * answer.has_intervals + [escape(answer.method)]
+        text = "; ".join(said)
+        yield f"[dim]{text[:1].upper()}{text[1:]}.[/dim]"
+    yield from (f"[yellow]{escape(note)}[/yellow]" for note in answer.notes)

@@ -15,7 +15,6 @@ from dproof.exact import float_above, several
 from dproof.local.draw import Progress
 from dproof.meaning import advice
 from dproof.plans.plan import not_protected
-from dproof.recipe import Release
 from dproof.releases import sanitise as sanitisation
 from dproof.releases.sanitise import ReleasePayment
 
@@ -59,78 +58,51 @@ def sanitise(data: Path, plan: Path, out: Path, table: str | None, ledger: Path 
             advise("an earlier run had paid for this release and drawn it: it is now published, at no further cost")
         elif payment is not None and payment.resumed:
             advise("an earlier run had paid for this release and not published it: there was no further cost")
-        if release.plan.model == "central":
-            told = _tables(release, out)
-            emit(told, as_json, lambda: _tables_page(told))
-        else:
-            answer = _answer(release, out)
-            emit(answer, as_json, lambda: _page(answer))
+        answer = _answer(release, out)
+        emit(answer, as_json, lambda: _page(answer))
 
 
-def _answer(release: Release, out: Path) -> dict[str, Any]:
-    about, privacy = release.certificate["release"], release.privacy
+def _answer(release: Any, out: Path) -> dict[str, Any]:
+    certificate, about, privacy = release.certificate, release.certificate["release"], release.privacy
+    model, care = {}, list(advice(privacy))
+    if release.plan.model == "central":
+        from dproof.advice.expect import too_noisy_message
+
+        nothing = too_noisy_message(release.law, float(release.estimates[None].table(())))
+        care += [] if nothing is None else [nothing]
+        model, held = {"model": "central"}, [column["name"] for column in certificate["columns"]]
+        what = {"columns": held, "measurements": len(certificate["measurements"])}
+        promise = {"rows_per_person": certificate["rows_per_person"]}
+    else:
+        what = {key: about[key] for key in ("columns", "public")}
+        promise = {key: about[key] for key in ("tight", "person", "order")}
     return {
         "release": str(out),
+        **model,
         "rows": release.rows,
-        "columns": about["columns"],
-        "public": about["public"],
+        **what,
         "epsilon": float_above(privacy.epsilon),
         "delta": float_above(privacy.delta),
         "neighbours": privacy.neighbours,
-        "tight": about["tight"],
-        "person": about["person"],
-        "order": about["order"],
-        "private": release.private,
-        "seal": release.certificate["seal"],
-        "advice": list(advice(privacy)),
-    }
-
-
-def _tables(release: Any, out: Path) -> dict[str, Any]:
-    from dproof.central.expectation import too_noisy_message
-
-    certificate, privacy = release.certificate, release.privacy
-    nothing = too_noisy_message(release.law, float(release.estimates[None].table(())))
-    return {
-        "release": str(out),
-        "model": "central",
-        "rows": release.rows,
-        "columns": [column["name"] for column in certificate["columns"]],
-        "measurements": len(certificate["measurements"]),
-        "epsilon": float_above(privacy.epsilon),
-        "delta": float_above(privacy.delta),
-        "neighbours": privacy.neighbours,
-        "rows_per_person": certificate["rows_per_person"],
+        **promise,
         "private": release.private,
         "seal": certificate["seal"],
-        "advice": [*advice(privacy), *([] if nothing is None else [nothing])],
+        "advice": care,
     }
-
-
-def _tables_page(answer: dict[str, Any]) -> Page:
-    where, rows = escape(answer["release"]), answer["rows_per_person"]
-    who = "A person" if rows == 1 else f"A person with up to {rows:,} rows"
-    yield (
-        f"\n[bold]{where}[/bold] holds {several(answer['measurements'], 'measured table')}. {who} is protected with "
-        f"[bold]ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']})."
-    )
-    yield from _ways_on(answer)
 
 
 def _page(answer: dict[str, Any]) -> Page:
+    """What was made and what it promises, what to take care of, and what to do next."""
     where = escape(answer["release"])
-    yield (
-        f"\n[bold]{where}[/bold] holds {several(answer['rows'], 'sanitised row')}. "
-        f"Each row is differentially private with "
-        f"[bold]ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']})"
-        f"{escape('; ' * bool(answer['public']) + not_protected(answer['public']))}."
-    )
-    yield from _ways_on(answer)
-
-
-def _ways_on(answer: dict[str, Any]) -> Page:
-    """What to take care of, and what to do next."""
-    where = escape(answer["release"])
+    promise = f"[bold]ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']})"
+    if "measurements" in answer:
+        rows = answer["rows_per_person"]
+        who = "A person" if rows == 1 else f"A person with up to {rows:,} rows"
+        held = f"{several(answer['measurements'], 'measured table')}. {who} is protected with {promise}"
+    else:
+        promise += escape("; " * bool(answer["public"]) + not_protected(answer["public"]))
+        held = f"{several(answer['rows'], 'sanitised row')}. Each row is differentially private with {promise}"
+    yield f"\n[bold]{where}[/bold] holds {held}."
     if not answer["private"]:
         yield "[bold red]NOT PRIVATE: it was drawn with seeded coins.[/bold red]"
     yield from (f"[yellow]Take care: {escape(text)}[/yellow]" for text in answer["advice"])

@@ -72,31 +72,21 @@ def _measurements(certificate: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _page(answer: dict[str, Any], path: Path) -> Page:
-    name = escape(path)
+    name = f"[bold]{escape(path)}[/bold]"
     if not answer["holds"]:
-        yield f"[bold]{name}[/bold] [bold red]does not hold[/bold red]: {escape(answer['why'])}."
+        yield f"{name} [bold red]does not hold[/bold red]: {escape(answer['why'])}."
         return
+    promise = f"ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}, {answer['neighbours']}"
     if "measurements" in answer:
-        yield (
-            f"[bold]{name}[/bold] [bold green]holds[/bold green]: ε = {answer['epsilon']:.6g}, "
-            f"δ = {answer['delta']:.6g}, {answer['neighbours']}."
-        )
-        yield f"Checked in exact arithmetic: the noise of {several(answer['measurements'], 'measured table')} together."
-        yield from _unchecked(answer)
-        return
-    limits = _PAIRS[answer["pairs"]]
-    limits += ", ε times the distance of two inputs" if answer["metric_privacy"] else ""
-    limits += escape("; " * bool(answer["public"]) + not_protected(answer["public"]))
-    rows = f", {several(answer['release']['rows'], 'row')}" if answer["release"] else ""
-    yield (
-        f"[bold]{name}[/bold] [bold green]holds[/bold green]: ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}, "
-        f"{answer['neighbours']}{rows}{limits}."
-    )
-    each = ", one for each column or group of joined columns" if answer["release"] else ""
-    yield f"Checked in exact arithmetic: {several(answer['laws'], 'law')}{each}."
-    yield from _unchecked(answer)
-
-
-def _unchecked(answer: dict[str, Any]) -> Page:
+        checked = f"the noise of {several(answer['measurements'], 'measured table')} together"
+    else:
+        promise += f", {several(answer['release']['rows'], 'row')}" if answer["release"] else ""
+        promise += _PAIRS[answer["pairs"]]
+        promise += ", ε times the distance of two inputs" if answer["metric_privacy"] else ""
+        promise += escape("; " * bool(answer["public"]) + not_protected(answer["public"]))
+        checked = several(answer["laws"], "law")
+        checked += ", one for each column or group of joined columns" if answer["release"] else ""
+    yield f"{name} [bold green]holds[/bold green]: {promise}."
+    yield f"Checked in exact arithmetic: {checked}."
     if answer["unchecked"]:
         yield f"Not checked: {escape(', '.join(answer['unchecked']))}."

@@ -548,7 +548,7 @@ def _html(answer: Answer) -> bytes:
     from dproof.html import render
 
     picture, table = Markup(answer.to_svg()), Markup(answer._repr_html_())
-    return render("answer.html", title=", ".join(answer.columns), picture=picture, table=table).encode()
+    return render("drawings.html", "answer", title=", ".join(answer.columns), picture=picture, table=table).encode()
 
 
 FORMATS = {

@@ -293,7 +293,8 @@ def interval_widths(
 
 def _widths(cells: Sequence[Cell], deviations: float) -> HalfWidths | None:
     """± over some cells; of a curve where its band is widest."""
-    known = [(_half_width(cell), cell.stderr) for cell in cells if cell.low is not None or not cell.informative]
+    told = [cell for cell in cells if cell.low is not None or not cell.informative]
+    known = [(_half_width(cell), None if cell.stderr is None else float(np.max(cell.stderr))) for cell in told]
     if not known:
         return None
     halves = np.array([half for half, _ in known])

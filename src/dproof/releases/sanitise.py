@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
@@ -32,7 +32,7 @@ from dproof.local.release import LocalRelease, about, finish, prepare
 from dproof.local.stored import aligned, drawn_rows, drawn_types, rehearse, write_parts, write_whole
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
-from dproof.recipe import Release
+from dproof.recipe import Release, ReleaseRecipe
 from dproof.releases.load import load
 from dproof.releases.verify import check
 from dproof.storage import (
@@ -48,46 +48,6 @@ from dproof.storage import (
 from dproof.tables import Source, open_source
 
 
-class Priced(Protocol):
-    """The law of a release, whatever its model: what a person may lose by it, and what the plan promises a person."""
-
-    @property
-    def plan(self) -> Plan: ...
-
-    @property
-    def person(self) -> Privacy:
-        """What the release costs a person."""
-
-
-class Payment(Protocol):
-    """What `sanitise` asks of an account, such as a curator's ledger."""
-
-    def pay(self, law: Priced) -> None:
-        """Pay before the first row is read, or refuse by raising."""
-
-    def settle(self, seal: str | None) -> None:
-        """Take down that what was paid for is published: the last step before anybody can see anything of it.
-
-        The seal of its certificate tells it from other draws; there is none yet where rows are seen before it is made.
-        """
-
-    def published(self, law: Priced) -> Set[str]:
-        """The seals of those that were taken down as published, by this run or by earlier ones."""
-
-
-class NoAccount:
-    """Nothing is counted: who makes the release adds up what the table has told."""
-
-    def pay(self, law: Priced) -> None:
-        pass
-
-    def settle(self, seal: str | None) -> None:
-        pass
-
-    def published(self, law: Priced) -> Set[str]:
-        return frozenset()
-
-
 class ReleasePayment:
     """Pays for the release in one folder; the ledger is begun with what the plan promises a person if there is none.
 
@@ -100,7 +60,7 @@ class ReleasePayment:
         self.path, self._place = path, Path(os.path.realpath(out))
         self.resumed = False
         self._ledger: Ledger | None = None
-        self._law: Priced | None = None
+        self._law: ReleaseRecipe[Any] | None = None
         self._number: int | None = None
 
     @property
@@ -113,7 +73,7 @@ class ReleasePayment:
         """Of a release that is made: whether an earlier run drew it, so that this one had nothing to pay for."""
         return self._law is None
 
-    def pay(self, law: Priced) -> None:
+    def pay(self, law: ReleaseRecipe[Any]) -> None:
         """Debit what a person may lose by it, unless that was done before and nothing came of it."""
         ledger, (cost, description, plan) = self._opened(law), self._told(law)
         self._law = law
@@ -129,22 +89,25 @@ class ReleasePayment:
         self._number = ledger.release(cost, description, plan=plan) if earlier is None else earlier
 
     def settle(self, seal: str | None) -> None:
-        """Take down that it is published; refused where another run has published it meanwhile."""
+        """Take down that it is published, before anybody can see it; refused where another run has published it.
+
+        The seal of its certificate tells it from other draws; there is none yet where rows are seen before it is made.
+        """
         assert self._law is not None and self._number is not None
         self._opened(self._law).publish(self._number, seal)
 
-    def published(self, law: Priced) -> Set[str]:
+    def published(self, law: ReleaseRecipe[Any]) -> Set[str]:
         """The seals of all draws for this folder and plan that were taken down as published."""
         return self._opened(law).published(*self._told(law)) if Ledger.is_begun(self.path) else frozenset()
 
-    def _opened(self, law: Priced) -> Ledger:
+    def _opened(self, law: ReleaseRecipe[Any]) -> Ledger:
         if self._ledger is None:
             # What the plan promises a person: a release may lose less.
             budget = None if Ledger.is_begun(self.path) else law.plan.promise(law.plan.rows_per_person)
             self._ledger = Ledger(self.path, budget=budget, unit=law.plan.unit)
         return self._ledger
 
-    def _told(self, law: Priced) -> tuple[Privacy, str, str]:
+    def _told(self, law: ReleaseRecipe[Any]) -> tuple[Privacy, str, str]:
         """What the ledger keeps of it: its cost, its name, and one digest of its place and plan, so no path is told."""
         # A ledger counts what a person loses, as a curator does, and a person may own several rows.
         digest = hashlib.sha256(os.fsencode(self._place) + b"\0" + law.plan.text.encode()).hexdigest()
@@ -162,7 +125,7 @@ def sanitise(
     *,
     table: str | None = None,
     progress: Progress | None = None,
-    payment: Payment | None = None,
+    payment: ReleasePayment | None = None,
 ) -> Release:
     """The sanitised table of a path, a frame, a relation or an array: stored in the folder `out`, or held in memory.
 
@@ -186,62 +149,86 @@ def sanitise(
             "progress must be a function of two numbers, the rows just read and how many there are, "
             f"not {described(progress)}"
         )
-    if chosen.model == "central":
-        return _sanitise_tables(source, chosen, out, table, progress, payment or NoAccount())
-    law = certify_row(chosen)
-    opened = _opened(source, table, law.plan, out)
-    coins, payer = current(), payment or NoAccount()
-    blocks = aligned(sanitised_blocks(opened, law, coins, progress), law, coins.private)
-    if out is None:
-        if payment is not None:
-            rehearse(law)
-        payer.pay(law)
-        schema, batches = next(blocks), list(blocks)
-        stored = pa.Table.from_batches(batches, schema)
-        certificate = law.record(about(law, stored.num_rows, {}), private=coins.private)
-        release: Release = LocalRelease(law, certificate, table=stored)
-        payer.settle(certificate["seal"])
-    elif is_remote(out):
-        release = write_elsewhere(opened, law, out, payer)
+    central = chosen.model == "central"
+    if central and is_remote(out):
+        raise FileError("a release of tables is small: give the name of a folder on a disk, and copy it from there")
+    law: Any = certify_tables(chosen) if central else certify_row(chosen)
+    opened = _opened(source, table, chosen, out)
+    if is_remote(out):
+        release = write_elsewhere(opened, law, out, payment)
     else:
-
-        def write(folder: Path) -> Release:
-            prepared, spread = prepare(law), opened.spread
-            check_room(folder, _ROOM + rehearse(law) * (opened.rows or 0))
-            payer.pay(law)
-            rows, files = write_whole(blocks, folder) if spread is None else write_parts(spread, law, folder)
-            return LocalRelease(prepared[0], finish(folder, prepared, rows, files, coins.private), Path(out))
-
-        release = _stored(Path(out), law, payer, write)
-    _warn(release.rows or 0, law)
+        draw = partial(_draw_tables if central else _draw_rows, opened, law, progress)
+        release = _drawn(draw, law, None if out is None else Path(out), payment)
+    if not central:
+        _warn(release.rows or 0, law)
     return release
 
 
 sanitize = sanitise  # the American spelling
 
 
-def _sanitise_tables(
-    source: Any, plan: Plan, out: Any, table: str | None, progress: Progress | None, payer: Payment
+def _draw_rows(
+    source: Source, law: RowLaw, progress: Progress | None, folder: Path | None, pay: Callable[[], None] | None
 ) -> Release:
-    """The measured tables of a plan of the central model: everything that can fail without data comes first."""
-    if is_remote(out):
-        raise FileError("a release of tables is small: give the name of a folder on a disk, and copy it from there")
-    law, coins = certify_tables(plan), current()
-    opened = _opened(source, table, plan, out)
-    size = rehearse_tables(law)
-    if out is None:
-        payer.pay(law)
-        release = measure(opened, law, coins, progress)
-        payer.settle(release.certificate["seal"])
-        return release
+    """Sanitised rows, in memory or in a folder: everything that can fail without data comes before the payment."""
+    coins = current()
+    blocks = aligned(sanitised_blocks(source, law, coins, progress), law, coins.private)
+    if folder is None:
+        if pay is not None:
+            rehearse(law)
+            pay()
+        schema, batches = next(blocks), list(blocks)
+        stored = pa.Table.from_batches(batches, schema)
+        certificate = law.record(about(law, stored.num_rows, {}), private=coins.private)
+        return LocalRelease(law, certificate, table=stored)
+    prepared, spread = prepare(law), source.spread
+    check_room(folder, _ROOM + rehearse(law) * (source.rows or 0))
+    if pay is not None:
+        pay()
+    rows, files = write_whole(blocks, folder) if spread is None else write_parts(spread, law, folder)
+    return LocalRelease(prepared[0], finish(folder, prepared, rows, files, coins.private), folder)
 
-    def write(folder: Path) -> Release:
+
+def _draw_tables(
+    source: Source, law: TableLaw, progress: Progress | None, folder: Path | None, pay: Callable[[], None] | None
+) -> Release:
+    """Measured tables, in memory or in a folder: everything that can fail without data comes before the payment."""
+    coins, size = current(), rehearse_tables(law)
+    if folder is not None:
         check_room(folder, _ROOM + size)
-        payer.pay(law)
-        made = measure(opened, law, coins, progress)
-        return replace(made, certificate=write_tables(folder, made), folder=Path(out), table=None)
+    if pay is not None:
+        pay()
+    made = measure(source, law, coins, progress)
+    return made if folder is None else replace(made, certificate=write_tables(folder, made), folder=folder, table=None)
 
-    return _stored(Path(out), law, payer, write)
+
+def _drawn(
+    draw: Callable[[Path | None, Callable[[], None] | None], Any],
+    law: ReleaseRecipe[Any],
+    out: Path | None,
+    payment: ReleasePayment | None,
+) -> Release:
+    """A new release, in memory or in a folder; or there the one that an earlier run paid for and could not name."""
+    pay = None if payment is None else partial(payment.pay, law)
+    made: list[Any] = []
+
+    def settle() -> None:
+        if payment is not None:
+            payment.settle(made[0].certificate["seal"])
+
+    def published() -> Set[str]:
+        return frozenset() if payment is None else payment.published(law)
+
+    if out is None:
+        made.append(draw(None, pay))
+        settle()
+    elif finish_earlier(out, lambda left: _checked(left, published())):
+        return load(out)
+    else:
+        with appearing(out, settle, lambda left: _seal(left) in published()) as folder:
+            made.append(replace(draw(folder, pay), folder=out))
+    release: Release = made[0]
+    return release
 
 
 def _opened(source: Any, table: str | None, plan: Plan, out: Any) -> Source:
@@ -252,20 +239,6 @@ def _opened(source: Any, table: str | None, plan: Plan, out: Any) -> Source:
     plan.check_names(opened.names)
     opened.start()
     return opened
-
-
-def _stored(out: Path, law: RowLaw | TableLaw, payer: Payment, write: Callable[[Path], Release]) -> Release:
-    """The release in a folder: the one that an earlier run paid for and could not name, or a new one."""
-    if finish_earlier(out, lambda left: _checked(left, payer.published(law))):
-        return load(out)
-    made: list[Release] = []
-
-    def settle() -> None:
-        payer.settle(made[0].certificate["seal"])
-
-    with appearing(out, settle, lambda left: _seal(left) in payer.published(law)) as folder:
-        made.append(write(folder))
-    return made[0]
 
 
 def _seal(folder: Path) -> str | None:
@@ -304,15 +277,16 @@ def _warn(rows: int, law: RowLaw) -> None:
         )
 
 
-def write_elsewhere(source: Source, law: RowLaw, uri: str, payment: Payment) -> Release:
+def write_elsewhere(source: Source, law: RowLaw, uri: str, payment: ReleasePayment | None) -> Release:
     """Have the engine write the release to a file system of its own: the rows, then the rest, the certificate last."""
     if source.store is None:
         raise FileError(f"only Spark writes to {uri.partition(':')[0]}://: give the name of a folder on a disk")
     draw, types, deal = partial(drawn_rows, law), partial(drawn_types, law), law.plan.order == "shuffle"
     prepared = prepare(law)
     rehearse(law)
-    payment.pay(law)
-    payment.settle(None)  # from now on there are rows that others may see
+    if payment is not None:
+        payment.pay(law)
+        payment.settle(None)  # from now on there are rows that others may see
     try:
         with source.store(uri, law.plan.sources, draw, types, deal) as (rows, files, put), TemporaryDirectory() as here:
             certificate = finish(Path(here), prepared, rows, files, current().private)

@@ -98,7 +98,7 @@ def law_picture(mechanism: Mechanism) -> Markup:
 
 def render_chances(title: str, chances: Mapping[str, float]) -> Markup:
     """A few alternatives as labelled bars."""
-    return render("chances.html", title=title, chances=chances.items())
+    return render("drawings.html", "chances", title=title, chances=chances.items())
 
 
 def heat_table(
@@ -117,7 +117,7 @@ def heat_table(
         for label, line in zip(rows, cells.tolist(), strict=True)
     ]
     upright = sum(map(len, columns)) > _ACROSS
-    return render("heat_table.html", rows=lines, columns=columns, upright=upright, about=about)
+    return render("drawings.html", "heat_table", rows=lines, columns=columns, upright=upright, about=about)
 
 
 def matrix_table(mechanism: Mechanism) -> Markup:
@@ -169,7 +169,8 @@ def matrix_picture(mechanism: Mechanism) -> Markup:
     about = f"Heat map of the law: {y_title} down, {x_title} across; the stronger the colour, the more probable"
     about += f". A value is kept with probability {_between(kept)}." if len(kept) else "."
     return render(
-        "matrix.svg",
+        "drawings.html",
+        "matrix",
         width=round(max(right + 12, 320)),
         height=round(bottom + below),
         left=round(left, 1),
@@ -349,4 +350,4 @@ def _plot(
 ) -> Markup:
     box = {"width": _WIDTH, "height": _HEIGHT, "left": _LEFT, "right": _RIGHT, "top": _TOP, "bottom": _BOTTOM}
     axes = {"x_ticks": x_ticks, "y_ticks": y_ticks, "x_title": x_title, "y_title": y_title}
-    return render("plot.html", shapes=shapes, about=about, title=title, legend=legend, **box, **axes)
+    return render("drawings.html", "plot", shapes=shapes, about=about, title=title, legend=legend, **box, **axes)

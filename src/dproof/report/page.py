@@ -9,14 +9,13 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dproof.advice.expect import RowWidths, row_widths, too_noisy_message
 from dproof.central.curves import mean_of_all
 from dproof.central.estimates import ResidualEstimates
-from dproof.central.expectation import too_noisy_message
 from dproof.central.recipe import TableLaw
 from dproof.central.workload import Table
 from dproof.exact import several, written
 from dproof.html import render
-from dproof.local.expectation import half_widths, mean_half_widths, missing_half_widths
 from dproof.local.recipe import JointColumns, RowLaw
 from dproof.meaning import advice, had_been, in_words, percent, posterior
 from dproof.plans.plan import ASKED, not_protected
@@ -77,6 +76,7 @@ def local_page(law: RowLaw, certificate: Mapping[str, Any], pictures: Pictures |
     sources = " ".join(group.part.source for group in law.groups)
     page = render(
         "local.html",
+        "page",
         title="A sanitised table: what was promised",
         facts=[
             ("ε", written(privacy.epsilon), "what one row may reveal"),
@@ -109,12 +109,13 @@ def deniability_section(privacy: Privacy, rows_per_person: int = 1) -> Markup:
         low, high = float(belief.low), float(belief.high)
         beliefs.append((f"{float(prior):.0%}", f"{percent(low)} to {percent(high)}", low, high))
     return render(
-        "deniability.html",
+        "release.html",
+        "deniability",
         rows_per_person=rows_per_person,
         epsilon=written(privacy.epsilon),
         delta=written(privacy.delta) if privacy.delta else "",
         beliefs=beliefs,
-        **in_words(privacy, rows_per_person),
+        words=in_words(privacy, rows_per_person),
     )
 
 
@@ -126,13 +127,12 @@ def _first_question(sql: str, column: str) -> dict[str, str]:
 
 def _groups(law: RowLaw, rows: int, pictures: Mapping[str, Markup]) -> list[dict[str, Any]]:
     """What was done to each column, or to columns that are joined."""
-    counts, means, missing = (widths(law, rows) for widths in (half_widths, mean_half_widths, missing_half_widths))
-    groups = []
+    widths, groups = row_widths(law, rows), []
     for group, chance in zip(law.groups, law.chances, strict=True):
         name = group.name
         facts = [*_law_facts(group)]
         facts += [] if law.weights is None else [f"about {percent(float(chance))} of the rows answer for it"]
-        facts += _accuracy(rows, counts[name], means.get(name), missing.get(name))
+        facts += _accuracy(rows, widths[name])
         if group.mechanism.outputs != group.mechanism.inputs and group.mechanism.inputs.line is not None:
             facts.append(_BEYOND)
         if any(column.bins is not None for column in group.columns):
@@ -155,14 +155,14 @@ def _law_facts(group: JointColumns) -> Iterator[str]:
         yield f"no mechanism with this guarantee errs less than {written(part.lower_bound)}"
 
 
-def _accuracy(rows: int, count: float | None, mean: float | None, missing: float | None) -> Iterator[str]:
-    if count is not None and rows:
-        told = "right to about" if count < rows else "no information at this ε:"
-        yield f"a count over the {rows:,} rows is {told} ± {written(count)}, 19 times out of 20"
-    if mean is not None:
-        yield f"the mean of the {rows:,} rows is right to about ± {written(mean)}, 19 times out of 20"
-    if missing is not None:
-        yield f"the number of missing values is right to about ± {written(missing)}, 19 times out of 20"
+def _accuracy(rows: int, widths: RowWidths) -> Iterator[str]:
+    if widths.count is not None and rows:
+        told = "right to about" if widths.count < rows else "no information at this ε:"
+        yield f"a count over the {rows:,} rows is {told} ± {written(widths.count)}, 19 times out of 20"
+    if widths.mean is not None:
+        yield f"the mean of the {rows:,} rows is right to about ± {written(widths.mean)}, 19 times out of 20"
+    if widths.missing is not None:
+        yield f"the number of missing values is right to about ± {written(widths.missing)}, 19 times out of 20"
 
 
 def central_page(
@@ -180,6 +180,7 @@ def central_page(
     name = next((axis.name for axis in counted if axis.item is None and not axis.has_curves), None)
     page = render(
         "central.html",
+        "page",
         title="Measured tables: what was promised",
         facts=[
             ("ε", written(privacy.epsilon), "what one person may reveal"),

@@ -20,7 +20,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
-from dproof import Answer, DproofError, InputError, Privacy, __version__
+from dproof import Answer, ArgumentError, DproofError, FileError, InputError, Privacy, __version__
 from dproof.serve import bodies, limits
 from dproof.serve.bodies import AskRequest, DraftRequest, HalfWidthRequest, QueryRequest, ReleaseRequest, TokenRequest
 from dproof.serve.desk import Desk
@@ -61,11 +61,11 @@ health_router = APIRouter()
 
 
 @health_router.get("/health", responses=_told(bodies.Health) | _told(bodies.Health, 503), tags=["health"])
-async def health(desk: TheDesk) -> Response:
+def health(desk: TheDesk) -> Response:
     """Whether the server works: it can read its tokens. For anybody; nothing of a table is told."""
+    status = "ok"
     try:
-        await run_in_threadpool(lambda: desk.tokens.holders)
-        status = "ok"
+        _ = desk.tokens.holders
     except DproofError:
         status = "failing"
     told = {"status": status, "version": __version__, "interface": INTERFACE}
@@ -73,15 +73,15 @@ async def health(desk: TheDesk) -> Response:
 
 
 @router.get("/tables", responses=_told(list[bodies.ListedTable]))
-async def tables(desk: TheDesk, who: Known) -> list[dict[str, Any]]:
+def tables(desk: TheDesk, who: Known) -> list[dict[str, Any]]:
     """The tables that you may ask, with your budget on each."""
-    return await run_in_threadpool(desk.tables, who)
+    return desk.tables(who)
 
 
 @router.get("/tables/{name}", responses=_told(bodies.Table))
-async def table(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
+def table(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
     """All that is public about a table: its plan, and what its promise means to a person."""
-    return await run_in_threadpool(desk.table, who, name)
+    return desk.table(who, name)
 
 
 @router.post("/tables/{name}/preview", responses=_told(bodies.Preview))
@@ -110,17 +110,15 @@ async def ask(
 
 
 @router.get("/tables/{name}/budget", responses=_told(bodies.Budget))
-async def budget(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
+def budget(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
     """What you may still spend, as numbers and in words."""
-    return await run_in_threadpool(desk.budget, who, name)
+    return desk.budget(who, name)
 
 
 @router.get("/tables/{name}/history", responses=_told(list[bodies.Question]))
-async def history(
-    name: str, desk: TheDesk, who: Known, before: int | None = None, most: Most = 100
-) -> list[dict[str, Any]]:
+def history(name: str, desk: TheDesk, who: Known, before: int | None = None, most: Most = 100) -> list[dict[str, Any]]:
     """What you have asked, with its cost, oldest first: the latest, or those before the entry of a number."""
-    return await run_in_threadpool(partial(desk.history, who, name, before=before, most=most))
+    return desk.history(who, name, before=before, most=most)
 
 
 @router.get("/tables/{name}/dummy", responses=_told(bodies.Rows, arrow=True))
@@ -133,15 +131,15 @@ async def dummy(
 
 
 @router.get("/releases", responses=_told(list[bodies.ListedRelease]))
-async def releases(desk: TheDesk, who: Known) -> list[dict[str, Any]]:
+def releases(desk: TheDesk, who: Known) -> list[dict[str, Any]]:
     """All releases: ask them without limit."""
-    return await run_in_threadpool(desk.releases)
+    return desk.releases()
 
 
 @router.get("/releases/{name}", responses=_told(bodies.ListedRelease))
-async def release(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
+def release(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
     """What a release says of itself."""
-    return await run_in_threadpool(desk.release, name)
+    return desk.release(name)
 
 
 @router.post("/releases/{name}/query", responses=_told(bodies.QueryAnswer, arrow=True))
@@ -160,15 +158,15 @@ async def query(
 
 
 @router.get("/files", responses=_told(list[bodies.File]))
-async def files(desk: TheDesk, who: Custodian) -> list[dict[str, Any]]:
+def files(desk: TheDesk, who: Custodian) -> list[dict[str, Any]]:
     """For custodians: every table in the folder, and whether it has a plan."""
-    return await run_in_threadpool(desk.custody.files)
+    return desk.custody.files()
 
 
 @router.get("/files/{name}/columns", responses=_told(bodies.Columns))
-async def columns(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+def columns(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: the names of a table's columns, and its plan."""
-    return await run_in_threadpool(desk.custody.columns, name)
+    return desk.custody.columns(name)
 
 
 @router.put("/files/{file}", status_code=201, openapi_extra=_ANY_BYTES, responses=_told(bodies.SentTable, 201))
@@ -180,35 +178,34 @@ async def upload(file: str, request: Request, desk: TheDesk, who: Custodian) -> 
 
 
 @router.post("/drafts/expected", responses=_told(bodies.Expectation))
-async def expected(draft: DraftRequest, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+def expected(draft: DraftRequest, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: what a draft of a plan would give; no data is opened."""
-    return await run_in_threadpool(desk.custody.expected, draft.plan, draft.rows)
+    return desk.custody.expected(draft.plan, draft.rows)
 
 
 @router.post("/drafts/epsilon", responses=_told(bodies.Epsilons))
-async def epsilon(wanted: HalfWidthRequest, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+def epsilon(wanted: HalfWidthRequest, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: the least ε that gives a wanted ±, from a local release, a central one and asking."""
     options = wanted.model_dump(include={"rows", "question", "column", "half_width"})
-    return await run_in_threadpool(desk.custody.epsilon, wanted.plan, **options)
+    return desk.custody.epsilon(wanted.plan, **options)
 
 
 @router.put("/plans/{name}", responses=_told(bodies.SavedPlan))
-async def save(name: str, draft: DraftRequest, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+def save(name: str, draft: DraftRequest, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: save a draft as the plan of a table."""
-    saved = partial(desk.custody.save, who, name, draft.plan, names_are_public=draft.names_are_public)
-    return await run_in_threadpool(saved)
+    return desk.custody.save(who, name, draft.plan, names_are_public=draft.names_are_public)
 
 
 @router.get("/tables/{name}/check", responses=_told(bodies.Inspection))
-async def check(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+def check(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians, and CONFIDENTIAL: how many values the plan does not cover."""
-    return await run_in_threadpool(desk.custody.check, who, name)
+    return desk.custody.check(who, name)
 
 
 @router.post("/releases", status_code=202, responses=_told(bodies.StartedJob, 202))
-async def sanitise(wanted: ReleaseRequest, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+def sanitise(wanted: ReleaseRequest, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: sanitise a table, paid from its ledger; the name of the job that does it."""
-    return {"job": await run_in_threadpool(desk.custody.sanitise, who, wanted.table, wanted.name)}
+    return {"job": desk.custody.sanitise(who, wanted.table, wanted.name)}
 
 
 @router.get("/jobs/{name}", responses=_told(bodies.Job))
@@ -218,23 +215,23 @@ async def job(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
 
 
 @router.get("/tables/{name}/account", responses=_told(bodies.Account))
-async def account(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+def account(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: the whole account of a table."""
-    return await run_in_threadpool(desk.account, who, name)
+    return desk.account(who, name)
 
 
 @router.get("/tokens", responses=_told(list[bodies.Holder]))
-async def tokens(desk: TheDesk, who: Custodian) -> list[dict[str, Any]]:
+def tokens(desk: TheDesk, who: Custodian) -> list[dict[str, Any]]:
     """For custodians: everybody who was given a token."""
-    return [one.to_json() for one in await run_in_threadpool(desk.holders, who)]
+    return [one.to_json() for one in desk.holders(who)]
 
 
 @router.post("/tokens", status_code=201, responses=_told(bodies.Token, 201))
-async def give(given: TokenRequest, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+def give(given: TokenRequest, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: a token for an analyst, shown this once, and a budget on each of the tables."""
     budget = Privacy(str(given.epsilon), str(given.delta))
     budgets = dict.fromkeys(given.tables, budget)
-    text, holder = await run_in_threadpool(desk.give, who, given.name, budgets, given.days)
+    text, holder = desk.give(who, given.name, budgets, given.days)
     tables = " ".join(f"--table {name}" for name in given.tables)
     price = f"--epsilon {given.epsilon} --delta {given.delta} --days {given.days}"
     command = f"dproof token . --analyst {shlex.quote(given.name)} {tables} {price}"
@@ -242,15 +239,15 @@ async def give(given: TokenRequest, desk: TheDesk, who: Custodian) -> dict[str, 
 
 
 @router.get("/record", responses=_told(list[bodies.Deed]))
-async def record(desk: TheDesk, who: Custodian, before: int | None = None, most: Most = 100) -> list[dict[str, Any]]:
+def record(desk: TheDesk, who: Custodian, before: int | None = None, most: Most = 100) -> list[dict[str, Any]]:
     """For custodians: what custodians did, oldest first: the latest, or what was before the line of a number."""
-    return await run_in_threadpool(desk.record.latest, most, before)
+    return desk.record.latest(most, before)
 
 
 @router.delete("/tokens/{number}", status_code=204)
-async def revoke(number: int, desk: TheDesk, who: Custodian) -> None:
+def revoke(number: int, desk: TheDesk, who: Custodian) -> None:
     """For custodians: end a token now."""
-    await run_in_threadpool(desk.revoke, who, number)
+    desk.revoke(who, number)
 
 
 def _ask_command(name: str, asked: AskRequest, who: Holder) -> str:
@@ -303,7 +300,7 @@ async def save_upload(folder: Folder, file: str, chunks: AsyncIterator[bytes]) -
     """Save a new table, whole or not at all; one that is there is never replaced: its ledger counts for its rows."""
     name, dot, ending = file.partition(".")
     if dot + ending not in ENDINGS:
-        raise InputError(f"a table is sent under a name that ends in {', '.join(ENDINGS)}")
+        raise ArgumentError(f"a table is sent under a name that ends in {', '.join(ENDINGS)}")
     place = folder.new_table(checked_name(name, "table"), dot + ending)
     part = place.with_name(f"{UNFINISHED}{secrets.token_hex(8)}")
     try:
@@ -312,7 +309,7 @@ async def save_upload(folder: Folder, file: str, chunks: AsyncIterator[bytes]) -
                 await run_in_threadpool(sink.write, chunk)
         await run_in_threadpool(_named, folder, name, part, place)
     except OSError as error:
-        raise InputError(f"the table cannot be saved: {error.strerror}") from None
+        raise FileError(f"the table cannot be saved: {error.strerror}") from None
     finally:
         part.unlink(missing_ok=True)
     return place

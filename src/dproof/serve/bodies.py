@@ -10,7 +10,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 
 from dproof.serve import limits
 
-_STRICT = ConfigDict(extra="forbid", strict=True)  # true is no number, and a text is none where one is wanted
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)  # true is no number, and a text is none where one is wanted
 
 
 def _number(value: Any) -> Any:
@@ -28,10 +30,9 @@ def first_fault(faults: Sequence[Any]) -> str:
     return f"{where or 'the body'}: {str(faults[0]['msg']).removeprefix('Value error, ')}"
 
 
-class SqlRequest(BaseModel):
+class SqlRequest(_Body):
     """A question in SQL."""
 
-    model_config = _STRICT
     sql: str = Field(max_length=limits.LONGEST_SQL, examples=["SELECT count(*) AS n FROM data"])
     level: float = Field(0.95, gt=0, lt=1)
     chart: bool = Field(False, description="Draw the answer too, as an SVG picture.")
@@ -60,10 +61,9 @@ class QueryRequest(SqlRequest):
     simultaneous: bool = False
 
 
-class DraftRequest(BaseModel):
+class DraftRequest(_Body):
     """A draft of a plan, with the keys of its TOML file, and about how many rows the table has."""
 
-    model_config = _STRICT
     plan: dict[str, Any]
     rows: int = 10_000
     names_are_public: bool = Field(
@@ -92,18 +92,16 @@ class HalfWidthRequest(DraftRequest):
     half_width: Number
 
 
-class ReleaseRequest(BaseModel):
+class ReleaseRequest(_Body):
     """A release that is to be made of a table."""
 
-    model_config = _STRICT
     table: str
     name: str
 
 
-class TokenRequest(BaseModel):
+class TokenRequest(_Body):
     """What an analyst gets: a token, and a budget on each of some tables."""
 
-    model_config = _STRICT
     name: str = Field(max_length=limits.LONGEST_NAME)
     tables: list[str]
     epsilon: Number
@@ -112,10 +110,6 @@ class TokenRequest(BaseModel):
 
 
 Widths: TypeAlias = dict[str, float | None]
-
-
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Refusal(_Body):

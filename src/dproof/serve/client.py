@@ -9,7 +9,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-from dproof import Answer, Cell, DproofError, InputError, OverBudget
+from dproof import Answer, ArgumentError, Cell, DproofError, InputError, OverBudget
 
 _KINDS: dict[int, type[DproofError]] = {409: OverBudget}
 _FIELDS = {"estimate", "low", "high", "stderr", "raw"}
@@ -123,23 +123,23 @@ def refusal(status: int, body: bytes) -> DproofError:
 def connect(url: str, token: str) -> Connection:
     """Come to a `dproof serve` with a token; a token goes over TLS, or stays on this machine."""
     if not isinstance(url, str) or not isinstance(token, str):
-        raise InputError("url must be the address that the server printed, and token a text")
+        raise ArgumentError("url must be the address that the server printed, and token a text")
     text = token.strip()  # it may come from a file, with the end of its line
     if not (text.isascii() and text.isprintable()):
-        raise InputError("token is none that a server gave: it has letters, digits, _ and -")
+        raise ArgumentError("token is none that a server gave: it has letters, digits, _ and -")
     try:
         parts = urlsplit(url)
     except ValueError as error:
-        raise InputError(f"url is no address: {error}") from None
+        raise ArgumentError(f"url is no address: {error}") from None
     near = parts.hostname in ("127.0.0.1", "::1", "localhost")
     if parts.scheme not in ("http", "https") or not parts.hostname or (parts.scheme == "http" and not near):
-        raise InputError("url must begin with https://, or with http:// for a server on this machine")
+        raise ArgumentError("url must begin with https://, or with http:// for a server on this machine")
     return Connection(f"{parts.scheme}://{parts.netloc}", text)
 
 
 def _whole(value: Any, name: str, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"{name} must be a whole number of at least {least}")
+        raise ArgumentError(f"{name} must be a whole number of at least {least}")
     return value
 
 

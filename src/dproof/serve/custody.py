@@ -21,17 +21,21 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeVar
 
 from dproof import (
+    ArgumentError,
     DproofError,
+    FileError,
     InputError,
     Ledger,
     Plan,
+    PlanError,
     ReleasePayment,
+    SourceError,
     check,
     compare_ways,
     header,
@@ -95,12 +99,12 @@ class Custody:
         found = self._header(name, plan)
         plan.check_names(found.names)
         if found.doubtful and not place.is_file() and not names_are_public:
-            raise InputError(
+            raise PlanError(
                 f"{len(found.doubtful)} of {len(found.names)} names in the first line look like values, and a plan is "
                 "public: write a line of names above it, or say that they are names (names_are_public)"
             )
         if Ledger.is_begun(self.folder.ledger(name)):
-            raise InputError(
+            raise PlanError(
                 f"{name!r} has a ledger already, which counts by the plan that is there: change the plan by hand"
             )
         write_whole(place, plan.text, "the plan")
@@ -157,8 +161,8 @@ class Custody:
         """How far a job is."""
         found = self.jobs.find(name)
         if found is None:
-            raise InputError("there is no such job")
-        return found.to_json()
+            raise ArgumentError("there is no such job")
+        return asdict(found)
 
     def commands(self, table: str, *, rows: int = 0) -> dict[str, str]:
         """The commands that do the same, in the folder that is served."""
@@ -178,7 +182,7 @@ def _into(table: str, release: str) -> str:
 
 def _checked_rows(rows: int) -> int:
     if not 1 <= rows <= limits.MOST_PLANNED_ROWS:
-        raise InputError("say about how many rows the table has: at least 1")
+        raise ArgumentError("say about how many rows the table has: at least 1")
     return rows
 
 
@@ -198,12 +202,6 @@ def is_checked(folder: Folder, name: str, state: Any) -> bool:
         return False
 
 
-def check_new(folder: Folder, name: str) -> None:
-    """Check a table, if it is not checked as it is now."""
-    if not is_checked(folder, name, folder.state(name)):
-        check_table(folder, name)
-
-
 def check_all(folder: Folder, names: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Check tables where they are not checked as they are now; those that cannot be read, and why.
 
@@ -211,7 +209,8 @@ def check_all(folder: Folder, names: Iterable[str]) -> Iterator[tuple[str, str]]
     """
     for name in names:
         try:
-            check_new(folder, name)
+            if not is_checked(folder, name, folder.state(name)):
+                check_table(folder, name)
         except InputError as error:
             yield name, str(error)
 
@@ -242,7 +241,7 @@ class Record:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.fsync(file)
         except OSError as error:
-            raise InputError(f"the record {self.path.name!r} cannot be written: {error.strerror}") from None
+            raise FileError(f"the record {self.path.name!r} cannot be written: {error.strerror}") from None
 
     def latest(self, most: int, before: int | None = None) -> list[dict[str, Any]]:
         """The latest lines, or those before the line of a number, oldest first, with their numbers."""
@@ -251,7 +250,7 @@ class Record:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise InputError(f"the record {self.path.name!r} cannot be read: {error.strerror}") from None
+            raise FileError(f"the record {self.path.name!r} cannot be read: {error.strerror}") from None
         end = len(lines) if before is None else max(0, min(before - 1, len(lines)))
         begin = max(0, end - most)
         return [{**_line(text), "number": n} for n, text in enumerate(lines[begin:end], begin + 1)]
@@ -293,7 +292,7 @@ def apart(work: Callable[..., _Done], *arguments: Any) -> _Done:
         here.close()
         child.join()
     if sentence is not None:
-        raise InputError(sentence)
+        raise SourceError(sentence)
     result: _Done = done
     return result
 
@@ -328,9 +327,6 @@ class Job:
 
     def advance(self, rows: int, total: int | None) -> None:
         self.rows, self.total = self.rows + rows, total
-
-    def to_json(self) -> dict[str, Any]:
-        return {"what": self.what, "rows": self.rows, "total": self.total, "done": self.done, "error": self.error}
 
 
 class Jobs:

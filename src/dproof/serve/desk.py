@@ -6,11 +6,24 @@ An analyst's questions are paid from a share under the one promise to the people
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
-from dproof import Answer, Cost, DproofError, InputError, Ledger, Plan, Privacy, Standing, Terms, dummy_rows, explain
+from dproof import (
+    Answer,
+    ArgumentError,
+    Cost,
+    DproofError,
+    InputError,
+    Ledger,
+    Plan,
+    Privacy,
+    Standing,
+    Terms,
+    dummy_rows,
+    explain,
+)
 from dproof.serve import limits
 from dproof.serve.custody import Custody, is_checked
 from dproof.serve.folder import Folder, OpenTables, StateCache, Table
@@ -22,14 +35,6 @@ PendingAnswer: TypeAlias = Callable[[], Callable[[], Answer]]
 
 class NotAllowed(InputError):
     """The token is not for this."""
-
-
-@dataclass(frozen=True, slots=True)
-class AskableTable:
-    """A table that somebody may ask now, and whose share pays for it."""
-
-    table: Table
-    spender: str | None
 
 
 class Desk:
@@ -72,12 +77,12 @@ class Desk:
     def dummy(self, holder: Holder, name: str, rows: int) -> Any:
         """Dummy rows of a table, as an Arrow table."""
         if not 1 <= rows <= limits.MOST_DUMMY_ROWS:
-            raise InputError(f"ask for 1 to {limits.MOST_DUMMY_ROWS:,} dummy rows")
+            raise ArgumentError(f"ask for 1 to {limits.MOST_DUMMY_ROWS:,} dummy rows")
         return dummy_rows(self._table(holder, name).plan, rows)
 
     # Questions under the budget ------------------------------------------------------------------------------------
 
-    def askable(self, holder: Holder, name: str) -> AskableTable:
+    def askable(self, holder: Holder, name: str) -> Table:
         """A table for somebody to ask now, or why not: that depends on what custodians did, and on no row."""
         table = self._table(holder, name)
         spender = self._spender(holder, table)
@@ -88,44 +93,44 @@ class Desk:
                 )
         elif not is_checked(self.folder, name, table.state):
             raise NotAllowed(f"the table {name!r} is new or was changed: its custodian has to check it first")
-        return AskableTable(table, spender)
+        return replace(table, spender=spender)
 
-    def is_open(self, asked: AskableTable) -> bool:
+    def is_open(self, asked: Table) -> bool:
         """Whether a table is open for who asks it."""
-        return self._opened.has_curator(asked.table, asked.spender)
+        return self._opened.has_curator(asked)
 
-    def open(self, asked: AskableTable) -> None:
+    def open(self, asked: Table) -> None:
         """Open a table for who asks it: how long that takes may depend on its rows."""
-        self._opened.curator(asked.table, asked.spender)
+        self._opened.curator(asked)
 
-    def preview(self, asked: AskableTable, sql: str, **price: Any) -> dict[str, Any]:
+    def preview(self, asked: Table, sql: str, **price: Any) -> dict[str, Any]:
         """What a question would cost and how good its answer would be: free, and no row is read.
 
         It depends on the plan, the question and the ledger alone, so it is kept until one of them changes.
         """
-        curator = self._opened.curator(asked.table, asked.spender)
-        state = asked.table.state, curator.ledger.mark  # the mark is as old as what is told, or older
+        curator = self._opened.curator(asked)
+        state = asked.state, curator.ledger.mark  # the mark is as old as what is told, or older
 
         def told() -> dict[str, Any]:
             found = curator.preview(sql, **price)
             return {**found.to_json(), "text": str(found)}
 
-        return self._previews.get((asked.table.name, asked.spender, sql, *price.items()), state, told)
+        return self._previews.get((asked.name, asked.spender, sql, *price.items()), state, told)
 
-    def stored(self, asked: AskableTable, sql: str, **price: Any) -> Answer | None:
+    def stored(self, asked: Table, sql: str, **price: Any) -> Answer | None:
         """The answer that a question got before; None where the table has to be read for it."""
-        return self._opened.curator(asked.table, asked.spender).stored(sql, Terms(**price))
+        return self._opened.curator(asked).stored(sql, Terms(**price))
 
-    def ask(self, asked: AskableTable, sql: str, **price: Any) -> PendingAnswer:
+    def ask(self, asked: Table, sql: str, **price: Any) -> PendingAnswer:
         """Pay for a question and read the table; what comes back stores the answer, and gives what tells it.
 
         If the table was changed meanwhile, that is all an analyst is told: nobody has checked what was read.
         """
-        curator, name = self._opened.curator(asked.table, asked.spender), asked.table.name
+        curator, name = self._opened.curator(asked), asked.name
         try:
             return curator.begin(sql, Terms(**price))
         finally:
-            if asked.spender is not None and self.folder.state(name) != asked.table.state:
+            if asked.spender is not None and self.folder.state(name) != asked.state:
                 raise NotAllowed(
                     f"the table {name!r} was changed while it was asked: its custodian has to check it first; "
                     "the question may have been paid for"
@@ -239,7 +244,7 @@ def give_budgets(
         limit = Privacy(budget.epsilon, budget.delta, neighbours=plan.privacy.neighbours)
         promised, wanted = plan.privacy, Cost(limit.epsilon, limit.delta)
         if limit.epsilon > promised.epsilon or limit.delta > promised.delta:
-            raise InputError(
+            raise ArgumentError(
                 f"the budget of {name!r} on {table!r} would be {wanted}, and all may spend "
                 f"{Cost(promised.epsilon, promised.delta)} together: give at most that"
             )
@@ -248,7 +253,7 @@ def give_budgets(
             known = ledger.analysts.get(name)
             ledger.close()
             if known not in (None, wanted):
-                raise InputError(f"the budget of {name!r} on {table!r} is {known}, and that cannot be changed")
+                raise ArgumentError(f"the budget of {name!r} on {table!r} is {known}, and that cannot be changed")
         begun = None if Ledger.is_begun(file) else promised
         openings.append(partial(Ledger, file, budget=begun, unit=plan.unit, analysts={name: limit}))
     for opening in openings:

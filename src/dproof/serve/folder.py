@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from dproof import Curator, Ledger, Plan, Release, load
-from dproof.errors import InputError, did_you_mean
+from dproof.errors import ArgumentError, FileError, did_you_mean
 from dproof.serve import limits
 
 CERTIFICATE, REPORT = "certificate.json", "report.html"  # files of a release
@@ -44,7 +44,7 @@ def checked_name(name: str, what: str) -> str:
     'census_2024'
     """
     if not _NAME.fullmatch(name):
-        raise InputError(f"the name of a {what} has letters, digits, _ and -, at most 64 of them")
+        raise ArgumentError(f"the name of a {what} has letters, digits, _ and -, at most 64 of them")
     return name
 
 
@@ -58,12 +58,12 @@ class Folder:
     def open(cls, root: Path) -> Folder:
         """A folder that can be served; its parts are made where they are not there yet."""
         if not root.is_dir():
-            raise InputError(f"{str(root)!r} is no folder: make one, with your tables in {_TABLES}/")
+            raise FileError(f"{str(root)!r} is no folder: make one, with your tables in {_TABLES}/")
         for part in (_TABLES, _PLANS, _LEDGERS, _CHECKED, _RELEASES):
             try:
                 (root / part).mkdir(0o700, exist_ok=True)  # for its owner alone
             except OSError as error:
-                raise InputError(f"{str(root / part)!r} cannot be made: {error.strerror}") from None
+                raise FileError(f"{str(root / part)!r} cannot be made: {error.strerror}") from None
         return cls(root)
 
     def open_to_others(self) -> list[str]:
@@ -87,8 +87,8 @@ class Folder:
             database.execute("BEGIN EXCLUSIVE")
         except sqlite3.Error as error:
             if "locked" in str(error):
-                raise InputError(f"another server serves {str(self.root)!r} already: stop it first") from None
-            raise InputError(f"{str(self.root)!r} cannot be written to, so no budget could be kept: {error}") from None
+                raise FileError(f"another server serves {str(self.root)!r} already: stop it first") from None
+            raise FileError(f"{str(self.root)!r} cannot be written to, so no budget could be kept: {error}") from None
         try:
             for part in (self.root / _TABLES).glob(f"{UNFINISHED}*"):  # of a server that was killed
                 part.unlink(missing_ok=True)
@@ -126,9 +126,9 @@ class Folder:
         """The file of a table, whether it has a plan or not."""
         files = self.files
         if name not in files:
-            raise InputError(f"there is no table {name[:64]!r}{did_you_mean(name[:64], files)}")
+            raise FileError(f"there is no table {name[:64]!r}{did_you_mean(name[:64], files)}")
         if len(files[name]) > 1:  # a copy beside the table: which one is meant?
-            raise InputError(
+            raise FileError(
                 f"{_TABLES}/ holds {len(files[name])} files with the name {name!r}: leave one of them there"
             )
         return files[name][0]
@@ -136,15 +136,15 @@ class Folder:
     def new_table(self, name: str, ending: str) -> Path:
         """Where a table of that name will lie."""
         if checked_name(name, "table") in self.files:
-            raise InputError(f"there is a table {name!r} already: choose another name")
+            raise FileError(f"there is a table {name!r} already: choose another name")
         if self.ledger(name).exists():  # its answers would be told of other rows
-            raise InputError(f"there is a ledger of an earlier table {name!r}: choose another name")
+            raise FileError(f"there is a ledger of an earlier table {name!r}: choose another name")
         return self.root / _TABLES / f"{name}{ending}"
 
     def table(self, name: str) -> Path:
         """The file of a table that can be asked."""
         if not _NAME.fullmatch(name) or not self.plan_file(name).is_file():
-            raise InputError(f"there is no table {name[:64]!r}{did_you_mean(name[:64], self.tables)}")
+            raise FileError(f"there is no table {name[:64]!r}{did_you_mean(name[:64], self.tables)}")
         return self.file(name)
 
     def state(self, name: str) -> list[Any]:
@@ -156,7 +156,7 @@ class Folder:
         """The folder of a release."""
         found = self.releases
         if name not in found:
-            raise InputError(f"there is no release {name[:64]!r}{did_you_mean(name[:64], found)}")
+            raise FileError(f"there is no release {name[:64]!r}{did_you_mean(name[:64], found)}")
         return found[name]
 
     def plan_file(self, name: str) -> Path:
@@ -178,7 +178,7 @@ class Folder:
         """Where a release of that name will lie."""
         place = self.root / _RELEASES / checked_name(name, "release")
         if place.exists():
-            raise InputError(f"there is a release {name!r} already: choose another name")
+            raise FileError(f"there is a release {name!r} already: choose another name")
         return place
 
     def hide(self, sentence: str) -> str:
@@ -209,7 +209,7 @@ def state_of(path: Path) -> Any:
         if stat.S_ISDIR(found[""].st_mode):
             found = {name: os.stat(path / name) for name in sorted(os.listdir(path))}
     except OSError:
-        raise InputError(f"{path.name!r} is not there, or cannot be read") from None
+        raise FileError(f"{path.name!r} is not there, or cannot be read") from None
     return [[name, one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns] for name, one in found.items()]
 
 
@@ -221,7 +221,7 @@ def write_whole(place: Path, text: str, what: str) -> None:
         os.replace(part, place)
     except OSError as error:
         part.unlink(missing_ok=True)
-        raise InputError(f"{what} cannot be saved: {error.strerror}") from None
+        raise FileError(f"{what} cannot be saved: {error.strerror}") from None
 
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -271,13 +271,17 @@ class StateCache(Generic[_Key, _Content]):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that can be asked: its plan, where its rows and its ledger lie, and the state of its files."""
+    """A table that can be asked: its plan, where its rows and its ledger lie, and the state of its files.
+
+    `spender` is whose share of the budget pays for questions; None is the whole of it, for a custodian.
+    """
 
     name: str
     plan: Plan
     data: Path
     ledger: Path
     state: Any
+    spender: str | None = None
 
     @property
     def has_ledger(self) -> bool:
@@ -307,14 +311,14 @@ class OpenTables:
         opened = partial(Ledger, table.ledger, budget=budget, unit=unit, ceiling=ceiling)
         return self._ledgers.get(table.name, table.state[0], opened)
 
-    def curator(self, table: Table, analyst: str | None) -> Curator:
-        """The table, opened for one person: another's long question does not hold up a short one."""
-        opened = partial(Curator, table.data, table.plan, ledger=table.ledger, analyst=analyst)
-        return self._curators.get((table.name, analyst or ""), table.state, opened)
+    def curator(self, table: Table) -> Curator:
+        """The table, opened for its spender: another's long question does not hold up a short one."""
+        opened = partial(Curator, table.data, table.plan, ledger=table.ledger, analyst=table.spender)
+        return self._curators.get((table.name, table.spender or ""), table.state, opened)
 
-    def has_curator(self, table: Table, analyst: str | None) -> bool:
-        """Whether the table is open for a person already."""
-        return self._curators.holds((table.name, analyst or ""), table.state)
+    def has_curator(self, table: Table) -> bool:
+        """Whether the table is open for its spender already."""
+        return self._curators.holds((table.name, table.spender or ""), table.state)
 
     def release(self, name: str) -> Release:
         folder = self._folder.release(name)

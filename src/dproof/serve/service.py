@@ -24,7 +24,8 @@ from starlette.exceptions import HTTPException
 from dproof import Answer
 from dproof.serve import limits
 from dproof.serve.connections import KNOWN
-from dproof.serve.desk import AskableTable, Desk, PendingAnswer, need_custodian
+from dproof.serve.desk import Desk, PendingAnswer, need_custodian
+from dproof.serve.folder import Table
 from dproof.serve.tokens import COOKIE, Holder, Sessions
 
 _Done = TypeVar("_Done")
@@ -93,7 +94,7 @@ class Service:
                 tell = await run_in_threadpool(store)
         return await self.working(holder, tell)
 
-    async def opened(self, holder: Holder, name: str) -> AskableTable:
+    async def opened(self, holder: Holder, name: str) -> Table:
         """A table for somebody to ask. Where it has to be opened, that takes whole ticks for all who wait for it."""
         table = await run_in_threadpool(self.desk.askable, holder, name)
         if not self._is_open(table):
@@ -101,7 +102,7 @@ class Service:
                 if not self._is_open(table):
                     async with self._whole_ticks():
                         await to_thread.run_sync(self.desk.open, table, limiter=self._reading)
-                    self._opened[name, table.spender] = table.table.state
+                    self._opened[name, table.spender] = table.state
         return table
 
     @asynccontextmanager
@@ -113,9 +114,9 @@ class Service:
         async with self._turns[holder.name], self._readers[table]:
             yield
 
-    def _is_open(self, table: AskableTable) -> bool:
-        known = self._opened.get((table.table.name, table.spender))
-        return known == table.table.state and self.desk.is_open(table)
+    def _is_open(self, table: Table) -> bool:
+        known = self._opened.get((table.name, table.spender))
+        return known == table.state and self.desk.is_open(table)
 
     @asynccontextmanager
     async def _whole_ticks(self) -> AsyncIterator[None]:

@@ -20,7 +20,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from dproof import InputError
+from dproof import ArgumentError, FileError
 from dproof.serve import limits
 
 Role = Literal["custodian", "analyst"]
@@ -79,7 +79,7 @@ class Tokens:
             path.touch(0o600)
             os.chmod(path, 0o600)
         except OSError as error:
-            raise InputError(f"the tokens in {path.name!r} cannot be kept: {error.strerror}") from None
+            raise FileError(f"the tokens in {path.name!r} cannot be kept: {error.strerror}") from None
         with self._database() as database:
             database.execute(_TABLES)
 
@@ -119,7 +119,7 @@ class Tokens:
     def revoke(self, number: int) -> None:
         """End a token now."""
         if not any(holder.number == number and holder.revoked is None for holder in self.holders):
-            raise InputError(f"there is no token {number} that could be revoked")
+            raise ArgumentError(f"there is no token {number} that could be revoked")
         with self._database() as database:
             database.execute("UPDATE tokens SET revoked = ? WHERE number = ?", (_time(self._clock()), number))
 
@@ -154,19 +154,19 @@ class Tokens:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            raise InputError(f"the tokens in {self._path.name!r} cannot be read or written: {error}") from None
+            raise FileError(f"the tokens in {self._path.name!r} cannot be read or written: {error}") from None
 
 
 def check_request(name: str, role: str, tables: Sequence[str], days: int) -> None:
     """Refuse a token that cannot be issued, before anything is written for it."""
     if not name.strip() or len(name) > limits.LONGEST_NAME or not name.isprintable():
-        raise InputError("a token needs the name of who will hold it, at most 64 printable characters")
+        raise ArgumentError("a token needs the name of who will hold it, at most 64 printable characters")
     if role not in get_args(Role):
-        raise InputError(f"a token is for a custodian or an analyst, not for {role[:40]!r}")
+        raise ArgumentError(f"a token is for a custodian or an analyst, not for {role[:40]!r}")
     if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= limits.MOST_TOKEN_DAYS:
-        raise InputError(f"days must be a whole number from 1 to {limits.MOST_TOKEN_DAYS}")
+        raise ArgumentError(f"days must be a whole number from 1 to {limits.MOST_TOKEN_DAYS}")
     if role == "analyst" and not tables:
-        raise InputError("an analyst's token names the tables that may be asked")
+        raise ArgumentError("an analyst's token names the tables that may be asked")
 
 
 def _holder(number: int, name: str, role: Role, tables: str, *times: str) -> Holder:

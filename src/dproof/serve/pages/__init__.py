@@ -11,16 +11,16 @@ from functools import cache
 from html import escape
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qs
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from pydantic import BaseModel, ValidationError
 
-from dproof import InputError, __version__, meaning
+from dproof import ArgumentError, __version__, meaning
 from dproof.serve import limits
 from dproof.serve.bodies import first_fault
 from dproof.serve.tokens import Holder
@@ -78,14 +78,6 @@ class Fields:
 
     texts: dict[str, list[str]]
 
-    @classmethod
-    async def of(cls, request: Request) -> Fields:
-        body = (await request.body()).decode("utf-8", "replace").replace("%0D%0A", "%0A")
-        try:
-            return cls(parse_qs(body, keep_blank_values=True, max_num_fields=limits.MOST_FIELDS))
-        except ValueError:
-            raise InputError(f"the form has more than {limits.MOST_FIELDS:,} fields") from None
-
     def text(self, name: str, default: str = "") -> str:
         return self.texts.get(name, [default])[0]
 
@@ -93,12 +85,23 @@ class Fields:
         return self.texts.get(name, [])
 
 
+async def _sent(request: Request) -> Fields:
+    body = (await request.body()).decode("utf-8", "replace").replace("%0D%0A", "%0A")
+    try:
+        return Fields(parse_qs(body, keep_blank_values=True, max_num_fields=limits.MOST_FIELDS))
+    except ValueError:
+        raise ArgumentError(f"the form has more than {limits.MOST_FIELDS:,} fields") from None
+
+
+Sent = Annotated[Fields, Depends(_sent)]  # after who sends it: a page function without `async` is called in a thread
+
+
 def checked(model: type[Model], **fields: Any) -> Model:
     """What programs send as JSON, from the fields of a form."""
     try:
         return model(**fields)
     except ValidationError as error:
-        raise InputError(first_fault(error.errors())) from None
+        raise ArgumentError(first_fault(error.errors())) from None
 
 
 def refusal(error: Exception) -> str:

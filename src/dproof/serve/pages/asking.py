@@ -17,11 +17,11 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 from starlette.concurrency import run_in_threadpool
 
-from dproof import DproofError, InputError, Plan
+from dproof import DproofError, Plan, QuestionError
 from dproof.serve import api, limits
 from dproof.serve.bodies import AskRequest, QueryRequest
 from dproof.serve.desk import Desk
-from dproof.serve.pages import Fields, address, checked, page, refusal
+from dproof.serve.pages import Sent, address, checked, page, refusal
 from dproof.serve.service import Known, Service, TheDesk, TheService
 from dproof.serve.tokens import Holder
 
@@ -35,16 +35,16 @@ _MOST_VALUES = 200  # of a column, that are listed
 
 
 @router.get("/tables/{name}")
-async def shown_table(name: str, request: Request, desk: TheDesk, who: Known) -> HTMLResponse:
+def shown_table(name: str, request: Request, desk: TheDesk, who: Known) -> HTMLResponse:
     given = dict(request.query_params)
     before = given.pop("before", "")
     earlier = int(before) if before.isdecimal() and len(before) < 19 else None
-    return await run_in_threadpool(lambda: _table(desk, who, name, {**PRICED, **given}, before=earlier))
+    return _table(desk, who, name, {**PRICED, **given}, before=earlier)
 
 
 @router.post("/tables/{name}")
-async def asked_table(name: str, request: Request, service: TheService, who: Known) -> HTMLResponse:
-    desk, form = service.desk, await Fields.of(request)
+async def asked_table(name: str, request: Request, service: TheService, who: Known, form: Sent) -> HTMLResponse:
+    desk = service.desk
     typed = {key: form.text(key) for key in PRICED}
     shown: dict[str, Any] = {}
     try:
@@ -68,13 +68,13 @@ async def dummy(name: str, service: TheService, who: Known, rows: int = 100) -> 
 
 
 @router.get("/releases/{name}")
-async def shown_release(name: str, desk: TheDesk, who: Known) -> HTMLResponse:
-    return await run_in_threadpool(_release, desk, who, name, _FREE)
+def shown_release(name: str, desk: TheDesk, who: Known) -> HTMLResponse:
+    return _release(desk, who, name, _FREE)
 
 
 @router.post("/releases/{name}")
-async def queried_release(name: str, request: Request, service: TheService, who: Known) -> HTMLResponse:
-    desk, form = service.desk, await Fields.of(request)
+async def queried_release(name: str, request: Request, service: TheService, who: Known, form: Sent) -> HTMLResponse:
+    desk = service.desk
     typed = {key: form.text(key) for key in _FREE}
     shown: dict[str, Any] = {}
     try:
@@ -244,9 +244,9 @@ def built(columns: Sequence[AskableColumn], table: str, chosen: Mapping[str, str
     number, by, where = (known.get(chosen.get(key, "")) for key in ("number", "by", "where"))
     function, value = chosen.get("what", "count"), chosen.get("value", "").strip()
     if function != "count" and number is None:
-        raise InputError("choose the number that it is of")
+        raise QuestionError("choose the number that it is of")
     if (where is None) != (not value):
-        raise InputError("a condition needs both: the column after “where”, and a value")
+        raise QuestionError("a condition needs both: the column after “where”, and a value")
     what = "count(*) AS n"
     if number is not None and function != "count":
         what = f"{function}({number.sql}) AS {function}_{re.sub(r'[^A-Za-z0-9_]', '_', number.name)}"

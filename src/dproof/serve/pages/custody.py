@@ -6,13 +6,12 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
-from starlette.concurrency import run_in_threadpool
 
 from dproof import DproofError
 from dproof.serve import api
 from dproof.serve.bodies import TokenRequest
 from dproof.serve.desk import Desk
-from dproof.serve.pages import Fields, Link, address, checked, page, refusal
+from dproof.serve.pages import Link, Sent, address, checked, page, refusal
 from dproof.serve.service import Custodian, TheDesk
 from dproof.serve.tokens import Holder
 
@@ -23,27 +22,26 @@ _MOST_DEEDS = 50  # of custodians, that are shown
 
 
 @router.get("/custody")
-async def custody(desk: TheDesk, who: Custodian) -> HTMLResponse:
-    return await run_in_threadpool(_page, desk, who)
+def custody(desk: TheDesk, who: Custodian) -> HTMLResponse:
+    return _page(desk, who)
 
 
 @router.post("/custody")
-async def changed(request: Request, desk: TheDesk, who: Custodian) -> HTMLResponse:
+def changed(request: Request, desk: TheDesk, who: Custodian, form: Sent) -> HTMLResponse:
     """Give a token, or revoke one."""
-    form = await Fields.of(request)
     typed = {key: form.text(key, value) for key, value in _NEW.items()}
     shown: dict[str, Any] = {}
     try:
         if number := form.text("revoke"):
-            await api.revoke(_whole(number), desk, who)
+            api.revoke(_whole(number), desk, who)
             shown["revoked"] = number
         else:
             wanted = {**typed, "tables": form.all("tables"), "days": _whole(typed["days"])}
-            shown["given"] = await api.give(checked(TokenRequest, **wanted), desk, who)
+            shown["given"] = api.give(checked(TokenRequest, **wanted), desk, who)
             shown["address"] = address(request)
     except DproofError as error:
         shown |= {"typed": typed, "ticked": form.all("tables"), "error": desk.folder.hide(refusal(error))}
-    return await run_in_threadpool(lambda: _page(desk, who, **shown))
+    return _page(desk, who, **shown)
 
 
 def _whole(text: str) -> int:

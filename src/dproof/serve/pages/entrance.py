@@ -8,8 +8,8 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from dproof.serve.pages import Fields, Link, page
-from dproof.serve.service import TheService, UnknownToken
+from dproof.serve.pages import Link, Sent, page
+from dproof.serve.service import Known, TheDesk, TheService
 from dproof.serve.tokens import COOKIE
 
 router = APIRouter(include_in_schema=False)
@@ -22,7 +22,7 @@ _STATIC = {  # a kind, and the files that make it: the colours are those of repo
 
 
 @router.get("/static/{name}")
-async def static(name: str) -> Response:
+def static(name: str) -> Response:
     if name not in _STATIC:
         return Response(status_code=404)
     kind, parts = _STATIC[name]
@@ -31,13 +31,12 @@ async def static(name: str) -> Response:
 
 
 @router.get("/sign-in")
-async def sign_in() -> HTMLResponse:
+def sign_in() -> HTMLResponse:
     return page("sign_in.html", "Sign in", None, is_unknown=False)
 
 
 @router.post("/sign-in")
-async def signed_in(request: Request, service: TheService) -> Response:
-    form = await Fields.of(request)
+async def signed_in(request: Request, service: TheService, form: Sent) -> Response:
     holder = await run_in_threadpool(service.known, request, form.text("token").strip())
     if holder is None:
         return page("sign_in.html", "Sign in", None, status=401, is_unknown=True)
@@ -56,15 +55,5 @@ async def sign_out(request: Request, service: TheService) -> Response:
 
 
 @router.get("/")
-async def home(request: Request, service: TheService) -> Response:
-    desk = service.desk
-
-    def shown() -> Response:
-        try:
-            holder = service.holder(request)
-        except UnknownToken:
-            return RedirectResponse("/sign-in", 303)
-        tables, releases = desk.tables(holder), desk.releases()
-        return page("home.html", "Tables and releases", holder, tables=tables, releases=releases)
-
-    return await run_in_threadpool(shown)
+def home(desk: TheDesk, who: Known) -> Response:
+    return page("home.html", "Tables and releases", who, tables=desk.tables(who), releases=desk.releases())

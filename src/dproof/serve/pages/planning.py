@@ -7,14 +7,13 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
-from starlette.concurrency import run_in_threadpool
 
-from dproof import InputError, Ledger, WrongKey
+from dproof import ArgumentError, InputError, Ledger, WrongKey
 from dproof.serve import limits
 from dproof.serve.desk import Desk
-from dproof.serve.pages import Fields, page, refusal
+from dproof.serve.pages import Fields, Sent, page, refusal
 from dproof.serve.plan_form import AS_SAVED, PlanForm, drafted, filled, looks_like_code_book
 from dproof.serve.service import Custodian, TheDesk
 from dproof.serve.tokens import Holder
@@ -35,30 +34,15 @@ _COLUMN_FIELDS = (
 )
 
 
-@router.get("/plans/{name}")
-async def shown_plan(name: str, desk: TheDesk, who: Custodian) -> HTMLResponse:
-    return await run_in_threadpool(_shown, desk, who, name)
-
-
-@router.post("/plans/{name}")
-async def changed_plan(name: str, request: Request, desk: TheDesk, who: Custodian) -> HTMLResponse:
-    """Tell what the plan in the form would give; save it; or look for an ε."""
-    form = await Fields.of(request)
-    return await run_in_threadpool(_changed, desk, who, name, form)
-
-
 @router.post("/plans/{name}/check")
-async def check(name: str, desk: TheDesk, who: Custodian) -> HTMLResponse:
+def check(name: str, desk: TheDesk, who: Custodian) -> HTMLResponse:
     """The confidential look."""
-
-    def shown() -> HTMLResponse:
-        found, command = desk.custody.check(who, name), desk.custody.commands(name)["check"]
-        return page("check.html", f"Confidential look at {name}", who, found=found, name=name, command=command)
-
-    return await run_in_threadpool(shown)
+    found, command = desk.custody.check(who, name), desk.custody.commands(name)["check"]
+    return page("check.html", f"Confidential look at {name}", who, found=found, name=name, command=command)
 
 
-def _shown(desk: Desk, who: Holder, name: str) -> HTMLResponse:
+@router.get("/plans/{name}")
+def shown_plan(name: str, desk: TheDesk, who: Custodian) -> HTMLResponse:
     """The form with the saved plan in it."""
     found = desk.custody.columns(name)
     saved, is_wide = _tables_of(found["plan"]), len(found["columns"]) > limits.MOST_SHOWN
@@ -67,7 +51,9 @@ def _shown(desk: Desk, who: Holder, name: str) -> HTMLResponse:
     return _page(desk, who, name, found, form, expected=expected, error=error)
 
 
-def _changed(desk: Desk, who: Holder, name: str, sent: Fields) -> HTMLResponse:
+@router.post("/plans/{name}")
+def changed_plan(name: str, desk: TheDesk, who: Custodian, sent: Sent) -> HTMLResponse:
+    """Tell what the plan in the form would give; save it; or look for an ε."""
     found = desk.custody.columns(name)
     saved, do = _tables_of(found["plan"]), sent.text("do")
     form, rows = _typed(sent, saved, found["columns"]), sent.text("row_count", _ROWS)
@@ -109,11 +95,11 @@ def _typed(sent: Fields, saved: Mapping[str, Any], columns: list[str]) -> PlanFo
     names = sent.all("column")
     lists = {key: sent.all(key) for key in _COLUMN_FIELDS}
     if any(len(texts) != len(names) for texts in lists.values()):
-        raise InputError("the form is not complete: load the page again")
+        raise ArgumentError("the form is not complete: load the page again")
     typed = {name: {key: texts[place] for key, texts in lists.items()} for place, name in enumerate(names)}
     known = {name: typed.get(name, before) for name, before in empty.columns.items()}
     if any(one["kind"] == AS_SAVED != empty.columns[name]["kind"] for name, one in known.items()):
-        raise InputError("the form is not complete: load the page again")
+        raise ArgumentError("the form is not complete: load the page again")
     kept = tuple(path for path in empty.kept if json.dumps(path) in sent.all("keep"))
     return PlanForm(fields, known, kept, empty.parts)
 

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
-from starlette.concurrency import run_in_threadpool
 
-from dproof import InputError
+from dproof import FileError
 from dproof.serve.folder import REPORT
-from dproof.serve.pages import Fields, page
+from dproof.serve.pages import Sent, page
 from dproof.serve.service import Custodian, Known, TheDesk
 
 router = APIRouter(include_in_schema=False)
@@ -25,30 +24,30 @@ _REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; 
 
 
 @router.post("/plans/{name}/sanitise")
-async def sanitise(name: str, request: Request, desk: TheDesk, who: Custodian) -> Response:
-    release = (await Fields.of(request)).text("release")
-    job = await run_in_threadpool(desk.custody.sanitise, who, name, release)
+def sanitise(name: str, desk: TheDesk, who: Custodian, form: Sent) -> Response:
+    release = form.text("release")
+    job = desk.custody.sanitise(who, name, release)
     return RedirectResponse(f"/jobs/{job}?release={quote(release)}", 303)
 
 
 @router.get("/jobs/{job}")
-async def progress(job: str, desk: TheDesk, who: Custodian, release: str = "") -> HTMLResponse:
+def progress(job: str, desk: TheDesk, who: Custodian, release: str = "") -> HTMLResponse:
     """How far the work is; a script looks again by itself."""
     found = desk.custody.job(job)
     return page("job.html", f"Sanitising {found['what']}", who, job=found, release=release)
 
 
 @router.get("/releases/{name}/report")
-async def report(name: str, desk: TheDesk, who: Known) -> Response:
+def report(name: str, desk: TheDesk, who: Known) -> Response:
     file = desk.folder.release(name) / REPORT
     if not file.is_file():
-        raise InputError(f"the release {name!r} has no report: `dproof report releases/{name}` writes one")
+        raise FileError(f"the release {name!r} has no report: `dproof report releases/{name}` writes one")
     return HTMLResponse(file.read_text("utf-8"), headers={"content-security-policy": _REPORT_POLICY})
 
 
 @router.get("/releases/{name}/download")
-async def download(name: str, desk: TheDesk, who: Known) -> Response:
-    folder = (await run_in_threadpool(desk.folder.release, name)).resolve()
+def download(name: str, desk: TheDesk, who: Known) -> Response:
+    folder = desk.folder.release(name).resolve()
     headers = {"content-disposition": f'attachment; filename="{name}.zip"'}
     return StreamingResponse(_packed(folder, name), media_type="application/zip", headers=headers)
 
