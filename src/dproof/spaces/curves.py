@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dproof.arguments import choice, listed, whole
 from dproof.errors import ArgumentError
 from dproof.exact import exact, root_above
-from dproof.spaces.space import Endless, is_arrow
+from dproof.spaces.space import is_arrow
 
 Norm = Literal["sup", "l2"]
 _MOST_POINTS = 1 << 13
@@ -31,7 +31,7 @@ def moderate(number: Fraction, name: str) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Curves(Endless):
+class Curves:
     """Functions on [start, stop] with values in [low, high], known at public grid points and linear between them.
 
     `points` is how many, ends included, or the rising points themselves. Both norms are exact for such functions:
@@ -48,7 +48,13 @@ class Curves(Endless):
     high: Fraction
     norm: Norm
 
+    # Of what finite spaces have, curves have none.
     holds_curves: ClassVar[bool] = True
+    line: ClassVar[None] = None
+    items: ClassVar[None] = None
+    labels: ClassVar[None] = None
+    present: ClassVar[None] = None
+    absent: ClassVar[None] = None
 
     def __init__(
         self, start: Any, stop: Any, points: int | Sequence[Any], low: Any, high: Any, norm: Norm = "sup"

@@ -371,7 +371,7 @@ ABSENT = -(1 << 63)  # the code of a missing value beside points without an end:
 
 
 class Endless:
-    """Points without an end, of lines and of curves: like a space, but without number, diameter or list of its points.
+    """Points without an end, of lines and of curves in a basis: like a space, but without what needs an end.
 
     Where it is `optional` a value may be missing: None, with the code `absent`.
     """
