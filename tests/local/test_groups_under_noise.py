@@ -12,8 +12,7 @@ import pytest
 
 import dproof as dp
 from dproof import InputError
-from dproof.laws.debias import CodeBins, MatrixAxis
-from dproof.laws.scores import DenseScores, SharedScores
+from dproof.laws.debias import CodeBins, DenseScores, MatrixAxis
 from dproof.local.counts import Contingency, Counting, Sets
 from dproof.local.stored import _binned
 from dproof.questions.question import aggregates
@@ -64,7 +63,7 @@ def test_what_groups_share_is_what_each_of_them_has_by_itself(release: Any, sql:
     written = replace(axis, seen=np.eye(axis.blocks)[axis.seen])
     for powers in {wanted.powers[number] for wanted in sums}:
         scores = axis.scores(powers)
-        assert isinstance(scores, SharedScores) and scores.matrix.shape[1] < axis.blocks
+        assert scores.kind is not None and scores.matrix.shape[1] < axis.blocks
         written._scores[powers] = DenseScores(scores.matrix[:, scores.kind])
     axes = [*table.axes[:number], written, *table.axes[number + 1 :]]
     every = replace(groups, sets=Sets(groups.sets.count, groups.sets.rows(np.arange(groups.sets.count))))

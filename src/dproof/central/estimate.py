@@ -23,7 +23,7 @@ from dproof.central.workload import ResidualEstimates
 from dproof.coins import NOT_PRIVATE
 from dproof.columns.column import Column
 from dproof.errors import NotMeasured, QuestionError
-from dproof.laws.scores import Array
+from dproof.laws.debias import Array
 from dproof.plans.plan import preprocessing_notes, schema_of
 from dproof.plans.release_table import TableAxis
 from dproof.questions.aggregates import Frequent, Rank

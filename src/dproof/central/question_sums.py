@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from dproof.central.noise import Costs, cell_costs
 from dproof.central.workload import Domain, Residual, ResidualEstimates, Table, parts
 from dproof.errors import InputError, NotMeasured, QuestionError, TooLarge
-from dproof.laws.debias import Scale
-from dproof.laws.scores import Array
+from dproof.laws.debias import Array, Scale
 from dproof.plans.plan import Plan, schema_of
 from dproof.plans.reader import Misplaced
 from dproof.plans.release_table import TableAxis

@@ -21,7 +21,7 @@ import numpy as np
 
 from dproof.central.workload import ResidualEstimates, Table, maximal, parts, projected
 from dproof.errors import TooLarge
-from dproof.laws.scores import Array, on_simplex
+from dproof.laws.debias import Array, on_simplex
 
 _POWERS = (1, 2)  # of the expected count: deviations like those of drawn rows, or in proportion to the count
 _GRID = 10  # multiples for each power

@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import ArgumentError
-from dproof.laws.debias import Classes, DebiasAxes, DesignAxis, Incidence, SeenColumn, Shifts
+from dproof.laws.debias import Classes, DebiasAxes, DesignAxis, Incidence, SeenColumn, Shifts, support_variance
 from dproof.laws.divergence import Pair, any_pair
 from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.laws.law import LAWS, WEIGHT, Law, Range
-from dproof.laws.scores import support_variance
 from dproof.spaces.categories import Codes
 from dproof.spaces.products import Rows
 from dproof.spaces.space import Space
@@ -151,7 +150,7 @@ class CyclicDesign(Law):
             numbers += [column.numbers(codes)] if column.asked else []
         hit, miss = map(float, self.support_probabilities)
         high, low = self.high / self.total, self.low / self.total
-        axis = DesignAxis(name, self.incidence(), block_of, blocks, hit, miss, high, low, tuple(numbers))
+        axis = DesignAxis(name, self.incidence(), block_of, blocks, hit, miss, high - low, low, tuple(numbers))
         return DebiasAxes((axis,), lambda released: released[0])
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:

@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import TooLarge, VerificationFailed
-from dproof.laws.debias import Blocks, CodeBins, DebiasAxes, MatrixAxis, MomentsAxis, Points, Scale, SeenColumn
+from dproof.laws.debias import Array, Blocks, CodeBins, DebiasAxes, MatrixAxis, MomentsAxis, Points, Scale, SeenColumn
 from dproof.laws.divergence import Odds, Worst, profile_odds
 from dproof.laws.law import LAWS, SIZE, Range, listed, read_number
 from dproof.laws.optional import Centred
-from dproof.laws.scores import Array
 from dproof.spaces.interval import ABSENT
 from dproof.spaces.space import Space
 

@@ -16,11 +16,20 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import ArgumentError, InputError, VerificationFailed
 from dproof.exact import bisect, exp_below
-from dproof.laws.debias import DebiasAxes, MatrixAxis, MomentsAxis, Points, PresentBlocks, Scale, SeenColumn, presence
+from dproof.laws.debias import (
+    Array,
+    DebiasAxes,
+    MatrixAxis,
+    MomentsAxis,
+    Points,
+    PresentBlocks,
+    Scale,
+    SeenColumn,
+    presence,
+)
 from dproof.laws.divergence import Odds, Worst, profile_odds
 from dproof.laws.guide import Guide, guide
 from dproof.laws.law import LAWS, TOTAL, Law, law_from_json, listed, read_number
-from dproof.laws.scores import Array
 from dproof.spaces.space import Space
 
 _WHOLE = 1 << 40  # parts in which the two chances are written

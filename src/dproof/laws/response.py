@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import ArgumentError
 from dproof.exact import exp_below
-from dproof.laws.debias import DebiasAxes, ResponseAxis, SeenColumn
+from dproof.laws.debias import DebiasAxes, SeenColumn, response_axis, support_variance
 from dproof.laws.divergence import Pair, any_pair
 from dproof.laws.guide import Guide, guide, word_width
 from dproof.laws.law import LAWS, SIZE, WEIGHT, Law, Range
-from dproof.laws.scores import support_variance
 from dproof.spaces.space import Space
 
 _TOTAL_BITS = 52  # words that belong to nobody, and are drawn again, stay below one in 2^12
@@ -104,7 +103,7 @@ class KeepOrOther(Law):
                 joint = joint * column.blocks.blocks + column.blocks.of(codes)
             return joint
 
-        kept = ResponseAxis(name, weights, self.keep / self.total, self.other / self.total, numbers)
+        kept = response_axis(name, weights, self.keep / self.total, self.other / self.total, numbers)
         return DebiasAxes((kept,), state, by_block=True)
 
     def with_missing(self, epsilon: Fraction, delta: Fraction) -> KeepOrOther:

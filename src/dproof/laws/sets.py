@@ -19,11 +19,19 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import ArgumentError, TooLarge, VerificationFailed
-from dproof.laws.debias import DebiasAxes, MatrixAxis, ResponseAxis, SeenColumn
+from dproof.laws.debias import (
+    Array,
+    DebiasAxes,
+    DenseScores,
+    MatrixAxis,
+    Powers,
+    SeenColumn,
+    response_axis,
+    support_variance,
+)
 from dproof.laws.divergence import Pair, any_pair
 from dproof.laws.guide import Guide, coin, guide, uniform, uniform_below
 from dproof.laws.law import ITEMS, LAWS, SET_SIZE, TOTAL, WEIGHT, Law, Range, read_number
-from dproof.laws.scores import Array, DenseScores, Powers, support_variance
 from dproof.spaces.categories import Codes
 from dproof.spaces.space import Space
 from dproof.spaces.subsets import Answers
@@ -101,7 +109,7 @@ class Bits(Law):
         (column,) = seen
         bits = self.bits if column.blocks.bits is None else len(column.blocks.bits)
         total = self.stay + self.flip
-        bit = ResponseAxis(name, np.ones(2), self.stay / total, self.flip / total, (None,))
+        bit = response_axis(name, np.ones(2), self.stay / total, self.flip / total, (None,))
         return DebiasAxes((bit,) * bits, lambda released: column.blocks.of(released[0]), by_block=True)
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:

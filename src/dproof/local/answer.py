@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from dproof.errors import QuestionError
-from dproof.laws.debias import is_rough
 from dproof.laws.noise import NODES
 from dproof.local.counts import Combos, Counting, pooled
 from dproof.local.curves import ReleaseCurves
@@ -260,7 +259,7 @@ def sharpest(
         return [WeightedRows(parts[0], countings[0], 1.0)]
     precisions = [part.rows * _precision(counting, needed) for part, counting in zip(parts, countings, strict=True)]
     order = np.argsort(precisions)[::-1].tolist()
-    if any(is_rough(axis) for counting in countings for axis in counting.axes) or not precisions[order[0]]:
+    if any(axis.rough for counting in countings for axis in counting.axes) or not precisions[order[0]]:
         order = order[:1]
     total = sum(precisions[n] for n in order)
     return [

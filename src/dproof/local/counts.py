@@ -31,8 +31,18 @@ from typing import Any
 import numpy as np
 
 from dproof.errors import QuestionError, TooLarge
-from dproof.laws.debias import DebiasAxis, MatrixAxis, MomentsAxis, Scale, is_rough, public
-from dproof.laws.scores import Array, Powers, Scores, Transform, gather
+from dproof.laws.debias import (
+    Array,
+    DebiasAxis,
+    MatrixAxis,
+    MomentsAxis,
+    Powers,
+    Scale,
+    Scores,
+    Transform,
+    gather,
+    public,
+)
 from dproof.local.recipe import RowLaw
 from dproof.local.stored import AxisReader, count, integers, readers_of
 from dproof.questions.aggregates import Values
@@ -619,7 +629,7 @@ class Counting:
 
 def _is_fixed(reader: AxisReader, choices: Sequence[Choice]) -> bool:
     """Whether a group has one block of each of these axes; the bias of a rough one depends on all blocks together."""
-    if any(map(is_rough, reader.axes)):
+    if any(axis.rough for axis in reader.axes):
         return False
     if all(axis.blocks == 1 for axis in reader.axes) and not choices:
         return True

@@ -21,8 +21,7 @@ from dproof.curves.columns import stored_values
 from dproof.curves.lattice import CurveLattice
 from dproof.curves.noise import CurveMechanism
 from dproof.errors import QuestionError
-from dproof.laws.debias import ResponseAxis, is_rough
-from dproof.laws.scores import Array
+from dproof.laws.debias import Array
 from dproof.local.counts import Contingency, Counting, fits
 from dproof.local.estimate import refuse_singular
 from dproof.local.stored import StoredRows, rows_that_answer, stored_rows
@@ -111,13 +110,13 @@ def _functions(
     Σ (vz − wm)(vz − wm)ᵀ / (Σw)².
     """
     release, counting, table, groups = counted.release, counted.counting, counted.table, counted.groups
-    if any(map(is_rough, counting.axes)):
+    if any(axis.rough for axis in counting.axes):
         raise QuestionError(
             "the rows of a mean curve cannot be chosen by numbers under noise, which do not tell them apart: "
             "choose them by public columns, categories or sets"
         )
     is_part = release.rows != release.release_rows
-    exact = all(isinstance(axis, ResponseAxis) and axis.exact for axis in counting.axes)
+    exact = all(axis.exact for axis in counting.axes)
     if total and (not exact or (is_part and (counted.where is not None or counting.keys))):
         raise QuestionError(
             "a total of curves needs rows chosen by public columns, and a column where no curve may be missing: "

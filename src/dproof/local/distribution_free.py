@@ -34,8 +34,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from dproof.laws.debias import MatrixAxis, MomentsAxis, is_rough
-from dproof.laws.scores import Array, Powers
+from dproof.laws.debias import Array, MatrixAxis, MomentsAxis, Powers
 from dproof.local.counts import NO_BIAS, AnswerGroups, Contingency, Layout, Sets, Sum
 from dproof.questions.estimated import Linear, SumEstimates, Target, half_widths
 
@@ -102,7 +101,7 @@ class Condition:
         """
         weights = self._blocks(group)
         for place, n in enumerate(self.others, 2):
-            if is_rough(self.table.axes[n]):
+            if self.table.axes[n].rough:
                 ends = weights.max(axis=place, keepdims=True), weights.min(axis=place, keepdims=True)
                 weights = np.where(largest.reshape(-1, *[1] * (weights.ndim - 1)), ends[0], ends[1])
         columns, kind = _distinct(weights.reshape(-1, weights[0, 0].size))
@@ -218,7 +217,7 @@ class DistributionFree:
     """Which sums of which groups need these intervals, and the intervals."""
 
     def __init__(self, table: Contingency, sums: Sequence[Sum], groups: AnswerGroups, estimates: SumEstimates) -> None:
-        numbers = [n for n, axis in enumerate(table.axes) if is_rough(axis)]
+        numbers = [n for n, axis in enumerate(table.axes) if axis.rough]
         self.estimates, self.conditions = estimates, [Condition(table, sums, groups, number) for number in numbers]
         self._most: dict[tuple[Any, ...], float] = {}
 

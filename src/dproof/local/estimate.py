@@ -27,8 +27,17 @@ from math import prod
 import numpy as np
 
 from dproof.errors import QuestionError, TooLarge
-from dproof.laws.debias import DebiasAxis, DesignAxis, MatrixAxis, MomentsAxis, ResponseAxis, is_rough
-from dproof.laws.scores import Array, Scores, Transform, gather, on_simplex
+from dproof.laws.debias import (
+    Array,
+    DebiasAxis,
+    DesignAxis,
+    MatrixAxis,
+    MomentsAxis,
+    Scores,
+    Transform,
+    gather,
+    on_simplex,
+)
 from dproof.local.counts import AnswerGroups, Contingency, Counting, Layout, Sum, of_whole, scale_up
 from dproof.local.distribution_free import DistributionFree
 from dproof.questions.estimated import EstimatedSums, Options, Target, normal_quantile, tail
@@ -46,7 +55,8 @@ def likelihood(table: Contingency) -> Array:
 
     π ← π · P(N/(πP)): the expectation and maximisation steps of Dempster, Laird and Rubin 1977 for a mixture.
 
-    >>> flip = ResponseAxis("flip", np.ones(2), 0.75, 0.25)
+    >>> from dproof.laws.debias import response_axis
+    >>> flip = response_axis("flip", np.ones(2), 0.75, 0.25)
     >>> likelihood(Contingency([flip], np.array([20.0, 80.0]), 100)).round(3).tolist()
     [0.0, 100.0]
     """
@@ -67,7 +77,8 @@ def likelihood(table: Contingency) -> Array:
 def projection(table: Contingency) -> Array:
     """The nearest counts to the unbiased ones that are not negative and keep every exact total.
 
-    >>> flip = ResponseAxis("flip", np.ones(2), 0.75, 0.25)
+    >>> from dproof.laws.debias import response_axis
+    >>> flip = response_axis("flip", np.ones(2), 0.75, 0.25)
     >>> projection(Contingency([flip], np.array([20.0, 80.0]), 100)).round(3).tolist()
     [0.0, 100.0]
     """
@@ -91,7 +102,8 @@ def shrinkage(table: Contingency) -> Array:
     (Kiefer and Wolfowitz 1956, by a few steps of iterative Bayes), and each becomes its mean given what was seen
     (Jiang and Zhang 2009). Best where there are many cells under much noise.
 
-    >>> flip = ResponseAxis("flip", np.ones(4), 0.5, 1 / 6)
+    >>> from dproof.laws.debias import response_axis
+    >>> flip = response_axis("flip", np.ones(4), 0.5, 1 / 6)
     >>> shrinkage(Contingency([flip], np.array([24.0, 25.0, 26.0, 25.0]), 100)).round(1).tolist()
     [24.9, 25.0, 25.1, 25.0]
     """
@@ -121,17 +133,17 @@ def fold(table: Contingency, cells: Array, wanted: Sum) -> Array:
 
 def _noisy(table: Contingency) -> tuple[int, ...]:
     """The axes on which what is counted need not be true."""
-    return tuple(n for n, axis in enumerate(table.axes) if not (isinstance(axis, ResponseAxis) and axis.exact))
+    return tuple(n for n, axis in enumerate(table.axes) if not axis.exact)
 
 
 def inverse(axis: DebiasAxis) -> Scores:
     """The scores of every single true value."""
-    if isinstance(axis, MomentsAxis) or is_rough(axis):
+    if isinstance(axis, MomentsAxis) or axis.rough:
         raise QuestionError("numbers under noise have no table of counts to project: use method='likelihood'")
     return axis.inverse()
 
 
-def finite(axis: DebiasAxis) -> ResponseAxis | MatrixAxis | DesignAxis:
+def finite(axis: DebiasAxis) -> MatrixAxis | DesignAxis:
     if isinstance(axis, MomentsAxis):
         raise QuestionError("sums of numbers under noise are unbiased as they are: leave the method out")
     return axis

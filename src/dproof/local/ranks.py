@@ -13,8 +13,8 @@ import numpy as np
 
 from dproof.errors import QuestionError
 from dproof.exact import int_or_float
+from dproof.laws.debias import Array
 from dproof.laws.noise import NODES
-from dproof.laws.scores import Array
 from dproof.local.counts import Combos, Contingency, Counting, of_whole, scale_up
 from dproof.local.distribution_free import DistributionFree
 from dproof.local.estimate import estimate, refuse_singular

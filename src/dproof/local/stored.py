@@ -34,9 +34,8 @@ from dproof.columns import codec_of
 from dproof.columns.arrow import as_numpy
 from dproof.columns.column import Column, quoted, text_literal
 from dproof.errors import InputError, QuestionError, SourceError
-from dproof.laws.debias import CodeBins, DebiasAxes, DebiasAxis, MatrixAxis, Scale, SeenColumn
+from dproof.laws.debias import Array, CodeBins, DebiasAxes, DebiasAxis, MatrixAxis, Scale, SeenColumn
 from dproof.laws.law import Law
-from dproof.laws.scores import Array
 from dproof.local.draw import made_up_rows, public_type, sanitised_blocks, stored_schema
 from dproof.local.recipe import JointColumns, RowLaw
 from dproof.plans.plan import ASKED, Plan

@@ -18,7 +18,7 @@ from dproof.arguments import choice, flag
 from dproof.coins import NOT_PRIVATE
 from dproof.errors import QuestionError, did_you_mean
 from dproof.exact import level_of
-from dproof.laws.scores import Array
+from dproof.laws.debias import Array
 from dproof.questions.aggregates import Sums, Values
 from dproof.questions.answer import Cell
 from dproof.questions.measured import Shares, level_of_seldom

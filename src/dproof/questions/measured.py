@@ -30,7 +30,7 @@ import numpy as np
 
 from dproof.errors import QuestionError
 from dproof.exact import int_or_float
-from dproof.laws.scores import Array
+from dproof.laws.debias import Array
 from dproof.questions.aggregates import Known
 from dproof.questions.answer import Answer, Cell, cautions, in_units_of
 from dproof.questions.functions import apply, changes_widths
