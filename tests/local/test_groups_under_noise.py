@@ -13,8 +13,7 @@ import pytest
 import dproof as dp
 from dproof import InputError
 from dproof.laws.debias import CodeBins, DenseScores, MatrixAxis
-from dproof.local.counts import Contingency, Counting, Sets
-from dproof.local.stored import _binned
+from dproof.local.counts import Contingency, Counting, Sets, _binned, all_rows
 from dproof.questions.question import aggregates
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
@@ -49,7 +48,7 @@ def test_what_groups_share_is_what_each_of_them_has_by_itself(release: Any, sql:
     terms = [term for a in aggregates(question) for term in centred_terms(a, question.where, release.law.schema)]
     needed = list(dict.fromkeys(terms))
     counting = Counting(release.law, needed, question.group_by)
-    table, combos = counting.read(release.data, release.rows)
+    table, combos = counting.read(all_rows(release))
     groups, sums = counting.groups(combos), list(map(counting.sum_of, needed))
     shared = table.estimates(sums, groups)
     for n, wanted in enumerate(sums):

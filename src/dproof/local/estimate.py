@@ -41,8 +41,7 @@ from dproof.laws.debias import (
 from dproof.local.counts import AnswerGroups, Contingency, Counting, Layout, Sum, of_whole, scale_up
 from dproof.local.distribution_free import DistributionFree
 from dproof.questions.estimated import EstimatedSums, Options, Target, normal_quantile, tail
-from dproof.questions.question import Question
-from dproof.questions.sums import Term
+from dproof.questions.question import Predicate
 
 _STEPS = 5_000
 _SETTLED = 1e-8  # relative change of the likeliest counts at which they stand still
@@ -308,40 +307,35 @@ def estimate(
     counting: Counting,
     table: Contingency,
     groups: AnswerGroups,
-    needed: list[Term],
-    question: Question,
+    where: Predicate | None,
     options: Options,
-    all_rows: int | None = None,
+    all_rows: int,
 ) -> EstimatedSums:
-    """The sums of a question in every group; over `all_rows`, where the table has a random part of them."""
-    sums = list(map(counting.sum_of, needed))
-    asked = counting.schema, counting.values, needed, question.where, options
+    """The sums of a question in every group, over all rows, of which the table has a random part or all."""
+    sums, fitted, free = list(map(counting.sum_of, counting.needed)), None, None
+    asked = counting.schema, counting.values, counting.needed, where, options
+    is_part, scale = all_rows != table.rows, scale_up(table.rows, all_rows)
     with np.errstate(invalid="ignore"):  # a public number may be infinite, and then its sum is refused
-        estimates, fitted = table.estimates(sums, groups), None
-    if options.method == "loglinear":
-        refuse_singular(counting, estimates.values)
-        # A part of the rows stands for all as for a population; that it is a large part is not made use of.
-        is_part = all_rows is not None and all_rows != table.rows
-        shrunk = shrink(table, sums, groups, options.level, "population" if is_part else options.target)
-        estimates = replace(estimates, values=shrunk.values, heaviest=shrunk.heaviest)
-        if all_rows is None or not is_part:
-            return EstimatedSums(*asked, estimates, None, shrunk.covariance, None)
-        squares = shrunk.covariance + np.einsum("gi,gj->gij", estimates.values, estimates.values) / max(table.rows, 1)
-        estimates = of_whole(replace(estimates, squares=squares, products=np.full_like(squares, np.nan)), all_rows)
-        return EstimatedSums(*asked, estimates, None, estimates.covariance("population"), None)
-    if options.method != "inverse":
+        estimates = table.estimates(sums, groups)
+    if options.method in _FITS:
         cells = _FITS[options.method](table)
         refuse_singular(counting, cells)
-        fitted = np.stack([table.total(fold(table, cells, wanted), wanted, groups) for wanted in sums], axis=1)
+        fitted = np.stack([table.total(fold(table, cells, wanted), wanted, groups) for wanted in sums], axis=1) * scale
     else:
         refuse_singular(counting, estimates.values)
-    distribution_free = DistributionFree(table, sums, groups, estimates) if options.assume == "nothing" else None
-    scale = 1.0
-    if all_rows is not None and all_rows != table.rows:
-        estimates, scale = of_whole(estimates, all_rows), scale_up(estimates, all_rows)
-        fitted = None if fitted is None else fitted * scale
-    covariance = estimates.covariance(options.target)
-    return EstimatedSums(*asked, estimates, fitted, covariance, distribution_free, scale)
+    if options.method == "loglinear":
+        # A part of the rows stands for all as for a population; that it is a large part is not made use of.
+        shrunk = shrink(table, sums, groups, options.level, "population" if is_part else options.target)
+        estimates, covariance = replace(estimates, values=shrunk.values, heaviest=shrunk.heaviest), shrunk.covariance
+        if is_part:
+            squares = covariance + np.einsum("gi,gj->gij", estimates.values, estimates.values) / max(table.rows, 1)
+            estimates = of_whole(replace(estimates, squares=squares, products=np.full_like(squares, np.nan)), all_rows)
+            covariance = estimates.covariance("population")
+        return EstimatedSums(*asked, estimates, None, covariance, None)
+    if table.rough and options.assume == "nothing":
+        free = DistributionFree(table, sums, groups, estimates)
+    estimates = of_whole(estimates, all_rows)
+    return EstimatedSums(*asked, estimates, fitted, estimates.covariance(options.target), free, scale)
 
 
 _FITS = {"likelihood": likelihood, "projection": projection, "shrinkage": shrinkage}

@@ -11,29 +11,15 @@ from typing import Any
 
 from dproof.errors import ArgumentError
 from dproof.exact import bisect, exact
-from dproof.local.answer import Dispatched, RowsAnswerSource
 from dproof.local.mechanisms import choose
 from dproof.local.recipe import RowLaw, certify_row
-from dproof.local.stored import ExpectedRelease
 from dproof.plans.plan import ColumnGroup, Plan, split
 from dproof.privacy import Privacy
-from dproof.questions.estimated import Options
-from dproof.questions.measured import AnswerSource, Shares
-from dproof.questions.question import Question
 
 _THREE_DIGITS = Context(prec=3, rounding=ROUND_CEILING)
 _Z = NormalDist().inv_cdf(0.975)
 _LARGEST_EPSILON = 100
 _BIAS = 1e-9  # of the interval's length, which rounding floats may feign
-
-
-def expected_source(law: RowLaw, question: Question, rows: int, shares: Shares, level: float) -> AnswerSource:
-    """What a release of so many rows, with values that are spread evenly, would tell of a question."""
-    source = law.source(ExpectedRelease(law, rows), question, Options(level))
-    for part in source.all_parts() if isinstance(source, Dispatched) else [source]:
-        if isinstance(part, RowsAnswerSource) and shares != Shares():
-            part.estimated = part.estimated.with_shares(bool(question.group_by), shares, rows)
-    return source
 
 
 def half_widths(law: RowLaw, rows: int) -> dict[str, float | None]:

@@ -221,7 +221,7 @@ class RowLaw:
 
     def expected_source(self, question: Question, rows: int, shares: Shares, level: float) -> AnswerSource:
         """What would answer a question from a release of so many rows, whose values are spread evenly."""
-        from dproof.local.expectation import expected_source
+        from dproof.local.answer import expected_source
 
         return expected_source(self, question, rows, shares, level)
 

@@ -572,7 +572,7 @@ class EstimatedSums:
 
     def rough_note(self, groups: Array) -> Warnings:
         """What to say about groups whose estimates wide noise leaves a bias in."""
-        return ((SMOOTH if self.distribution_free is None else ROUGH, groups),)
+        return ((ROUGH if self.options.assume == "nothing" else SMOOTH, groups),)
 
     def spread(self, value: Value) -> Spread:
         """The interval of a value in every group."""
