@@ -12,8 +12,7 @@ import pytest
 
 import dproof as dp
 from dproof.advice.plan_advice import Prices
-from dproof.local.expectation import half_widths
-from dproof.local.recipe import certify_row
+from dproof.local.recipe import certify_row, half_widths
 from dproof.plans.reader import to_toml
 
 SIZES = {"name_of_state": 50, "marital_status": 7, "occupation": 14, "workclass": 8, "relationship": 6, "race": 5}

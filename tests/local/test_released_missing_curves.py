@@ -16,8 +16,7 @@ import dproof as dp
 from dproof import Plan
 from dproof.certification.verify_certificate import main, seal
 from dproof.local.draw import stored_schema
-from dproof.local.expectation import missing_half_widths, shown_chances
-from dproof.local.recipe import certify_row
+from dproof.local.recipe import certify_row, missing_half_widths, shown_chances
 from dproof.plans.plan import schema_of
 from dproof.storage import CERTIFICATE, DATA, PARQUET, digest
 from dproof.testing import seeded_coins

@@ -69,7 +69,7 @@ def test_a_mechanism_that_is_named_stays() -> None:
 
 def test_the_plan_tells_which_laws_would_help() -> None:
     """With the ± that a plan with the change has."""
-    from dproof.local.expectation import half_widths, mean_half_widths
+    from dproof.local.recipe import half_widths, mean_half_widths
 
     plan = plan_of()
     hints = {hint.columns[0]: hint for hint in plan_advice(certify_row(plan), 20_000).hints if hint.kind == "mechanism"}

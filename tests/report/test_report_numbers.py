@@ -10,7 +10,7 @@ import pytest
 
 import dproof as dp
 from dproof.exact import written
-from dproof.local.expectation import mean_half_widths
+from dproof.local.recipe import mean_half_widths
 from dproof.report.page import local_page
 
 

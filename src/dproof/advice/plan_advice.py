@@ -13,9 +13,8 @@ from dproof.advice.expect import expected_of_asking, expected_of_release, usual_
 from dproof.columns.column import quoted
 from dproof.errors import DproofError, InputError
 from dproof.exact import written
-from dproof.local.expectation import count_half_width, half_widths, mean_half_widths
 from dproof.local.mechanisms import MECHANISMS, choose
-from dproof.local.recipe import RowLaw, certify_row
+from dproof.local.recipe import RowLaw, certify_row, count_half_width, half_widths, mean_half_widths
 from dproof.plans.plan import ColumnGroup, Plan, split
 from dproof.plans.questions import PlannedQuestion, checked_question, question_bins
 from dproof.questions.question import columns

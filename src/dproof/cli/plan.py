@@ -15,14 +15,16 @@ from dproof.cli.output import Page, Table, advise, emit, escape, pairs
 from dproof.cli.plan_tables import show_tables
 from dproof.errors import InputError
 from dproof.exact import float_above, written
-from dproof.local.expectation import (
+from dproof.local.recipe import (
+    RowLaw,
+    certify_row,
     epsilon_for,
     half_widths,
     mean_half_widths,
     missing_half_widths,
     shown_chances,
+    with_bounds,
 )
-from dproof.local.recipe import RowLaw, certify_row, with_bounds
 from dproof.meaning import advice
 from dproof.plans.plan import Plan, not_protected
 from dproof.privacy import Privacy

@@ -20,8 +20,8 @@ from dproof.central.workload import Residual
 from dproof.cli.output import Page, Table, emit, escape, pairs
 from dproof.errors import InputError
 from dproof.exact import float_above, several, written
-from dproof.local import expectation
 from dproof.local.recipe import certify_row
+from dproof.local.recipe import half_widths as local_half_widths
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
 from dproof.questions.answer import NOTHING, RARELY, rarely, stated
@@ -120,7 +120,7 @@ def _local(plan: Plan, rows: int) -> Mapping[str, float | None]:
         law = certify_row(replace(plan, asked=None, privacy=Privacy(plan.privacy.epsilon)))
     except InputError:  # the local model has no release for it
         return {}
-    return expectation.half_widths(law, rows)
+    return local_half_widths(law, rows)
 
 
 def _page(answer: dict[str, Any], name: str) -> Page:

@@ -6,7 +6,7 @@ A question is measured by all rows, or by those that answer for what each of its
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 from typing import Any
@@ -18,7 +18,6 @@ from dproof.laws.noise import NODES
 from dproof.local.counts import (
     Combos,
     Counting,
-    ExpectedRelease,
     StoredRows,
     all_rows,
     count,
@@ -70,7 +69,7 @@ def source(release: Any, question: Question, options: Options) -> AnswerSource:
 
 def expected_source(law: RowLaw, question: Question, rows: int, shares: Shares, level: float) -> AnswerSource:
     """What a release of so many rows, with values that are spread evenly, would tell of a question."""
-    expected = source(ExpectedRelease(law, rows), question, Options(level))
+    expected = source(StoredRows(law, None, rows, rows, private=True), question, Options(level))
     for part in expected.parts if isinstance(expected, PartsAnswerSource) else [expected]:
         if isinstance(part, RowsAnswerSource) and shares != Shares():
             part.estimated = part.estimated.with_shares(bool(question.group_by), shares, rows)
@@ -102,19 +101,19 @@ class RowsAnswerSource:
         has_ends = summed and parts[0].data is not None
         chosen = sharpest(parts, needed, question, ends_of(parts[0].data, summed) if has_ends else {})
         estimates = []
-        for part in chosen:
-            table, combos_read = part.counting.read(part.stored, combos)
-            groups = part.counting.groups(combos_read)
-            estimates.append(estimate(part.counting, table, groups, question.where, options, self.rows))
+        for part, counting, _ in chosen:
+            table, combos_read = counting.read(part, combos)
+            groups = counting.groups(combos_read)
+            estimates.append(estimate(counting, table, groups, question.where, options, self.rows))
         self.labels, self.shown = groups.labels, [0]
         if question.group_by:
-            occurs = part.counting.occurring(question.where, table, groups, by_rows=combos is None)
+            occurs = counting.occurring(question.where, table, groups, by_rows=combos is None)
             self.shown = np.flatnonzero(occurs).tolist()
-        self.estimated = pool(estimates, [part.weight for part in chosen])
+        self.estimated = pool(estimates, [weight for _, _, weight in chosen])
         self.special: dict[Aggregate, list[Cell]] = {}
         special = [aggregate for aggregate in asked if aggregate.definition.formula is None]
         if special:
-            statistics = OrderStatistics(chosen[0].stored, question, options, groups.labels, combos)
+            statistics = OrderStatistics(chosen[0][0], question, options, groups.labels, combos)
             self.special = {aggregate: statistics.cells(aggregate) for aggregate in special}
             self.special_note = self.estimated.rough_note(statistics.rough)
         self.answered: dict[Expression, tuple[Sequence[Cell], Warnings]] = {}
@@ -204,22 +203,13 @@ def _public_combos(release: Any, keys: Sequence[Key], where: Predicate | None = 
     return counting.cells([array.filter(chosen) for array in arrays], chosen.true_count)[1]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class WeightedRows:
-    """Stored rows that answer a question, what is counted in them, and their weight beside other parts."""
-
-    stored: StoredRows
-    counting: Counting
-    weight: float
-
-
 def sharpest(
     parts: Sequence[StoredRows],
     needed: list[Term],
     question: Question,
     ends: Mapping[str, tuple[float, float]] = MappingProxyType({}),
-) -> list[WeightedRows]:
-    """The parts of a release, the sharpest first, with weights that are inverse to their variances.
+) -> list[tuple[StoredRows, Counting, float]]:
+    """The parts of a release, the sharpest first: what is counted in each, and its weight, inverse to its variance.
 
     These are the variances for evenly spread values, which do not depend on the rows, and so do not bias what is
     pooled. Under wide noise intervals are worked out from one part alone, the sharpest. `ends` are those of the numbers
@@ -227,17 +217,14 @@ def sharpest(
     """
     countings = [Counting(part.law, needed, question.group_by, ends=ends) for part in parts]
     if len(parts) == 1:
-        return [WeightedRows(parts[0], countings[0], 1.0)]
+        return [(parts[0], countings[0], 1.0)]
     precisions = [part.rows * _precision(counting, part) for part, counting in zip(parts, countings, strict=True)]
     order = np.argsort(precisions)[::-1].tolist()
     if any(axis.rough for counting in countings for axis in counting.axes) or not precisions[order[0]]:
         order = order[:1]
     total = sum(precisions[n] for n in order)
-    return [
-        WeightedRows(parts[n], countings[n], precisions[n] / total if total else 1.0)
-        for n in order
-        if precisions[n] or not total
-    ]
+    used = [n for n in order if precisions[n] or not total]
+    return [(parts[n], countings[n], precisions[n] / total if total else 1.0) for n in used]
 
 
 def _precision(counting: Counting, part: StoredRows) -> float:

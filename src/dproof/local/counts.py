@@ -665,16 +665,6 @@ def all_rows(release: Any) -> StoredRows:
     return StoredRows(release.law, release.data, release.rows, release.rows, release.private)
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedRelease:
-    """A release that is not there yet: so many rows, whose values are spread evenly, have no data."""
-
-    law: RowLaw
-    rows: int
-    data: None = None
-    private: bool = True
-
-
 def rows_that_answer(release: Any, columns: frozenset[str]) -> list[StoredRows]:
     """The parts of a release whose rows answer for all of these columns; the whole of it where each row does."""
     law: RowLaw = release.law

@@ -20,7 +20,7 @@ intervals: Armstrong, Kolesár and Plagborg-Møller 2022).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from math import prod
 
@@ -160,17 +160,10 @@ _LEAST = 1e-6  # of a row in a cell: a fitted count of zero would never grow aga
 _BIASES = np.concatenate([np.linspace(0.0, 10.0, 201)[1:], np.geomspace(10.5, 1000.0, 60)])  # in standard errors
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Shrunk:
-    """The estimates of some sums in every group, their covariances, and the largest score of one row."""
-
-    values: Array  # (groups, sums)
-    covariance: Array  # (groups, sums, sums), with what the bias adds
-    heaviest: Array  # (groups, sums)
-
-
-def shrink(table: Contingency, sums: list[Sum], groups: AnswerGroups, level: float, target: Target) -> Shrunk:
-    """The sums of every group, drawn towards the model."""
+def shrink(
+    table: Contingency, sums: list[Sum], groups: AnswerGroups, level: float, target: Target
+) -> tuple[Array, ...]:
+    """The sums of every group drawn to the model, their covariances with what the bias adds, the largest scores."""
     model = _Model(table, target)
     weights = np.stack([_cell_weights(table, wanted, groups) for wanted in sums], axis=1)
     drawn = model.drawn(weights)
@@ -180,9 +173,8 @@ def shrink(table: Contingency, sums: list[Sum], groups: AnswerGroups, level: flo
     missed = (1 - model.share) ** 2 * model.missed * (model.beyond(weights) ** 2).sum(axis=-1)
     ratio = np.divide(missed, variance, out=np.zeros_like(missed), where=variance > 0)
     wider = widening(ratio, level)
-    return Shrunk(
-        weights @ model.estimate, covariance * wider[:, :, None] * wider[:, None, :], np.abs(scores).max(axis=-1)
-    )
+    wide = covariance * wider[:, :, None] * wider[:, None, :]
+    return weights @ model.estimate, wide, np.abs(scores).max(axis=-1)
 
 
 def widening(ratio: Array, level: float) -> Array:
@@ -325,8 +317,9 @@ def estimate(
         refuse_singular(counting, estimates.values)
     if options.method == "loglinear":
         # A part of the rows stands for all as for a population; that it is a large part is not made use of.
-        shrunk = shrink(table, sums, groups, options.level, "population" if is_part else options.target)
-        estimates, covariance = replace(estimates, values=shrunk.values, heaviest=shrunk.heaviest), shrunk.covariance
+        target = "population" if is_part else options.target
+        values, covariance, heaviest = shrink(table, sums, groups, options.level, target)
+        estimates = replace(estimates, values=values, heaviest=heaviest)
         if is_part:
             squares = covariance + np.einsum("gi,gj->gij", estimates.values, estimates.values) / max(table.rows, 1)
             estimates = of_whole(replace(estimates, squares=squares, products=np.full_like(squares, np.nan)), all_rows)

@@ -16,8 +16,7 @@ from dproof.central.recipe import TableLaw
 from dproof.central.workload import ResidualEstimates, Table
 from dproof.exact import several, written
 from dproof.html import render
-from dproof.local.expectation import half_widths, mean_half_widths, missing_half_widths
-from dproof.local.recipe import JointColumns, RowLaw
+from dproof.local.recipe import JointColumns, RowLaw, half_widths, mean_half_widths, missing_half_widths
 from dproof.meaning import advice, had_been, in_words, percent, posterior
 from dproof.plans.plan import ASKED, not_protected
 from dproof.plotting import label_text
