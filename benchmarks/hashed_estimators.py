@@ -16,7 +16,7 @@ import dproof as dp
 from benchmarks.census import census
 from benchmarks.errors import Errors, against
 from benchmarks.measure import Grid, Ratio, Section
-from dproof.laws.scores import on_simplex
+from dproof.laws.debias import on_simplex
 
 PEOPLE = 100_000
 REPEATS = 10

@@ -31,7 +31,7 @@ def _tests(path: Path) -> list[tuple[int, set[str]]]:
         # A Space or a Line is what a mechanism's outputs are: with an end, or without one.
         ("spaces", {"Space"}),
         # An axis is what a law gives to be counted along, and not a law.
-        ("laws", {"ResponseAxis", "MatrixAxis", "MomentsAxis"}),
+        ("laws", {"MatrixAxis", "MomentsAxis"}),
         ("curves", set()),
     ],
 )

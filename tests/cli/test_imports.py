@@ -30,7 +30,7 @@ except SystemExit as left:
 print("loaded:", *sorted(set(sys.argv[1].split(",")) & set(sys.modules)))
 """
 HEAVY = ["pandas", "polars", "altair", "vl_convert", "scipy", "dp_accounting", "highspy", "IPython", "sklearn"]
-QUERY = ["dproof.curator", "dproof.report", "dproof.optimality", "dproof.releases.sanitise"]
+QUERY = ["dproof.curator", "dproof.report", "dproof.optimality", "dproof.releases.sanitise", "dproof.local.draw"]
 MODELS = ["dproof.releases", "dproof.local", "dproof.central"]
 QUESTION = "SELECT hobby, count(*) AS n, avg(age) AS a FROM {} WHERE list_contains(likes, 'Music') GROUP BY hobby"
 ASKED = ["ask", "people.csv", "--plan", "plan.toml", "--ledger", "budget.db", "--epsilon", "1", QUESTION.format("data")]

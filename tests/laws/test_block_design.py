@@ -159,7 +159,7 @@ def test_groups_are_refused_from_a_billion_scores_on(more: int) -> None:
 
 
 def _axis(law: BlockDesign, block_of: np.ndarray) -> DesignAxis:
-    chances = (*map(float, law.support_probabilities), law.high / law.total, law.low / law.total)
+    chances = (*map(float, law.support_probabilities), (law.high - law.low) / law.total, law.low / law.total)
     return DesignAxis("x", law.incidence(), block_of, int(block_of.max()) + 1, *chances, (None,))
 
 

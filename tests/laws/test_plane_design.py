@@ -63,7 +63,7 @@ def test_counts_are_undone(block_of: np.ndarray) -> None:
     law = PlaneDesign(10, 3, 3, 1)
     matrix = np.array([law.weights(x) for x in range(10)]).astype(float) / law.total
     groups = int(block_of.max()) + 1
-    chances = (*map(float, law.support_probabilities), law.high / law.total, law.low / law.total)
+    chances = (*map(float, law.support_probabilities), (law.high - law.low) / law.total, law.low / law.total)
     axis = DesignAxis("x", law.incidence(), block_of, groups, *chances, (None,))
     assert np.allclose(axis.law.gather(np.eye(10), 1), matrix)
     assert np.allclose(axis.law.spread(np.eye(13), 1), matrix.T)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dproof.laws.scores import smoothed
+from dproof.laws.debias import smoothed
 
 PLACES = np.arange(24)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dproof.laws.scores import on_simplex
+from dproof.laws.debias import on_simplex
 
 
 def test_no_other_counts_of_that_total_are_nearer() -> None:

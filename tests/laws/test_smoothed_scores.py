@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dproof.laws.scores import _half_width, cautious_nodes, smoothed, solve
+from dproof.laws.debias import _half_width, cautious_nodes, smoothed, solve
 
 PLACES = np.arange(30)
 NODES = np.where(PLACES < 15, 60.0, 10.0)

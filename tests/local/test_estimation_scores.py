@@ -8,8 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dproof import InputError
-from dproof.laws.debias import MatrixAxis, MomentsAxis, ResponseAxis
-from dproof.laws.scores import DenseScores, explain_singular, noiseless_powers, solve
+from dproof.laws.debias import (
+    DenseScores,
+    DesignAxis,
+    MatrixAxis,
+    MomentsAxis,
+    explain_singular,
+    noiseless_powers,
+    response_axis,
+    solve,
+)
 from dproof.local.counts import AnswerGroups, Contingency, Sets, Sum
 from dproof.local.estimate import likelihood, projection, shrinkage
 from dproof.questions.estimated import half_widths, normal_quantile, simultaneous
@@ -22,9 +30,9 @@ def alone(groups: int) -> AnswerGroups:
     return AnswerGroups([(n,) for n in range(groups)], np.arange(groups), (0,), Sets(1, np.ones((1, 1))))
 
 
-def hobby() -> ResponseAxis:
+def hobby() -> DesignAxis:
     """HLM15, Example 6 with m = 4 and p = 0.1."""
-    return ResponseAxis("column 'hobby'", np.ones(5), 0.6, 0.1, (None,))
+    return response_axis("column 'hobby'", np.ones(5), 0.6, 0.1, (None,))
 
 
 def test_frequencies_and_both_standard_errors_of_randomised_response() -> None:
@@ -44,7 +52,7 @@ def test_a_lumped_keep_or_other_law_is_undone(sizes: list[int], share: float) ->
     other = (1 - share) / total
     weights = np.array(sizes, float)
     law = share * np.eye(len(sizes)) + other * weights
-    scores = ResponseAxis("", weights, share + other, other).scores(())
+    scores = response_axis("", weights, share + other, other).scores(())
     assert pytest.approx(np.eye(len(sizes)), abs=1e-8) == scores.spread(np.eye(len(sizes)), 0).T @ law.T
 
 
@@ -89,7 +97,7 @@ def test_a_singular_law_keeps_what_it_can_tell() -> None:
 
 def test_a_law_that_tells_nothing_is_refused() -> None:
     with pytest.raises(InputError, match="the same for every value"):
-        ResponseAxis("column 'x'", np.ones(3), 1 / 3, 1 / 3, (None,)).scores((0,))
+        response_axis("column 'x'", np.ones(3), 1 / 3, 1 / 3, (None,)).scores((0,))
 
 
 @given(st.floats(-3, 3), st.floats(0.1, 4))
@@ -142,7 +150,7 @@ def test_many_cells_under_much_noise_are_best_drawn_together() -> None:
     errors = np.zeros(4)
     for _ in range(20):
         seen = sum(rng.multinomial(n, row) for n, row in zip(true, law, strict=True))
-        table = Contingency([ResponseAxis("", np.ones(k), keep, other, (None,))], seen.astype(float), rows)
+        table = Contingency([response_axis("", np.ones(k), keep, other, (None,))], seen.astype(float), rows)
         unbiased = table.blocks(((0,),))
         clipped = np.maximum(unbiased, 0) * rows / np.maximum(unbiased, 0).sum()  # what peers do
         for n, found in enumerate((shrinkage(table), likelihood(table), clipped, unbiased)):

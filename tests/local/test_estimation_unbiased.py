@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from dproof import Plan
-from dproof.laws.debias import public
 from dproof.local.counts import Contingency, Counting
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.questions.question import Key
@@ -69,7 +68,7 @@ def mixed_counts(law: RowLaw, counting: Counting, row: dict[str, Any]) -> np.nda
         places = np.unravel_index(blocks, shape)
         for axis, place in zip(reader.axes, places, strict=True):
             counts = np.multiply.outer(counts, axis.law.gather(np.eye(axis.blocks)[place], 0))  # type: ignore[attr-defined]
-    return counts[..., None]
+    return counts
 
 
 LAW = certify_row(Plan.from_dict(PLAN))
@@ -82,7 +81,7 @@ def test_estimates_and_their_variances_are_unbiased(condition: str, keys: tuple[
     counting = Counting(LAW, [Term((), where), Term(("kids",), where)], [Key(key) for key in keys])
     groups = counting.groups([()])
     sums = [counting.sum_of(Term((), where)), counting.sum_of(Term(("kids",), where))]
-    axes = [*counting.axes, public(1)]
+    axes = counting.axes
     shape = [axis.states for axis in axes]
     states = [
         Contingency(axes, one.reshape(shape), 1).estimates(sums, groups).values for one in np.eye(int(np.prod(shape)))

@@ -12,10 +12,8 @@ import pytest
 
 import dproof as dp
 from dproof import InputError
-from dproof.laws.debias import CodeBins, MatrixAxis
-from dproof.laws.scores import DenseScores, SharedScores
-from dproof.local.counts import Contingency, Counting, Sets
-from dproof.local.stored import _binned
+from dproof.laws.debias import CodeBins, DenseScores, MatrixAxis
+from dproof.local.counts import Contingency, Counting, Sets, _binned, all_rows
 from dproof.questions.question import resolve
 from dproof.questions.sql import parse
 from dproof.questions.sums import centred_terms
@@ -49,7 +47,7 @@ def test_what_groups_share_is_what_each_of_them_has_by_itself(release: Any, sql:
     terms = [term for a in question.aggregates for term in centred_terms(a, question.where, release.law.schema)]
     needed = list(dict.fromkeys(terms))
     counting = Counting(release.law, needed, question.group_by)
-    table, combos = counting.read(release.data, release.rows)
+    table, combos = counting.read(all_rows(release))
     groups, sums = counting.groups(combos), list(map(counting.sum_of, needed))
     shared = table.estimates(sums, groups)
     for n, wanted in enumerate(sums):
@@ -63,7 +61,7 @@ def test_what_groups_share_is_what_each_of_them_has_by_itself(release: Any, sql:
     written = replace(axis, seen=np.eye(axis.blocks)[axis.seen])
     for powers in {wanted.powers[number] for wanted in sums}:
         scores = axis.scores(powers)
-        assert isinstance(scores, SharedScores) and scores.matrix.shape[1] < axis.blocks
+        assert scores.kind is not None and scores.matrix.shape[1] < axis.blocks
         written._scores[powers] = DenseScores(scores.matrix[:, scores.kind])
     axes = [*table.axes[:number], written, *table.axes[number + 1 :]]
     every = replace(groups, sets=Sets(groups.sets.count, groups.sets.rows(np.arange(groups.sets.count))))

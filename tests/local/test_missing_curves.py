@@ -149,7 +149,7 @@ def test_scores_are_right_on_average_whatever_a_row_holds() -> None:
     p, q = law.present / law.whole, law.missing / law.whole
     for columns, present, missing in (((), 1.0, 0.0), (("load",), 1.0, q / p)):
         sought = counting.sum_of(Term(columns, there))
-        shown, hidden = axis.scores(sought.powers[0]).matrix @ sought.weights[:, 0]
+        shown, hidden = axis.scores(sought.powers[0]).matrix @ sought.weights
         # A missing curve has the middle, z = 0, where it is shown: whatever its score, it adds nothing to a sum.
         assert p * shown + (1 - p) * hidden == pytest.approx(present)
         assert q * shown + (1 - q) * hidden == pytest.approx(missing)

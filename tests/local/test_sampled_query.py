@@ -153,7 +153,7 @@ def test_columns_that_no_row_is_asked_for_together_are_refused_with_what_to_decl
 
 def test_a_margin_of_several_things_is_sharper_than_that_of_one(release: Any) -> None:
     from dproof.local.answer import RowsAnswerSource
-    from dproof.local.stored import rows_that_answer
+    from dproof.local.counts import rows_that_answer
     from dproof.plans.plan import schema_of
     from dproof.questions.estimated import Options
     from dproof.questions.question import resolve

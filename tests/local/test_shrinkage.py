@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dproof.laws.debias import ResponseAxis
+from dproof.laws.debias import response_axis
 from dproof.laws.response import response_law
 from dproof.local.counts import Contingency
 from dproof.local.estimate import projection, shrinkage
@@ -24,7 +24,7 @@ def test_it_is_about_as_sharp_as_the_nearest_counts_at_least(true: np.ndarray, e
     k, rng = len(true), np.random.default_rng(7)
     law = response_law(k, Fraction(epsilon), Fraction(0))
     keep, other = law.keep / law.total, law.other / law.total
-    axis = ResponseAxis("x", np.ones(k), keep, other)
+    axis = response_axis("x", np.ones(k), keep, other)
     squares = np.zeros(2)
     for _ in range(10):
         kept = rng.binomial(true, keep - other)

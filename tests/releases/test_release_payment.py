@@ -20,7 +20,7 @@ import dproof as dp
 from dproof import DproofWarning, InputError, Ledger, OverBudget, Plan, ReleasePayment, VerificationFailed, storage
 from dproof.columns.codec import CategoryCodec
 from dproof.local import draw as local
-from dproof.local import stored as writing
+from dproof.local import draw as writing
 from dproof.local.recipe import certify_row
 from dproof.report import page
 from dproof.storage import UNFINISHED, appearing

@@ -17,7 +17,7 @@ from dproof.central.recipe import certify_tables
 from dproof.central.release import about, release_of
 from dproof.central.rows import made_up_table
 from dproof.central.workload import Residual
-from dproof.laws.scores import on_simplex
+from dproof.laws.debias import on_simplex
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
 

@@ -7,7 +7,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from dproof.laws.debias import ResponseAxis
+from dproof.laws.debias import response_axis
 from dproof.local.counts import AnswerGroups, Contingency, Sets, Sum
 from dproof.questions.estimated import half_widths
 
@@ -24,7 +24,7 @@ def chances(rows: int, p: float) -> np.ndarray:
 )
 def test_the_interval_of_a_count_covers_as_often_as_it_says(rows: int, epsilon: float, held: int) -> None:
     keep, other = (weight / (np.exp(epsilon) + VALUES - 1) for weight in (np.exp(epsilon), 1.0))
-    axis = ResponseAxis("x", np.ones(VALUES), keep, other, (None,))
+    axis = response_axis("x", np.ones(VALUES), keep, other, (None,))
     first = Sets(1, np.eye(VALUES)[:1])
     groups, counted = AnswerGroups([()], np.arange(1), (), first), Sum(np.ones(VALUES), ((0,),))
     covered = 0.0

@@ -21,7 +21,7 @@ from dproof.central.estimates import ResidualEstimates, projection
 from dproof.central.question_sums import QuestionSums, Weights, covariances, measured_sum
 from dproof.coins import NOT_PRIVATE
 from dproof.errors import NotMeasured, QuestionError
-from dproof.laws.scores import Array
+from dproof.laws.debias import Array
 from dproof.plans.plan import TableAxis, preprocessing_notes
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Answer, Cell

@@ -24,7 +24,7 @@ from dproof.coins import NOT_PRIVATE, Coins
 from dproof.curves.bands import DRAWS, points_quantile, quantile_of_draws, tube_quantile, widened
 from dproof.curves.lattice import CurveLattice
 from dproof.errors import QuestionError
-from dproof.laws.scores import Array
+from dproof.laws.debias import Array
 from dproof.questions.curve_estimate import CurveEstimate, MeasuredCurves, basis_notes
 from dproof.questions.estimated import Options
 from dproof.questions.question import Expression, Question, Schema, aggregates_of

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from dproof.central.workload import Residual, Table, cell_shares, maximal, parts, residual_variances
 from dproof.errors import TooLarge
-from dproof.laws.scores import on_simplex
+from dproof.laws.debias import on_simplex
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

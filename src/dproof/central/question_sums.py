@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from dproof.central.estimates import ResidualEstimates
 from dproof.central.workload import Costs, Domain, Residual, Table, cell_costs, parts
 from dproof.errors import InputError, NotMeasured, QuestionError, TooLarge
-from dproof.laws.debias import Scale
-from dproof.laws.scores import Array
+from dproof.laws.debias import Array, Scale
 from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
 from dproof.plans.reader import Misplaced
 from dproof.questions.aggregates import Frequent, Rank

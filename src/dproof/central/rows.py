@@ -17,8 +17,8 @@ from dproof.central.recipe import TableLaw
 from dproof.central.workload import Table, parts
 from dproof.coins import NOT_PRIVATE, Coins
 from dproof.errors import VerificationFailed
+from dproof.laws.debias import on_simplex
 from dproof.laws.guide import uniform_below
-from dproof.laws.scores import on_simplex
 from dproof.plans.plan import TableAxis
 from dproof.storage import check_metadata
 

@@ -33,7 +33,11 @@ from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import Page, Table, advise, emit, escape, pairs
 from dproof.errors import InputError
 from dproof.exact import float_above, several, written
-from dproof.local.recipe import RowLaw, certify_row, with_bounds
+from dproof.local.recipe import (
+    RowLaw,
+    certify_row,
+    with_bounds,
+)
 from dproof.meaning import advice
 from dproof.plans.plan import Plan, not_protected
 from dproof.privacy import Privacy

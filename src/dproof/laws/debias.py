@@ -1,246 +1,312 @@
-"""The axes by which estimation undoes a law: the independent factors of the law of a row, as a question sees them.
+"""How estimation undoes a law: the independent factors of the law of a row as axes, and scores of what they show.
 
 A law says by `debias_axes` which axes undo it for a question (`DebiasAxes`). An axis is cut into the blocks that the
 question tells apart, and its sanitised states are counted. Its law goes from nodes, the true values as far as it knows
 them, to states. `scores(powers)` are those of every block's indicator times these powers of its numbers, NaN where
 there are none; `naive(powers)` the same as if the states were true; `wanted(powers)` what they stand for, from nodes to
 blocks; `state_shares_if_uniform()` the share of each state where values are spread evenly.
+
+A score s of a sanitised value satisfies Σ_y P(Y_x = y) s(y) = f(x) for every x; then the sum of the scores of the
+sanitised rows is an unbiased estimate of the sum of f over the true rows.
+
+The exact inverse of wide noise exists, but its scores are so large that they tell nothing. A smoothed score s does
+not attain an indicator f: its mean P s differs from f, most where f jumps. The score is chosen to make the whole
+half-width least, standard error plus bias, and the bias is then part of the interval, which is thereby honest about
+what the noise hides (bias-aware intervals, Armstrong and Kolesár 2018).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from math import comb, isfinite
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dproof.errors import ArgumentError, TooLarge
-from dproof.laws.scores import (
-    Array,
-    DenseScores,
-    PlacedValues,
-    PolynomialScores,
-    Powers,
-    Scores,
-    SharedScores,
-    SpikeScores,
-    Transform,
-    cautious_nodes,
-    explain_singular,
-    likely_nodes,
-    noiseless_powers,
-    refuse_flat,
-    smoothed,
-    solve,
-)
 from dproof.spaces.interval import Line
 from dproof.spaces.space import Space
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ResponseAxis:
-    """A keep-or-other law over blocks of `weights` values each: a block is kept or becomes any block, by its weight.
-
-    P(Y_x = y) = other for each y, but keep for y = x, so that π_b = (λ_b − other·w_b)/(keep − other). HLM15, Example 6;
-    Warner 1965. `numbers` has for each column of the law the number that a block stands for, where sums are asked for.
-
-    >>> hobby = ResponseAxis("hobby", np.ones(5), 6 / 10, 1 / 10)
-    >>> hobby.scores(()).gather(np.array([310, 150, 240, 120, 180]), 0).round(6).tolist()
-    [420.0, 100.0, 280.0, 40.0, 160.0]
-    """
-
-    name: str
-    weights: Array
-    keep: float
-    other: float
-    numbers: tuple[Array | None, ...] = ()
-
-    @property
-    def blocks(self) -> int:
-        return len(self.weights)
-
-    states = blocks
-
-    @property
-    def exact(self) -> bool:
-        """Whether what is counted is what is true."""
-        return self.keep == 1 and self.other == 0
-
-    @property
-    def law(self) -> Scores:
-        """P(block b becomes block c), in the place of a score of c for b."""
-        return SpikeScores(np.full(self.blocks, self.keep - self.other), self.other * self.weights)
-
-    def scores(self, powers: Powers) -> Scores:
-        if self.keep == self.other:
-            refuse_flat(self.name)
-        own = self.wanted(powers).own / (self.keep - self.other)
-        return SpikeScores(own, -self.other * self.weights * own)
-
-    def wanted(self, powers: Powers) -> SpikeScores:
-        """The product of the powers of the numbers of each block."""
-        values = np.ones(self.blocks)
-        for number, power in zip(self.numbers, powers, strict=True):
-            if power:
-                assert number is not None
-                values = values * number**power
-        return SpikeScores(values, np.zeros(self.blocks))
-
-    naive = wanted
-
-    def inverse(self) -> Scores:
-        return self.scores((0,) * len(self.numbers))
-
-    def state_shares_if_uniform(self) -> Array:
-        return self.law.gather(self.weights / self.weights.sum(), 0)
+Array = NDArray[Any]
+Powers = tuple[int, ...]  # of each number that an axis carries
+_LEAST_SINGULAR = 1e-12  # singular values below this part of the largest count as zero
+_UNSOLVED = 1e-8  # what may be left of f, as a part of its largest value
+_STEPS = 200  # of iterative Bayes: a rough distribution is enough to weigh bias against variance
+_ROWS_ANYWHERE = 500  # spread evenly beside those counted: few rows do not tell where wide noise hides the others
+_STRENGTHS = 10.0 ** np.arange(-1, 13)
+_WIDER_FOR_LESS_BIAS = 1.25  # how much wider an interval may be for less bias
+_WIDEST_TRIED = 4.0  # how much wider one may get before sharper scores are not tried any more
+_WIDTH = 1.96
+_MOST_PRODUCTS = 1 << 30  # of scores, which are written out so many at a time
+_WRITTEN_OUT = 1 << 22
+_TRANSFORMED = 1 << 15  # numbers whose transforms are computed together
 
 
-def public(blocks: int, columns: int = 0) -> ResponseAxis:
-    """Columns without noise."""
-    return ResponseAxis("", np.ones(blocks), 1.0, 0.0, (None,) * columns)
+class Transform(Protocol):
+    """A matrix over sanitised states (rows) and blocks (columns), or others, whatever its shape."""
+
+    def gather(self, counts: Array, axis: int) -> Array:
+        """Σ_y counts(y) s(y, b): from counts of states to estimates of blocks."""
+        ...
+
+    def spread(self, weights: Array, axis: int) -> Array:
+        """Σ_b s(y, b) weights(b): the score of each state for a sum over blocks."""
+        ...
+
+
+class Scores(Transform, Protocol):
+    """Scores of states for blocks."""
+
+    def times(self, other: Any) -> Transform:
+        """The product of two scores of the same state, block by block."""
+        ...
+
+    def largest(self) -> Array:
+        """The largest absolute score of each block."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MatrixAxis:
-    """Any finite law: `matrix` has a row for each node and a column for each state.
+class DenseScores:
+    """Any scores, written out; where blocks have some in common, those of block b are column `kind[b]` of the matrix.
 
-    `member` is the part of each node that lies in each block and `values` the number it stands for; `seen` and
-    `seen_values` are the same for the states; `seen` may also have the one block of each state. A `rough` axis tells
-    numbers apart no better than their noise allows: its scores do not quite attain their blocks, and are best for the
-    `cautious` counts of its nodes, those that are `likely` and some more anywhere; `fit` finds both. A node that
-    stands for several codes is described by the `points`; where nodes stand for different numbers of codes, these are
-    `node_sizes`.
+    >>> shared = DenseScores(np.array([[1.0, 3.0]]), np.array([1, 0, 1]))
+    >>> dense = DenseScores(np.array([[3.0, 1.0, 3.0]]))
+    >>> [scores.spread(np.array([2.0, 5.0, 7.0]), 0).tolist() for scores in (shared, dense)]
+    [[32.0], [32.0]]
     """
 
-    name: str
     matrix: Array
-    member: Array
-    values: Array
-    seen: Array
-    seen_values: Array
-    labels: Sequence[Any] = ()
-    rough: bool = False
-    likely: Array | None = None
-    cautious: Array | None = None
-    points: Points | None = None
-    node_sizes: Array | None = None
-    _scores: dict[Powers, DenseScores | SharedScores] = field(default_factory=dict, init=False)
+    kind: Array | None = None
 
-    @property
-    def blocks(self) -> int:
-        return int(self.member.shape[1])
+    def gather(self, counts: Array, axis: int) -> Array:
+        found = np.moveaxis(np.tensordot(counts, self.matrix, axes=(axis, 0)), -1, axis)
+        return found if self.kind is None else found.take(self.kind, axis)
 
-    @property
-    def states(self) -> int:
-        return int(self.matrix.shape[1])
+    def spread(self, weights: Array, axis: int) -> Array:
+        if self.kind is not None:
+            weights = _summed(weights, self.kind, self.matrix.shape[1], axis)
+        # A block without scores (NaN) must not spoil the sums that give it no weight.
+        return np.moveaxis(np.tensordot(weights, np.nan_to_num(self.matrix), axes=(axis, 1)), -1, axis)
 
-    @property
-    def law(self) -> Scores:
-        return DenseScores(self.matrix)
+    def of_sum(self, weights: Array) -> Array:
+        """The score of each state for one sum over blocks."""
+        if self.kind is not None:
+            weights = np.bincount(self.kind, weights, self.matrix.shape[1])
+        used = weights != 0  # often one of thousands
+        return np.asarray(self.matrix[:, used] @ weights[used])
 
-    @property
-    def is_fitted(self) -> bool:
-        """Whether the scores depend on the counts of the states."""
-        return self.rough
+    def times(self, other: Any) -> DenseScores:
+        return replace(self, matrix=self.matrix * other.matrix)
 
-    def fit(self, counts: Array) -> MatrixAxis:
-        """The axis for these counts of its states."""
-        likely = likely_nodes(self.matrix, np.maximum(counts, 0.0))
-        return replace(self, likely=likely, cautious=cautious_nodes(likely))
-
-    def scores(self, powers: Powers) -> DenseScores | SharedScores:
-        if powers not in self._scores:
-            wanted, nodes, kind = self.wanted(powers).matrix, self.cautious, None
-            if self.blocks > len(self.matrix):  # then nodes have several blocks, with the same scores
-                _, first, kind = np.unique(self.member, axis=1, return_index=True, return_inverse=True)
-                wanted = wanted[:, first]
-            scores = solve(self.matrix, wanted) if nodes is None else smoothed(self.matrix, wanted, nodes)
-            self._scores[powers] = DenseScores(scores) if kind is None else SharedScores(scores, kind.reshape(-1))
-        return self._scores[powers]
-
-    def kinds(self, every: Sequence[Powers]) -> Array | None:
-        """The kind of each block, where those of a kind share their scores for all of these powers."""
-        found = [scores.kind if isinstance(scores := self.scores(p), SharedScores) else None for p in every]
-        return None if any(kind is None for kind in found) else found[0]
-
-    def wanted(self, powers: Powers) -> DenseScores:
-        return DenseScores(self.member * self.values[:, None] ** sum(powers))
-
-    def naive(self, powers: Powers) -> Transform:
-        values = self.seen_values ** sum(powers)
-        return (
-            PlacedValues(self.seen, values, self.blocks)
-            if self.seen.ndim == 1
-            else DenseScores(self.seen * values[:, None])
-        )
-
-    def means(self, powers: Powers) -> DenseScores | SharedScores:
-        """The means of the scores, for each node and block: P s."""
-        scores = self.scores(powers)
-        return replace(scores, matrix=self.matrix @ scores.matrix)
-
-    def singles(self) -> Points:
-        """The true values of a rough axis one by one, for what must hold wherever inside of a node they lie."""
-        if self.points is not None:
-            return self.points
-        start = np.arange(len(self.matrix))
-        return Points(self.matrix, start, np.zeros(len(start)), self.member.argmax(axis=1), self.values)
-
-    def tested(self, tests: Array) -> MatrixAxis:
-        """The axis with any functions of its states in the place of blocks, which stand for their own means."""
-        found = replace(self, member=self.matrix @ tests, seen=tests)
-        found._scores[(0,)] = DenseScores(tests)
-        return found
-
-    def assign(self, *, cautiously: bool) -> DenseScores:
-        """The likely nodes of each state (Bayes); cautiously, with some rows thought to lie anywhere."""
-        nodes = self.cautious if cautiously else self.likely
-        assert nodes is not None
-        joint = nodes[:, None] * self.matrix
-        return DenseScores((joint / np.maximum(joint.sum(axis=0), 1e-300)).T)
-
-    def inverse(self) -> DenseScores:
-        """The scores of every single node."""
-        return DenseScores(solve(self.matrix, np.eye(len(self.matrix))))
-
-    def state_shares_if_uniform(self) -> Array:
-        return np.asarray(np.average(self.matrix, axis=0, weights=self.node_sizes))
-
-    def refuse(self) -> None:
-        """Say why some question on it has no answer, if that is so."""
-        if not self.rough and np.isnan(self.inverse().matrix).any():
-            why = explain_singular(self.matrix, self.labels)
-            way = "method='likelihood' fits one of the possible answers, raw(...) shows the rows as they are"
-            raise ArgumentError(f"{self.name} cannot be debiased: {why}; {way}")
+    def largest(self) -> Array:
+        largest = np.asarray(np.abs(self.matrix).max(axis=0, initial=0.0))
+        return largest if self.kind is None else largest[self.kind]
 
 
-class PresenceAxis(MatrixAxis):
-    """Whether a value is there: two nodes, there and missing, and as many states, shown and not shown.
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockSums:
+    """From states or single values, each with one `block` and a value there, to the sum of each block.
 
-    Where numbers are summed their `MomentsAxis` stands beside it. A missing number is shown at 0, where those begin, so
-    it adds nothing to E(Y^k; shown) = p·x^k: a number that is shown counts 1/p times, and one that is not counts 0.
+    >>> BlockSums(np.array([0, 2, 0]), np.array([1.0, 3.0, 4.0]), 3).gather(np.array([1, 1, 2]), 0).tolist()
+    [9.0, 0.0, 3.0]
     """
 
-    __slots__ = ()
+    block: Array
+    values: Array
+    blocks: int
 
-    def scores(self, powers: Powers) -> DenseScores | SharedScores:
-        return (
-            DenseScores(self.wanted(powers).matrix / self.matrix[0, 0])
-            if any(powers)
-            else MatrixAxis.scores(self, powers)
-        )
+    def gather(self, counts: Array, axis: int) -> Array:
+        return _summed(counts * _along(self.values, counts, axis), self.block, self.blocks, axis)
 
-    def state_shares_if_uniform(self) -> Array:
-        """The shares where nothing is missing."""
-        return np.asarray(self.matrix[0])
+    def spread(self, weights: Array, axis: int) -> Array:
+        shown = weights.take(self.block, axis)
+        return np.asarray(shown * _along(self.values, shown, axis))
 
 
-def is_rough(axis: DebiasAxis) -> bool:
-    """Whether the scores of an axis do not quite attain what they stand for."""
-    return isinstance(axis, MatrixAxis) and axis.rough
+@dataclass(frozen=True, slots=True, eq=False)
+class PolynomialScores:
+    """A polynomial of a number with noise, for one block: the states are the powers 0, 1, … of the number.
+
+    `reach` is how far the number goes, all but surely.
+    """
+
+    coefficients: Array
+    degrees: int
+    reach: float
+
+    def gather(self, counts: Array, axis: int) -> Array:
+        padded = np.zeros(self.degrees)
+        padded[: len(self.coefficients)] = self.coefficients
+        return np.moveaxis(np.tensordot(counts, padded[:, None], axes=(axis, 0)), -1, axis)
+
+    def spread(self, weights: Array, axis: int) -> Array:
+        raise AssertionError("a single block is always one factor by itself")
+
+    def times(self, other: PolynomialScores) -> PolynomialScores:
+        return PolynomialScores(np.convolve(self.coefficients, other.coefficients), self.degrees, self.reach)
+
+    def largest(self) -> Array:
+        return np.array([np.abs(self.coefficients) @ self.reach ** np.arange(len(self.coefficients))])
+
+
+def _along(vector: Array, array: Array, axis: int) -> Array:
+    shape = [1] * array.ndim
+    shape[axis] = -1
+    return vector.reshape(shape)
+
+
+def _summed(array: Array, kind: Array, kinds: int, axis: int) -> Array:
+    """The sum of the entries of each kind along an axis."""
+    order = np.argsort(kind, kind="stable")
+    present, first = np.unique(kind[order], return_index=True)
+    entries = np.moveaxis(array, axis, 0)[order]
+    found = np.zeros((kinds, *entries.shape[1:]))
+    found[present] = np.add.reduceat(entries, first, axis=0)
+    return np.moveaxis(found, 0, axis)
+
+
+def gather(scores: Iterable[Transform], table: Array) -> Array:
+    """A table over the states of several axes as one over their blocks."""
+    for axis, score in enumerate(scores):
+        table = score.gather(table, axis)
+    return table
+
+
+def solve(law: Array, wanted: Array) -> Array:
+    """The scores s with P s = f for each column f of `wanted`, of least variance for evenly spread values.
+
+    Minimises Σ_y λ(y) s(y)² with λ the mean of the rows of P (generalised least squares): for a square law this is
+    P⁻¹ f, for a rectangular one the best of many. Columns that no score can attain come back as NaN.
+
+    >>> solve(np.array([[0.75, 0.25], [0.25, 0.75]]), np.eye(2)).round(6).tolist()
+    [[1.5, -0.5], [-0.5, 1.5]]
+    """
+    mean = law.mean(axis=0)
+    seen = mean > 0
+    root = np.where(seen, np.sqrt(np.where(seen, mean, 1.0)), np.inf)
+    left, sizes, right = np.linalg.svd(law / root, full_matrices=False)
+    kept = sizes > sizes[0] * _LEAST_SINGULAR
+    scores: Array = (right[kept].T @ ((left[:, kept].T @ wanted) / sizes[kept, None])) / root[:, None]
+    missed = np.abs(law @ scores - wanted).max(axis=0)
+    scores[:, missed > _UNSOLVED * np.maximum(np.abs(wanted).max(axis=0), 1e-300)] = np.nan
+    return scores
+
+
+def likely_nodes(matrix: Array, counts: Array) -> Array:
+    """Roughly how many rows each node has, from counts of the states: some steps of iterative Bayes."""
+    likely = np.full(len(matrix), 1 / len(matrix))
+    if counts.sum():
+        share = counts / counts.sum()
+        for _ in range(_STEPS):
+            likely = likely * (matrix @ (share / np.maximum(likely @ matrix, 1e-300)))
+    return np.asarray(likely / likely.sum() * max(float(counts.sum()), 1.0))
+
+
+def cautious_nodes(likely: Array) -> Array:
+    """Likely counts of nodes with some rows spread evenly: a bias that is overlooked is missing from the intervals."""
+    rows = float(likely.sum())
+    known = rows / (rows + _ROWS_ANYWHERE)
+    return np.asarray(known * likely + (1 - known) * rows / len(likely))
+
+
+def smoothed(matrix: Array, wanted: Array, nodes: Array) -> Array:
+    """The scores with little bias among those with nearly the least half-width; exact ones if they are so good.
+
+    `matrix` is the law, from nodes to states, and `nodes` has the likely counts of these.
+    """
+    tried: list[tuple[float, Array]] = []
+    for scores in _ever_sharper(matrix, wanted, nodes / nodes.sum()):
+        tried.append((_half_width(matrix, scores, wanted, nodes), scores))
+        if tried[-1][0] > _WIDEST_TRIED * min(width for width, _ in tried):
+            break
+    else:
+        exact = solve(matrix, wanted)
+        if not np.isnan(exact).any():
+            tried.append((_half_width(matrix, exact, wanted, nodes), exact))
+    least = min(width for width, _ in tried)
+    return [scores for width, scores in tried if width <= _WIDER_FOR_LESS_BIAS * least][-1]
+
+
+def _half_width(matrix: Array, scores: Array, wanted: Array, nodes: Array) -> float:
+    means = matrix @ scores
+    variance = np.maximum(nodes @ (matrix @ scores**2 - means**2), 0.0)
+    return float((_WIDTH * np.sqrt(variance) + nodes @ np.abs(means - wanted)).sum())
+
+
+def _ever_sharper(matrix: Array, wanted: Array, shares: Array) -> Iterator[Array]:
+    """The scores c + t that minimise Σ λ t² + μ Σ ω (c + P t − f)², for growing strengths μ."""
+    states = np.maximum(shares @ matrix, 1e-12)
+    root = np.sqrt((shares + 1 / len(shares)) / 2)
+    scaled = root[:, None] * matrix / np.sqrt(states)
+    sizes, vectors = np.linalg.eigh(scaled @ scaled.T)
+    target, ones = vectors.T @ (root[:, None] * wanted), vectors.T @ root
+    for strength in _STRENGTHS:
+        weight = strength / (strength * np.maximum(sizes, 0.0) + 1)
+        level = (ones * weight) @ target / ((ones * weight) @ ones)
+        rest = vectors @ (weight[:, None] * (target - ones[:, None] * level))
+        yield level + (scaled.T @ rest) / np.sqrt(states)[:, None]
+
+
+def explain_singular(law: Array, labels: Sequence[Any]) -> str:
+    """Why a law cannot be undone, and what of it can: values that look alike, and what can be told nevertheless."""
+    rank = int(np.linalg.matrix_rank(law, tol=_LEAST_SINGULAR * len(law)))
+    alone = {repr(label): np.eye(len(law))[n] for n, label in enumerate(labels)}
+    if isinstance(labels[0], frozenset):
+        items = sorted({item for label in labels for item in label}, key=str)
+        alone = {f"sets with {item!r}": np.array([float(item in label) for label in labels]) for item in items}
+    solved = ~np.isnan(solve(law, np.stack(list(alone.values()), axis=1)).sum(axis=0))
+    answerable = [text for text, can in zip(alone, solved, strict=True) if can][:5]
+    part = f"; {', '.join(answerable)} can be asked for" if answerable else ""
+    _, groups = np.unique(law.round(12), axis=0, return_inverse=True)
+    groups = groups.reshape(-1)
+    twins = np.flatnonzero(np.bincount(groups) > 1)
+    if len(twins):
+        alike = [repr(labels[n]) for n in np.flatnonzero(groups == twins[0])[:3]]
+        return f"its law treats {' and '.join(alike)} alike, so only their total can be asked for{part}"
+    return f"its law has rank {rank} over {len(law)} values, so it cannot tell them all apart{part}"
+
+
+def noiseless_powers(moments: Sequence[float], highest: int) -> list[Array]:
+    """Polynomials q_k with E q_k(x + Z) = x^k for noise Z with these moments E Z, E Z², …
+
+    E (x + Z)^k = Σ_i C(k, i) x^(k−i) E Z^i, solved for x^k from k = 0 upwards (Appell polynomials).
+
+    >>> [q.tolist() for q in noiseless_powers([0.0, 2.0], 2)]
+    [[1.0], [0.0, 1.0], [-2.0, 0.0, 1.0]]
+    """
+    polynomials: list[Array] = []
+    for k in range(highest + 1):
+        q = np.eye(k + 1)[k]
+        for i in range(1, k + 1):
+            q[: k - i + 1] -= comb(k, i) * moments[i - 1] * polynomials[k - i]
+        polynomials.append(q)
+    return polynomials
+
+
+def support_variance(hit: Fraction, miss: Fraction) -> float | None:
+    """The largest variance that a row adds to a debiased count, where it shows what is counted with the chance `hit` if
+    it has it and `miss` if not; None where the two are the same."""
+    p, q = float(hit), float(miss)
+    return None if hit == miss else max(p * (1 - p), q * (1 - q)) / (p - q) ** 2
+
+
+def on_simplex(rows: NDArray[np.float64], totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each row moved to the nearest one without negative entries whose sum is its total.
+
+    Held, Wolfe and Crowder 1974.
+
+    >>> on_simplex(np.array([[3.0, -1.0, 2.0]]), np.array([4.0])).tolist()
+    [[2.5, 0.0, 1.5]]
+    """
+    falling = -np.sort(-rows, axis=1)
+    excess = (np.cumsum(falling, axis=1) - totals[:, None]) / np.arange(1, rows.shape[1] + 1)
+    last = np.maximum((falling > excess).sum(axis=1) - 1, 0)
+    return np.asarray(np.maximum(rows - excess[np.arange(len(rows)), last][:, None], 0.0))
 
 
 class Blocks(Protocol):
@@ -374,6 +440,138 @@ def presence(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class MatrixAxis:
+    """Any finite law: `matrix` has a row for each node and a column for each state.
+
+    `member` is the part of each node that lies in each block and `values` the number it stands for; `seen` and
+    `seen_values` are the same for the states; `seen` may also have the one block of each state. A `rough` axis tells
+    numbers apart no better than their noise allows: its scores do not quite attain their blocks, and are best for the
+    `cautious` counts of its nodes, those that are `likely` and some more anywhere; `fit` finds both. A node that
+    stands for several codes is described by the `points`; where nodes stand for different numbers of codes, these are
+    `node_sizes`.
+    """
+
+    exact: ClassVar[bool] = False
+    name: str
+    matrix: Array
+    member: Array
+    values: Array
+    seen: Array
+    seen_values: Array
+    labels: Sequence[Any] = ()
+    rough: bool = False
+    likely: Array | None = None
+    cautious: Array | None = None
+    points: Points | None = None
+    node_sizes: Array | None = None
+    _scores: dict[Powers, DenseScores] = field(default_factory=dict, init=False)
+
+    @property
+    def blocks(self) -> int:
+        return int(self.member.shape[1])
+
+    @property
+    def states(self) -> int:
+        return int(self.matrix.shape[1])
+
+    @property
+    def law(self) -> Scores:
+        return DenseScores(self.matrix)
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the scores depend on the counts of the states."""
+        return self.rough
+
+    def fit(self, counts: Array) -> MatrixAxis:
+        """The axis for these counts of its states."""
+        likely = likely_nodes(self.matrix, np.maximum(counts, 0.0))
+        return replace(self, likely=likely, cautious=cautious_nodes(likely))
+
+    def scores(self, powers: Powers) -> DenseScores:
+        if powers not in self._scores:
+            wanted, nodes, kind = self.wanted(powers).matrix, self.cautious, None
+            if self.blocks > len(self.matrix):  # then nodes have several blocks, with the same scores
+                _, first, kind = np.unique(self.member, axis=1, return_index=True, return_inverse=True)
+                wanted = wanted[:, first]
+            scores = solve(self.matrix, wanted) if nodes is None else smoothed(self.matrix, wanted, nodes)
+            self._scores[powers] = DenseScores(scores, None if kind is None else kind.reshape(-1))
+        return self._scores[powers]
+
+    def kinds(self, every: Sequence[Powers]) -> Array | None:
+        """The kind of each block, where those of a kind share their scores for all of these powers."""
+        found = [self.scores(powers).kind for powers in every]
+        return None if any(kind is None for kind in found) else found[0]
+
+    def wanted(self, powers: Powers) -> DenseScores:
+        return DenseScores(self.member * self.values[:, None] ** sum(powers))
+
+    def naive(self, powers: Powers) -> Transform:
+        values = self.seen_values ** sum(powers)
+        if self.seen.ndim == 1:
+            return BlockSums(self.seen, values, self.blocks)
+        return DenseScores(self.seen * values[:, None])
+
+    def means(self, powers: Powers) -> DenseScores:
+        """The means of the scores, for each node and block: P s."""
+        scores = self.scores(powers)
+        return replace(scores, matrix=self.matrix @ scores.matrix)
+
+    def singles(self) -> Points:
+        """The true values of a rough axis one by one, for what must hold wherever inside of a node they lie."""
+        if self.points is not None:
+            return self.points
+        start = np.arange(len(self.matrix))
+        return Points(self.matrix, start, np.zeros(len(start)), self.member.argmax(axis=1), self.values)
+
+    def tested(self, tests: Array) -> MatrixAxis:
+        """The axis with any functions of its states in the place of blocks, which stand for their own means."""
+        found = replace(self, member=self.matrix @ tests, seen=tests)
+        found._scores[(0,)] = DenseScores(tests)
+        return found
+
+    def assign(self, *, cautiously: bool) -> DenseScores:
+        """The likely nodes of each state (Bayes); cautiously, with some rows thought to lie anywhere."""
+        nodes = self.cautious if cautiously else self.likely
+        assert nodes is not None
+        joint = nodes[:, None] * self.matrix
+        return DenseScores((joint / np.maximum(joint.sum(axis=0), 1e-300)).T)
+
+    def inverse(self) -> DenseScores:
+        """The scores of every single node."""
+        return DenseScores(solve(self.matrix, np.eye(len(self.matrix))))
+
+    def state_shares_if_uniform(self) -> Array:
+        return np.asarray(np.average(self.matrix, axis=0, weights=self.node_sizes))
+
+    def refuse(self) -> None:
+        """Say why some question on it has no answer, if that is so."""
+        if not self.rough and np.isnan(self.inverse().matrix).any():
+            why = explain_singular(self.matrix, self.labels)
+            way = "method='likelihood' fits one of the possible answers, raw(...) shows the rows as they are"
+            raise ArgumentError(f"{self.name} cannot be debiased: {why}; {way}")
+
+
+class PresenceAxis(MatrixAxis):
+    """Whether a value is there: two nodes, there and missing, and as many states, shown and not shown.
+
+    Where numbers are summed their `MomentsAxis` stands beside it. A missing number is shown at 0, where those begin, so
+    it adds nothing to E(Y^k; shown) = p·x^k: a number that is shown counts 1/p times, and one that is not counts 0.
+    """
+
+    __slots__ = ()
+
+    def scores(self, powers: Powers) -> DenseScores:
+        if any(powers):
+            return DenseScores(self.wanted(powers).matrix / self.matrix[0, 0])
+        return MatrixAxis.scores(self, powers)
+
+    def state_shares_if_uniform(self) -> Array:
+        """The shares where nothing is missing."""
+        return np.asarray(self.matrix[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class MomentsAxis:
     """A number that is only summed: x + Z with noise of known moments E Z, E Z², …, or without noise.
 
@@ -381,6 +579,8 @@ class MomentsAxis:
     it is infinite where nobody has read or declared the number.
     """
 
+    exact: ClassVar[bool] = False
+    rough: ClassVar[bool] = False
     states: int
     noise: tuple[float, ...]
     reach: float
@@ -444,11 +644,6 @@ class Points:
         after = grid[np.minimum(self.start + 1, len(grid) - 1)]
         found = grid[self.start] + self.part.reshape(-1, *[1] * (grid.ndim - 1)) * (after - grid[self.start])
         return found, np.abs(np.diff(grid[: self.even], n=2, axis=0)).max(axis=0, initial=0.0) / 4
-
-
-_MOST_PRODUCTS = 1 << 30  # of scores, which are written out so many at a time
-_WRITTEN_OUT = 1 << 22
-_TRANSFORMED = 1 << 15  # numbers whose transforms are computed together
 
 
 class Incidence(Protocol):
@@ -550,6 +745,23 @@ class Shifts:
         return added.reshape(*weights.shape[:-1], self.states)
 
 
+@dataclass(frozen=True, slots=True)
+class Singles:
+    """Block y holds the value y alone."""
+
+    size: int
+
+    @property
+    def states(self) -> int:
+        return self.size
+
+    def count(self, counts: Array) -> Array:
+        return counts
+
+    def add(self, weights: Array) -> Array:
+        return weights
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class IncidenceScores:
     """s(y, b) = own(b)·(how many values of b lie in block y) + flat(b), for blocks b of values.
@@ -567,7 +779,7 @@ class IncidenceScores:
         counts = np.moveaxis(counts, axis, -1)
         counted, total = self.incidence.count(counts), counts.sum(axis=-1, keepdims=True)
         if not self._is_single:
-            counted = GroupSums(self.block_of, np.ones(len(self.block_of)), len(self.own)).gather(counted, -1)
+            counted = _summed(counted, self.block_of, len(self.own), -1)
         estimates = self.own * counted + self.flat * total
         if self.rest is not None:
             others = estimates.sum(axis=-1) - estimates[..., self.rest]
@@ -577,7 +789,8 @@ class IncidenceScores:
     def spread(self, weights: Array, axis: int) -> Array:
         weights = np.moveaxis(weights, axis, -1)
         shift = np.zeros((*weights.shape[:-1], 1)) if self.rest is None else weights[..., self.rest, None]
-        scores = self.incidence.add((self.own * (weights - shift))[..., self.block_of])
+        own = self.own * (weights - shift)
+        scores = self.incidence.add(own if self._is_single else own[..., self.block_of])
         scores += shift + (self.flat * (weights - shift)).sum(axis=-1, keepdims=True)
         return np.moveaxis(scores, -1, axis)
 
@@ -594,7 +807,9 @@ class IncidenceScores:
 
     def largest(self) -> Array:
         many = np.bincount(self.block_of, minlength=len(self.own))
-        largest = np.maximum(np.abs(self.own * many + self.flat), np.abs(self.flat))
+        largest = np.abs(self.own * many + self.flat)
+        if self.incidence.size > 1:  # a single value is held by every block
+            largest = np.maximum(largest, np.abs(self.flat))
         if self.rest is not None:  # where the block holds none of the other values, or all of them
             others = np.arange(len(largest)) != self.rest
             none = 1 - self.flat[others].sum()
@@ -631,69 +846,57 @@ class ScoreProducts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GroupSums:
-    """From single values to groups of them: the sum of each group, times the number that each value stands for."""
+class Transition:
+    """P(block y | value x) = low(y) + more·[y holds x], from values to the blocks of a design, and back."""
 
-    block_of: Array
-    values: Array
-    blocks: int
+    incidence: Incidence
+    more: float
+    low: Array | float
 
     def gather(self, counts: Array, axis: int) -> Array:
-        moved = np.moveaxis(counts, axis, 0)
-        folded = np.zeros((self.blocks, *moved.shape[1:]))
-        np.add.at(folded, self.block_of, moved * self.values.reshape(-1, *[1] * (moved.ndim - 1)))
-        return np.moveaxis(folded, 0, axis)
+        moved = np.moveaxis(counts, axis, -1)
+        shown = self.low * moved.sum(axis=-1, keepdims=True) + self.more * self.incidence.add(moved)
+        return np.moveaxis(shown, -1, axis)
 
     def spread(self, weights: Array, axis: int) -> Array:
         moved = np.moveaxis(weights, axis, -1)
-        return np.moveaxis(moved[..., self.block_of] * self.values, -1, axis)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Transition:
-    """P(block y | value x) = low + (high − low)·[y holds x], from values to the blocks of a design, and back."""
-
-    incidence: Incidence
-    high: float
-    low: float
-
-    def gather(self, counts: Array, axis: int) -> Array:
-        return self._mixed(counts, axis, self.incidence.add)
-
-    def spread(self, weights: Array, axis: int) -> Array:
-        return self._mixed(weights, axis, self.incidence.count)
-
-    def _mixed(self, values: Array, axis: int, held: Callable[[Array], Array]) -> Array:
-        moved = np.moveaxis(values, axis, -1)
-        found = self.low * moved.sum(axis=-1, keepdims=True) + (self.high - self.low) * held(moved)
-        return np.moveaxis(found, -1, axis)
+        shown = (self.low * moved).sum(axis=-1, keepdims=True) + self.more * self.incidence.count(moved)
+        return np.moveaxis(shown, -1, axis)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DesignAxis:
-    """The axis of a block design: a state for each block, a node for each value.
+    """The axis of a block design: a state for each block, a node for each value, or for `weights` values at once.
 
     A value lies in the block of a row that has it with probability `hit`, and of any other row with `miss`, so that
-    (how often it does − miss·n)/(hit − miss) is an unbiased count.
+    (how often it does − miss·n)/(hit − miss) is an unbiased count. Each block is shown with the chance `low`, and with
+    `more` beside that if it holds the value of the row.
     """
 
+    rough: ClassVar[bool] = False
     name: str
     incidence: Incidence
     block_of: Array
     blocks: int
     hit: float
     miss: float
-    high: float  # how likely each block is that holds the value of a row
-    low: float
+    more: float
+    low: Array | float
     numbers: tuple[Array | None, ...]  # of each value, for each column that is asked about
+    weights: Array | None = None
 
     @property
     def states(self) -> int:
         return self.incidence.states
 
     @property
+    def exact(self) -> bool:
+        """Whether what is counted is what is true."""
+        return self.hit == 1 and self.miss == 0
+
+    @property
     def law(self) -> Transition:
-        return Transition(self.incidence, self.high, self.low)
+        return Transition(self.incidence, self.more, self.low)
 
     def _values(self, powers: Powers) -> Array:
         """The product of the powers of the numbers of each group of values."""
@@ -706,28 +909,55 @@ class DesignAxis:
 
     def scores(self, powers: Powers) -> IncidenceScores:
         if self.hit == self.miss:
-            refuse_flat(self.name)
-        sizes = np.bincount(self.block_of, minlength=self.blocks)
+            why = "its law is the same for every value, so nothing but the number of rows can be estimated"
+            raise ArgumentError(f"{self.name} cannot be debiased: {why}; raw(...) shows the rows as they are")
+        held = np.bincount(self.block_of, minlength=self.blocks)
         own = self._values(powers) / (self.hit - self.miss)
         # The variance of a group goes with its size: more than half of the values are counted by the others.
-        most = 2 * sizes.max() >= sizes.sum() and not sum(powers)
-        rest = int(sizes.argmax()) if most and sizes.max() > 1 else None
+        most = 2 * held.max() >= held.sum() and not sum(powers)
+        rest = int(held.argmax()) if most and held.max() > 1 else None
+        sizes = held if self.weights is None else self.weights
         return IncidenceScores(self.incidence, self.block_of, own, -self.miss * sizes * own, rest)
 
     def naive(self, powers: Powers) -> IncidenceScores:
         """A row counts for every value that its block holds."""
         return IncidenceScores(self.incidence, self.block_of, self._values(powers), np.zeros(self.blocks))
 
-    def wanted(self, powers: Powers) -> GroupSums:
-        return GroupSums(self.block_of, self._values(powers)[self.block_of], self.blocks)
+    def wanted(self, powers: Powers) -> BlockSums:
+        return BlockSums(self.block_of, self._values(powers)[self.block_of], self.blocks)
 
     def inverse(self) -> IncidenceScores:
         """The scores of every single value."""
-        one = np.full(self.incidence.size, 1 / (self.hit - self.miss))
-        return IncidenceScores(self.incidence, np.arange(self.incidence.size), one, -self.miss * one)
+        size = self.incidence.size
+        own = np.full(size, 1 / (self.hit - self.miss))
+        flat = -self.miss * own if self.weights is None else -self.miss * self.weights * own
+        return IncidenceScores(self.incidence, np.arange(size), own, flat)
 
     def state_shares_if_uniform(self) -> Array:
-        return self.law.gather(np.full(self.incidence.size, 1 / self.incidence.size), 0)
+        weights = np.ones(self.incidence.size) if self.weights is None else self.weights
+        return self.law.gather(weights / weights.sum(), 0)
 
 
-DebiasAxis: TypeAlias = ResponseAxis | MatrixAxis | MomentsAxis | DesignAxis
+def response_axis(
+    name: str, weights: Array, keep: float, other: float, numbers: tuple[Array | None, ...] = ()
+) -> DesignAxis:
+    """A keep-or-other law over blocks of `weights` values each: a block is kept or becomes any block, by its weight.
+
+    P(Y_x = y) = other for each y, but keep for y = x, so that π_b = (λ_b − other·w_b)/(keep − other). HLM15, Example 6;
+    Warner 1965. `numbers` has for each column of the law the number that a block stands for, where sums are asked for.
+
+    >>> hobby = response_axis("hobby", np.ones(5), 6 / 10, 1 / 10)
+    >>> hobby.scores(()).gather(np.array([310, 150, 240, 120, 180]), 0).round(6).tolist()
+    [420.0, 100.0, 280.0, 40.0, 160.0]
+    """
+    blocks, low = len(weights), other * weights
+    singles = Singles(blocks)
+    return DesignAxis(name, singles, np.arange(blocks), blocks, keep, other, keep - other, low, numbers, weights)
+
+
+def public(blocks: int, columns: int = 0) -> DesignAxis:
+    """Columns without noise."""
+    return response_axis("", np.ones(blocks), 1.0, 0.0, (None,) * columns)
+
+
+DebiasAxis: TypeAlias = MatrixAxis | MomentsAxis | DesignAxis

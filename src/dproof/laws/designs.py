@@ -130,7 +130,7 @@ class CyclicDesign(AlikeValues):
             numbers += [column.numbers(codes)] if column.asked else []
         hit, miss = map(float, self.support_probabilities)
         high, low = self.high / self.total, self.low / self.total
-        axis = DesignAxis(name, self.incidence(), block_of, blocks, hit, miss, high, low, tuple(numbers))
+        axis = DesignAxis(name, self.incidence(), block_of, blocks, hit, miss, high - low, low, tuple(numbers))
         return DebiasAxes((axis,), lambda released: released[0])
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:

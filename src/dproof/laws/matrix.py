@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import ArgumentError
 from dproof.exact import exp_below
-from dproof.laws.debias import DebiasAxes, MatrixAxis, Points, Scale, SeenColumn
+from dproof.laws.debias import DebiasAxes, DenseScores, MatrixAxis, Points, Powers, Scale, SeenColumn, solve
 from dproof.laws.divergence import Odds, Worst, tight_odds
 from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.laws.law import SIZE, TOTAL, WEIGHT, Law, listed, nearest_codes, presence_alone, read_number
 from dproof.laws.noise import overlaps
-from dproof.laws.scores import DenseScores, Powers, SharedScores, solve
 from dproof.spaces.interval import Line
 from dproof.spaces.space import Space
 
@@ -450,7 +449,7 @@ class UnbiasedAxis(MatrixAxis):
 
     __slots__ = ()
 
-    def scores(self, powers: Powers) -> DenseScores | SharedScores:
+    def scores(self, powers: Powers) -> DenseScores:
         if self.blocks == 1 and sum(powers) == 1:
             return DenseScores(self.seen_values[:, None])
         return super().scores(powers)

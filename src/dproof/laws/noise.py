@@ -21,6 +21,7 @@ from dproof.coins import Coins
 from dproof.errors import ArgumentError, InputError, VerificationFailed
 from dproof.exact import bisect, exp_below
 from dproof.laws.debias import (
+    Array,
     Blocks,
     CodeBins,
     DebiasAxes,
@@ -35,7 +36,6 @@ from dproof.laws.debias import (
 from dproof.laws.divergence import Odds, Worst, profile_odds
 from dproof.laws.guide import Guide, guide
 from dproof.laws.law import SIZE, TOTAL, Law, Range, law_from_json, listed, read_number
-from dproof.laws.scores import Array
 from dproof.spaces.space import ABSENT, Space
 
 _WHOLE = 1 << 40  # parts in which the two chances are written

@@ -21,11 +21,19 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import ArgumentError, TooLarge, VerificationFailed
 from dproof.exact import exp_below
-from dproof.laws.debias import DebiasAxes, MatrixAxis, ResponseAxis, SeenColumn
+from dproof.laws.debias import (
+    Array,
+    DebiasAxes,
+    DenseScores,
+    MatrixAxis,
+    Powers,
+    SeenColumn,
+    response_axis,
+    support_variance,
+)
 from dproof.laws.divergence import Pair
 from dproof.laws.guide import Guide, coin, guide, uniform, uniform_below, word_width
 from dproof.laws.law import ITEMS, SET_SIZE, SIZE, TOTAL, WEIGHT, Law, Range, read_number
-from dproof.laws.scores import Array, DenseScores, Powers, support_variance
 from dproof.spaces.categories import Codes
 from dproof.spaces.space import Space
 from dproof.spaces.subsets import Answers
@@ -143,7 +151,7 @@ class KeepOrOther(AlikeValues):
                 joint = joint * column.blocks.blocks + column.blocks.of(codes)
             return joint
 
-        kept = ResponseAxis(name, weights, self.keep / self.total, self.other / self.total, numbers)
+        kept = response_axis(name, weights, self.keep / self.total, self.other / self.total, numbers)
         return DebiasAxes((kept,), state, by_block=True)
 
     def with_missing(self, epsilon: Fraction, delta: Fraction) -> KeepOrOther:
@@ -300,7 +308,7 @@ class Bits(ItemsLaw):
         (column,) = seen
         bits = self.bits if column.blocks.bits is None else len(column.blocks.bits)
         total = self.stay + self.flip
-        bit = ResponseAxis(name, np.ones(2), self.stay / total, self.flip / total, (None,))
+        bit = response_axis(name, np.ones(2), self.stay / total, self.flip / total, (None,))
         return DebiasAxes((bit,) * bits, lambda released: column.blocks.of(released[0]), by_block=True)
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:

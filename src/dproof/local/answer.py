@@ -5,8 +5,8 @@ A question is measured by all rows, or by those that answer for what each of its
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 from typing import Any
@@ -14,17 +14,24 @@ from typing import Any
 import numpy as np
 
 from dproof.errors import QuestionError
-from dproof.laws.debias import is_rough
 from dproof.laws.noise import NODES
-from dproof.local.counts import Combos, Counting, pooled
+from dproof.local.counts import (
+    Combos,
+    Counting,
+    StoredRows,
+    all_rows,
+    count,
+    ends_of,
+    pooled,
+    rows_that_answer,
+)
 from dproof.local.curves import ReleaseCurves
 from dproof.local.estimate import estimate
 from dproof.local.ranks import OrderStatistics
 from dproof.local.recipe import RowLaw
-from dproof.local.stored import StoredRows, all_rows, count, ends_of, rows_that_answer
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.estimated import ROUGH, SMOOTH, SUGGESTIONS, EstimatedSums, Options, Warnings, warned
-from dproof.questions.measured import AnswerSource, refuse_calculation
+from dproof.questions.measured import AnswerSource, Shares, refuse_calculation
 from dproof.questions.partition import grouping
 from dproof.questions.question import (
     Aggregate,
@@ -34,6 +41,7 @@ from dproof.questions.question import (
     Predicate,
     Question,
     Schema,
+    Unnest,
     aggregates_of,
     asks_for_curves,
     condition,
@@ -47,33 +55,23 @@ _MOST_INTERVALS = 2_500  # of numbers under noise that are worked out one by one
 
 
 def source(release: Any, question: Question, options: Options) -> AnswerSource:
-    """What answers a question from a release; for each item of sets by itself, where these are grouped by."""
+    """What answers a question from a release."""
     if options.method == "model":
         raise QuestionError("method='model' asks made-up rows, and this release has none: leave the method out")
     if asks_for_curves(question, release.law.schema):
         return ReleaseCurves(release, question, options)
-    if not release.rows and any(release.law.schema.is_open(key.column) for key in question.group_by):
-        return NoGroups(release)
-    if question.unnest is not None:
-        return ItemAnswerSource(release, question, options)
-    if release.law.weights is None:
+    if release.law.weights is None and question.unnest is None:
         return RowsAnswerSource([all_rows(release)], question, options)
-    return SampledAnswerSource(release, question, options)
+    return PartsAnswerSource(release, question, options)
 
 
-class NoGroups:
-    """A question grouped by a public column, on a release without rows: there are no groups (see `AnswerSource`)."""
-
-    suggestions, labels, shown = SUGGESTIONS, (), ()
-
-    def __init__(self, release: Any) -> None:
-        self.rows, self.private = release.rows, release.private
-
-    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
-        return []
-
-    def notes(self, groups: Sequence[int]) -> Iterator[str]:
-        return iter(())
+def expected_source(law: RowLaw, question: Question, rows: int, shares: Shares, level: float) -> AnswerSource:
+    """What a release of so many rows, with values that are spread evenly, would tell of a question."""
+    expected = source(StoredRows(law, None, rows, rows, private=True), question, Options(level))
+    for part in expected.parts if isinstance(expected, PartsAnswerSource) else [expected]:
+        if isinstance(part, RowsAnswerSource) and shares != Shares():
+            part.estimated = part.estimated.with_shares(bool(question.group_by), shares, rows)
+    return expected
 
 
 class RowsAnswerSource:
@@ -101,24 +99,28 @@ class RowsAnswerSource:
         has_ends = summed and parts[0].data is not None
         chosen = sharpest(parts, needed, question, ends_of(parts[0].data, summed) if has_ends else {})
         estimates = []
-        for part in chosen:
-            table, combos_read = part.counting.read(part.stored.data, part.stored.rows, combos)
-            groups = part.counting.groups(combos_read)
-            estimates.append(estimate(part.counting, table, groups, needed, question, options, self.rows))
+        for part, counting, _ in chosen:
+            table, combos_read = counting.read(part, combos)
+            groups = counting.groups(combos_read)
+            estimates.append(estimate(counting, table, groups, question.where, options, self.rows))
         self.labels, self.shown = groups.labels, [0]
         if question.group_by:
-            occurs = part.counting.occurring(question.where, table, groups, by_rows=combos is None)
+            occurs = counting.occurring(question.where, table, groups, by_rows=combos is None)
             self.shown = np.flatnonzero(occurs).tolist()
-        self.estimated = pool(estimates, [part.weight for part in chosen])
-        self.statistics = OrderStatistics(chosen[0].stored, question, options, groups.labels, combos)
-        self.special = {a: self.statistics.cells(a) for a in asked if a.definition.formula is None}
+        self.estimated = pool(estimates, [weight for _, _, weight in chosen])
+        self.special: dict[Aggregate, list[Cell]] = {}
+        special = [aggregate for aggregate in asked if aggregate.definition.formula is None]
+        if special:
+            statistics = OrderStatistics(chosen[0][0], question, options, groups.labels, combos)
+            self.special = {aggregate: statistics.cells(aggregate) for aggregate in special}
+            self.special_note = self.estimated.rough_note(statistics.rough)
         self.answered: dict[Expression, tuple[Sequence[Cell], Warnings]] = {}
 
     def _answered(self, expression: Expression) -> tuple[Sequence[Cell], Warnings]:
         """The cells of all groups, and what to say about them."""
         if expression not in self.answered:
             if isinstance(expression, Aggregate) and expression in self.special:
-                self.answered[expression] = self.special[expression], self.estimated.rough_note(self.statistics.rough)
+                self.answered[expression] = self.special[expression], self.special_note
             else:
                 refuse_calculation(expression, self.special)
                 self.answered[expression] = self.estimated.cells(expression)
@@ -132,32 +134,44 @@ class RowsAnswerSource:
         yield from warned(self.question, self.answered, groups, self.private)
 
 
-class Dispatched:
-    """A question whose expressions are measured by parts of their own, all with the same groups."""
+class PartsAnswerSource:
+    """A question whose expressions are measured by parts of their own, all with the same groups (see `AnswerSource`).
+
+    Where each row answers for one group of columns, an expression is measured by the rows that answer for all columns
+    that it needs. Where the items of sets are grouped by, each is measured by itself: a law may tell no two together.
+    """
 
     suggestions = SUGGESTIONS
 
-    def __init__(self, release: Any) -> None:
-        self.rows, self.private = release.rows, release.private
-        self.parts: list[AnswerSource] = []
-        self.by: dict[Expression, AnswerSource] = {}
-
-    def add(self, part: AnswerSource, asked: Sequence[Expression]) -> None:
-        self.parts.append(part)
-        self.by |= dict.fromkeys(asked, part)
-
-    def all_parts(self) -> Iterator[AnswerSource]:
-        """The parts of these parts, where they have some, too."""
-        for part in self.parts:
-            yield from part.all_parts() if isinstance(part, Dispatched) else [part]
+    def __init__(self, release: Any, question: Question, options: Options) -> None:
+        self.rows, schema, is_sampled = release.rows, release.law.schema, release.law.weights is not None
+        public = [key for key in question.group_by if is_sampled and schema.is_open(key.column)]
+        self.places = [question.group_by.index(key) for key in public]
+        combos = _public_combos(release, public) if is_sampled else None
+        self.occurring = set(_public_combos(release, public, question.where))
+        items: Sequence[Unnest | None] = [None]
+        if question.unnest is not None:
+            items = [replace(question.unnest, items=(item,)) for item in question.unnest.items]
+            options = options.for_each(len(items))
+        together: dict[tuple[Unnest | None, frozenset[str]], list[Expression]] = {}
+        for item in items:
+            measured = [e for e in dict.fromkeys(replace(question, unnest=item).expressions) if aggregates_of(e)]
+            for asked in [[expression] for expression in measured] or [[]]:
+                needed = frozenset(question.only(asked).columns) if is_sampled else frozenset[str]()
+                together.setdefault((item, needed), []).extend(asked)
+        self.parts: list[RowsAnswerSource] = []
+        self.by: dict[Expression, RowsAnswerSource] = {}
+        for (_, needed), asked in together.items():
+            rows = rows_that_answer(release, needed)
+            self.parts.append(RowsAnswerSource(rows, question.only(asked), options, combos))
+            self.by |= dict.fromkeys(asked, self.parts[-1])
+        self.labels = self.parts[0].labels
 
     @property
-    def labels(self) -> Sequence[tuple[Any, ...]]:
-        return self.parts[0].labels
-
-    @property
-    def shown(self) -> Iterable[int]:
-        return self.parts[0].shown
+    def shown(self) -> list[int]:
+        """The groups whose public keys some row of the whole release has."""
+        found = self.parts[0].shown
+        return [n for n in found if tuple(self.labels[n][place] for place in self.places) in self.occurring]
 
     def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
         return self.by.get(expression, self.parts[0]).cells(expression, groups)
@@ -165,47 +179,6 @@ class Dispatched:
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
         for part in self.parts:
             yield from part.notes(groups)
-
-
-class SampledAnswerSource(Dispatched):
-    """A question on a release in which each row answers for one group of columns.
-
-    Every expression is measured by the rows that answer for all columns that it needs.
-    """
-
-    def __init__(self, release: Any, question: Question, options: Options) -> None:
-        super().__init__(release)
-        schema = release.law.schema
-        self.places = [n for n, key in enumerate(question.group_by) if schema.is_open(key.column)]
-        public = [question.group_by[n] for n in self.places]
-        combos, self.occurring = _public_combos(release, public), set(_public_combos(release, public, question.where))
-        together: dict[frozenset[str], list[Expression]] = {}
-        for expression in dict.fromkeys(question.expressions):
-            if aggregates_of(expression):
-                together.setdefault(frozenset(question.only([expression]).columns), []).append(expression)
-        if not together:
-            together[frozenset(question.only([]).columns)] = []
-        for needed, asked in together.items():
-            rows = rows_that_answer(release, needed)
-            self.add(RowsAnswerSource(rows, question.only(asked), options, combos), asked)
-
-    @property
-    def shown(self) -> list[int]:
-        """The groups whose public keys some row of the whole release has."""
-        return [n for n in super().shown if tuple(self.labels[n][place] for place in self.places) in self.occurring]
-
-
-class ItemAnswerSource(Dispatched):
-    """A question that groups by the items of sets, one item after another: a law may tell no two of them together."""
-
-    def __init__(self, release: Any, question: Question, options: Options) -> None:
-        super().__init__(release)
-        assert question.unnest is not None
-        options = options.for_each(len(question.unnest.items))
-        for item in question.unnest.items:
-            one = replace(question, unnest=replace(question.unnest, items=(item,)))
-            asked = list(dict.fromkeys(one.expressions))
-            self.add(source(release, question.only(asked), options), asked)
 
 
 def _public_combos(release: Any, keys: Sequence[Key], where: Predicate | None = None) -> Combos:
@@ -218,17 +191,8 @@ def _public_combos(release: Any, keys: Sequence[Key], where: Predicate | None = 
     known = [part for part in parts if all(schema.is_open(leaf.column) for leaf in leaves(part))]
     holds = " AND ".join(f"coalesce({condition(part)}, false)" for part in known) or "true"
     counting = Counting(release.law, [Term((), None)], keys)
-    (*arrays, chosen), _, _ = count(release.data, [*counting.expressions, holds], [])
+    (*arrays, chosen), _, _ = count(release.data, [*counting.expressions, holds])
     return counting.cells([array.filter(chosen) for array in arrays], chosen.true_count)[1]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WeightedRows:
-    """Stored rows that answer a question, what is counted in them, and their weight beside other parts."""
-
-    stored: StoredRows
-    counting: Counting
-    weight: float
 
 
 def sharpest(
@@ -236,8 +200,8 @@ def sharpest(
     needed: list[Term],
     question: Question,
     ends: Mapping[str, tuple[float, float]] = MappingProxyType({}),
-) -> list[WeightedRows]:
-    """The parts of a release, the sharpest first, with weights that are inverse to their variances.
+) -> list[tuple[StoredRows, Counting, float]]:
+    """The parts of a release, the sharpest first: what is counted in each, and its weight, inverse to its variance.
 
     These are the variances for evenly spread values, which do not depend on the rows, and so do not bias what is
     pooled. Under wide noise intervals are worked out from one part alone, the sharpest. `ends` are those of the numbers
@@ -245,23 +209,20 @@ def sharpest(
     """
     countings = [Counting(part.law, needed, question.group_by, ends=ends) for part in parts]
     if len(parts) == 1:
-        return [WeightedRows(parts[0], countings[0], 1.0)]
-    precisions = [part.rows * _precision(counting, needed) for part, counting in zip(parts, countings, strict=True)]
+        return [(parts[0], countings[0], 1.0)]
+    precisions = [part.rows * _precision(counting, part) for part, counting in zip(parts, countings, strict=True)]
     order = np.argsort(precisions)[::-1].tolist()
-    if any(is_rough(axis) for counting in countings for axis in counting.axes) or not precisions[order[0]]:
+    if any(axis.rough for counting in countings for axis in counting.axes) or not precisions[order[0]]:
         order = order[:1]
     total = sum(precisions[n] for n in order)
-    return [
-        WeightedRows(parts[n], countings[n], precisions[n] / total if total else 1.0)
-        for n in order
-        if precisions[n] or not total
-    ]
+    used = [n for n in order if precisions[n] or not total]
+    return [(parts[n], countings[n], precisions[n] / total if total else 1.0) for n in used]
 
 
-def _precision(counting: Counting, needed: list[Term]) -> float:
+def _precision(counting: Counting, part: StoredRows) -> float:
     """One over the variance of the sums from one row, for evenly spread values; 1 where they have none."""
-    table, combos = counting.read(None, 1)
-    estimates = table.estimates([counting.sum_of(term) for term in needed], counting.groups(combos))
+    table, combos = counting.read(replace(part, data=None, rows=1))
+    estimates = table.estimates(list(map(counting.sum_of, counting.needed)), counting.groups(combos))
     variance = float(np.einsum("gii->", estimates.covariance("population")))
     return (1 / variance if variance > 0 else 1.0) if np.isfinite(variance) else 0.0
 

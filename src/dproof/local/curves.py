@@ -21,11 +21,9 @@ from dproof.curves.columns import stored_values
 from dproof.curves.lattice import CurveLattice
 from dproof.curves.noise import CurveMechanism
 from dproof.errors import QuestionError
-from dproof.laws.debias import ResponseAxis, is_rough
-from dproof.laws.scores import Array
-from dproof.local.counts import Contingency, Counting, fits
+from dproof.laws.debias import Array
+from dproof.local.counts import Contingency, Counting, StoredRows, fits, rows_that_answer
 from dproof.local.estimate import refuse_singular
-from dproof.local.stored import StoredRows, rows_that_answer, stored_rows
 from dproof.questions.curve_estimate import CurveEstimate, MeasuredCurves, basis_notes
 from dproof.questions.estimated import SUGGESTIONS, Options
 from dproof.questions.question import (
@@ -85,7 +83,7 @@ class _Counted:
     def __init__(self, release: StoredRows, where: Predicate | None, keys: Sequence[Key] = ()) -> None:
         self.release, self.where = release, where
         self.counting = Counting(release.law, [Term((), where)], keys)
-        self.table, self.combos = self.counting.read(release.data, release.rows)
+        self.table, self.combos = self.counting.read(release)
         self.groups = self.counting.groups(self.combos)
 
     def occurs(self) -> list[int]:
@@ -109,13 +107,13 @@ def _functions(
     Σ (vz − wm)(vz − wm)ᵀ / (Σw)².
     """
     release, counting, table, groups = counted.release, counted.counting, counted.table, counted.groups
-    if any(map(is_rough, counting.axes)):
+    if any(axis.rough for axis in counting.axes):
         raise QuestionError(
             "the rows of a mean curve cannot be chosen by numbers under noise, which do not tell them apart: "
             "choose them by public columns, categories or sets"
         )
     is_part = release.rows != release.release_rows
-    exact = all(isinstance(axis, ResponseAxis) and axis.exact for axis in counting.axes)
+    exact = all(axis.exact for axis in counting.axes)
     if total and (not exact or (is_part and (counted.where is not None or counting.keys))):
         raise QuestionError(
             "a total of curves needs rows chosen by public columns, and a column where no curve may be missing: "
@@ -126,7 +124,7 @@ def _functions(
     chosen = [counting.sum_of(Term(columns, counted.where)) for columns in products]
     refuse_singular(counting, table.estimates(chosen[:1], groups).values)
     mechanism = _mechanism(release, column)
-    sums = _moments(counted, release.plan.column(column), cast(CurveLattice, mechanism.outputs))
+    sums = _moments(counted, release.law.plan.column(column), cast(CurveLattice, mechanism.outputs))
     size = sums.shape[-1]
     first, second = np.zeros((len(groups.labels), size)), np.zeros((len(groups.labels), size, size))
     noise = float(mechanism.shown.noise.variance) if exact and not is_part and options.target == "table" else None
@@ -154,7 +152,7 @@ def _moments(counted: _Counted, column: Column, lattice: CurveLattice) -> Array:
     sums = np.zeros((cells, size, size))
     undo = np.linalg.pinv(lattice.scales[:, None] * lattice.functions(times))
     wanted = [*counting.expressions, *map(name, column.stored)]
-    with stored_rows(counted.release.data) as rows:
+    with counted.release.relation() as rows:
         for batch in rows.project(", ".join(wanted)).to_arrow_reader(_BATCH):
             keys, held = batch.columns[: len(counting.expressions)], batch.columns[len(counting.expressions) :]
             values = stored_values(lattice, held)

@@ -30,12 +30,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from itertools import product
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from dproof.laws.debias import MatrixAxis, MomentsAxis, is_rough
-from dproof.laws.scores import Array, Powers
+from dproof.laws.debias import Array, MatrixAxis, MomentsAxis, Powers
 from dproof.local.counts import NO_BIAS, AnswerGroups, Contingency, Layout, Sets, Sum
 from dproof.questions.estimated import Linear, SumEstimates, Target, half_widths
 
@@ -60,23 +60,15 @@ class Condition:
         axis = table.axes[number]
         assert isinstance(axis, MatrixAxis)
         self.table, self.sums, self.groups, self.number, self.axis = table, sums, groups, number, axis
-        self.layout, self.points = Layout(table, groups), axis.singles()
+        self.layout, self.points, self.blocks = Layout(table, groups), axis.singles(), table.shape[number]
         self.others = [n for n in self.layout.rest if n != number]
         self._weights = [self.layout.split(wanted.weights) for wanted in sums]
-        states = np.arange(axis.states)[:, None]
-        self.tests = np.hstack([states < self._thresholds(), states >= 0]).astype(float)
-        self.test_means, self.test_gaps = self.points.means(self.tests)
-        # The bins between the thresholds, but for those that no law reaches: differences of `test_means` would leave
-        # what rounding left of them.
-        bins = np.diff(self.tests, prepend=0.0)
-        law, _ = self.points.means(bins)
-        self.occur = law.any(axis=0)
-        self.bins, self.law = bins[:, self.occur], law[:, self.occur]
         self._measured: dict[tuple[bytes, tuple[Powers, ...]], SumEstimates] = {}
         self._attained: dict[tuple[bytes, Powers], bool] = {}
 
-    def _thresholds(self) -> Array:
-        """The states below which rows are counted: public, and the same for all groups."""
+    @cached_property
+    def tests(self) -> Array:
+        """Whether each state lies below each of the thresholds, which are public and the same for all groups."""
         cuts = np.flatnonzero(np.diff(self.points.block)) + 1
         few = len(cuts) <= _MOST_CUTS
         count = _EVEN if few else _MANY
@@ -84,7 +76,25 @@ class Condition:
         if few:
             laws = self.points.matrix[self.points.start[cuts]]
             thresholds += [np.searchsorted(np.cumsum(law), _AROUND) for law in laws]
-        return np.unique(np.clip(np.concatenate([*thresholds, [self.axis.states - 2]]) + 1, 1, self.axis.states - 1))
+        size = self.axis.states
+        states, below = np.arange(size)[:, None], np.concatenate([*thresholds, [size - 2]]) + 1
+        return np.hstack([states < np.unique(np.clip(below, 1, size - 1)), states >= 0]).astype(float)
+
+    @cached_property
+    def test_means(self) -> tuple[Array, Array]:
+        """The means of the tests at each point, and how far any code between may be off that."""
+        return self.points.means(self.tests)
+
+    @cached_property
+    def bins(self) -> tuple[Array, Array, Array]:
+        """The bins between the thresholds that some law reaches, by states; their law at each point; which they are.
+
+        Differences of `test_means` would leave what rounding left of the others.
+        """
+        bins = np.diff(self.tests, prepend=0.0)
+        law, _ = self.points.means(bins)
+        occur = np.asarray(law.any(axis=0))
+        return bins[:, occur], law[:, occur], occur
 
     def _blocks(self, group: int) -> Array:
         """The weights of a group: by sums, blocks of the number, and those of each other column."""
@@ -102,11 +112,11 @@ class Condition:
         """
         weights = self._blocks(group)
         for place, n in enumerate(self.others, 2):
-            if is_rough(self.table.axes[n]):
+            if self.table.axes[n].rough:
                 ends = weights.max(axis=place, keepdims=True), weights.min(axis=place, keepdims=True)
                 weights = np.where(largest.reshape(-1, *[1] * (weights.ndim - 1)), ends[0], ends[1])
         columns, kind = _distinct(weights.reshape(-1, weights[0, 0].size))
-        shaped = columns.reshape(-1, len(self.sums), self.axis.blocks)
+        shaped = columns.reshape(-1, len(self.sums), self.blocks)
         return [ChosenRows(kind == n, by_sum) for n, by_sum in enumerate(shaped) if by_sum.any()]
 
     def around(self, part: ChosenRows, place: int) -> Array | None:
@@ -115,7 +125,7 @@ class Condition:
         Only where there are more blocks than nodes, of which several then share a programme.
         """
         weights, points = part.weights[place], self.points
-        if self.axis.blocks <= len(self.axis.matrix) or any(map(any, self.sums[place].powers)):
+        if self.blocks <= len(self.axis.matrix) or any(map(any, self.sums[place].powers)):
             return None
         taken = weights[points.block] != 0
         first, last = points.start[taken].min(), (points.start + ~points.on_grid)[taken].max()
@@ -133,14 +143,14 @@ class Condition:
         attained = np.ones(len(self.sums), bool)
         for n, (wanted, weights) in enumerate(zip(self.sums, self._blocks(group), strict=True)):
             powers = wanted.powers[self.number]
-            columns, _ = _distinct(weights.reshape(self.axis.blocks, -1))
+            columns, _ = _distinct(weights.reshape(self.blocks, -1))
             attained[n] = all(self._is_attained(column, powers) for column in columns)
         return attained
 
     def _is_attained(self, weights: Array, powers: Powers) -> bool:
         if not any(powers) and (weights == weights[0]).all():
             return True
-        if self.axis.blocks > _MOST_CHECKED:
+        if self.blocks > _MOST_CHECKED:
             return False
         key = weights.tobytes(), powers
         if key not in self._attained:
@@ -195,11 +205,11 @@ class Condition:
     def counts(self, group: int, part: ChosenRows) -> Array:
         """The estimated rows of a part of a group in each bin."""
         upto = self.measured(part, self.plain).values[self.rows(group, self.tests.shape[1]), 0]
-        return np.asarray(np.diff(upto, prepend=0.0)[self.occur])
+        return np.asarray(np.diff(upto, prepend=0.0)[self.bins[2]])
 
     def scored(self, group: int, part: ChosenRows, scores: Array, target: Target) -> tuple[Array, ...]:
         """The sum of scores of the bins over a part of a group, its variance, and the largest score of one row."""
-        estimates, row = self._sums(part, self.plain, self.bins @ scores[:, None]), self.rows(group, 1)
+        estimates, row = self._sums(part, self.plain, self.bins[0] @ scores[:, None]), self.rows(group, 1)
         return estimates.values[row, 0], estimates.covariance(target, row)[:, 0, 0], estimates.heaviest[row, 0]
 
 
@@ -218,7 +228,7 @@ class DistributionFree:
     """Which sums of which groups need these intervals, and the intervals."""
 
     def __init__(self, table: Contingency, sums: Sequence[Sum], groups: AnswerGroups, estimates: SumEstimates) -> None:
-        numbers = [n for n, axis in enumerate(table.axes) if is_rough(axis)]
+        numbers = [n for n, axis in enumerate(table.axes) if axis.rough]
         self.estimates, self.conditions = estimates, [Condition(table, sums, groups, number) for number in numbers]
         self._most: dict[tuple[Any, ...], float] = {}
 
@@ -226,8 +236,8 @@ class DistributionFree:
     def biased(self) -> Array:
         """Which sums have a score with a bias, by groups."""
         biased = np.zeros(self.estimates.values.shape, bool)
-        for condition in self.conditions:
-            biased |= ~np.stack([condition.attained(group) for group in range(len(biased))])
+        for group, condition in product(range(len(biased)), self.conditions):
+            biased[group] |= ~condition.attained(group)
         return biased
 
     def some_biased(self, groups: range) -> bool:
@@ -387,7 +397,7 @@ class Measures:
         self.powers = [wanted.powers[condition.number] for wanted in condition.sums]
         self.others = [condition.other_powers(wanted) for wanted in condition.sums]
         self.plain = condition.plain
-        weights = np.concatenate([np.zeros((1, condition.axis.blocks)), *(part.weights for part in parts)])
+        weights = np.concatenate([np.zeros((1, condition.blocks)), *(part.weights for part in parts)])
         jump = np.pad(np.diff(weights[:, condition.points.block], axis=1).any(axis=0), 1)
         self.kept = condition.points.on_grid
         if around is None:
@@ -458,8 +468,10 @@ class Measures:
         for m, powers in self.measures:
             estimates = condition.measured(self.parts[m], powers)
             half = half_widths(estimates.covariance(target, rows)[:, 0, 0], estimates.heaviest[rows, 0], one_level).half
-            matrix = self._integral((m, powers), condition.test_means)
-            yield Bounds(matrix, estimates.values[rows, 0] / self.rows, half / self.rows + condition.test_gaps)
+            means, gaps = condition.test_means
+            yield Bounds(
+                self._integral((m, powers), means), estimates.values[rows, 0] / self.rows, half / self.rows + gaps
+            )
 
     def _scores(self, asked: list[Linear], level: float) -> Bounds:
         """The estimates of the functions that are asked for, as they are without what is added for their bias."""
@@ -540,14 +552,14 @@ def can_reach(
         return least <= 0
     counts = np.maximum(np.stack([condition.counts(group, part) for part in parts]), 0.0)
     heights = sign * np.stack([part.weights[0][condition.points.block] for part in parts])
-    law = condition.law
+    bins, law, _ = condition.bins
     fit = _fit(law, counts)
     mean = least / max(float(counts.sum()), 1.0)
     if (heights * fit).sum() >= mean:
         return True
     seen = fit @ law
     scores = _within(law, seen, heights - mean) @ law / seen - 1
-    means, gaps = zip(*(condition.points.means(condition.bins @ score) for score in scores), strict=True)
+    means, gaps = zip(*(condition.points.means(bins @ score) for score in scores), strict=True)
     slope, shift = _above(heights, np.stack(means) - np.array(gaps)[:, None])
     target = condition.noise_target(target)
     pairs = zip(parts, scores + shift, strict=True)

@@ -20,20 +20,28 @@ intervals: Armstrong, Kolesár and Plagborg-Møller 2022).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from math import prod
 
 import numpy as np
 
 from dproof.errors import QuestionError, TooLarge
-from dproof.laws.debias import DebiasAxis, DesignAxis, MatrixAxis, MomentsAxis, ResponseAxis, is_rough
-from dproof.laws.scores import Array, Scores, Transform, gather, on_simplex
+from dproof.laws.debias import (
+    Array,
+    DebiasAxis,
+    DesignAxis,
+    MatrixAxis,
+    MomentsAxis,
+    Scores,
+    Transform,
+    gather,
+    on_simplex,
+)
 from dproof.local.counts import AnswerGroups, Contingency, Counting, Layout, Sum, of_whole, scale_up
 from dproof.local.distribution_free import DistributionFree
 from dproof.questions.estimated import EstimatedSums, Options, Target, normal_quantile, tail
-from dproof.questions.question import Question
-from dproof.questions.sums import Term
+from dproof.questions.question import Predicate
 
 _STEPS = 5_000
 _SETTLED = 1e-8  # relative change of the likeliest counts at which they stand still
@@ -46,7 +54,8 @@ def likelihood(table: Contingency) -> Array:
 
     π ← π · P(N/(πP)): the expectation and maximisation steps of Dempster, Laird and Rubin 1977 for a mixture.
 
-    >>> flip = ResponseAxis("flip", np.ones(2), 0.75, 0.25)
+    >>> from dproof.laws.debias import response_axis
+    >>> flip = response_axis("flip", np.ones(2), 0.75, 0.25)
     >>> likelihood(Contingency([flip], np.array([20.0, 80.0]), 100)).round(3).tolist()
     [0.0, 100.0]
     """
@@ -67,7 +76,8 @@ def likelihood(table: Contingency) -> Array:
 def projection(table: Contingency) -> Array:
     """The nearest counts to the unbiased ones that are not negative and keep every exact total.
 
-    >>> flip = ResponseAxis("flip", np.ones(2), 0.75, 0.25)
+    >>> from dproof.laws.debias import response_axis
+    >>> flip = response_axis("flip", np.ones(2), 0.75, 0.25)
     >>> projection(Contingency([flip], np.array([20.0, 80.0]), 100)).round(3).tolist()
     [0.0, 100.0]
     """
@@ -91,7 +101,8 @@ def shrinkage(table: Contingency) -> Array:
     (Kiefer and Wolfowitz 1956, by a few steps of iterative Bayes), and each becomes its mean given what was seen
     (Jiang and Zhang 2009). Best where there are many cells under much noise.
 
-    >>> flip = ResponseAxis("flip", np.ones(4), 0.5, 1 / 6)
+    >>> from dproof.laws.debias import response_axis
+    >>> flip = response_axis("flip", np.ones(4), 0.5, 1 / 6)
     >>> shrinkage(Contingency([flip], np.array([24.0, 25.0, 26.0, 25.0]), 100)).round(1).tolist()
     [24.9, 25.0, 25.1, 25.0]
     """
@@ -121,17 +132,17 @@ def fold(table: Contingency, cells: Array, wanted: Sum) -> Array:
 
 def _noisy(table: Contingency) -> tuple[int, ...]:
     """The axes on which what is counted need not be true."""
-    return tuple(n for n, axis in enumerate(table.axes) if not (isinstance(axis, ResponseAxis) and axis.exact))
+    return tuple(n for n, axis in enumerate(table.axes) if not axis.exact)
 
 
 def inverse(axis: DebiasAxis) -> Scores:
     """The scores of every single true value."""
-    if isinstance(axis, MomentsAxis) or is_rough(axis):
+    if isinstance(axis, MomentsAxis) or axis.rough:
         raise QuestionError("numbers under noise have no table of counts to project: use method='likelihood'")
     return axis.inverse()
 
 
-def finite(axis: DebiasAxis) -> ResponseAxis | MatrixAxis | DesignAxis:
+def finite(axis: DebiasAxis) -> MatrixAxis | DesignAxis:
     if isinstance(axis, MomentsAxis):
         raise QuestionError("sums of numbers under noise are unbiased as they are: leave the method out")
     return axis
@@ -149,17 +160,10 @@ _LEAST = 1e-6  # of a row in a cell: a fitted count of zero would never grow aga
 _BIASES = np.concatenate([np.linspace(0.0, 10.0, 201)[1:], np.geomspace(10.5, 1000.0, 60)])  # in standard errors
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Shrunk:
-    """The estimates of some sums in every group, their covariances, and the largest score of one row."""
-
-    values: Array  # (groups, sums)
-    covariance: Array  # (groups, sums, sums), with what the bias adds
-    heaviest: Array  # (groups, sums)
-
-
-def shrink(table: Contingency, sums: list[Sum], groups: AnswerGroups, level: float, target: Target) -> Shrunk:
-    """The sums of every group, drawn towards the model."""
+def shrink(
+    table: Contingency, sums: list[Sum], groups: AnswerGroups, level: float, target: Target
+) -> tuple[Array, ...]:
+    """The sums of every group drawn to the model, their covariances with what the bias adds, the largest scores."""
     model = _Model(table, target)
     weights = np.stack([_cell_weights(table, wanted, groups) for wanted in sums], axis=1)
     drawn = model.drawn(weights)
@@ -169,9 +173,8 @@ def shrink(table: Contingency, sums: list[Sum], groups: AnswerGroups, level: flo
     missed = (1 - model.share) ** 2 * model.missed * (model.beyond(weights) ** 2).sum(axis=-1)
     ratio = np.divide(missed, variance, out=np.zeros_like(missed), where=variance > 0)
     wider = widening(ratio, level)
-    return Shrunk(
-        weights @ model.estimate, covariance * wider[:, :, None] * wider[:, None, :], np.abs(scores).max(axis=-1)
-    )
+    wide = covariance * wider[:, :, None] * wider[:, None, :]
+    return weights @ model.estimate, wide, np.abs(scores).max(axis=-1)
 
 
 def widening(ratio: Array, level: float) -> Array:
@@ -296,40 +299,36 @@ def estimate(
     counting: Counting,
     table: Contingency,
     groups: AnswerGroups,
-    needed: list[Term],
-    question: Question,
+    where: Predicate | None,
     options: Options,
-    all_rows: int | None = None,
+    all_rows: int,
 ) -> EstimatedSums:
-    """The sums of a question in every group; over `all_rows`, where the table has a random part of them."""
-    sums = list(map(counting.sum_of, needed))
-    asked = counting.schema, counting.values, needed, question.where, options
+    """The sums of a question in every group, over all rows, of which the table has a random part or all."""
+    sums, fitted, free = list(map(counting.sum_of, counting.needed)), None, None
+    asked = counting.schema, counting.values, counting.needed, where, options
+    is_part, scale = all_rows != table.rows, scale_up(table.rows, all_rows)
     with np.errstate(invalid="ignore"):  # a public number may be infinite, and then its sum is refused
-        estimates, fitted = table.estimates(sums, groups), None
-    if options.method == "loglinear":
-        refuse_singular(counting, estimates.values)
-        # A part of the rows stands for all as for a population; that it is a large part is not made use of.
-        is_part = all_rows is not None and all_rows != table.rows
-        shrunk = shrink(table, sums, groups, options.level, "population" if is_part else options.target)
-        estimates = replace(estimates, values=shrunk.values, heaviest=shrunk.heaviest)
-        if all_rows is None or not is_part:
-            return EstimatedSums(*asked, estimates, None, shrunk.covariance, None)
-        squares = shrunk.covariance + np.einsum("gi,gj->gij", estimates.values, estimates.values) / max(table.rows, 1)
-        estimates = of_whole(replace(estimates, squares=squares, products=np.full_like(squares, np.nan)), all_rows)
-        return EstimatedSums(*asked, estimates, None, estimates.covariance("population"), None)
-    if options.method != "inverse":
+        estimates = table.estimates(sums, groups)
+    if options.method in _FITS:
         cells = _FITS[options.method](table)
         refuse_singular(counting, cells)
-        fitted = np.stack([table.total(fold(table, cells, wanted), wanted, groups) for wanted in sums], axis=1)
+        fitted = np.stack([table.total(fold(table, cells, wanted), wanted, groups) for wanted in sums], axis=1) * scale
     else:
         refuse_singular(counting, estimates.values)
-    distribution_free = DistributionFree(table, sums, groups, estimates) if options.assume == "nothing" else None
-    scale = 1.0
-    if all_rows is not None and all_rows != table.rows:
-        estimates, scale = of_whole(estimates, all_rows), scale_up(estimates, all_rows)
-        fitted = None if fitted is None else fitted * scale
-    covariance = estimates.covariance(options.target)
-    return EstimatedSums(*asked, estimates, fitted, covariance, distribution_free, scale)
+    if options.method == "loglinear":
+        # A part of the rows stands for all as for a population; that it is a large part is not made use of.
+        target = "population" if is_part else options.target
+        values, covariance, heaviest = shrink(table, sums, groups, options.level, target)
+        estimates = replace(estimates, values=values, heaviest=heaviest)
+        if is_part:
+            squares = covariance + np.einsum("gi,gj->gij", estimates.values, estimates.values) / max(table.rows, 1)
+            estimates = of_whole(replace(estimates, squares=squares, products=np.full_like(squares, np.nan)), all_rows)
+            covariance = estimates.covariance("population")
+        return EstimatedSums(*asked, estimates, None, covariance, None)
+    if table.rough and options.assume == "nothing":
+        free = DistributionFree(table, sums, groups, estimates)
+    estimates = of_whole(estimates, all_rows)
+    return EstimatedSums(*asked, estimates, fitted, estimates.covariance(options.target), free, scale)
 
 
 _FITS = {"likelihood": likelihood, "projection": projection, "shrinkage": shrinkage}

@@ -13,12 +13,11 @@ import numpy as np
 
 from dproof.errors import QuestionError
 from dproof.exact import int_or_float
+from dproof.laws.debias import Array
 from dproof.laws.noise import NODES
-from dproof.laws.scores import Array
-from dproof.local.counts import Combos, Contingency, Counting, of_whole, scale_up
+from dproof.local.counts import Combos, Contingency, Counting, StoredRows, count, of_whole, scale_up
 from dproof.local.distribution_free import DistributionFree
 from dproof.local.estimate import estimate, refuse_singular
-from dproof.local.stored import StoredRows, count, whole
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Cell
 from dproof.questions.estimated import Ends, EstimatedSums, Options, Target, half_widths, normal_quantile
@@ -55,8 +54,7 @@ class OrderStatistics:
         combos: Combos | None = None,
     ) -> None:
         self.combos = combos
-        self.law, self.data = stored.law, stored.data
-        self.rows, self.release_rows = stored.rows, stored.release_rows
+        self.stored = stored
         self.schema = stored.law.schema
         self.question, self.options, self.labels = question, options.for_each(len(labels)), labels
         self.rough = np.zeros(len(labels), bool)  # groups with a distribution that wide noise hides
@@ -65,6 +63,8 @@ class OrderStatistics:
     def cells(self, aggregate: Aggregate) -> list[Cell]:
         """One cell for every group of the answer."""
         definition = aggregate.definition
+        if not self.labels:  # of the public values of no rows
+            return []
         where = both(self.question.where, present(aggregate, self.schema.with_undeclared_missing))
         if definition.counts == "values":
             return self._different(aggregate, where)
@@ -81,7 +81,7 @@ class OrderStatistics:
         (column,), options = aggregate.columns, self.options
         if (column, where) not in self.tables:
             counting = self._spelled(column, where)
-            self.tables[column, where] = (counting, *counting.read(self.data, self.rows, self.combos))
+            self.tables[column, where] = (counting, *counting.read(self.stored, self.combos))
         counting, table, combos = self.tables[column, where]
         ends = _block_ends(counting, column)
         values = ends[0] if _extreme(aggregate) == "least" else ends[1]
@@ -96,7 +96,8 @@ class OrderStatistics:
         estimates = table.estimates(sums, groups)
         refuse_singular(counting, estimates.values)
         free = DistributionFree(table, sums, groups, estimates)
-        scale, estimates = scale_up(estimates, self.release_rows), of_whole(estimates, self.release_rows)
+        rows, all_rows = self.stored.rows, self.stored.release_rows
+        scale, estimates = scale_up(rows, all_rows), of_whole(estimates, all_rows)
         variance = estimates.covariance(options.target)[:, 0, 0]
         half = half_widths(variance, estimates.heaviest[:, 0], options.level).half
         half += scale * np.abs(table.likely_bias(sums[0], groups)) + _LEFT * estimates.doubts[:, 0]
@@ -107,7 +108,7 @@ class OrderStatistics:
         self.rough |= biased
         for n in range(len(total)):
             low, high = total[n] - half[n], total[n] + half[n]
-            if biased[n] and options.assume == "nothing" and self.rows:
+            if biased[n] and options.assume == "nothing" and self.stored.rows:
                 low, high = self._bounds(free, n * len(marks), len(marks), _mark(aggregate, total[n]))
             stand_for = ends[0][order[marks]], ends[1][order[marks]]
             yield Steps(values[order[marks]], stand_for, total[n], (low, high), naive[n])
@@ -118,8 +119,8 @@ class OrderStatistics:
         The lower one is behind the mark from where on every distribution that fits the rows has passed it, the upper
         one from where on some has.
         """
-        target: Target = self.options.target if self.release_rows == self.rows else "population"
-        level, mark = self.options.level, mark * self.rows / self.release_rows
+        target: Target = self.options.target if self.stored.release_rows == self.stored.rows else "population"
+        level, mark = self.options.level, mark * self.stored.rows / self.stored.release_rows
 
         def some(step: int) -> bool:
             return free.can_reach(first + step, 1, mark, level, target)
@@ -134,7 +135,7 @@ class OrderStatistics:
     def _spelled(self, column: str, where: Predicate | None) -> Counting:
         """What is counted where a column has a block for every value, or for as many steps as can be told apart."""
         space: Any = self.schema.spaces[column]
-        most = _MOST_STEPS if self.law.group_of(column).mechanism.family.is_sharp else NODES
+        most = _MOST_STEPS if self.stored.law.group_of(column).mechanism.family.is_sharp else NODES
         cuts: list[Predicate] = []
         if column in self.schema.bins:  # as many steps as were told apart
             starts = self.schema.bins[column].starts[1:]
@@ -143,13 +144,13 @@ class OrderStatistics:
             places = np.unique(np.linspace(0, space.candidates - 1, most + 1).astype(np.int64)[1:-1])
             cuts = [Compare(column, "<=", space.label(int(place))) for place in places]
         needed = [Term((), condition) for condition in (where, *cuts)]
-        return Counting(self.law, needed, self.question.group_by, () if cuts else [column])
+        return Counting(self.stored.law, needed, self.question.group_by, () if cuts else [column])
 
     def _public(self, aggregate: Aggregate, where: Predicate | None) -> Iterator[Steps]:
         """The steps of a public column in every group: its values are exact, and the groups need not be."""
         (column,), options = aggregate.columns, self.options
-        counting = Counting(self.law, [Term((), where)], [*self.question.group_by, Key(column)])
-        table, combos = counting.read(self.data, self.rows)
+        counting = Counting(self.stored.law, [Term((), where)], [*self.question.group_by, Key(column)])
+        table, combos = counting.read(self.stored)
         inner = counting.groups(combos)
         estimates = table.estimates([counting.sum_of(Term((), where))], inner)
         parts: dict[tuple[Any, ...], list[tuple[float, ...]]] = {labels: [] for labels in self.labels}
@@ -175,8 +176,8 @@ class OrderStatistics:
             # Rows with different public values are different rows, so their squares add up: (1 − q)² before t, q²
             # behind.
             *_, square, product = ((1 - 2 * q) * upto + q**2 * all_of).T
-            exact = options.target == "table" and self.release_rows == self.rows
-            less = product if exact else total**2 / max(self.rows, 1)
+            exact = options.target == "table" and self.stored.release_rows == self.stored.rows
+            less = product if exact else total**2 / max(self.stored.rows, 1)
             variance = np.where(np.abs(square - less) < 1e-9 * np.abs(square), 0.0, square - less)
             half = half_widths(variance, max(q, 1 - q) * heaviest.max(initial=0.0), options.level).half
             yield Steps(values, (values, values), total, (total - half, total + half), naive)
@@ -203,8 +204,8 @@ class OrderStatistics:
         bins = self.schema.bins.get(column)
         sizes = {} if bins is None else dict(zip(bins.labels, bins.sizes, strict=True))
         if self.schema.is_open(column):  # the values that rows have, also those that are not counted here
-            values, seen = (len(count(data, [name(column)], [])[1]) for data in (whole(self.data), self.data))
-            unseen = values - seen
+            values = len(count(self.stored.data, [name(column)])[1])
+            unseen = values - len(self.stored.count([name(column)])[1])
         else:
             values = values_of(aggregate, self.schema)
         options = replace(self.options, level=level_of_each(self.options.level, values), simultaneous=False)
@@ -232,11 +233,11 @@ class OrderStatistics:
             listed: Any = self.schema.declared(column).items
             chosen = [(item, both(where, Contains(column, item))) for item in listed]
         for item, condition in chosen:
-            needed = [Term((), condition)]
-            counting = Counting(self.law, needed, [*self.question.group_by, *(() if items else (Key(column),))])
-            table, combos = counting.read(self.data, self.rows)
-            groups, asked = counting.groups(combos), replace(self.question, where=condition)
-            estimated = estimate(counting, table, groups, needed, asked, options, self.release_rows)
+            keys = [*self.question.group_by, *(() if items else (Key(column),))]
+            counting = Counting(self.stored.law, [Term((), condition)], keys)
+            table, combos = counting.read(self.stored)
+            groups = counting.groups(combos)
+            estimated = estimate(counting, table, groups, condition, options, self.stored.release_rows)
             places = [(labels, item) if items else (tuple(labels[:-1]), labels[-1]) for labels in groups.labels]
             yield places, estimated
 

@@ -14,7 +14,6 @@ import pyarrow as pa
 from dproof.arguments import as_path
 from dproof.certification.certify import laws_table, read_certificate, write_certificate
 from dproof.errors import ArgumentError
-from dproof.local.draw import REACH, stored_schema
 from dproof.local.recipe import JointColumns, RowLaw, recorded_row_law, with_bounds
 from dproof.recipe import Release
 from dproof.storage import CERTIFICATE, DATA, PARQUET, PARTS, PLAN, REPORT, appearing, digest, remote_table
@@ -80,6 +79,8 @@ class LocalRelease(Release):
 
     def to_pandas(self) -> Any:
         """The sanitised rows as a pandas frame."""
+        from dproof.local.draw import stored_schema
+
         # Noise moves dates beyond the years that Python's dates have; pandas' own hold them.
         moved = any(pa.types.is_date(field.type) for field in stored_schema(self.law))
         return self.to_arrow().to_pandas(date_as_object=not moved)
@@ -138,6 +139,8 @@ def finish(folder: Path, prepared: Prepared, rows: int, files: Mapping[str, str]
 
 def about(law: RowLaw, rows: int, files: Mapping[str, str]) -> dict[str, Any]:
     """What a certificate records about the release: nothing of the source but its number of rows, which is public."""
+    from dproof.local.draw import REACH  # rows are drawn where a release is made, and not to answer from it
+
     plan = law.plan
     return {
         "rows": rows,

@@ -18,7 +18,7 @@ from dproof.arguments import choice, flag
 from dproof.coins import NOT_PRIVATE
 from dproof.errors import QuestionError, did_you_mean
 from dproof.exact import level_of
-from dproof.laws.scores import Array
+from dproof.laws.debias import Array
 from dproof.questions.aggregates import Sums, Values
 from dproof.questions.answer import Cell
 from dproof.questions.measured import Shares, level_of_seldom
@@ -532,7 +532,7 @@ class EstimatedSums:
 
     def rough_note(self, groups: Array) -> Warnings:
         """What to say about groups whose estimates wide noise leaves a bias in."""
-        return ((SMOOTH if self.distribution_free is None else ROUGH, groups),)
+        return ((ROUGH if self.options.assume == "nothing" else SMOOTH, groups),)
 
     def spread(self, value: Value) -> Spread:
         """The interval of a value in every group."""

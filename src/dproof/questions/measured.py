@@ -31,7 +31,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from dproof.errors import QuestionError
-from dproof.laws.scores import Array
+from dproof.laws.debias import Array
 from dproof.questions.aggregates import Known
 from dproof.questions.answer import Answer, Cell, End, Range, cautions, in_units_of, point
 from dproof.questions.question import (

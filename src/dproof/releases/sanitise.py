@@ -26,10 +26,18 @@ from dproof.certification.certify import read_certificate
 from dproof.coins import current
 from dproof.curator.ledger import Ledger
 from dproof.errors import DproofWarning, FileError, VerificationFailed
-from dproof.local.draw import Progress, sanitised_blocks
+from dproof.local.draw import (
+    Progress,
+    aligned,
+    drawn_rows,
+    drawn_types,
+    rehearse,
+    sanitised_blocks,
+    write_parts,
+    write_whole,
+)
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.local.release import LocalRelease, about, finish, prepare
-from dproof.local.stored import aligned, drawn_rows, drawn_types, rehearse, write_parts, write_whole
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
 from dproof.recipe import Release, ReleaseRecipe
