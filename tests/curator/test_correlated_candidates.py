@@ -29,7 +29,7 @@ def test_the_correlation_of_every_candidate_is_between_minus_1_and_1(rows: int) 
     with seeded_coins(4):
         drawn = {term: noise.law.draw(400, current()).reshape(400, 1).astype(float) for term, noise in noises.items()}
     with np.errstate(all="ignore"):
-        candidates, _ = candidates_not_ruled_out(correlation, released, drawn, noises, [(0.95, 0.95)], schema)
+        candidates, _ = candidates_not_ruled_out(correlation, released, drawn, noises, 0.95, schema)
     (count,) = [values for term, values in candidates.items() if isinstance(term, Term) and term.columns == ()]
     assert (count < 2).sum() > 50 < (count >= 2).sum()
     value = value_of(correlation, candidates, schema, clip=False)

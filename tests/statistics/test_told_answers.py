@@ -1,4 +1,4 @@
-"""Ratios that tell something hold as often as they say, also where most tell nothing: over every outcome of the noise.
+"""What tells something holds as often as it says, also where most tells nothing: over every outcome of the noise.
 
 A reader sees those that are told alone. A ratio whose divisor is near zero is told only if noise has made that large,
 so that up to half of these answers used to miss. Where less than one answer in a hundred is told, nothing is promised.
@@ -17,6 +17,13 @@ from tests.statistics.told import Told, by_curator, by_curators_sums, by_normal_
 A, B, C, D = (f"count(*) FILTER (WHERE x = '{value}')" for value in "abcd")
 RATIO, ODDS = f"{A} / {B}", f"({A} * {D}) / ({B} * {C})"
 QUOTIENT, DIFFERENCE = f"({A} / {B}) / ({C} / {D})", f"{A} / {B} - {C} / {D}"
+CALCULATIONS = [
+    *("avg(x) - avg(y)", "avg(x) * avg(y)", "avg(x) / avg(y)", "sum(x) / sum(y)", "sum(x) / (sum(x) + sum(y))"),
+    *("var(x)", "stddev(x)", "stddev(x) / avg(x)", "proportion(x = 1) - proportion(y = 1)"),
+    "(count(*) FILTER (WHERE x = 1 AND y = 1) * count(*) FILTER (WHERE x = 0 AND y = 0))"
+    " / (count(*) FILTER (WHERE x = 1 AND y = 0) * count(*) FILTER (WHERE x = 0 AND y = 1))",
+]
+MIXED = [(1, 0), (1, 1), (1, 1), (0, 1), (0, 0)]
 
 
 def holds(found: Told) -> bool:
@@ -68,38 +75,40 @@ def test_a_ratio_of_a_curators_counts(ratio: int, divisor: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "epsilon"), [([(1, 1)] * 3, "3"), ([(1, 1)] * 4, "2"), ([(1, 0), (1, 1), (1, 1)] * 2, "2")]
-)
-def test_a_ratio_of_a_curators_sums(rows: list[tuple[int, ...]], epsilon: str) -> None:
-    """Of 4 % of all that were told, 78 %, 77 % and 64 % held."""
-    found = by_curators_sums("sum(x) / sum(y)", rows, 1, epsilon, "0.9999")
-    assert found.told > 0.03 and found.held >= 0.93
-
-
-@pytest.mark.parametrize(
-    ("asked", "level", "least"),
+    ("asked", "rows", "epsilon", "neighbours"),
     [
-        ("sum(x) / (sum(x) + sum(y))", "0.9999", 0.85),
-        pytest.param("avg(x) * avg(y)", "0.999", 0.86, marks=pytest.mark.slow),
+        ("sum(x) / sum(y)", [(1, 1)] * 6, "2", "add-remove"),
+        ("sum(x) / (sum(x) + sum(y))", [(1, 1), (0, 0)] * 6, "1", "change-one"),
+        ("sum(x) / (sum(x) + sum(y))", [(1, 1)] * 4, "2", "change-one"),
+        ("sum(x) / (sum(x) + sum(y))", [(1, 0), (1, 1), (1, 1)] * 2, "2", "add-remove"),
+        ("avg(x) * avg(y)", [(1, 1)] * 3, "3", "change-one"),
+        pytest.param("avg(x) * avg(y)", [(1, 1)] * 3, "3", "add-remove", marks=pytest.mark.slow),
+        ("avg(x) * avg(y)", [(1, 1)] * 4, "2", "change-one"),
+        ("avg(x) / avg(y)", [(1, 1), (0, 0)] * 3, "2", "change-one"),
     ],
 )
-def test_calculations_that_hold_less_often_than_they_say(asked: str, level: str, least: float) -> None:
-    """As docs/limits.md says. Only outcomes so rare show it: of those at a level of 0.98 the product held in 96 %."""
-    assert by_curators_sums(asked, [(1, 1)] * 3, 1, "3", level).held >= least
+def test_a_calculation_of_a_curator(asked: str, rows: list[tuple[int, ...]], epsilon: str, neighbours: str) -> None:
+    """Where 59 % to 92 % of those told held; sampled outcomes had hidden it, for only rare ones show it."""
+    assert holds(by_curators_sums(asked, rows, epsilon, neighbours))
 
 
-def test_a_ratio_of_sums_that_is_nearly_always_told_is_as_narrow_as_before() -> None:
-    found = by_curators_sums("sum(x) / sum(y)", [(1, 1)] * 8, 1, "3", "0.9999")
-    assert found.told > 0.99 and found.held >= 0.93 and found.width <= 1.15 * 0.729
+@pytest.mark.parametrize(("asked", "width"), [("sum(x) / sum(y)", 0.33), ("stddev(x) / avg(x)", 0.31)])
+def test_a_calculation_of_thirty_rows_is_told_and_narrow(asked: str, width: float) -> None:
+    found = by_curators_sums(asked, MIXED * 6, "3", outcomes=100)
+    assert found.told > 0.99 and found.held >= 0.93 and found.width <= width
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("asked", ["avg(x) - avg(y)", "avg(x) * avg(y)", "avg(x) / avg(y)", "sum(x) / sum(y)"])
-@pytest.mark.parametrize("epsilon", ["1", "2", "3"])
-@pytest.mark.parametrize("rows", [[(0, 1), (1, 0), (1, 1)], [(1, 1)] * 3, [(1, 1), (1, 0)] * 3, [(1, 1), (0, 1)] * 6])
-def test_a_calculation_with_several_of_a_curators_sums(asked: str, rows: list[tuple[int, ...]], epsilon: str) -> None:
-    """A difference of means of three rows at ε = 2 had 81 % of those told, 2 % of all, hold."""
-    assert holds(by_curators_sums(asked, rows, 1, epsilon, "0.98"))
+@pytest.mark.parametrize("asked", CALCULATIONS)
+@pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
+@pytest.mark.parametrize("rows", [3, 4, 6, 12, 30])
+@pytest.mark.parametrize("epsilon", ["0.5", "1", "2", "3"])
+@pytest.mark.parametrize("kind", [[(0, 0)], [(1, 1)], [(0, 1)], [(0, 0), (1, 1)], [(1, 0), (1, 1), (1, 1), (0, 1)]])
+def test_every_calculation_of_a_curator(
+    asked: str, kind: list[tuple[int, int]], rows: int, epsilon: str, neighbours: str
+) -> None:
+    """With x and y both at an end, at different ends, in the middle, and mixed."""
+    assert holds(by_curators_sums(asked, (kind * rows)[:rows], epsilon, neighbours, 4000))
 
 
 @cache

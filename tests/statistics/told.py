@@ -6,7 +6,6 @@ Each outcome is a group of its own, and one question is answered in all of them 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -14,15 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof import Categories, Privacy
+from dproof.coins import Coins
 from dproof.curator.recipe import measure
 from dproof.curator.released import answer_of
-from dproof.curator.simulate import value_of
+from dproof.curator.simulate import simulated_interval
 from dproof.curator.tally import counter_of
+from dproof.mechanisms.noise import Noise
+from dproof.questions.answer import Cell
 from dproof.questions.estimated import EstimatedSums, Options, SumEstimates
 from dproof.questions.measured import possible
 from dproof.questions.question import Schema, resolve
 from dproof.questions.sql import parse
-from dproof.questions.sums import centred_terms
+from dproof.questions.sums import centred_terms, value_of
 
 Numbers = NDArray[Any]
 
@@ -67,33 +69,54 @@ def by_normal_noise(asked: str, values: str, counts: Sequence[float], truth: flo
     return Told.of([reach.cut(cell) for cell in estimated.cells(expression)[0]], chances, truth)
 
 
-def by_curators_sums(asked: str, rows: Sequence[tuple[int, ...]], most: int, epsilon: str, level: str) -> Told:
-    """A calculation of a curator with the sums of x and y, numbers from 0 to `most`, whose number is private.
+def by_curators_sums(
+    asked: str, rows: Sequence[tuple[int, ...]], epsilon: str, neighbours: str = "add-remove", outcomes: int = 10_000
+) -> Told:
+    """A calculation of a curator with x and y, which are 0 or 1.
 
-    Of each noise the outcomes are taken that it has with this probability: all but the rarest.
+    Over every outcome of the noise that is likelier than one in ten thousand for each sum; if these are more than so
+    many outcomes, over so many draws instead, half of them from wider noise and weighted by how likely they are.
     """
-    schema = Schema("data", {name: Categories(list(range(most + 1))) for name in "xy"})
+    schema = Schema("data", {name: Categories([0, 1]) for name in "xy"})
     question = resolve(parse(f"SELECT {asked} AS v FROM data"), schema)
-    measurement = measure(question, schema, Privacy(epsilon, neighbours="add-remove"))
+    measurement = measure(question, schema, Privacy(epsilon, neighbours=neighbours))
     counter = counter_of(measurement)
     counter.add(len(rows), {name: np.array([row[n] for row in rows]) for n, name in enumerate("xy")})
-    counted = counter.finish().sums
+    counted, expression = counter.finish().sums, question.select[0].expression
     exact = {noisy.statistic: np.array([float(counted[noisy.statistic][0])]) for noisy in measurement.noisy}
-    truth = float(value_of(question.select[0].expression, exact, schema)[0])
-    grids = [np.arange(-reach, reach + 1) for noisy in measurement.noisy for reach in [noisy.noise.quantile(level)]]
-    chances = [
-        np.array([float(noisy.noise.probability(int(k))) for k in grid])
-        for noisy, grid in zip(measurement.noisy, grids, strict=True)
+    noises = {noisy.statistic: noisy.noise for noisy in measurement.noisy if noisy.noise is not None}
+    drawn, chances = _outcomes(list(noises.values()), outcomes)
+    released = {s: value + np.zeros(len(chances)) for s, value in exact.items()}
+    released |= {s: exact[s] + noise for s, noise in zip(noises, drawn, strict=True)}
+    reach = possible(expression, question, schema, len(rows) if measurement.unit.rows_are_public else None)
+    coins = Coins(bytes(32), private=False)
+    with np.errstate(all="ignore"):
+        truth = float(value_of(expression, exact, schema)[0])
+        estimate = value_of(expression, released, schema)
+        low, high, _ = simulated_interval(expression, released, noises, 0.95, schema, coins, reach.ends)
+    ends = zip(estimate.tolist(), np.fmin(low, estimate).tolist(), np.fmax(high, estimate).tolist(), strict=True)
+    return Told.of([reach.cut(Cell(value, a, b)) for value, a, b in ends], chances, truth)
+
+
+def _outcomes(noises: Sequence[Noise], most: int) -> tuple[list[Numbers], Numbers]:
+    """What each noise is in every outcome, and how likely that is."""
+    grids = [np.arange(-reach, reach + 1.0) for noise in noises for reach in [noise.quantile("0.9999")]]
+    laws = [
+        np.array([float(noise.probability(int(k))) for k in grid]) for noise, grid in zip(noises, grids, strict=True)
     ]
-    noises = [axis.ravel() for axis in np.meshgrid(*grids, indexing="ij")]
-    weights = np.prod([axis.ravel() for axis in np.meshgrid(*chances, indexing="ij")], axis=0)
-    outcomes = {s: value + noise for (s, value), noise in zip(exact.items(), noises, strict=True)}
-    by_outcome = Schema("data", {**schema.spaces, "g": Categories(list(range(len(weights))))})
-    grouped = resolve(parse(f"SELECT g, {asked} AS v FROM data GROUP BY g"), by_outcome)
-    told = replace(measurement, question=grouped, keys=grouped.group_by, schema=by_outcome)
-    released = {"noisy": [outcomes[n.statistic].astype(int).tolist() for n in measurement.noisy], "chosen": []}
-    answer = answer_of(told, {**released, "private": True}, 0.95)
-    return Told.of([row["v"] for row in answer.rows], weights, truth)
+    if np.prod([len(grid) for grid in grids]) <= most:
+        axes = [axis.ravel() for axis in np.meshgrid(*grids, indexing="ij")]
+        return axes, np.prod([axis.ravel() for axis in np.meshgrid(*laws, indexing="ij")], axis=0)
+    random, likely, wider = np.random.default_rng(1), np.zeros(most), np.zeros(most)
+    drawn, is_wide = [], random.random(most) < 0.5
+    for grid, law in zip(grids, laws, strict=True):
+        wide = law**0.45 / np.sum(law**0.45)
+        places = np.where(
+            is_wide, random.choice(len(grid), most, p=wide), random.choice(len(grid), most, p=law / law.sum())
+        )
+        drawn.append(grid[places])
+        likely, wider = likely + np.log(law[places]), wider + np.log(wide[places])
+    return drawn, 1 / (1 + np.exp(wider - likely))
 
 
 @cache

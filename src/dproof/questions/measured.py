@@ -510,7 +510,7 @@ def possible(expression: Expression, question: Question, schema: Schema, rows: i
     """All values that an expression of a question can have; `rows` is the number of all rows where it is public.
 
     Calculations by interval arithmetic, so that the range may be wider than what can happen, and never narrower. A
-    share, or a sum over the number of rows that it is at most a sum of, is a mean.
+    share, or a sum over the number of rows that it is at most a sum of, is a mean; a/(a + b) is a share too.
 
     >>> from dproof.questions.sql import parse
     >>> from dproof.spaces import Interval
@@ -524,6 +524,10 @@ def possible(expression: Expression, question: Question, schema: Schema, rows: i
             return point(value)
         case Aggregate():
             return _aggregate(expression, schema, _number_of_rows(expression, question, schema, rows))
+        case Arithmetic("/", part, Arithmetic("+", a, b)) if part in (a, b) and all(
+            possible(side, question, schema, rows).low >= 0 for side in (a, b)
+        ):
+            return Range(Fraction(0), Fraction(1))
         case Arithmetic(sign, left, right):
             if sign == "/" and (mean := _mean(left, right, schema)) is not None:
                 return mean
