@@ -310,7 +310,7 @@ def on_simplex(rows: NDArray[np.float64], totals: NDArray[np.float64]) -> NDArra
 
 
 class Blocks(Protocol):
-    """The codes of a column in blocks that a question does not tell apart (`dproof.questions.partition.Axis`).
+    """The codes of a column in blocks that a question does not tell apart (`dproof.questions.partition.Partition`).
 
     The codes from `first[n]` to `last[n]` lie in `block[n]`; with `bits` those that agree with `first[n]` in these.
     """

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from functools import cached_property
 from math import inf
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,10 +39,6 @@ if TYPE_CHECKING:
 
 _LARGEST_JOINT = 1 << 31  # points of the space that columns are joined into
 _OTHERWISE = "write mechanism = 'randomised_response' for it and for what it is joined with"
-_THREE_DIGITS = Context(prec=3, rounding=ROUND_CEILING)
-_Z = NormalDist().inv_cdf(0.975)
-_LARGEST_EPSILON = 100
-_BIAS = 1e-9  # of the interval's length, which rounding floats may feign
 _MOST_COMPOSED = 256  # laws; their exact composition takes seconds then, and much longer beyond
 
 
