@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from dproof import Curves, InputError, NotPrivate, Privacy, certify, curve_noise, expand
 from dproof.certification.verify_certificate import LAWS, Refused, by_kind, exp_below, log_below, optional, seal, verify
 from dproof.coins import Coins
-from dproof.curves.lattice import CurveLattice
+from dproof.curves.lattice import CurveLattice, Expansion
 from dproof.curves.noise import CurveLaw, CurveMechanism, VectorNoise, recorded_curve_law
 from dproof.exact import exp_above
 from dproof.laws import OptionalLaw, TwoSided
@@ -112,19 +113,25 @@ def test_the_centre_is_at_most_half_as_far_as_two_curves() -> None:
 
 # A promise is kept ---------------------------------------------------------------------------------------------------
 
-EXPANSIONS = {
-    "ball": expand(DAY, terms=5),
-    "box": expand(DAY, terms=4, box=[9, 3, 1, "0.5"]),
-    "kernel": expand(DAY, terms=5, kernel="matern-3/2", length=6, radius=5),
-    "one term": expand(DAY, terms=1),
+EXPANSIONS: dict[str, dict[str, Any]] = {
+    "ball": {"terms": 5},
+    "box": {"terms": 4, "box": [9, 3, 1, "0.5"]},
+    "kernel": {"terms": 5, "kernel": "matern-3/2", "length": 6, "radius": 5},
+    "one term": {"terms": 1},
 }
 PROMISES = {"laplace": Privacy(1), "laplace with delta": Privacy("0.5", "1e-4"), "gaussian": Privacy(2, "1e-6")}
 MADE = [(region, kind) for region in EXPANSIONS for kind in PROMISES]
 
 
+@cache
+def expansion_of(region: str) -> Expansion:
+    """Made when a test asks for it: a kernel takes a second, and most runs choose other tests."""
+    return expand(DAY, **EXPANSIONS[region])
+
+
 def made(region: str, kind: str) -> tuple[CurveMechanism, Privacy]:
     noise: Any = kind.partition(" ")[0]
-    return curve_noise(EXPANSIONS[region], PROMISES[kind], noise=noise).with_missing(PROMISES[kind]), PROMISES[kind]
+    return curve_noise(expansion_of(region), PROMISES[kind], noise=noise).with_missing(PROMISES[kind]), PROMISES[kind]
 
 
 @pytest.mark.parametrize(("region", "kind"), MADE)
@@ -150,7 +157,7 @@ def test_the_stand_alone_verifier_finds_the_same_delta(region: str, kind: str) -
 @pytest.mark.parametrize("promise", [("0.01", "1/2"), ("0.001", "1/1000"), ("3", "1/2"), ("10", "1e-9")], ids=str)
 def test_what_is_certified_is_verified_whatever_the_promise(noise: Any, promise: tuple[str, str]) -> None:
     """A large δ lets a missing curve be told as well as a coin allows, with odds of 1 left for what is shown."""
-    mechanism = curve_noise(EXPANSIONS["ball"], Privacy(*promise), noise=noise).with_missing(Privacy(*promise))
+    mechanism = curve_noise(expansion_of("ball"), Privacy(*promise), noise=noise).with_missing(Privacy(*promise))
     verify(json.loads(json.dumps(certify(mechanism, Privacy(*promise)).to_json())))
 
 
@@ -158,10 +165,10 @@ def test_what_is_certified_is_verified_whatever_the_promise(noise: Any, promise:
 def test_it_is_read_back(region: str, kind: str) -> None:
     mechanism, _ = made(region, kind)
     record = json.loads(json.dumps(mechanism.family.to_json()))
-    again = recorded_curve_law(EXPANSIONS[region].with_missing(), record)
+    again = recorded_curve_law(expansion_of(region).with_missing(), record)
     assert json.loads(json.dumps(again.family.to_json())) == record and again.name == mechanism.name
     assert (again.inputs, again.error) == (mechanism.inputs, mechanism.error)
-    for space, other in ((EXPANSIONS[region], record), (EXPANSIONS[region].with_missing(), record["law"])):
+    for space, other in ((expansion_of(region), record), (expansion_of(region).with_missing(), record["law"])):
         with pytest.raises(ValueError, match="may be missing"):
             recorded_curve_law(space, other)
 
@@ -169,7 +176,7 @@ def test_it_is_read_back(region: str, kind: str) -> None:
 def test_laplace_noise_keeps_all_of_epsilon_and_the_chances_are_the_best_ones() -> None:
     mechanism, privacy = made("box", "laplace")
     law: Any = mechanism.family
-    assert law.inner.to_json() == curve_noise(EXPANSIONS["box"], privacy, noise="laplace").family.to_json()
+    assert law.inner.to_json() == curve_noise(expansion_of("box"), privacy, noise="laplace").family.to_json()
     e, r = np.exp(1.0), np.exp(0.5)
     q = (e - 1) / (e * r - 1)
     assert law.present / law.whole == pytest.approx(r * q, abs=1e-4)  # the l1 norm is a whole number
@@ -193,7 +200,7 @@ def test_without_epsilon_it_is_refused() -> None:
 def test_the_error_counts_a_diameter_for_missing() -> None:
     mechanism, privacy = made("ball", "laplace")
     law: Any = mechanism.family
-    p, plain = law.present / law.whole, float(curve_noise(EXPANSIONS["ball"], privacy, noise="laplace").error)
+    p, plain = law.present / law.whole, float(curve_noise(expansion_of("ball"), privacy, noise="laplace").error)
     assert float(mechanism.error) == pytest.approx(p * plain + (1 - p) * float(DAY.diameter))
 
 
@@ -214,7 +221,7 @@ WORDS = np.arange(1 << 16, dtype=np.uint16)  # every word of the first draw: the
 def test_every_word_that_decides_what_is_shown_counts_once(curve: Any, weight: int) -> None:
     mechanism, _ = made("ball", "laplace")
     law = OptionalLaw(mechanism.shown, 40_000, 9_000, 1 << 16)
-    codes = np.repeat(EXPANSIONS["ball"].with_missing().encode([curve]), 1 << 16, axis=0)  # type: ignore[attr-defined]
+    codes = np.repeat(expansion_of("ball").with_missing().encode([curve]), 1 << 16, axis=0)  # type: ignore[attr-defined]
     drawn = law.draw(codes, ScriptedCoins(WORDS))
     hidden = (drawn == ABSENT).all(axis=1)
     assert (~hidden).sum() == weight and not (drawn[~hidden] == ABSENT).any()
@@ -223,7 +230,7 @@ def test_every_word_that_decides_what_is_shown_counts_once(curve: Any, weight: i
 def test_what_is_shown_is_a_draw_of_the_inner_law_and_a_missing_curve_is_the_centre() -> None:
     mechanism, _ = made("kernel", "gaussian")
     curves = [[1.0 + n % 3] * 13 if n % 2 else None for n in range(400)]
-    space: Any = EXPANSIONS["kernel"].with_missing()
+    space: Any = expansion_of("kernel").with_missing()
     codes = space.encode(curves)
     before = codes.copy()
     filled = np.where(codes < 0, mechanism.lattice.middle, codes)
