@@ -35,9 +35,6 @@ from dproof.privacy import Neighbours, Privacy
 
 Floats = NDArray[np.float64]
 Table: TypeAlias = tuple[int, ...]  # columns, by their places, in ascending order
-ENUMERATED = 12  # columns of which every set that two rows may differ on is looked at
-_LOOKED_AT = 1 << 19  # sets of columns times tables, with more columns that are alike
-_FIXED = 1 << 64  # units of the whole numbers in which losses are added up, rounded up
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -180,6 +177,13 @@ def maximal(tables: Iterable[Table]) -> list[Table]:
     """
     every = [set(table) for table in dict.fromkeys(tables)]
     return [tuple(sorted(table)) for table in every if not any(table < other for other in every)]
+
+
+# What one row can do to residuals -------------------------------------------------------------------------------------
+
+ENUMERATED = 12  # columns of which every set that two rows may differ on is looked at
+_LOOKED_AT = 1 << 19  # sets of columns times tables, with more columns that are alike
+_FIXED = 1 << 64  # units of the whole numbers in which losses are added up, rounded up
 
 
 def largest_loss(domain: Domain, precisions: Mapping[Residual, Fraction], neighbours: Neighbours) -> Fraction:
@@ -438,6 +442,8 @@ def combined_variances(
     return 1 / np.array([precisions[residual] for residual in residuals])
 
 
+# Discrete Gaussian noise, where δ > 0 ---------------------------------------------------------------------------------
+
 _SMOOTH = 4  # τ²: of a discrete Gaussian's variance, the part that hides where the lattice lies
 # κ ≥ ln((1 + η)/(1 − η)) with η = 2 Σ_j exp(−2π²τ²j²) < 2^-112 at τ = 2, and the ripple of sums of draws.
 _RIPPLE = Fraction(1, 1 << 104)
@@ -561,6 +567,8 @@ def _rounded_down(value: Fraction) -> Fraction:
     return Fraction(value * scale // 1) / scale
 
 
+# Integer Laplace noise, where δ = 0 -----------------------------------------------------------------------------------
+
 _SLACK = Fraction(1, 1 << 40)  # of ε, left for the rounding of the largest change of contrasts
 _ROUNDS = 12  # in which the split is improved
 
@@ -660,6 +668,9 @@ def split(
     if any(one.contrast for one in measurements):
         unit *= 1 - _SLACK
     return {one: _rounded_down(cost * unit) for one, cost in exact.items()}
+
+
+# Curves, added up as whole numbers ------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=64)

@@ -51,124 +51,6 @@ CREATE TRIGGER no_loss BEFORE DELETE ON entries BEGIN SELECT raise(ABORT, 'a led
 PRAGMA application_id = {kind};
 PRAGMA user_version = {version};
 """
-
-
-class LedgerFile:
-    """A connection that is kept from one transaction to the next, and opened anew where the file is another one."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._place = path.resolve()  # SQLite keeps the journal beside the file itself, not beside a link to it
-        self.database: sqlite3.Connection | None = None
-        self._journal = ""
-        self._files: _Files | None = None
-
-    @contextmanager
-    def transaction(self, *, writing: bool, lasting: bool) -> Iterator[tuple[sqlite3.Connection, int]]:
-        """The connection, and the version of the file, 0 where it is empty: one writer at a time over all processes.
-
-        What was written is on the disk afterwards, or if it need not be `lasting`, together with the next that is.
-        """
-        with LOCK:
-            try:
-                database = self._open()
-                lazily = self._journal == "wal" and not lasting
-                database.execute(f"PRAGMA synchronous = {'NORMAL' if lazily else 'FULL'}")
-                database.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
-                made = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-                self._files = self._files or self._beside()
-                yield database, database.execute("PRAGMA user_version").fetchone()[0] if made else 0
-                database.execute("COMMIT")
-            except BaseException as error:
-                if isinstance(error, sqlite3.Error):
-                    self.close()
-                    raise _said(error, self.path) from None
-                if self.database is not None:
-                    self.database.rollback()
-                raise
-
-    def _open(self) -> sqlite3.Connection:
-        if self.database is not None and self._files == self._beside():
-            return self.database
-        self.close()
-        place = self._place.as_uri()
-        fixed = self._place.exists() and not all(os.access(path, os.W_OK) for path in (self._place, self._place.parent))
-        if fixed:  # nothing can be spent from it, but it can be looked at
-            place += "?mode=ro" if self._beside()[1] else "?immutable=1"
-        database = sqlite3.connect(place, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
-        self.database, self._files, self._closing = database, None, finalize(self, database.close)
-        _OPEN.add(self)
-        made = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if made and database.execute("PRAGMA application_id").fetchone()[0] != _KIND:
-            raise FileError(f"{self.path.name!r} is not a ledger")
-        version = database.execute("PRAGMA user_version").fetchone()[0]
-        if made and version not in (BASIC, CONCENTRATED):
-            raise FileError(
-                f"{self.path.name!r} is a ledger of version {version}, and this dproof knows version {BASIC} and "
-                f"{CONCENTRATED}: use the dproof that wrote it"
-            )
-        if made and not fixed:
-            # With the journal ahead of the file, a debit waits for the disk once. A new file has no journal yet, and
-            # one that another process is reading just now keeps the journal that it has.
-            with suppress(sqlite3.OperationalError):
-                database.execute("PRAGMA journal_mode = WAL")
-        self._journal = database.execute("PRAGMA journal_mode").fetchone()[0]
-        return database
-
-    def _beside(self) -> _Files:
-        """Which files lie at the ledger's place and at that of its journal."""
-        return _identity(self._place), _identity(f"{self._place}-wal")
-
-    def close(self) -> None:
-        """Bring everything into the one file and let go of it; whatever comes next opens it again."""
-        with LOCK:
-            if self.database is not None:
-                self.database = None
-                self._closing()
-
-
-# SQLite's locks do not survive a fork: every ledger is closed before one, and no other thread may open it meanwhile.
-LOCK = threading.RLock()
-_OPEN: WeakSet[LedgerFile] = WeakSet()
-
-
-def _before_fork() -> None:
-    LOCK.acquire()
-    for file in list(_OPEN):
-        file.close()
-
-
-if hasattr(os, "register_at_fork"):  # where processes fork
-    os.register_at_fork(before=_before_fork, after_in_parent=LOCK.release, after_in_child=LOCK.release)
-
-
-def _identity(path: str | os.PathLike[str]) -> tuple[int, int] | None:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
-def _said(error: sqlite3.Error, path: Path) -> DproofError:
-    """What SQLite's trouble means to a person."""
-    code = getattr(error, "sqlite_errorname", "")
-    for start, sentence in _TROUBLES.items():
-        if code.startswith(start):
-            return FileError(sentence.format(repr(str(path))))
-    return VerificationFailed(f"{path.name!r} is damaged: what was spent is not known ({error})")
-
-
-_TROUBLES = {
-    "SQLITE_NOTADB": "{} is not a ledger",
-    "SQLITE_BUSY": "the ledger {} is held by another process: try again",
-    "SQLITE_CANTOPEN": "the ledger {} cannot be opened: is it a file, in a folder that you may write in?",
-    "SQLITE_READONLY": "the ledger {} cannot be written to, so nothing can be paid from it",
-    "SQLITE_FULL": "the disk of the ledger {} is full, so nothing can be paid from it",
-    "SQLITE_IOERR": "the ledger {} cannot be read or written: its disk fails",
-}
-
-
 # Why a cost is refused that looks smaller than what is left.
 _PURE = ", and with a delta above 0 the same epsilon costs less rho"
 _NO_RHO = ", but the rho of this cost is not known: pay it before anything else, or from a ledger of its own"
@@ -631,6 +513,8 @@ def _broken(number: int) -> str:
     return f"the ledger was changed: its chain of hashes breaks at entry {number}, so what was spent is not known"
 
 
+# What a ledger says of itself -----------------------------------------------------------------------------------------
+
 _ACCOUNTING = {
     "basic": "basic composition: costs add up, also when questions and prices are chosen one after another",
     "zcdp": "zCDP: rho adds up, also when questions and prices are chosen one after another; what is left is an ε "
@@ -684,3 +568,122 @@ def _counts_at(width: float, left: Cost, rows: int) -> tuple[float, float]:
     # Noise that is wider costs more than (rows/σ)²/2. Three digits of ε can cost 2 % more of ρ.
     gaussian = 2 * rho * (sigma / rows) ** 2 / 1.02 if sigma < WIDEST / 2 else 0.0
     return laplace, gaussian
+
+
+# The file of a ledger -------------------------------------------------------------------------------------------------
+
+
+class LedgerFile:
+    """A connection that is kept from one transaction to the next, and opened anew where the file is another one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._place = path.resolve()  # SQLite keeps the journal beside the file itself, not beside a link to it
+        self.database: sqlite3.Connection | None = None
+        self._journal = ""
+        self._files: _Files | None = None
+
+    @contextmanager
+    def transaction(self, *, writing: bool, lasting: bool) -> Iterator[tuple[sqlite3.Connection, int]]:
+        """The connection, and the version of the file, 0 where it is empty: one writer at a time over all processes.
+
+        What was written is on the disk afterwards, or if it need not be `lasting`, together with the next that is.
+        """
+        with LOCK:
+            try:
+                database = self._open()
+                lazily = self._journal == "wal" and not lasting
+                database.execute(f"PRAGMA synchronous = {'NORMAL' if lazily else 'FULL'}")
+                database.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
+                made = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+                self._files = self._files or self._beside()
+                yield database, database.execute("PRAGMA user_version").fetchone()[0] if made else 0
+                database.execute("COMMIT")
+            except BaseException as error:
+                if isinstance(error, sqlite3.Error):
+                    self.close()
+                    raise _said(error, self.path) from None
+                if self.database is not None:
+                    self.database.rollback()
+                raise
+
+    def _open(self) -> sqlite3.Connection:
+        if self.database is not None and self._files == self._beside():
+            return self.database
+        self.close()
+        place = self._place.as_uri()
+        fixed = self._place.exists() and not all(os.access(path, os.W_OK) for path in (self._place, self._place.parent))
+        if fixed:  # nothing can be spent from it, but it can be looked at
+            place += "?mode=ro" if self._beside()[1] else "?immutable=1"
+        database = sqlite3.connect(place, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        self.database, self._files, self._closing = database, None, finalize(self, database.close)
+        _OPEN.add(self)
+        made = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if made and database.execute("PRAGMA application_id").fetchone()[0] != _KIND:
+            raise FileError(f"{self.path.name!r} is not a ledger")
+        version = database.execute("PRAGMA user_version").fetchone()[0]
+        if made and version not in (BASIC, CONCENTRATED):
+            raise FileError(
+                f"{self.path.name!r} is a ledger of version {version}, and this dproof knows version {BASIC} and "
+                f"{CONCENTRATED}: use the dproof that wrote it"
+            )
+        if made and not fixed:
+            # With the journal ahead of the file, a debit waits for the disk once. A new file has no journal yet, and
+            # one that another process is reading just now keeps the journal that it has.
+            with suppress(sqlite3.OperationalError):
+                database.execute("PRAGMA journal_mode = WAL")
+        self._journal = database.execute("PRAGMA journal_mode").fetchone()[0]
+        return database
+
+    def _beside(self) -> _Files:
+        """Which files lie at the ledger's place and at that of its journal."""
+        return _identity(self._place), _identity(f"{self._place}-wal")
+
+    def close(self) -> None:
+        """Bring everything into the one file and let go of it; whatever comes next opens it again."""
+        with LOCK:
+            if self.database is not None:
+                self.database = None
+                self._closing()
+
+
+# SQLite's locks do not survive a fork: every ledger is closed before one, and no other thread may open it meanwhile.
+LOCK = threading.RLock()
+_OPEN: WeakSet[LedgerFile] = WeakSet()
+
+
+def _before_fork() -> None:
+    LOCK.acquire()
+    for file in list(_OPEN):
+        file.close()
+
+
+if hasattr(os, "register_at_fork"):  # where processes fork
+    os.register_at_fork(before=_before_fork, after_in_parent=LOCK.release, after_in_child=LOCK.release)
+
+
+def _identity(path: str | os.PathLike[str]) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _said(error: sqlite3.Error, path: Path) -> DproofError:
+    """What SQLite's trouble means to a person."""
+    code = getattr(error, "sqlite_errorname", "")
+    for start, sentence in _TROUBLES.items():
+        if code.startswith(start):
+            return FileError(sentence.format(repr(str(path))))
+    return VerificationFailed(f"{path.name!r} is damaged: what was spent is not known ({error})")
+
+
+_TROUBLES = {
+    "SQLITE_NOTADB": "{} is not a ledger",
+    "SQLITE_BUSY": "the ledger {} is held by another process: try again",
+    "SQLITE_CANTOPEN": "the ledger {} cannot be opened: is it a file, in a folder that you may write in?",
+    "SQLITE_READONLY": "the ledger {} cannot be written to, so nothing can be paid from it",
+    "SQLITE_FULL": "the disk of the ledger {} is full, so nothing can be paid from it",
+    "SQLITE_IOERR": "the ledger {} cannot be read or written: its disk fails",
+}

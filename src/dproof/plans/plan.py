@@ -44,335 +44,11 @@ from dproof.tables.source import USUAL, Layout
 if TYPE_CHECKING:
     from dproof.plans.questions import PlannedQuestion, Use
 
-
-Objective: TypeAlias = Literal["total", "largest"]  # of all variances that a plan asks for, which is made least
-_USUAL = 2  # columns of a table, where the plan does not say which tables it wants
-_MOST_VALUES = 1 << 16  # of a column
-_MOST_TABLES = 4096
-_LARGEST_WEIGHT = Fraction(10**9)
-_SUM_WEIGHT = Fraction(1, 16)  # of a sum beside a cell: twice the noise, for a quarter of what it would cost
-Listed: TypeAlias = tuple[tuple[tuple[str, ...], Fraction], ...]  # tables of columns, with their weights
-# What a plan can say that changes how rows are drawn one by one, and nothing else.
-_ROW_BY_ROW = "belongs to model = 'local', where rows are drawn one by one: leave it out"
-
-
-@dataclass(frozen=True, slots=True)
-class AskedTables:
-    """The tables of counts that a release shall answer, and the sums of a number by a table, each with its weight.
-
-    `axes` are the columns of the plan as they are counted, in its order. Where `questions` choose the tables, the
-    variance of their answers is made least, else that of the cells: the total one, or the largest. With `rows` there
-    are made-up rows too. Curves are added up wherever they stand in a table.
-    """
-
-    axes: tuple[TableAxis, ...]
-    tables: Listed
-    sums: tuple[tuple[tuple[str, ...], str, Fraction], ...]
-    rows: bool
-    objective: Objective
-    questions: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class TableAxis:
-    """A column as it is counted: its values, its bins, whether a set holds one item, or whether a curve is there.
-
-    Numbers in bins may be added up as well, as whole numbers about the middle of their range; where each value is
-    counted by itself, its sum follows. Dates have no sums, in bins or not. Curves are added up by their coefficients.
-    """
-
-    column: Column
-    bins: Bins
-    name: str
-    size: int
-    item: int | None = None
-    has_curves: bool = False
-    is_binned: bool = False  # whether several values are counted together
-    max_abs: int | None = None  # the largest distance from the middle among the whole numbers that are added up
-    unit: Fraction = Fraction(1)  # what one of these whole numbers is worth
-
-    @classmethod
-    def of_bins(cls, column: Column, bins: Bins) -> TableAxis:
-        """The axis of a column whose values, numbers or dates are counted by bins."""
-        is_binned = bins.size < bins.stop
-        if not is_binned or not column.space.has_sums:
-            return cls(column, bins, column.name, bins.size, is_binned=is_binned)
-        from dproof.questions.sums import whole_scale  # takes all laws, which few plans need
-
-        scale = whole_scale(column.space, True)
-        return cls(column, bins, column.name, bins.size, None, False, True, int(scale.ends[1]), scale.unit)
-
-    @property
-    def is_added_up(self) -> bool:
-        """Whether sums of the column have to be measured: counts of its values or bins do not tell them."""
-        return self.has_curves or self.max_abs is not None
-
-    def of(self, codes: NDArray[Any]) -> NDArray[np.int64]:
-        """The place of each code along the axis."""
-        if self.has_curves:  # a curve has all its places, or none
-            codes = np.where(codes[:, 0] < 0, self.column.space.absent or 0, 0)
-        return self.bins.of(codes if self.item is None else codes >> self.item & 1)
-
-
-def axes_of(column: Column) -> tuple[TableAxis, ...]:
-    """Categories by value, numbers and dates by the plan's bins or by default ones; a missing value is one more.
-
-    A set has an axis for each of its items, and one for being missing. Of curves it is counted how many there are.
-
-    >>> from dproof.spaces import Interval, Subsets
-    >>> [axis.size for axis in axes_of(Column("age", "interval", ("age",), Interval(0, 100)))]
-    [10]
-    >>> [axis.name for axis in axes_of(Column("pets", "subsets", ("pets",), Subsets(["cat", "dog"])))]
-    ['pets: cat', 'pets: dog']
-    """
-    space = column.space
-    if space.items is not None:
-        named = [(f"{column.name}: {item}", place) for place, item in enumerate(space.items)]
-        return tuple(TableAxis(column, Bins((0, 1), ("no", "yes"), 2), name, 2, place) for name, place in named)
-    if space.holds_curves:
-        bins = Bins((0,), ("there",), 1).with_missing(space.absent)
-        return (TableAxis(column, bins, column.name, bins.size, has_curves=True),)
-    inside = space.present or space
-    if inside.line is None:
-        if space.size > _MOST_VALUES:
-            problem = f"has more than {_MOST_VALUES:,} values: declare fewer, or drop it"
-            raise Misplaced(("columns", column.name), problem)
-        return (TableAxis.of_bins(column, each_value(space)),)
-    return (TableAxis.of_bins(column, (column.bins or default_bins(inside)).with_missing(space.absent)),)
-
-
-def read_asked(top: Reader, columns: Sequence[Column], model: str) -> AskedTables | None:
-    """The [release] of a plan whose model is central; None where the model is local."""
-    if model != "central":
-        if "release" in top:
-            raise Misplaced(("release",), "belongs to model = 'central' under [privacy]: add that, or leave it out")
-        return None
-    _refuse_row_by_row(top)
-    private = [column for column in columns if column.private]
-    by_column = {column.name: axes_of(column) for column in private}
-    axes = tuple(axis for some in by_column.values() for axis in some)
-    release = top.table("release") if "release" in top else Reader({}, ("release",))
-    objective: Objective = release.choice("objective", ("total", "largest"), "total")  # type: ignore[assignment]
-    if "questions" in top and "tables" not in release:
-        for key in ("sums", "rows"):
-            if release.flag(key):
-                raise release.wrong(key, "needs `tables`: [[questions]] choose only the tables and sums they need")
-        release.finish()
-        return AskedTables(axes, (), (), False, objective, questions=True)
-    tables, rows = _read_tables(release, by_column), release.flag("rows")
-    if rows and all(column.space.holds_curves for column in private):
-        raise release.wrong("rows", "would be empty: made-up rows leave out curves, and the plan has nothing else")
-    asked = AskedTables(axes, _counted(tables, axes), _sums(tables, axes, release.flag("sums")), rows, objective)
-    release.finish()
-    return asked
-
-
-def _always_there(axes: Sequence[TableAxis]) -> set[str]:
-    """The columns of curves of which none may be missing: they tell no rows apart, so no table is counted by them."""
-    return {axis.name for axis in axes if axis.has_curves and axis.size == 1}
-
-
-def _counted(tables: Listed, axes: Sequence[TableAxis]) -> Listed:
-    """The tables of counts; where there are none, all rows are counted, for the mean of the curves."""
-    left_out = _always_there(axes)
-    weights: dict[tuple[str, ...], Fraction] = {}
-    for table, weight in tables:
-        weights.setdefault(tuple(name for name in table if name not in left_out), weight)
-    if len(weights) > 1 and left_out:
-        weights.pop((), None)
-    return tuple(weights.items())
-
-
-def _sums(
-    tables: Listed, axes: Sequence[TableAxis], has_numbers: bool
-) -> tuple[tuple[tuple[str, ...], str, Fraction], ...]:
-    """The curves in each table, and with `has_numbers` the numbers, added up by its other columns."""
-    summed = {axis.name for axis in axes if axis.has_curves or (has_numbers and axis.is_added_up)}
-    left_out = _always_there(axes)
-    found: dict[tuple[tuple[str, ...], str], Fraction] = {}
-    for table, weight in tables:
-        for column in (name for name in table if name in summed):
-            key = tuple(name for name in table if name != column and name not in left_out), column
-            found[key] = found.get(key, Fraction(0)) + weight * _SUM_WEIGHT
-    return tuple((table, column, weight) for (table, column), weight in found.items())
-
-
-def _refuse_row_by_row(top: Reader) -> None:
-    for key in top.given("joint", "order"):
-        raise top.wrong(key, _ROW_BY_ROW)
-    columns = top.table("columns")
-    for table in map(columns.table, columns):
-        for key in table.given("share", "mechanism"):
-            raise table.wrong(key, _ROW_BY_ROW)
-        for key in table.given("public"):
-            raise table.wrong(key, "releases rows as they are, and model = 'central' releases none: drop it")
-
-
-def _read_tables(release: Reader, by_column: Mapping[str, Sequence[TableAxis]]) -> Listed:
-    """All tables of up to so many axes, or those that are listed; axes stand in the plan's order.
-
-    A set in a listed table stands for each of its items, one at a time.
-    """
-    axes = {column: [axis.name for axis in some] for column, some in by_column.items()}
-    names = [name for items in axes.values() for name in items]
-    twice = next((name for name, times in Counter(names).items() if times > 1), None)
-    if twice is not None:
-        raise Misplaced(("columns", twice), "has the name of an item of a set: rename one of them")
-    given = release.value("tables", _USUAL)
-    if not isinstance(given, list):
-        most = release.integer("tables", _USUAL)
-        if most < 1:
-            raise release.wrong("tables", "must be at least 1: all tables of up to that many columns are measured")
-        sizes = range(1, min(most, len(names)) + 1)
-        if sum(comb(len(names), size) for size in sizes) > _MOST_TABLES:
-            raise release.wrong("tables", f"makes over {_MOST_TABLES:,} tables: list fewer with [[release.tables]]")
-        return tuple((table, Fraction(1)) for size in sizes for table in combinations(names, size))
-    weights: dict[tuple[str, ...], Fraction] = {}
-    for table in release.tables("tables"):
-        for name in table.texts("columns"):
-            if name not in axes:
-                problem = f"names {name!r}, which is not a column that the plan counts{did_you_mean(name, axes)}"
-                raise table.wrong("columns", problem)
-        weight = table.number("weight", Fraction(1))
-        if weight <= 0:
-            raise table.wrong("weight", "must be positive: it says how much the table counts beside the others")
-        if not 1 / _LARGEST_WEIGHT <= weight <= _LARGEST_WEIGHT:
-            raise table.wrong("weight", "must lie between 1e-9 and 1e9: leave out a table that counts for nothing")
-        chosen = sorted(table.texts("columns"), key=list(axes).index)
-        for key in product(*(axes[name] for name in chosen)):
-            if key in weights:
-                raise table.wrong("columns", "names a table that is listed already")
-            weights[key] = weight
-        table.finish()
-    if len(weights) > _MOST_TABLES:
-        raise release.wrong("tables", f"lists more than {_MOST_TABLES:,} tables")
-    if not weights:
-        raise release.wrong("tables", "lists no table: write tables = 2 for all tables of up to two columns")
-    left = next((name for name, items in axes.items() if not any(items[0] in table for table in weights)), None)
-    if left is not None:
-        raise release.wrong("tables", f"lists no table with the column {left!r}: add one, or drop the column")
-    return tuple(weights.items())
-
-
-# The spaces that a plan can name, as their codecs call them; of those that share one the first. `add_space` adds one.
-SPACES: dict[str, type] = {}
-for _space, _codec in CODECS.items():
-    if _codec.kind is not None:
-        SPACES.setdefault(_codec.kind, _space)
-_OWN = frozenset(SPACES)
-
-
-def plan_keys(space: str) -> tuple[Key, ...]:
-    """The keys that a plan may have for a column of a space, each with its form, its help and its options.
-
-    >>> [key.name for key in plan_keys("interval") if key.options]
-    ['outside']
-    """
-    expect(space, str, "space", "the name of a space")
-    if space not in SPACES:
-        raise PlanError(f"no space is called {space[:40]!r}: there are {', '.join(SPACES)}")
-    return tuple(codec_class(SPACES[space]).keys)
-
-
-def add_space(name: str, space: type[Space], codec: type[Codec] | None = None) -> None:
-    """Let plans say `space = "name"` for a space of one's own, whose class has `from_plan`.
-
-    `codec`, a subclass of `dproof.columns.codec.Codec`, reads and stores its values where they are more than texts.
-    """
-    expect(name, str, "name", "a text: what plans call the space")
-    if not isinstance(space, type) or not issubclass(space, Space):
-        raise ArgumentError(f"space must be a class of spaces, a subclass of dproof.Space, not {described(space)}")
-    if SPACES.get(name, space) is not space:
-        raise ArgumentError(f"there is a space called {name!r} already: choose another name")
-    if codec is not None and not (isinstance(codec, type) and issubclass(codec, Codec)):
-        raise ArgumentError(f"codec must be a subclass of dproof.columns.codec.Codec, not {described(codec)}")
-    SPACES[name] = space
-    if codec is not None:
-        CODECS[space] = codec
-
-
-def added_sizes() -> dict[str, Callable[[Any], int]]:
-    """For each space that was added, how many values a column has whose table in a plan this is."""
-
-    def size_of(table: Any) -> int:
-        return int(read_column("column", Reader(table, ())).space.size)
-
-    return dict.fromkeys(SPACES.keys() - _OWN, size_of)
-
-
-def read_column(name: str, table: Reader) -> Column:
-    """A column from its table in the plan."""
-    if table.flag("drop"):
-        several = table.texts("columns") if "columns" in table else (name,)
-        table.finish()
-        return Column(name, "drop", several)
-    if table.flag("public"):
-        table.finish()
-        return Column(name, "public", (name,))
-    kind = table.choice("space", tuple(SPACES))
-    column = codec_class(SPACES[kind]).read_column(SPACES[kind], name, kind, table)
-    column = replace(column, share=table.share("share", Fraction(1)), mechanism=table.text("mechanism", "auto"))
-    table.finish()
-    return column
-
-
 Order = Literal["shuffle", "keep"]
 Spread = Literal["split", "sample", "auto"]
 ASKED = "asked"  # the stored column that says what a row was asked, where each answers for one thing
 VERSION = 1  # of the format: a plan that names none has this one
 _UNREAD = ("share", "mechanism", "metric", "bins")  # keys of a column that do not change what its values are read as
-
-
-def not_protected(public: Sequence[str]) -> str:
-    """Which columns a promise does not cover, as the end of a sentence; nothing where it covers all.
-
-    >>> not_protected(["name", "town"])
-    'not protected, because the plan calls them public: name, town'
-    """
-    them = "it" if len(public) == 1 else "them"
-    return f"not protected, because the plan calls {them} public: {', '.join(public)}" if public else ""
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnGroup:
-    """What is to stand under one mechanism: a column, or those of a [[joint]], which keeps their dependence.
-
-    `uses` is what the plan's questions need of its columns.
-    """
-
-    columns: tuple[Column, ...]
-    share: Fraction
-    mechanism: str
-    uses: frozenset[Use] = frozenset()
-
-    @property
-    def name(self) -> str:
-        return " × ".join(column.name for column in self.columns)
-
-    @property
-    def names(self) -> frozenset[str]:
-        """Its columns."""
-        return frozenset(column.name for column in self.columns)
-
-    @property
-    def space(self) -> Any:
-        """The space that the column is sanitised in, or the rows of the joined columns."""
-        if len(self.columns) == 1:
-            return self.columns[0].sanitised
-        return Rows({column.name: column.sanitised for column in self.columns})
-
-
-@lru_cache(maxsize=16)
-def _tables(text: str) -> Mapping[str, Any]:
-    """The tables of a plan, for every question on it."""
-    return tomllib.loads(text)
-
-
-def split(promise: Privacy, groups: Sequence[ColumnGroup]) -> list[Privacy]:
-    """The part of a promise that each group gets by its share."""
-    whole = sum((group.share for group in groups), Fraction(0))
-    parts = (group.share / whole for group in groups)
-    return [Privacy(promise.epsilon * p, promise.delta * p, neighbours=promise.neighbours) for p in parts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -627,6 +303,374 @@ def _check(columns: tuple[Column, ...], person: str | None, spread: Spread | Non
             raise Misplaced(("columns", named[0].name), "names the person of each row, so it must have drop = true")
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnGroup:
+    """What is to stand under one mechanism: a column, or those of a [[joint]], which keeps their dependence.
+
+    `uses` is what the plan's questions need of its columns.
+    """
+
+    columns: tuple[Column, ...]
+    share: Fraction
+    mechanism: str
+    uses: frozenset[Use] = frozenset()
+
+    @property
+    def name(self) -> str:
+        return " × ".join(column.name for column in self.columns)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Its columns."""
+        return frozenset(column.name for column in self.columns)
+
+    @property
+    def space(self) -> Any:
+        """The space that the column is sanitised in, or the rows of the joined columns."""
+        if len(self.columns) == 1:
+            return self.columns[0].sanitised
+        return Rows({column.name: column.sanitised for column in self.columns})
+
+
+@lru_cache(maxsize=16)
+def _tables(text: str) -> Mapping[str, Any]:
+    """The tables of a plan, for every question on it."""
+    return tomllib.loads(text)
+
+
+def split(promise: Privacy, groups: Sequence[ColumnGroup]) -> list[Privacy]:
+    """The part of a promise that each group gets by its share."""
+    whole = sum((group.share for group in groups), Fraction(0))
+    parts = (group.share / whole for group in groups)
+    return [Privacy(promise.epsilon * p, promise.delta * p, neighbours=promise.neighbours) for p in parts]
+
+
+def not_protected(public: Sequence[str]) -> str:
+    """Which columns a promise does not cover, as the end of a sentence; nothing where it covers all.
+
+    >>> not_protected(["name", "town"])
+    'not protected, because the plan calls them public: name, town'
+    """
+    them = "it" if len(public) == 1 else "them"
+    return f"not protected, because the plan calls {them} public: {', '.join(public)}" if public else ""
+
+
+def schema_of(plan: Plan, table: Literal["data", "release"] = "data") -> Schema:
+    """The schema of the private table, called `data`, or of its release.
+
+    A value of the private table is missing where the plan neither moves what lies outside nor says what stands for a
+    missing value. Values of public columns are not declared.
+    """
+    kept = plan.kept
+    if table == "release":
+        bins = {c.name: c.sanitised_bins for c in kept if c.sanitised_bins is not None}
+        if plan.asked is not None:
+            bins = {axis.name: axis.bins for axis in plan.asked.axes if axis.item is None}
+        return Schema(table, {c.name: c.space if c.private else Open() for c in kept}, bins=bins)
+    private = {c.name: c.with_missing_allowed() for c in kept if c.private}
+    spaces = {c.name: private[c.name].space if c.private else Open() for c in kept}
+    # Where a missing value is a value of its own that the true table lacks, what is missing is a group there.
+    lacked = (name for name, c in private.items() if c.space.absent is None)
+    declared = frozenset(name for name in lacked if plan.column(name).space.absent is not None)
+    return Schema(table, spaces, frozenset(name for name, c in private.items() if c.refuses), declared)
+
+
+def preprocessing_notes(plan: Plan, names: Iterable[str]) -> tuple[str, ...]:
+    """What the plan makes of the rows before these columns are counted: an answer is about what it makes of them.
+
+    Of a person with many rows only some count, and another value may stand for a missing one.
+
+    >>> columns = {"who": {"drop": True}, "age": {"space": "interval", "low": 0, "high": 110, "missing": 40}}
+    >>> privacy = {"model": "central", "epsilon": 1, "person": "who", "rows_per_person": 3}
+    >>> print(*preprocessing_notes(Plan.of({"privacy": privacy, "columns": columns}), ["age"]), sep="\\n")
+    Of each person at most 3 rows count, as the plan says: the answer is about these rows.
+    Where 'age' is missing it counts as 40, as the plan says.
+    """
+    most = "1 row counts" if plan.rows_per_person == 1 else f"{plan.rows_per_person:,} rows count"
+    persons = f"Of each person at most {most}, as the plan says: the answer is about these rows."
+    columns = [plan.column(name) for name in dict.fromkeys(names)]
+    found = [(c.name, c.codec.stand_in(c.missing)) for c in columns if c.missing is not None]
+    stand_ins = (f"Where {name!r} is missing it counts as {what}, as the plan says." for name, what in found if what)
+    return (*(() if plan.person is None else (persons,)), *stand_ins)
+
+
+# Columns, and the spaces that they name -------------------------------------------------------------------------------
+
+# The spaces that a plan can name, as their codecs call them; of those that share one the first. `add_space` adds one.
+SPACES: dict[str, type] = {}
+for _space, _codec in CODECS.items():
+    if _codec.kind is not None:
+        SPACES.setdefault(_codec.kind, _space)
+_OWN = frozenset(SPACES)
+
+
+def plan_keys(space: str) -> tuple[Key, ...]:
+    """The keys that a plan may have for a column of a space, each with its form, its help and its options.
+
+    >>> [key.name for key in plan_keys("interval") if key.options]
+    ['outside']
+    """
+    expect(space, str, "space", "the name of a space")
+    if space not in SPACES:
+        raise PlanError(f"no space is called {space[:40]!r}: there are {', '.join(SPACES)}")
+    return tuple(codec_class(SPACES[space]).keys)
+
+
+def add_space(name: str, space: type[Space], codec: type[Codec] | None = None) -> None:
+    """Let plans say `space = "name"` for a space of one's own, whose class has `from_plan`.
+
+    `codec`, a subclass of `dproof.columns.codec.Codec`, reads and stores its values where they are more than texts.
+    """
+    expect(name, str, "name", "a text: what plans call the space")
+    if not isinstance(space, type) or not issubclass(space, Space):
+        raise ArgumentError(f"space must be a class of spaces, a subclass of dproof.Space, not {described(space)}")
+    if SPACES.get(name, space) is not space:
+        raise ArgumentError(f"there is a space called {name!r} already: choose another name")
+    if codec is not None and not (isinstance(codec, type) and issubclass(codec, Codec)):
+        raise ArgumentError(f"codec must be a subclass of dproof.columns.codec.Codec, not {described(codec)}")
+    SPACES[name] = space
+    if codec is not None:
+        CODECS[space] = codec
+
+
+def added_sizes() -> dict[str, Callable[[Any], int]]:
+    """For each space that was added, how many values a column has whose table in a plan this is."""
+
+    def size_of(table: Any) -> int:
+        return int(read_column("column", Reader(table, ())).space.size)
+
+    return dict.fromkeys(SPACES.keys() - _OWN, size_of)
+
+
+def read_column(name: str, table: Reader) -> Column:
+    """A column from its table in the plan."""
+    if table.flag("drop"):
+        several = table.texts("columns") if "columns" in table else (name,)
+        table.finish()
+        return Column(name, "drop", several)
+    if table.flag("public"):
+        table.finish()
+        return Column(name, "public", (name,))
+    kind = table.choice("space", tuple(SPACES))
+    column = codec_class(SPACES[kind]).read_column(SPACES[kind], name, kind, table)
+    column = replace(column, share=table.share("share", Fraction(1)), mechanism=table.text("mechanism", "auto"))
+    table.finish()
+    return column
+
+
+# What the central model measures --------------------------------------------------------------------------------------
+
+Objective: TypeAlias = Literal["total", "largest"]  # of all variances that a plan asks for, which is made least
+_USUAL = 2  # columns of a table, where the plan does not say which tables it wants
+_MOST_VALUES = 1 << 16  # of a column
+_MOST_TABLES = 4096
+_LARGEST_WEIGHT = Fraction(10**9)
+_SUM_WEIGHT = Fraction(1, 16)  # of a sum beside a cell: twice the noise, for a quarter of what it would cost
+Listed: TypeAlias = tuple[tuple[tuple[str, ...], Fraction], ...]  # tables of columns, with their weights
+# What a plan can say that changes how rows are drawn one by one, and nothing else.
+_ROW_BY_ROW = "belongs to model = 'local', where rows are drawn one by one: leave it out"
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTables:
+    """The tables of counts that a release shall answer, and the sums of a number by a table, each with its weight.
+
+    `axes` are the columns of the plan as they are counted, in its order. Where `questions` choose the tables, the
+    variance of their answers is made least, else that of the cells: the total one, or the largest. With `rows` there
+    are made-up rows too. Curves are added up wherever they stand in a table.
+    """
+
+    axes: tuple[TableAxis, ...]
+    tables: Listed
+    sums: tuple[tuple[tuple[str, ...], str, Fraction], ...]
+    rows: bool
+    objective: Objective
+    questions: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableAxis:
+    """A column as it is counted: its values, its bins, whether a set holds one item, or whether a curve is there.
+
+    Numbers in bins may be added up as well, as whole numbers about the middle of their range; where each value is
+    counted by itself, its sum follows. Dates have no sums, in bins or not. Curves are added up by their coefficients.
+    """
+
+    column: Column
+    bins: Bins
+    name: str
+    size: int
+    item: int | None = None
+    has_curves: bool = False
+    is_binned: bool = False  # whether several values are counted together
+    max_abs: int | None = None  # the largest distance from the middle among the whole numbers that are added up
+    unit: Fraction = Fraction(1)  # what one of these whole numbers is worth
+
+    @classmethod
+    def of_bins(cls, column: Column, bins: Bins) -> TableAxis:
+        """The axis of a column whose values, numbers or dates are counted by bins."""
+        is_binned = bins.size < bins.stop
+        if not is_binned or not column.space.has_sums:
+            return cls(column, bins, column.name, bins.size, is_binned=is_binned)
+        from dproof.questions.sums import whole_scale  # takes all laws, which few plans need
+
+        scale = whole_scale(column.space, True)
+        return cls(column, bins, column.name, bins.size, None, False, True, int(scale.ends[1]), scale.unit)
+
+    @property
+    def is_added_up(self) -> bool:
+        """Whether sums of the column have to be measured: counts of its values or bins do not tell them."""
+        return self.has_curves or self.max_abs is not None
+
+    def of(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        """The place of each code along the axis."""
+        if self.has_curves:  # a curve has all its places, or none
+            codes = np.where(codes[:, 0] < 0, self.column.space.absent or 0, 0)
+        return self.bins.of(codes if self.item is None else codes >> self.item & 1)
+
+
+def axes_of(column: Column) -> tuple[TableAxis, ...]:
+    """Categories by value, numbers and dates by the plan's bins or by default ones; a missing value is one more.
+
+    A set has an axis for each of its items, and one for being missing. Of curves it is counted how many there are.
+
+    >>> from dproof.spaces import Interval, Subsets
+    >>> [axis.size for axis in axes_of(Column("age", "interval", ("age",), Interval(0, 100)))]
+    [10]
+    >>> [axis.name for axis in axes_of(Column("pets", "subsets", ("pets",), Subsets(["cat", "dog"])))]
+    ['pets: cat', 'pets: dog']
+    """
+    space = column.space
+    if space.items is not None:
+        named = [(f"{column.name}: {item}", place) for place, item in enumerate(space.items)]
+        return tuple(TableAxis(column, Bins((0, 1), ("no", "yes"), 2), name, 2, place) for name, place in named)
+    if space.holds_curves:
+        bins = Bins((0,), ("there",), 1).with_missing(space.absent)
+        return (TableAxis(column, bins, column.name, bins.size, has_curves=True),)
+    inside = space.present or space
+    if inside.line is None:
+        if space.size > _MOST_VALUES:
+            problem = f"has more than {_MOST_VALUES:,} values: declare fewer, or drop it"
+            raise Misplaced(("columns", column.name), problem)
+        return (TableAxis.of_bins(column, each_value(space)),)
+    return (TableAxis.of_bins(column, (column.bins or default_bins(inside)).with_missing(space.absent)),)
+
+
+def read_asked(top: Reader, columns: Sequence[Column], model: str) -> AskedTables | None:
+    """The [release] of a plan whose model is central; None where the model is local."""
+    if model != "central":
+        if "release" in top:
+            raise Misplaced(("release",), "belongs to model = 'central' under [privacy]: add that, or leave it out")
+        return None
+    _refuse_row_by_row(top)
+    private = [column for column in columns if column.private]
+    by_column = {column.name: axes_of(column) for column in private}
+    axes = tuple(axis for some in by_column.values() for axis in some)
+    release = top.table("release") if "release" in top else Reader({}, ("release",))
+    objective: Objective = release.choice("objective", ("total", "largest"), "total")  # type: ignore[assignment]
+    if "questions" in top and "tables" not in release:
+        for key in ("sums", "rows"):
+            if release.flag(key):
+                raise release.wrong(key, "needs `tables`: [[questions]] choose only the tables and sums they need")
+        release.finish()
+        return AskedTables(axes, (), (), False, objective, questions=True)
+    tables, rows = _read_tables(release, by_column), release.flag("rows")
+    if rows and all(column.space.holds_curves for column in private):
+        raise release.wrong("rows", "would be empty: made-up rows leave out curves, and the plan has nothing else")
+    asked = AskedTables(axes, _counted(tables, axes), _sums(tables, axes, release.flag("sums")), rows, objective)
+    release.finish()
+    return asked
+
+
+def _always_there(axes: Sequence[TableAxis]) -> set[str]:
+    """The columns of curves of which none may be missing: they tell no rows apart, so no table is counted by them."""
+    return {axis.name for axis in axes if axis.has_curves and axis.size == 1}
+
+
+def _counted(tables: Listed, axes: Sequence[TableAxis]) -> Listed:
+    """The tables of counts; where there are none, all rows are counted, for the mean of the curves."""
+    left_out = _always_there(axes)
+    weights: dict[tuple[str, ...], Fraction] = {}
+    for table, weight in tables:
+        weights.setdefault(tuple(name for name in table if name not in left_out), weight)
+    if len(weights) > 1 and left_out:
+        weights.pop((), None)
+    return tuple(weights.items())
+
+
+def _sums(
+    tables: Listed, axes: Sequence[TableAxis], has_numbers: bool
+) -> tuple[tuple[tuple[str, ...], str, Fraction], ...]:
+    """The curves in each table, and with `has_numbers` the numbers, added up by its other columns."""
+    summed = {axis.name for axis in axes if axis.has_curves or (has_numbers and axis.is_added_up)}
+    left_out = _always_there(axes)
+    found: dict[tuple[tuple[str, ...], str], Fraction] = {}
+    for table, weight in tables:
+        for column in (name for name in table if name in summed):
+            key = tuple(name for name in table if name != column and name not in left_out), column
+            found[key] = found.get(key, Fraction(0)) + weight * _SUM_WEIGHT
+    return tuple((table, column, weight) for (table, column), weight in found.items())
+
+
+def _refuse_row_by_row(top: Reader) -> None:
+    for key in top.given("joint", "order"):
+        raise top.wrong(key, _ROW_BY_ROW)
+    columns = top.table("columns")
+    for table in map(columns.table, columns):
+        for key in table.given("share", "mechanism"):
+            raise table.wrong(key, _ROW_BY_ROW)
+        for key in table.given("public"):
+            raise table.wrong(key, "releases rows as they are, and model = 'central' releases none: drop it")
+
+
+def _read_tables(release: Reader, by_column: Mapping[str, Sequence[TableAxis]]) -> Listed:
+    """All tables of up to so many axes, or those that are listed; axes stand in the plan's order.
+
+    A set in a listed table stands for each of its items, one at a time.
+    """
+    axes = {column: [axis.name for axis in some] for column, some in by_column.items()}
+    names = [name for items in axes.values() for name in items]
+    twice = next((name for name, times in Counter(names).items() if times > 1), None)
+    if twice is not None:
+        raise Misplaced(("columns", twice), "has the name of an item of a set: rename one of them")
+    given = release.value("tables", _USUAL)
+    if not isinstance(given, list):
+        most = release.integer("tables", _USUAL)
+        if most < 1:
+            raise release.wrong("tables", "must be at least 1: all tables of up to that many columns are measured")
+        sizes = range(1, min(most, len(names)) + 1)
+        if sum(comb(len(names), size) for size in sizes) > _MOST_TABLES:
+            raise release.wrong("tables", f"makes over {_MOST_TABLES:,} tables: list fewer with [[release.tables]]")
+        return tuple((table, Fraction(1)) for size in sizes for table in combinations(names, size))
+    weights: dict[tuple[str, ...], Fraction] = {}
+    for table in release.tables("tables"):
+        for name in table.texts("columns"):
+            if name not in axes:
+                problem = f"names {name!r}, which is not a column that the plan counts{did_you_mean(name, axes)}"
+                raise table.wrong("columns", problem)
+        weight = table.number("weight", Fraction(1))
+        if weight <= 0:
+            raise table.wrong("weight", "must be positive: it says how much the table counts beside the others")
+        if not 1 / _LARGEST_WEIGHT <= weight <= _LARGEST_WEIGHT:
+            raise table.wrong("weight", "must lie between 1e-9 and 1e9: leave out a table that counts for nothing")
+        chosen = sorted(table.texts("columns"), key=list(axes).index)
+        for key in product(*(axes[name] for name in chosen)):
+            if key in weights:
+                raise table.wrong("columns", "names a table that is listed already")
+            weights[key] = weight
+        table.finish()
+    if len(weights) > _MOST_TABLES:
+        raise release.wrong("tables", f"lists more than {_MOST_TABLES:,} tables")
+    if not weights:
+        raise release.wrong("tables", "lists no table: write tables = 2 for all tables of up to two columns")
+    left = next((name for name, items in axes.items() if not any(items[0] in table for table in weights)), None)
+    if left is not None:
+        raise release.wrong("tables", f"lists no table with the column {left!r}: add one, or drop the column")
+    return tuple(weights.items())
+
+
+# How a text file is written -------------------------------------------------------------------------------------------
+
 # Encodings without memory, by the names that Python gives them: what some bytes mean depends on no bytes before. In
 # others, such as ISO-2022-JP, UTF-7 or HZ, a few bytes of one cell change how the rest of the file is read.
 _UNICODE = frozenset({"utf-8", "utf-8-sig", *(f"utf-{n}{order}" for n in (16, 32) for order in ("", "-le", "-be"))})
@@ -673,42 +717,3 @@ def read_layout(table: Reader) -> Layout:
     if thousands == decimal:
         raise table.wrong("thousands", "must be another sign than the decimal one")
     return Layout(separator, encoding, Numerals(decimal, thousands), sheet)
-
-
-def schema_of(plan: Plan, table: Literal["data", "release"] = "data") -> Schema:
-    """The schema of the private table, called `data`, or of its release.
-
-    A value of the private table is missing where the plan neither moves what lies outside nor says what stands for a
-    missing value. Values of public columns are not declared.
-    """
-    kept = plan.kept
-    if table == "release":
-        bins = {c.name: c.sanitised_bins for c in kept if c.sanitised_bins is not None}
-        if plan.asked is not None:
-            bins = {axis.name: axis.bins for axis in plan.asked.axes if axis.item is None}
-        return Schema(table, {c.name: c.space if c.private else Open() for c in kept}, bins=bins)
-    private = {c.name: c.with_missing_allowed() for c in kept if c.private}
-    spaces = {c.name: private[c.name].space if c.private else Open() for c in kept}
-    # Where a missing value is a value of its own that the true table lacks, what is missing is a group there.
-    lacked = (name for name, c in private.items() if c.space.absent is None)
-    declared = frozenset(name for name in lacked if plan.column(name).space.absent is not None)
-    return Schema(table, spaces, frozenset(name for name, c in private.items() if c.refuses), declared)
-
-
-def preprocessing_notes(plan: Plan, names: Iterable[str]) -> tuple[str, ...]:
-    """What the plan makes of the rows before these columns are counted: an answer is about what it makes of them.
-
-    Of a person with many rows only some count, and another value may stand for a missing one.
-
-    >>> columns = {"who": {"drop": True}, "age": {"space": "interval", "low": 0, "high": 110, "missing": 40}}
-    >>> privacy = {"model": "central", "epsilon": 1, "person": "who", "rows_per_person": 3}
-    >>> print(*preprocessing_notes(Plan.of({"privacy": privacy, "columns": columns}), ["age"]), sep="\\n")
-    Of each person at most 3 rows count, as the plan says: the answer is about these rows.
-    Where 'age' is missing it counts as 40, as the plan says.
-    """
-    most = "1 row counts" if plan.rows_per_person == 1 else f"{plan.rows_per_person:,} rows count"
-    persons = f"Of each person at most {most}, as the plan says: the answer is about these rows."
-    columns = [plan.column(name) for name in dict.fromkeys(names)]
-    found = [(c.name, c.codec.stand_in(c.missing)) for c in columns if c.missing is not None]
-    stand_ins = (f"Where {name!r} is missing it counts as {what}, as the plan says." for name, what in found if what)
-    return (*(() if plan.person is None else (persons,)), *stand_ins)
