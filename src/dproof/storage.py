@@ -188,6 +188,8 @@ def _umask() -> int:
     return mask
 
 
+# A file system elsewhere ----------------------------------------------------------------------------------------------
+
 _ALSO = {"s3a": "s3", "s3n": "s3"}  # Hadoop's names for what Arrow calls otherwise
 
 
@@ -245,6 +247,8 @@ def _reached(uri: str) -> Iterator[tuple[Any, str]]:
             "with .on(spark)"
         ) from None
 
+
+# The stored table -----------------------------------------------------------------------------------------------------
 
 # What the stored file looks like follows from the plan: fixed settings, no metadata of the source, no index.
 PARQUET: dict[str, Any] = {

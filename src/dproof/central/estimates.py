@@ -142,6 +142,8 @@ def _part(sizes: Sequence[int], measurement: Residual, values: Floats, part: Tab
     return projected(values.sum(axis=others), len(part))
 
 
+# Less noise -----------------------------------------------------------------------------------------------------------
+
 _POWERS = (1, 2)  # of the expected count: deviations like those of drawn rows, or in proportion to the count
 _GRID = 10  # multiples for each power
 _ROUNDS = 50  # of expectation and maximisation
@@ -222,6 +224,8 @@ def _components(noisy: Floats, counts: Floats, scales: Sequence[Floats], varianc
     logarithm = -(np.log(spread) + noisy[:, None] ** 2 / spread) / 2
     return true / spread, np.exp(logarithm - logarithm.max(axis=1, keepdims=True))
 
+
+# No negative counts ---------------------------------------------------------------------------------------------------
 
 _STEPS = 1000
 _MOST_CELLS = 1_000_000

@@ -105,6 +105,8 @@ def fine(start: float, stop: float, times: Any) -> NDArray[np.float64]:
     return np.union1d(np.linspace(start, stop, 401), times)
 
 
+# Smoothing ------------------------------------------------------------------------------------------------------------
+
 _DEPENDENT = 1e-6  # of its length: what is left of a wave that others make up
 
 

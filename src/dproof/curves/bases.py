@@ -224,6 +224,8 @@ _BASES: dict[str, Callable[[int], tuple[Functions, tuple[float, ...]]]] = {
 }
 
 
+# Covariance kernels, and the basis of their eigenfunctions ------------------------------------------------------------
+
 _PIECES = 48  # of the quadrature that the eigenfunctions are computed on
 
 # name: times differentiable in mean square, plus one; 0 where infinitely often

@@ -392,6 +392,8 @@ def recorded_curve_law(expansion: Expansion, record: Mapping[str, Any]) -> Curve
     return mechanism_of(lattice, VectorNoise(split, law, size, lattice.terms))
 
 
+# Noise on vectors of whole numbers ------------------------------------------------------------------------------------
+
 VectorNoiseLaw: TypeAlias = TwoSided | GaussianSum | KNorm
 _NAMES: dict[Split, str] = {"laplace": "Laplace", "gaussian": "Gaussian", "k_norm": "K-norm"}
 
@@ -482,6 +484,8 @@ def _gaussian(size: int, terms: int, epsilon: Fraction, delta: Fraction) -> Vect
         "take Laplace noise, a larger delta or a smaller epsilon"
     )
 
+
+# Vectors of a grid ----------------------------------------------------------------------------------------------------
 
 _NORMS: dict[Split, tuple[Norm, str]] = {
     "laplace": ("l1", "HLM15, Example 5, by the l1 norm"),

@@ -52,91 +52,6 @@ _TILE = 1 << 20  # draws per step: the few escapes of a step are settled togethe
 
 
 @dataclass(frozen=True, eq=False)
-class Geometric:
-    """A geometric law on 0, 1, 2, … in blocks: a table of digits whose last entry, the escape, adds one block and draws
-    again. It has no memory, so finitely many whole numbers reach everything.
-
-    T is a digit of `first`, or, at its escape, the number of its digits plus a draw that goes on with `tail`.
-    `first` may be a part of a table of which `whole` is the sum: then all that is said of T is of that part.
-
-    >>> halves = Geometric((1, 1), (1, 1), 2)
-    >>> halves.chance(2), halves.above(2), halves.moments
-    (Fraction(1, 8), Fraction(1, 8), (Fraction(1, 1), Fraction(3, 1)))
-    """
-
-    first: tuple[int, ...]
-    tail: tuple[int, ...]
-    whole: int
-
-    def _place(self, t: int) -> tuple[Sequence[int], int, int]:
-        """The table that t comes from, its digit there, and the weight of one part of that table."""
-        if t < len(self.first) - 1:
-            return self.first, t, 1
-        blocks, digit = divmod(t - len(self.first) + 1, len(self.tail) - 1)
-        if blocks > _MOST_BLOCKS:
-            raise TooLarge("the exact probability so far from 0 has too many digits to write down; ask nearer to 0")
-        return self.tail, digit, self.first[-1] * int(self.tail[-1] ** blocks)
-
-    def chance(self, t: int) -> Fraction:
-        """P(T = t)."""
-        table, digit, part = self._place(max(t, 0))
-        return Fraction(part * table[digit] if t >= 0 else 0, self.denominator(t))
-
-    def above(self, t: int) -> Fraction:
-        """P(T > t)."""
-        table, digit, part = self._place(max(t, 0))
-        return Fraction(part * sum(table[digit + 1 :] if t >= 0 else table), self.denominator(t))
-
-    def denominator(self, t: int) -> int:
-        """A common denominator of all probabilities of T up to t."""
-        blocks = (t - len(self.first) + 1) // (len(self.tail) - 1)
-        return int(self.whole * sum(self.tail) ** max(0, blocks + 1))
-
-    @cached_property
-    def moments(self) -> tuple[Fraction, Fraction]:
-        """E T and E T²."""
-        # A draw that starts in the tail: its mean and mean square are on both sides of their equations.
-        inside, (t, t2) = sum(self.tail[:-1]), _digit_sums(self.tail[:-1])
-        n, escape = len(self.tail) - 1, self.tail[-1]
-        mean = Fraction(t + escape * n, inside)
-        square = (t2 + escape * (n * n + 2 * n * mean)) / inside
-        t, t2 = _digit_sums(self.first[:-1])
-        n, escape = len(self.first) - 1, self.first[-1]
-        first, second = t + escape * (n + mean), t2 + escape * (n * n + 2 * n * mean + square)
-        return first / self.whole, second / self.whole
-
-
-def _digit_sums(table: Sequence[int]) -> tuple[int, int]:
-    """Σ w·t and Σ w·t² over the digits t."""
-    digits = range(len(table))
-    weighted = list(map(mul, digits, table))
-    return sum(weighted), sum(map(mul, digits, weighted))
-
-
-def draw_on(fresh: Callable[[int], NDArray[np.int64]], count: int, escape: int) -> NDArray[np.int64]:
-    """The sums on top of `count` escapes: `fresh` draws, each followed by another as long as it escapes too."""
-    added = np.zeros(count, np.int64)
-    waiting = np.arange(count)
-    while len(waiting):
-        drawn = fresh(len(waiting))
-        added[waiting] += drawn
-        waiting = waiting[drawn == escape]
-    return added
-
-
-def falling(first: int, fall: Fraction, cells: int) -> list[int]:
-    """`first`, then each weight at least the one before it over `fall`: no ratio of neighbours exceeds it.
-
-    >>> falling(8, Fraction(3), 4)
-    [8, 3, 1, 1]
-    """
-    table, p, q = [first], fall.numerator, fall.denominator
-    while len(table) < cells:
-        table.append(-(-table[-1] * q // p))
-    return table
-
-
-@dataclass(frozen=True, eq=False)
 class TwoSided(NoiseLaw):
     """P(k) falls by about 1/ratio with every step away from 0, and never by more.
 
@@ -538,6 +453,97 @@ class IdealLaplace:
         return 2 * first / mass, 2 * second / mass
 
 
+# Geometric blocks, which noise is made of -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Geometric:
+    """A geometric law on 0, 1, 2, … in blocks: a table of digits whose last entry, the escape, adds one block and draws
+    again. It has no memory, so finitely many whole numbers reach everything.
+
+    T is a digit of `first`, or, at its escape, the number of its digits plus a draw that goes on with `tail`.
+    `first` may be a part of a table of which `whole` is the sum: then all that is said of T is of that part.
+
+    >>> halves = Geometric((1, 1), (1, 1), 2)
+    >>> halves.chance(2), halves.above(2), halves.moments
+    (Fraction(1, 8), Fraction(1, 8), (Fraction(1, 1), Fraction(3, 1)))
+    """
+
+    first: tuple[int, ...]
+    tail: tuple[int, ...]
+    whole: int
+
+    def _place(self, t: int) -> tuple[Sequence[int], int, int]:
+        """The table that t comes from, its digit there, and the weight of one part of that table."""
+        if t < len(self.first) - 1:
+            return self.first, t, 1
+        blocks, digit = divmod(t - len(self.first) + 1, len(self.tail) - 1)
+        if blocks > _MOST_BLOCKS:
+            raise TooLarge("the exact probability so far from 0 has too many digits to write down; ask nearer to 0")
+        return self.tail, digit, self.first[-1] * int(self.tail[-1] ** blocks)
+
+    def chance(self, t: int) -> Fraction:
+        """P(T = t)."""
+        table, digit, part = self._place(max(t, 0))
+        return Fraction(part * table[digit] if t >= 0 else 0, self.denominator(t))
+
+    def above(self, t: int) -> Fraction:
+        """P(T > t)."""
+        table, digit, part = self._place(max(t, 0))
+        return Fraction(part * sum(table[digit + 1 :] if t >= 0 else table), self.denominator(t))
+
+    def denominator(self, t: int) -> int:
+        """A common denominator of all probabilities of T up to t."""
+        blocks = (t - len(self.first) + 1) // (len(self.tail) - 1)
+        return int(self.whole * sum(self.tail) ** max(0, blocks + 1))
+
+    @cached_property
+    def moments(self) -> tuple[Fraction, Fraction]:
+        """E T and E T²."""
+        # A draw that starts in the tail: its mean and mean square are on both sides of their equations.
+        inside, (t, t2) = sum(self.tail[:-1]), _digit_sums(self.tail[:-1])
+        n, escape = len(self.tail) - 1, self.tail[-1]
+        mean = Fraction(t + escape * n, inside)
+        square = (t2 + escape * (n * n + 2 * n * mean)) / inside
+        t, t2 = _digit_sums(self.first[:-1])
+        n, escape = len(self.first) - 1, self.first[-1]
+        first, second = t + escape * (n + mean), t2 + escape * (n * n + 2 * n * mean + square)
+        return first / self.whole, second / self.whole
+
+
+def _digit_sums(table: Sequence[int]) -> tuple[int, int]:
+    """Σ w·t and Σ w·t² over the digits t."""
+    digits = range(len(table))
+    weighted = list(map(mul, digits, table))
+    return sum(weighted), sum(map(mul, digits, weighted))
+
+
+def draw_on(fresh: Callable[[int], NDArray[np.int64]], count: int, escape: int) -> NDArray[np.int64]:
+    """The sums on top of `count` escapes: `fresh` draws, each followed by another as long as it escapes too."""
+    added = np.zeros(count, np.int64)
+    waiting = np.arange(count)
+    while len(waiting):
+        drawn = fresh(len(waiting))
+        added[waiting] += drawn
+        waiting = waiting[drawn == escape]
+    return added
+
+
+def falling(first: int, fall: Fraction, cells: int) -> list[int]:
+    """`first`, then each weight at least the one before it over `fall`: no ratio of neighbours exceeds it.
+
+    >>> falling(8, Fraction(3), 4)
+    [8, 3, 1, 1]
+    """
+    table, p, q = [first], fall.numerator, fall.denominator
+    while len(table) < cells:
+        table.append(-(-table[-1] * q // p))
+    return table
+
+
+# Noise that stays within an interval ----------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundedLattice(Lattice):
     """Y_i = i + X, given that it lies among 0, …, n = size − 1: P(Y_i = y) = P(X = y − i)/Z_i, for Laplace noise X.
@@ -652,6 +658,8 @@ class BoundedLattice(Lattice):
             raise VerificationFailed("the certificate cannot be read: bounded noise is Laplace noise without a reach")
         return law
 
+
+# Stairs ---------------------------------------------------------------------------------------------------------------
 
 _STAIRS_ROOM = 1 << 52
 _MOST_STAIRS = 2000

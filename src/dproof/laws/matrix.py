@@ -272,6 +272,8 @@ def _bounds(rows: NDArray[Any], wanted: NDArray[np.intp], odds: Fraction) -> NDA
     return bounds
 
 
+# Numbers that are rounded to the inputs of a matrix at random ---------------------------------------------------------
+
 _LARGEST = 1 << 48  # points of an interval
 _STEPS = (1, 1 << 12)  # of the coarse lattice
 _TABLED = 1 << 16  # codes whose chances are kept

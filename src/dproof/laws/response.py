@@ -223,6 +223,8 @@ def _add_modulo(codes: NDArray[Any], shifts: NDArray[Any], size: int) -> NDArray
     return moved.astype(codes.dtype, copy=False)
 
 
+# Laws that show sets --------------------------------------------------------------------------------------------------
+
 _MOST_TABLED, _MANY = 14, 1 << 12  # values whose sets have a table, and rows that it is made for
 _MOST_BITS = 1 << 15  # of the recorded weight of a set
 _MOST_FLIPPED = 24  # items of sets whose weights are listed

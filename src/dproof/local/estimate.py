@@ -154,6 +154,8 @@ def _back_to_cells(laws: list[Transform], share: Array) -> Array:
     return share
 
 
+# Counts shrunk towards a model ----------------------------------------------------------------------------------------
+
 _MOST_CELLS = 2000
 _ROUNDS = 100  # of proportional fitting
 _LEAST = 1e-6  # of a row in a cell: a fitted count of zero would never grow again
@@ -281,6 +283,9 @@ def _indicators(shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
     codes = np.indices(shape).reshape(len(shape), -1)
     sizes = tuple(shape[n] for n in axes)
     return np.eye(prod(sizes))[np.ravel_multi_index(tuple(codes[list(axes)]), sizes)] if axes else np.ones((1, 1))
+
+
+# The estimate of a question -------------------------------------------------------------------------------------------
 
 
 def _cell_weights(table: Contingency, wanted: Sum, groups: AnswerGroups) -> Array:

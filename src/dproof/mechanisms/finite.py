@@ -281,6 +281,8 @@ def product_sanitisation(parent: Mechanism, rows: int, *, metric: Metric = "l1")
     )
 
 
+# Neighbours that a caller names ---------------------------------------------------------------------------------------
+
 _WHAT = "a square matrix of True and False, one row for each input, or a list of pairs of labels"
 
 
@@ -344,6 +346,8 @@ def _unclear() -> InputError:
         "pairs as tuples, as in [('a', 'b')]"
     )
 
+
+# A program as a mechanism ---------------------------------------------------------------------------------------------
 
 Draw = Callable[[Mapping[Any, Any]], Any]
 _MOST_INPUTS = 1 << 12

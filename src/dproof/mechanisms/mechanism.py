@@ -420,6 +420,9 @@ def _is_column(values: Any) -> bool:
     return isinstance(values, Sequence) or (hasattr(values, "__len__") and hasattr(values, "__getitem__"))
 
 
+# Errors ---------------------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Losses:
     """The loss of every output under every input, as whole numbers over one unit: R_ij = whole[i, j] / unit."""
@@ -498,6 +501,9 @@ def _distances(inputs: Space, outputs: Space | Line | Lines, code: int) -> NDArr
 def _same_space(inputs: Space, outputs: Space | Line | Lines) -> bool:
     """Whether outputs lie in the space of the inputs, or on the lattice that it lies in."""
     return outputs is inputs or outputs == inputs or outputs == inputs.around
+
+
+# Estimates ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -275,6 +275,8 @@ class LinearRows:
         return np.maximum(solution.col_value, 0), np.array(solution.row_dual)
 
 
+# Pure privacy ---------------------------------------------------------------------------------------------------------
+
 _LARGEST_ODDS = 1 << 50  # whole numbers of 62 bits tell no larger odds apart
 _ONE = 1 << 64
 _SHIFTS = 4
@@ -445,6 +447,8 @@ def _whole(value: float, unit: int) -> int:
     numerator, denominator = value.as_integer_ratio()
     return numerator * unit // denominator
 
+
+# From floats to whole numbers -----------------------------------------------------------------------------------------
 
 TOTAL = 1 << 61
 SLACK = 1e-9  # what a programme keeps away from its limits, relatively; rounding needs far less

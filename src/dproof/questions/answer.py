@@ -24,201 +24,9 @@ from dproof.errors import ArgumentError, FileError, TooLarge
 from dproof.exact import int_or_float, percent, written
 from dproof.spaces.space import Space
 
-LARGEST = 10**300
-End: TypeAlias = Fraction | float  # exact, or −∞ or ∞
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """All values that are possible, from `low` to `high`; without either, from −∞ to ∞.
-
-    An interval that is cut to the possible range covers the truth as often as before, for the truth is in the range.
-    One that is all of it says nothing.
-
-    Before it is cut, an interval whose middle is not possible is moved until that is: chance made such an estimate, and
-    what a cut would leave of the interval could be as short as a point. Moved, it holds all possible values that it
-    held before (Mandelkern 2002, Setting confidence intervals for bounded parameters).
-
-    So the answers that tell something cover as often as they say, if errors are symmetric and the half-width h is
-    always the same. With h below half of the range all answers tell something, and with h above the range none does. In
-    between only a truth within range − h of an end can be missed, on one side, and then every second answer tells
-    something.
-
-    >>> Range(Fraction(0), Fraction(40)).cut(Cell(-3.0, -23.0, 17.0, 10.2, 5))
-    Cell(estimate=-3.0, low=0.0, high=20.0, stderr=10.2, raw=5, informative=True)
-    """
-
-    low: End = -inf
-    high: End = inf
-
-    def cut(self, cell: Cell) -> Cell:
-        """The cell with its interval moved and cut to what is possible; the estimate stays as it is."""
-        ends = self.ends
-        everything = ends if self.low < self.high else None  # where one number alone is possible, it is known
-        if isinstance(cell.low, list):  # a curve, point by point
-            points = [_cut(*point, *ends) for point in zip(cell.low, cell.high, strict=True)]
-            informative = any(point != everything for point in points)
-            return replace(cell, low=[a for a, _ in points], high=[b for _, b in points], informative=informative)
-        if cell.low is None or cell.high is None:
-            return cell
-        low, high = _cut(cell.low, cell.high, *ends)
-        if not (isfinite(low) and isfinite(high)):  # it could be anything
-            return replace(cell, low=None, high=None, informative=False)
-        return replace(cell, low=low, high=high, informative=(low, high) != everything)
-
-    def is_narrowed_by(self, half_width: float | None) -> bool:
-        """Whether an interval of ± this width around the middle leaves out anything that is possible, as in answers.
-
-        One that is not known beforehand, None, may.
-
-        >>> [Range(Fraction(0), Fraction(40)).is_narrowed_by(half_width) for half_width in (19, 20)]
-        [True, False]
-        """
-        low, high = self.ends
-        return half_width is None or low == high or 2 * half_width < high - low
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Both ends as floats."""
-        return _float(self.low), _float(self.high)
-
-    def __add__(self, other: Range) -> Range:
-        return Range(self.low + other.low, self.high + other.high)
-
-    def __sub__(self, other: Range) -> Range:
-        return self + other * point(-1)
-
-    def __mul__(self, other: Range) -> Range:
-        # A bound of 0 times one that is infinite is 0: what lies between them is finite.
-        ends = [a * b if a and b else Fraction(0) for a in (self.low, self.high) for b in (other.low, other.high)]
-        return Range(min(ends), max(ends))
-
-    def __truediv__(self, other: Range) -> Range:
-        if other.low < 0 < other.high or other.low == other.high == 0:
-            return Range()
-        return self * Range(1 / other.high if other.high else -inf, 1 / other.low if other.low else inf)
-
-
-def _cut(low: float, high: float, least: float, most: float) -> tuple[float, float]:
-    half = (high - low) / 2
-    if isfinite(half):
-        low, high = min(low, most - half), max(high, least + half)
-    return min(max(low, least), most), max(min(high, most), least)
-
-
-def _float(end: End) -> float:
-    """An end as a float; what no float reaches is infinite."""
-    return float(end) if -LARGEST < end < LARGEST else inf if end > 0 else -inf
-
-
-def point(number: int | Fraction) -> Range:
-    return Range(Fraction(number), Fraction(number))
-
-
 _SHOWN = 4  # points of a curve that a line of text shows
 SHOWN_ROWS = 50  # rows of a table that are printed unless all are wanted
 NOTHING = "no information"
-RARELY = (  # where a ± that is told beforehand depends on the data
-    "rare: where a group, or a condition, has a tenth of the rows that it has if they are spread evenly; "
-    "`share_of_rows` of a question in the plan says what it has."
-)
-
-
-def rarely(half_width: float | None) -> str:
-    """± of a rare group, behind that of a common one; None tells nothing."""
-    return f" (rare: {NOTHING if half_width is None else f'± {written(half_width)}'})"
-
-
-def stated(share: float | None) -> str:
-    """For which share of the rows a ± is, where the plan states it."""
-    return "" if share is None else f", where a group or condition has {100 * share:.6g}% of the rows"
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """An estimate, the interval that covers the truth with the answer's level, and the number it was made from.
-
-    `estimate`, `stderr` and `raw` are as they were calculated; `low` and `high` are cut to what is possible. People are
-    shown the estimate moved into its interval. `informative` is False where the interval is all that is possible, or
-    where an estimate has none because it could be anything: nothing is learned then, and there is no estimate; the
-    number that was calculated is in `raw`.
-
-    >>> Cell(246148.0, 0.0, 3000.0, 90000.0, 1702, informative=False)
-    Cell(estimate=None, low=0.0, high=3000.0, stderr=90000.0, raw=246148.0, informative=False)
-
-    `low` and `high` are None also for what is chosen and not measured, such as a curator's median: a note of the answer
-    says how good the choice is. For a curve every field but `informative` is a list over its grid. `decimals` are those
-    that ROUND asked for; else the width of the interval decides how many are shown.
-    """
-
-    estimate: Any
-    low: Any = None
-    high: Any = None
-    stderr: Any = None
-    raw: Any = None
-    informative: bool = True
-    decimals: int | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        if self.informative or self.estimate is None:
-            return
-        is_curve = isinstance(self.low, (list, tuple))
-        object.__setattr__(self, "raw", self.estimate)
-        object.__setattr__(self, "estimate", [None] * len(self.estimate) if is_curve else None)
-
-    @property
-    def clamped_estimate(self) -> Any:
-        """The estimate, moved into its interval: what people are shown."""
-        if isinstance(self.low, (list, tuple)):
-            return [Cell(*ends).clamped_estimate for ends in zip(self.estimate, self.low, self.high, strict=True)]
-        if self.low is None or self.high is None:
-            return self.estimate
-        if self.estimate is None or self.estimate != self.estimate:
-            return None
-        if self.low <= self.estimate <= self.high:
-            return self.estimate
-        return self.low if self.estimate < self.low else self.high
-
-    def __float__(self) -> float:
-        """The estimate, for whoever calculates on; NaN where there is none."""
-        return math.nan if self.estimate is None else float(self.estimate)
-
-    def __str__(self) -> str:
-        if not self.informative:
-            return NOTHING
-        if isinstance(self.low, (list, tuple)):  # a curve, point by point
-            fields = zip(self.estimate, self.low, self.high, self.stderr, strict=True)
-            points = [str(Cell(*point)) for point in fields]
-            return ", ".join([*points[:_SHOWN], f"… ({len(points)} points)"] if len(points) > _SHOWN else points)
-        if isinstance(self.estimate, (list, tuple)):
-            return ", ".join(str(label) for label in self.estimate)
-        if self.low is None or self.high is None:
-            return "unknown" if self.estimate is None else _number(self.estimate, None, self.decimals)
-        if not isinstance(self.low, (int, float)):  # a date
-            return f"{self.clamped_estimate} [{self.low}, {self.high}]"
-        return self._with_interval()
-
-    def _with_interval(self) -> str:
-        width, moved = self.high - self.low, self.clamped_estimate
-        if width == 0:
-            value = self.low if moved is None else moved
-            shown = _number(value, None, self.decimals)
-            return f"{shown} ± 0" if self.stderr else shown
-        whole = isinstance(moved, int)  # a curator's count, and then its bounds are whole as well
-        numbers = [int(n) if whole and float(n).is_integer() else n for n in (self.low, self.high, width / 2)]
-        low, high, half = (_number(number, width, self.decimals) for number in numbers)
-        if moved is None:
-            return f"[{low}, {high}]"
-        middle = (self.high + self.low) / 2
-        # Half the width of a rounded interval may need one decimal more than was asked for.
-        near = self.decimals is None and abs(middle - moved) < width / 50
-        interval = f"± {half}" if near else f"[{low}, {high}]"
-        return f"{_number(moved, width, self.decimals)} {interval}"
-
-    def to_json(self) -> dict[str, Any]:
-        """The six fields, with None for what is not finite."""
-        names = ("estimate", "low", "high", "stderr", "raw", "informative")
-        return {name: _json(getattr(self, name)) for name in names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,6 +137,93 @@ class Answer:
         return polars.DataFrame(self.flat(), strict=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """An estimate, the interval that covers the truth with the answer's level, and the number it was made from.
+
+    `estimate`, `stderr` and `raw` are as they were calculated; `low` and `high` are cut to what is possible. People are
+    shown the estimate moved into its interval. `informative` is False where the interval is all that is possible, or
+    where an estimate has none because it could be anything: nothing is learned then, and there is no estimate; the
+    number that was calculated is in `raw`.
+
+    >>> Cell(246148.0, 0.0, 3000.0, 90000.0, 1702, informative=False)
+    Cell(estimate=None, low=0.0, high=3000.0, stderr=90000.0, raw=246148.0, informative=False)
+
+    `low` and `high` are None also for what is chosen and not measured, such as a curator's median: a note of the answer
+    says how good the choice is. For a curve every field but `informative` is a list over its grid. `decimals` are those
+    that ROUND asked for; else the width of the interval decides how many are shown.
+    """
+
+    estimate: Any
+    low: Any = None
+    high: Any = None
+    stderr: Any = None
+    raw: Any = None
+    informative: bool = True
+    decimals: int | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.informative or self.estimate is None:
+            return
+        is_curve = isinstance(self.low, (list, tuple))
+        object.__setattr__(self, "raw", self.estimate)
+        object.__setattr__(self, "estimate", [None] * len(self.estimate) if is_curve else None)
+
+    @property
+    def clamped_estimate(self) -> Any:
+        """The estimate, moved into its interval: what people are shown."""
+        if isinstance(self.low, (list, tuple)):
+            return [Cell(*ends).clamped_estimate for ends in zip(self.estimate, self.low, self.high, strict=True)]
+        if self.low is None or self.high is None:
+            return self.estimate
+        if self.estimate is None or self.estimate != self.estimate:
+            return None
+        if self.low <= self.estimate <= self.high:
+            return self.estimate
+        return self.low if self.estimate < self.low else self.high
+
+    def __float__(self) -> float:
+        """The estimate, for whoever calculates on; NaN where there is none."""
+        return math.nan if self.estimate is None else float(self.estimate)
+
+    def __str__(self) -> str:
+        if not self.informative:
+            return NOTHING
+        if isinstance(self.low, (list, tuple)):  # a curve, point by point
+            fields = zip(self.estimate, self.low, self.high, self.stderr, strict=True)
+            points = [str(Cell(*point)) for point in fields]
+            return ", ".join([*points[:_SHOWN], f"… ({len(points)} points)"] if len(points) > _SHOWN else points)
+        if isinstance(self.estimate, (list, tuple)):
+            return ", ".join(str(label) for label in self.estimate)
+        if self.low is None or self.high is None:
+            return "unknown" if self.estimate is None else _number(self.estimate, None, self.decimals)
+        if not isinstance(self.low, (int, float)):  # a date
+            return f"{self.clamped_estimate} [{self.low}, {self.high}]"
+        return self._with_interval()
+
+    def _with_interval(self) -> str:
+        width, moved = self.high - self.low, self.clamped_estimate
+        if width == 0:
+            value = self.low if moved is None else moved
+            shown = _number(value, None, self.decimals)
+            return f"{shown} ± 0" if self.stderr else shown
+        whole = isinstance(moved, int)  # a curator's count, and then its bounds are whole as well
+        numbers = [int(n) if whole and float(n).is_integer() else n for n in (self.low, self.high, width / 2)]
+        low, high, half = (_number(number, width, self.decimals) for number in numbers)
+        if moved is None:
+            return f"[{low}, {high}]"
+        middle = (self.high + self.low) / 2
+        # Half the width of a rounded interval may need one decimal more than was asked for.
+        near = self.decimals is None and abs(middle - moved) < width / 50
+        interval = f"± {half}" if near else f"[{low}, {high}]"
+        return f"{_number(moved, width, self.decimals)} {interval}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The six fields, with None for what is not finite."""
+        names = ("estimate", "low", "high", "stderr", "raw", "informative")
+        return {name: _json(getattr(self, name)) for name in names}
+
+
 def in_units_of(cell: Any, space: Space) -> Any:
     """A cell of numbers with the values of a space that they stand for; the interval covers whole ones."""
     if not isinstance(cell, Cell):
@@ -389,6 +284,117 @@ def _number(value: Any, width: float | None, decimals: int | None = None) -> str
     digits = digits if decimals is None else max(0, decimals)
     return f"{float(value):,.{min(digits, 12)}f}"
 
+
+RARELY = (  # where a ± that is told beforehand depends on the data
+    "rare: where a group, or a condition, has a tenth of the rows that it has if they are spread evenly; "
+    "`share_of_rows` of a question in the plan says what it has."
+)
+
+
+def rarely(half_width: float | None) -> str:
+    """± of a rare group, behind that of a common one; None tells nothing."""
+    return f" (rare: {NOTHING if half_width is None else f'± {written(half_width)}'})"
+
+
+def stated(share: float | None) -> str:
+    """For which share of the rows a ± is, where the plan states it."""
+    return "" if share is None else f", where a group or condition has {100 * share:.6g}% of the rows"
+
+
+# What an answer can be at all -----------------------------------------------------------------------------------------
+
+LARGEST = 10**300
+End: TypeAlias = Fraction | float  # exact, or −∞ or ∞
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """All values that are possible, from `low` to `high`; without either, from −∞ to ∞.
+
+    An interval that is cut to the possible range covers the truth as often as before, for the truth is in the range.
+    One that is all of it says nothing.
+
+    Before it is cut, an interval whose middle is not possible is moved until that is: chance made such an estimate, and
+    what a cut would leave of the interval could be as short as a point. Moved, it holds all possible values that it
+    held before (Mandelkern 2002, Setting confidence intervals for bounded parameters).
+
+    So the answers that tell something cover as often as they say, if errors are symmetric and the half-width h is
+    always the same. With h below half of the range all answers tell something, and with h above the range none does. In
+    between only a truth within range − h of an end can be missed, on one side, and then every second answer tells
+    something.
+
+    >>> Range(Fraction(0), Fraction(40)).cut(Cell(-3.0, -23.0, 17.0, 10.2, 5))
+    Cell(estimate=-3.0, low=0.0, high=20.0, stderr=10.2, raw=5, informative=True)
+    """
+
+    low: End = -inf
+    high: End = inf
+
+    def cut(self, cell: Cell) -> Cell:
+        """The cell with its interval moved and cut to what is possible; the estimate stays as it is."""
+        ends = self.ends
+        everything = ends if self.low < self.high else None  # where one number alone is possible, it is known
+        if isinstance(cell.low, list):  # a curve, point by point
+            points = [_cut(*point, *ends) for point in zip(cell.low, cell.high, strict=True)]
+            informative = any(point != everything for point in points)
+            return replace(cell, low=[a for a, _ in points], high=[b for _, b in points], informative=informative)
+        if cell.low is None or cell.high is None:
+            return cell
+        low, high = _cut(cell.low, cell.high, *ends)
+        if not (isfinite(low) and isfinite(high)):  # it could be anything
+            return replace(cell, low=None, high=None, informative=False)
+        return replace(cell, low=low, high=high, informative=(low, high) != everything)
+
+    def is_narrowed_by(self, half_width: float | None) -> bool:
+        """Whether an interval of ± this width around the middle leaves out anything that is possible, as in answers.
+
+        One that is not known beforehand, None, may.
+
+        >>> [Range(Fraction(0), Fraction(40)).is_narrowed_by(half_width) for half_width in (19, 20)]
+        [True, False]
+        """
+        low, high = self.ends
+        return half_width is None or low == high or 2 * half_width < high - low
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both ends as floats."""
+        return _float(self.low), _float(self.high)
+
+    def __add__(self, other: Range) -> Range:
+        return Range(self.low + other.low, self.high + other.high)
+
+    def __sub__(self, other: Range) -> Range:
+        return self + other * point(-1)
+
+    def __mul__(self, other: Range) -> Range:
+        # A bound of 0 times one that is infinite is 0: what lies between them is finite.
+        ends = [a * b if a and b else Fraction(0) for a in (self.low, self.high) for b in (other.low, other.high)]
+        return Range(min(ends), max(ends))
+
+    def __truediv__(self, other: Range) -> Range:
+        if other.low < 0 < other.high or other.low == other.high == 0:
+            return Range()
+        return self * Range(1 / other.high if other.high else -inf, 1 / other.low if other.low else inf)
+
+
+def _cut(low: float, high: float, least: float, most: float) -> tuple[float, float]:
+    half = (high - low) / 2
+    if isfinite(half):
+        low, high = min(low, most - half), max(high, least + half)
+    return min(max(low, least), most), max(min(high, most), least)
+
+
+def _float(end: End) -> float:
+    """An end as a float; what no float reaches is infinite."""
+    return float(end) if -LARGEST < end < LARGEST else inf if end > 0 else -inf
+
+
+def point(number: int | Fraction) -> Range:
+    return Range(Fraction(number), Fraction(number))
+
+
+# Its picture ----------------------------------------------------------------------------------------------------------
 
 _MOST_ROWS, _MOST_CURVES = 200, 24
 _NAIVE = "#b8c4c4"
@@ -491,6 +497,9 @@ def _curves(answer: Answer, column: str, keys: Sequence[str]) -> list[Any]:
             title += f", {percent(answer.level)} band" if cell.informative else ": no information"
             charts.append(mean_chart(*curve, title=title, value=column, at="grid point"))
     return charts
+
+
+# Its files ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

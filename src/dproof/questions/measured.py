@@ -55,6 +55,274 @@ from dproof.questions.question import (
 from dproof.questions.sums import present
 from dproof.spaces.space import COMPARISONS
 
+A_TENTH = 0.1  # of the rows that a group would have were they spread evenly: a rare group
+_SELDOM = 0.004  # where fewer of all answers are told, those may miss more often than they say
+_CHOSEN = (
+    "these rows were chosen by noisy values, so their intervals are wider: on average {:.4g}% of the intervals shown "
+    "hold the truth"
+)
+_LEFT_OUT = "HAVING leaves out groups of which it has no information: whether they belong here is not known"
+
+
+class AnswerSource(Protocol):
+    """What is known of the groups of a question once it was measured."""
+
+    @property
+    def labels(self) -> Sequence[tuple[Any, ...]]:
+        """The values of the keys in each group, in the order of GROUP BY."""
+
+    @property
+    def shown(self) -> Iterable[int]:
+        """The groups that belong into the answer, by their places among the labels."""
+
+    @property
+    def rows(self) -> int | None:
+        """The number of all rows, where it is public."""
+
+    @property
+    def suggestions(self) -> str:
+        """What to do about an answer that tells nothing."""
+
+    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
+        """An expression with its interval in each of some groups."""
+
+    def notes(self, groups: Sequence[int]) -> Iterable[str]:
+        """What is to be said about the cells of these groups."""
+
+
+def answer(
+    question: Question, schema: Schema, measured_at: Callable[[float], AnswerSource], level: float, method: str = ""
+) -> Answer:
+    """The rows that HAVING, ORDER BY and LIMIT leave, with cells cut to what is possible.
+
+    What is `measured_at` a level has intervals of that level. Groups that are made of the items of sets as well follow
+    each other, a group for each item. Of what is not known at the level that is shown, HAVING takes none.
+    """
+    items = [None] if question.unnest is None else question.unnest.items
+
+    def keys(key: Key | Unnest, rows: Iterable[int]) -> list[Any]:
+        if isinstance(key, Unnest):
+            return [label_of(items[row % len(items)]) for row in rows]
+        place = question.group_by.index(key)
+        return [measured.labels[row // len(items)][place] for row in rows]
+
+    def column(expression: Expression, rows: Sequence[int]) -> list[Any]:
+        if isinstance(expression, (Key, Unnest)):
+            return keys(expression, rows)
+        parts, values = measured_parts(expression, question.unnest), dict[int, Any]()
+        for item, part in enumerate(parts):
+            of_item = [row for row in rows if row % len(items) % len(parts) == item]
+            reach, space = possible(part, question, schema, measured.rows), shown_as(part, schema)
+            for row, value in zip(of_item, measured.cells(part, [row // len(items) for row in of_item]), strict=True):
+                cut = reach.cut(value) if isinstance(value, Cell) else value
+                values[row] = cut if space is None else in_units_of(cut, space)
+        return [apply(expression, values[row]) for row in rows]
+
+    ordered = [order.expression for order in question.order_by]
+    measured, at, is_doubtful = measured_at(level), level, False
+    kept = shown = [n * len(items) + item for n in measured.shown for item in range(len(items))]
+    while True:
+        looked_at = {part: dict(zip(kept, column(part, kept), strict=True)) for part in (*question.tested, *ordered)}
+        tested = [value for side in question.tested for value in looked_at[side].values()]
+        is_doubtful |= any(isinstance(value, Cell) and not value.informative for value in tested)
+        kept = arranged(question, looked_at, kept)
+        chosen = chosen_by_noise(question) and 0 < len(kept) < len(shown)
+        needed = level_of_chosen(level, len(kept), len(shown)) if chosen else at
+        if needed == at:
+            break
+        measured, at = measured_at(needed), needed
+    columns = {item.alias: column(item.expression, kept) for item in question.select}
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    groups = list(dict.fromkeys(row // len(items) for row in kept))
+    notes = dict.fromkeys([*cautions(rows, measured.suggestions), *measured.notes(groups)])
+    answered = Answer(tuple(columns), rows, level, method=method)
+    if is_doubtful:
+        notes[_LEFT_OUT] = None
+    if chosen and answered.has_intervals:
+        notes[_CHOSEN.format(100 * level)] = None
+    return replace(answered, notes=tuple(notes))
+
+
+def refuse_calculation(expression: Expression, chosen: Container[Aggregate]) -> None:
+    """Refuse a calculation with an aggregate that is chosen among values, and so is no formula of sums."""
+    for aggregate in aggregates_of(expression):
+        if aggregate in chosen:
+            name = "COUNT(DISTINCT ...)" if aggregate.definition.counts else aggregate.kind.upper()
+            raise QuestionError(f"{name} cannot be calculated with: select it by itself")
+
+
+def calculated(expression: Expression, parts: Mapping[Aggregate, Cell]) -> Cell:
+    """A calculation with the estimates and the intervals of its aggregates, which hold all at once."""
+    if not all(part.informative and part.low is not None for part in parts.values()):
+        return Cell(None, informative=False)
+    estimate, raw = (
+        float(evaluate(expression, lambda part, of=of: np.float64(of(parts[part]))))  # type: ignore[misc]
+        for of in (attrgetter("estimate"), attrgetter("raw"))
+    )
+    low, high = evaluate(expression, lambda part: Range(parts[part].low, parts[part].high), point).ends
+    return Cell(estimate, low, high, None, raw)
+
+
+def arranged(question: Question, columns: Mapping[Expression, Mapping[int, Any]], rows: Iterable[int]) -> list[int]:
+    """The rows that HAVING, ORDER BY and LIMIT leave, in order; what has no value passes no test and comes last."""
+    kept = [n for n in rows if _passes(question, columns, n)]
+    for order in reversed(question.order_by):
+        values = {n: _rank(columns[order.expression][n], order.descending) for n in kept}
+        kept.sort(key=values.__getitem__, reverse=order.descending)
+    return kept[: question.limit]
+
+
+def _passes(question: Question, columns: Mapping[Expression, Mapping[int, Any]], n: int) -> bool:
+    for test in question.having:
+        left, right = _plain(columns[test.left][n]), _plain(columns[test.right][n])
+        try:
+            if left is None or right is None or not COMPARISONS[test.operator](left, right):
+                return False
+        except TypeError:
+            problem = "HAVING compares values of different kinds: compare numbers with numbers, texts with texts"
+            raise QuestionError(problem) from None
+    return True
+
+
+def _rank(value: Any, descending: bool) -> tuple[bool, Any]:
+    """What a value sorts by; sets go by their items."""
+    rank = _plain(value)
+    if isinstance(rank, (frozenset, list, tuple)):
+        rank = sorted(map(str, rank))
+    return (rank is None) != descending, 0 if rank is None else rank
+
+
+def _plain(value: Any) -> Any:
+    """An estimate without its interval; None for what could not be calculated."""
+    estimate = value.estimate if isinstance(value, Cell) else value
+    return None if isinstance(estimate, float) and math.isnan(estimate) else estimate
+
+
+# ± of an answer before there is any data ------------------------------------------------------------------------------
+
+
+class Shares(NamedTuple):
+    """What part of the rows a group of a question has, or a condition in it, in a table that is not there yet.
+
+    That which is `stated`; else what it has where values are spread evenly, or if `rare` a tenth of that.
+    """
+
+    stated: Fraction | None = None
+    rare: bool = False
+
+    def factor(self, expected: float, rows: float) -> float:
+        """How many times as many rows a group has than the `expected` ones of all, where values are spread evenly."""
+        if self.stated is None or not expected > 0:
+            return A_TENTH if self.rare else 1.0
+        return float(self.stated) * rows / expected
+
+
+class HalfWidths(NamedTuple):
+    """± of one column of an answer over its groups: the least, the greatest and the root of the mean square.
+
+    Infinite where nothing would be known; `error` is the standard error, None where there is none.
+    """
+
+    least: float
+    greatest: float
+    typical: float
+    error: float | None = None
+
+
+def interval_widths(
+    question: Question, measured_at: Callable[[float], AnswerSource], level: float
+) -> dict[str, HalfWidths | None]:
+    """Half of the length of the intervals in every column of an answer, before they are cut to what is possible.
+
+    All groups count that HAVING or LIMIT could leave, at the level that they then have. None has a column that has no
+    interval, or that a function such as SQRT stretches by more or less, as the estimate is.
+    """
+    measured = measured_at(level)
+    groups = list(measured.shown) or list(range(len(measured.labels)))
+    at = level_of_shown(question, level, lambda: len(groups) * rows_of_group(question))
+    measured, deviations = measured if at == level else measured_at(at), NormalDist().inv_cdf((1 + at) / 2)
+    found: dict[str, HalfWidths | None] = {}
+    for item in question.select:
+        if aggregates_of(item.expression):
+            found[item.alias] = None
+            if not changes_widths(item.expression):
+                cells = measured.cells(measured_parts(item.expression, question.unnest)[0], groups)
+                found[item.alias] = _widths(cells, deviations)
+    return found
+
+
+def _widths(cells: Sequence[Cell], deviations: float) -> HalfWidths | None:
+    """± over some cells; of a curve where its band is widest."""
+    told = [cell for cell in cells if cell.low is not None or not cell.informative]
+    known = [(_half_width(cell), None if cell.stderr is None else float(np.max(cell.stderr))) for cell in told]
+    if not known:
+        return None
+    halves = np.array([half for half, _ in known])
+    finite = [(half, stderr) for half, stderr in known if math.isfinite(half)]
+    # An interval that is much longer than its standard error explains holds a bias as well.
+    errors = [stderr if half <= 2 * deviations * stderr else half / deviations for half, stderr in finite if stderr]
+    typical = _mean_square([half for half, _ in finite]) if finite else inf
+    return HalfWidths(float(halves.min()), float(halves.max()), typical, _mean_square(errors) if errors else None)
+
+
+def _half_width(cell: Cell) -> float:
+    return inf if cell.low is None else float(np.max(np.subtract(cell.high, cell.low))) / 2
+
+
+def _mean_square(numbers: Sequence[Any]) -> float:
+    return float(np.sqrt(np.mean(np.square(np.hstack(numbers)))))
+
+
+# Rows that noisy values choose ----------------------------------------------------------------------------------------
+
+
+def chosen_by_noise(question: Question) -> bool:
+    """Whether noisy values decide which rows of an answer are shown."""
+    ordered = [order.expression for order in question.order_by if question.limit is not None]
+    return any(map(aggregates_of, (*question.tested, *ordered)))
+
+
+def level_of_chosen(level: float, shown: int, groups: int) -> float:
+    """The level of each of some intervals that were chosen among those of more groups.
+
+    >>> round(level_of_chosen(0.95, 1, 20), 6)
+    0.9975
+    """
+    return 1 - (1 - level) * shown / groups
+
+
+def level_of_seldom(level: float) -> float:
+    """The level of an interval that may be one of the few that tell something, where most tell nothing.
+
+    A ratio is told only where noise leaves its divisor clearly above zero. If that is near zero in truth, only large
+    noise has it told, and such noise makes it wrong. Intervals that miss on one side so much less often still hold as
+    often as they say among those that are told, wherever one answer in a hundred is.
+
+    >>> round(level_of_seldom(0.95), 6)
+    0.9996
+    """
+    return 1 - 2 * (1 - level) * _SELDOM
+
+
+def level_of_shown(question: Question, level: float, rows: Callable[[], int]) -> float:
+    """The level of each interval in the answer to a question, where noisy values leave the fewest rows that they may.
+
+    `rows` tells how many there are to choose among; it is called only where noisy values choose.
+    """
+    if not chosen_by_noise(question):
+        return level
+    all_rows = max(1, rows())
+    fewest = 1 if question.having else min(question.limit or all_rows, all_rows)
+    return level_of_chosen(level, fewest, all_rows)
+
+
+def rows_of_group(question: Question) -> int:
+    """How many rows of an answer each group has: one, or one for every item of sets."""
+    return 1 if question.unnest is None else len(question.unnest.items)
+
+
+# Aggregates of the rows of each value ---------------------------------------------------------------------------------
+
 _ROUNDING = 1e-6  # of a row
 
 
@@ -153,267 +421,7 @@ def passing(rising: Array, least: Array, greatest: Array, mark: float = 0.0) -> 
     return middle, min(low, middle), max(high, middle)
 
 
-A_TENTH = 0.1  # of the rows that a group would have were they spread evenly: a rare group
-_SELDOM = 0.004  # where fewer of all answers are told, those may miss more often than they say
-_CHOSEN = (
-    "these rows were chosen by noisy values, so their intervals are wider: on average {:.4g}% of the intervals shown "
-    "hold the truth"
-)
-_LEFT_OUT = "HAVING leaves out groups of which it has no information: whether they belong here is not known"
-
-
-class AnswerSource(Protocol):
-    """What is known of the groups of a question once it was measured."""
-
-    @property
-    def labels(self) -> Sequence[tuple[Any, ...]]:
-        """The values of the keys in each group, in the order of GROUP BY."""
-
-    @property
-    def shown(self) -> Iterable[int]:
-        """The groups that belong into the answer, by their places among the labels."""
-
-    @property
-    def rows(self) -> int | None:
-        """The number of all rows, where it is public."""
-
-    @property
-    def suggestions(self) -> str:
-        """What to do about an answer that tells nothing."""
-
-    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
-        """An expression with its interval in each of some groups."""
-
-    def notes(self, groups: Sequence[int]) -> Iterable[str]:
-        """What is to be said about the cells of these groups."""
-
-
-def answer(
-    question: Question, schema: Schema, measured_at: Callable[[float], AnswerSource], level: float, method: str = ""
-) -> Answer:
-    """The rows that HAVING, ORDER BY and LIMIT leave, with cells cut to what is possible.
-
-    What is `measured_at` a level has intervals of that level. Groups that are made of the items of sets as well follow
-    each other, a group for each item. Of what is not known at the level that is shown, HAVING takes none.
-    """
-    items = [None] if question.unnest is None else question.unnest.items
-
-    def keys(key: Key | Unnest, rows: Iterable[int]) -> list[Any]:
-        if isinstance(key, Unnest):
-            return [label_of(items[row % len(items)]) for row in rows]
-        place = question.group_by.index(key)
-        return [measured.labels[row // len(items)][place] for row in rows]
-
-    def column(expression: Expression, rows: Sequence[int]) -> list[Any]:
-        if isinstance(expression, (Key, Unnest)):
-            return keys(expression, rows)
-        parts, values = measured_parts(expression, question.unnest), dict[int, Any]()
-        for item, part in enumerate(parts):
-            of_item = [row for row in rows if row % len(items) % len(parts) == item]
-            reach, space = possible(part, question, schema, measured.rows), shown_as(part, schema)
-            for row, value in zip(of_item, measured.cells(part, [row // len(items) for row in of_item]), strict=True):
-                cut = reach.cut(value) if isinstance(value, Cell) else value
-                values[row] = cut if space is None else in_units_of(cut, space)
-        return [apply(expression, values[row]) for row in rows]
-
-    ordered = [order.expression for order in question.order_by]
-    measured, at, is_doubtful = measured_at(level), level, False
-    kept = shown = [n * len(items) + item for n in measured.shown for item in range(len(items))]
-    while True:
-        looked_at = {part: dict(zip(kept, column(part, kept), strict=True)) for part in (*question.tested, *ordered)}
-        tested = [value for side in question.tested for value in looked_at[side].values()]
-        is_doubtful |= any(isinstance(value, Cell) and not value.informative for value in tested)
-        kept = arranged(question, looked_at, kept)
-        chosen = chosen_by_noise(question) and 0 < len(kept) < len(shown)
-        needed = level_of_chosen(level, len(kept), len(shown)) if chosen else at
-        if needed == at:
-            break
-        measured, at = measured_at(needed), needed
-    columns = {item.alias: column(item.expression, kept) for item in question.select}
-    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    groups = list(dict.fromkeys(row // len(items) for row in kept))
-    notes = dict.fromkeys([*cautions(rows, measured.suggestions), *measured.notes(groups)])
-    answered = Answer(tuple(columns), rows, level, method=method)
-    if is_doubtful:
-        notes[_LEFT_OUT] = None
-    if chosen and answered.has_intervals:
-        notes[_CHOSEN.format(100 * level)] = None
-    return replace(answered, notes=tuple(notes))
-
-
-class Shares(NamedTuple):
-    """What part of the rows a group of a question has, or a condition in it, in a table that is not there yet.
-
-    That which is `stated`; else what it has where values are spread evenly, or if `rare` a tenth of that.
-    """
-
-    stated: Fraction | None = None
-    rare: bool = False
-
-    def factor(self, expected: float, rows: float) -> float:
-        """How many times as many rows a group has than the `expected` ones of all, where values are spread evenly."""
-        if self.stated is None or not expected > 0:
-            return A_TENTH if self.rare else 1.0
-        return float(self.stated) * rows / expected
-
-
-class HalfWidths(NamedTuple):
-    """± of one column of an answer over its groups: the least, the greatest and the root of the mean square.
-
-    Infinite where nothing would be known; `error` is the standard error, None where there is none.
-    """
-
-    least: float
-    greatest: float
-    typical: float
-    error: float | None = None
-
-
-def interval_widths(
-    question: Question, measured_at: Callable[[float], AnswerSource], level: float
-) -> dict[str, HalfWidths | None]:
-    """Half of the length of the intervals in every column of an answer, before they are cut to what is possible.
-
-    All groups count that HAVING or LIMIT could leave, at the level that they then have. None has a column that has no
-    interval, or that a function such as SQRT stretches by more or less, as the estimate is.
-    """
-    measured = measured_at(level)
-    groups = list(measured.shown) or list(range(len(measured.labels)))
-    at = level_of_shown(question, level, lambda: len(groups) * rows_of_group(question))
-    measured, deviations = measured if at == level else measured_at(at), NormalDist().inv_cdf((1 + at) / 2)
-    found: dict[str, HalfWidths | None] = {}
-    for item in question.select:
-        if aggregates_of(item.expression):
-            found[item.alias] = None
-            if not changes_widths(item.expression):
-                cells = measured.cells(measured_parts(item.expression, question.unnest)[0], groups)
-                found[item.alias] = _widths(cells, deviations)
-    return found
-
-
-def _widths(cells: Sequence[Cell], deviations: float) -> HalfWidths | None:
-    """± over some cells; of a curve where its band is widest."""
-    told = [cell for cell in cells if cell.low is not None or not cell.informative]
-    known = [(_half_width(cell), None if cell.stderr is None else float(np.max(cell.stderr))) for cell in told]
-    if not known:
-        return None
-    halves = np.array([half for half, _ in known])
-    finite = [(half, stderr) for half, stderr in known if math.isfinite(half)]
-    # An interval that is much longer than its standard error explains holds a bias as well.
-    errors = [stderr if half <= 2 * deviations * stderr else half / deviations for half, stderr in finite if stderr]
-    typical = _mean_square([half for half, _ in finite]) if finite else inf
-    return HalfWidths(float(halves.min()), float(halves.max()), typical, _mean_square(errors) if errors else None)
-
-
-def _half_width(cell: Cell) -> float:
-    return inf if cell.low is None else float(np.max(np.subtract(cell.high, cell.low))) / 2
-
-
-def _mean_square(numbers: Sequence[Any]) -> float:
-    return float(np.sqrt(np.mean(np.square(np.hstack(numbers)))))
-
-
-def chosen_by_noise(question: Question) -> bool:
-    """Whether noisy values decide which rows of an answer are shown."""
-    ordered = [order.expression for order in question.order_by if question.limit is not None]
-    return any(map(aggregates_of, (*question.tested, *ordered)))
-
-
-def level_of_chosen(level: float, shown: int, groups: int) -> float:
-    """The level of each of some intervals that were chosen among those of more groups.
-
-    >>> round(level_of_chosen(0.95, 1, 20), 6)
-    0.9975
-    """
-    return 1 - (1 - level) * shown / groups
-
-
-def level_of_seldom(level: float) -> float:
-    """The level of an interval that may be one of the few that tell something, where most tell nothing.
-
-    A ratio is told only where noise leaves its divisor clearly above zero. If that is near zero in truth, only large
-    noise has it told, and such noise makes it wrong. Intervals that miss on one side so much less often still hold as
-    often as they say among those that are told, wherever one answer in a hundred is.
-
-    >>> round(level_of_seldom(0.95), 6)
-    0.9996
-    """
-    return 1 - 2 * (1 - level) * _SELDOM
-
-
-def level_of_shown(question: Question, level: float, rows: Callable[[], int]) -> float:
-    """The level of each interval in the answer to a question, where noisy values leave the fewest rows that they may.
-
-    `rows` tells how many there are to choose among; it is called only where noisy values choose.
-    """
-    if not chosen_by_noise(question):
-        return level
-    all_rows = max(1, rows())
-    fewest = 1 if question.having else min(question.limit or all_rows, all_rows)
-    return level_of_chosen(level, fewest, all_rows)
-
-
-def rows_of_group(question: Question) -> int:
-    """How many rows of an answer each group has: one, or one for every item of sets."""
-    return 1 if question.unnest is None else len(question.unnest.items)
-
-
-def refuse_calculation(expression: Expression, chosen: Container[Aggregate]) -> None:
-    """Refuse a calculation with an aggregate that is chosen among values, and so is no formula of sums."""
-    for aggregate in aggregates_of(expression):
-        if aggregate in chosen:
-            name = "COUNT(DISTINCT ...)" if aggregate.definition.counts else aggregate.kind.upper()
-            raise QuestionError(f"{name} cannot be calculated with: select it by itself")
-
-
-def calculated(expression: Expression, parts: Mapping[Aggregate, Cell]) -> Cell:
-    """A calculation with the estimates and the intervals of its aggregates, which hold all at once."""
-    if not all(part.informative and part.low is not None for part in parts.values()):
-        return Cell(None, informative=False)
-    estimate, raw = (
-        float(evaluate(expression, lambda part, of=of: np.float64(of(parts[part]))))  # type: ignore[misc]
-        for of in (attrgetter("estimate"), attrgetter("raw"))
-    )
-    low, high = evaluate(expression, lambda part: Range(parts[part].low, parts[part].high), point).ends
-    return Cell(estimate, low, high, None, raw)
-
-
-def arranged(question: Question, columns: Mapping[Expression, Mapping[int, Any]], rows: Iterable[int]) -> list[int]:
-    """The rows that HAVING, ORDER BY and LIMIT leave, in order; what has no value passes no test and comes last."""
-    kept = [n for n in rows if _passes(question, columns, n)]
-    for order in reversed(question.order_by):
-        values = {n: _rank(columns[order.expression][n], order.descending) for n in kept}
-        kept.sort(key=values.__getitem__, reverse=order.descending)
-    return kept[: question.limit]
-
-
-def _passes(question: Question, columns: Mapping[Expression, Mapping[int, Any]], n: int) -> bool:
-    for test in question.having:
-        left, right = _plain(columns[test.left][n]), _plain(columns[test.right][n])
-        try:
-            if left is None or right is None or not COMPARISONS[test.operator](left, right):
-                return False
-        except TypeError:
-            problem = "HAVING compares values of different kinds: compare numbers with numbers, texts with texts"
-            raise QuestionError(problem) from None
-    return True
-
-
-def _rank(value: Any, descending: bool) -> tuple[bool, Any]:
-    """What a value sorts by; sets go by their items."""
-    rank = _plain(value)
-    if isinstance(rank, (frozenset, list, tuple)):
-        rank = sorted(map(str, rank))
-    return (rank is None) != descending, 0 if rank is None else rank
-
-
-def _plain(value: Any) -> Any:
-    """An estimate without its interval; None for what could not be calculated."""
-    estimate = value.estimate if isinstance(value, Cell) else value
-    return None if isinstance(estimate, float) and math.isnan(estimate) else estimate
-
-
-# Functions of an answer, such as ROUND(avg(age), 1): they work on what was told, and tell nothing more of the rows.
+# Functions of an answer, such as ROUND(avg(age), 1): they tell nothing more of the rows -------------------------------
 
 _Map = Callable[..., float]
 
@@ -504,6 +512,9 @@ def _image(expression: Applied, low: float, high: float) -> tuple[float, float] 
     if None in values:
         return None
     return min(values), max(values)
+
+
+# What is possible -----------------------------------------------------------------------------------------------------
 
 
 def possible(expression: Expression, question: Question, schema: Schema, rows: int | None) -> Range:

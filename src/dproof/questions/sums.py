@@ -221,6 +221,8 @@ def values_on(scales: Mapping[str, Scale]) -> dict[str, Values]:
     return {c: Values(s.middle, s.unit, 1.0, s.middle - s.unit, s.middle + s.unit) for c, s in scales.items()}
 
 
+# Exact counting -------------------------------------------------------------------------------------------------------
+
 _SHORT = 1 << 40  # codes below this add up in a machine word over a batch
 _PART = 21  # bits: a batch of such numbers adds up below 2^53, where floats are exact
 _TABLED = 1 << 18  # groups and values of a choice that are counted in a table

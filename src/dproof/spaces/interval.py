@@ -285,6 +285,9 @@ def _fine_step(length: Fraction) -> Fraction:
     return length / 10_000
 
 
+# The line that noise ends up on ---------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class Line(Endless):
     """All points origin + step·k of a lattice, k any whole number; where unbounded noise ends up.
@@ -383,6 +386,8 @@ def exact_number(value: Any) -> Fraction:
 def no_number() -> InputError:
     return ArgumentError("a value is missing or no number; say what stands for it")
 
+
+# Bins of consecutive points -------------------------------------------------------------------------------------------
 
 _MOST = 12  # bins that an interval has by default
 _EXAMPLE = "such as [0, 20, 40, 60]"
