@@ -1,4 +1,4 @@
-"""Exact numbers in, one-sided rational bounds of exp, log and the square root out; and the search for the least number.
+"""Exact numbers: read, bounded from one side where they are irrational, searched for, and written.
 
 A guarantee rests on comparisons such as P(A) ≤ e^ε P'(A) + δ. The probabilities are whole numbers over a whole
 number; ε and δ are fractions; only e^ε is irrational, and it enters as a fraction that is known to lie below or
@@ -121,6 +121,9 @@ def _whole_floats(floats: NDArray[np.float64]) -> tuple[NDArray[Any], int]:
     return np.array(scaled, object)[places].reshape(floats.shape), total
 
 
+# Bounds of exp, log and the root --------------------------------------------------------------------------------------
+
+
 def _rational(x: Any) -> Fraction:
     """An arb whose radius is zero, as a fraction."""
     mantissa, exponent = x.man_exp()
@@ -183,6 +186,9 @@ def root_above(x: Fraction, bits: int = 96) -> Fraction:
     return Fraction(math.isqrt((x.numerator << 2 * shift) // x.denominator) + 1, 1 << shift)
 
 
+# The least number that serves -----------------------------------------------------------------------------------------
+
+
 def bisect(good: Callable[[Fraction], bool], low: Fraction, high: Fraction, parts: int = 1 << 60) -> Fraction:
     """The least good number between `low`, which is not good, and `high`, which is, to one part in so many. What is
     returned has been found good, or is `high`.
@@ -239,6 +245,9 @@ def least_whole(good: Callable[[int], bool], near: int = 0) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if good(middle) else (middle, high)
     return high
+
+
+# Numbers as they are shown --------------------------------------------------------------------------------------------
 
 
 def float_above(x: Fraction) -> float:

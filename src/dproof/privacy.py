@@ -1,4 +1,4 @@
-"""The promise (ε, δ) and who counts as a neighbour; what was paid or may be paid; and whose loss it is."""
+"""Amounts of privacy: the promise (ε, δ) and its neighbours, what was paid or may be paid, and whose loss it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""± of an answer before there is any data: one function for every model; ± whatever the data are; and the ε for a ±.
+"""± of an answer before there is any data: on an even table in every model, for the worst data; and the ε for a ±.
 
 `expect`: each model says what it would draw of a table whose values are spread evenly, or whose groups have a stated
 share of the rows, if no noise were drawn; that is answered as a question always is, and ± is half of the length of its

@@ -1,5 +1,6 @@
-"""One way to answer beside another: ± of a local release, a central one and a curator for a plan that is being made,
-and which of a release and a curator errs less for some questions. A draft and a number of rows: no data is opened.
+"""Ways to answer, beside each other: ± of a local release, a central one and a curator for a draft of a plan.
+
+Also which of a release and a curator errs less for some questions. All of it without any data.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a central release would tell of an even table, before any data is opened, and ± of its means."""
+"""What a central release would tell of an even table, before any data is opened."""
 
 from __future__ import annotations
 

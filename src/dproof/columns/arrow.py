@@ -1,4 +1,4 @@
-"""Between Arrow and NumPy."""
+"""Arrow arrays as NumPy has them, and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Single values: how one is read and written, from itself and the plan alone; and columns of Python objects.
+"""Values that are read and written one by one, each from itself and the plan alone, as Python objects must be.
 
 A column of objects has no type of its own, so none may be inferred from its rows: one row would decide how all are
 read, and how long that takes. Each value becomes a text, a list of texts, a list of floats, or nothing, by its own type

@@ -1,4 +1,4 @@
-"""Noise on the coefficients of a curve, which sanitises functional data; and on the coordinates of a vector.
+"""Noise on vectors: on the coefficients of a curve, which sanitises functional data, or on coordinates as they are.
 
 curve → coefficients → lattice → clip → whole-number noise → a function again. The law is that of the vector of whole
 numbers; everything after it, the released values on the grid among them, is post-processing. So the whole curve is

@@ -1,4 +1,4 @@
-"""Noise with geometric tails on all of Z, as tables of whole numbers: Laplace noise, and stairs.
+"""Noise with geometric tails, as tables of whole numbers: Laplace noise, on all of Z or bounded, and stairs.
 
 Laplace noise X is G or −1 − G by a sign, and G ≥ 0 is written in base 128. For a geometric G the digits are
 independent, so each digit has a small table of whole numbers; the top one carries the sign and has a last cell, the

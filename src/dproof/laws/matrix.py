@@ -1,4 +1,4 @@
-"""Any finite law: a matrix of whole numbers, one row per input; and numbers rounded to its inputs at random."""
+"""Any finite law as a matrix of whole numbers, one row per input, to which numbers may be rounded at random."""
 
 from __future__ import annotations
 

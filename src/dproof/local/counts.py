@@ -1,4 +1,4 @@
-"""What a question counts in a release, and sums over the true rows, estimated from these counts.
+"""Sums over the true rows of a release, estimated from what a question counts in the sanitised ones.
 
 The columns of a row are independent under the law, so the score of a row is a product of scores, one for each axis of
 the table, and estimates and variances are contractions of the counts with these factors; nothing as large as all

@@ -1,4 +1,4 @@
-"""Noise: on whole-number answers, calibrated to a sensitivity (output perturbation); and on the numbers of rows.
+"""Noise calibrated to a promise: on whole-number answers, by their sensitivity, or on the numbers of rows.
 
 Laplace, unbounded, clamped, cut off or bounded; Gaussian; staircase. HLM15, section 2.4 and Example 5; the sheet,
 sections 2 and 3.

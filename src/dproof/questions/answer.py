@@ -1,6 +1,6 @@
 """An answer: rows of values and estimates, the same whether a release or a curator gave it; its picture, and its files.
 
-First what an answer can be at all: ranges, with interval arithmetic. A picture shows every estimate with its interval,
+What an answer can be at all is a range, with interval arithmetic. A picture shows every estimate with its interval,
 and beside it the number that it was made from. A format of a file is a line in `FORMATS`, from which `Answer.save`,
 `--out` and `--plot` take it: the ending, and a function from an answer to bytes.
 """

@@ -1,5 +1,7 @@
-"""Numerical data: the lattice points of an interval of the real line (HLM15, Examples 2 and 5), the line that noise on
-them ends up on, and bins of consecutive points, between public edges, that are counted together."""
+"""Numerical data: the lattice points of an interval, the line that noise on them ends up on, and bins of points.
+
+HLM15, Examples 2 and 5. Bins lie between public edges, and the points of one are counted together.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A release: made with progress, its report read, and downloaded as one file."""
+"""The pages of a release in the making: its progress, its report, and its download as one file."""
 
 from __future__ import annotations
 
