@@ -1,11 +1,15 @@
-"""What the documentation names must be there: test files, test functions and modules."""
+"""What the documentation and the source name must be there: test files, test functions, modules and their names."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
+
+from dproof.cli.app import COMMANDS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -25,6 +29,11 @@ def missing(text: str) -> list[str]:
     for module in re.findall(r"`((?:src/dproof|dproof)/[\w/]+\.py)`", text):
         if not (ROOT / "src" / module.removeprefix("src/")).exists():
             absent.append(module)
+    for dotted in re.findall(r"`(dproof(?:\.\w+)+)(?:\(.*?\))?`", text):
+        try:
+            resolve_name(dotted)
+        except (ImportError, AttributeError):
+            absent.append(dotted)
     return absent
 
 
@@ -33,9 +42,30 @@ def test_every_named_test_and_module_exists(page: Path) -> None:
     assert missing(page.read_text(encoding="utf-8")) == []
 
 
+def test_what_the_source_names_exists() -> None:
+    for file in (ROOT / "src").rglob("*.py"):
+        assert missing(file.read_text(encoding="utf-8")) == [], file
+
+
 def test_the_check_itself() -> None:
-    assert missing("`tests/test_docs_references.py::test_the_check_itself` and `dproof/exact.py`") == []
+    assert missing("`tests/test_docs_references.py::test_the_check_itself`, `dproof/exact.py`") == []
     assert missing("`tests/test_docs_references.py::test_that_is_not_there`, `tests/no.py`, `dproof/no.py`") != []
+    assert missing("`dproof.exact.exact` and `dproof.exact.no`") == ["dproof.exact.no"]
+
+
+def test_the_drawing_is_the_house() -> None:
+    layers, rooms = re.findall(r"```text\n(cli.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), flags=re.DOTALL)
+    kept = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"][0]["layers"]
+    written = [{name.strip() for name in layer.split(",")} for layer in layers.split(">")]
+    assert written == [set(re.findall(r"\w+", layer)) for layer in kept]
+    drawn = dict(re.findall(r"^(\w+/|\w+\.py) +((?:.+\n?)(?: +.+\n)*)", rooms, flags=re.MULTILINE))
+    assert {name.removesuffix("/").removesuffix(".py") for name in drawn} == set().union(*written)
+    for name in (name for name in drawn if name.endswith("/")):
+        modules = {file.stem for file in (ROOT / "src" / "dproof" / name).glob("*.py")} - {"__init__"}
+        if name == "cli/":
+            modules -= COMMANDS.keys()
+        listed = re.sub(r"\(.*?\)|[:;].*", "", drawn[name])
+        assert set(re.findall(r"\w+", listed.replace(" and ", ", "))) == modules, name
 
 
 def test_every_promise_names_what_holds_it_up() -> None:
