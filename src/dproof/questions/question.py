@@ -85,6 +85,9 @@ Atom: TypeAlias = Leaf | Not  # in the normal form
 Predicate: TypeAlias = Leaf | And | Or | Not
 
 
+# What is asked of the rows --------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class Number:
     value: Fraction
@@ -232,6 +235,9 @@ def atoms(predicate: Predicate | None) -> tuple[Atom, ...]:
     if isinstance(predicate, (And, Or)):
         return tuple(atom for part in predicate.parts for atom in atoms(part))
     return () if predicate is None else (predicate,)
+
+
+# The question itself --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
