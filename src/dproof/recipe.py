@@ -1,9 +1,9 @@
 """A model is a recipe: what is drawn of a table, what that costs a person, and how a question is answered from it.
 
-A recipe is made before any data is opened, and `source` answers a question from what it draws. What would be drawn of
-an even table is `expected_source`, which the same code answers from: so ± is told before there is any data.
-`local.recipe.RowLaw` draws rows one by one and `central.recipe.TableLaw` measures tables of the whole: what they draw
-is kept as a `Release`, whose `law` they are. A curator has one recipe for each question, `curator.recipe.Measurement`:
+A recipe is made before any data is opened. What would be drawn of an even table is `expected_source`, and a question is
+answered from it as from what is drawn: so ± is told before there is any data. `local.recipe.RowLaw` draws rows one by
+one and `central.recipe.TableLaw` measures tables of the whole: what they draw is kept as a `Release`, whose `law` they
+are, and `source` answers a question from it. A curator has one recipe for each question, `curator.recipe.Measurement`:
 it draws the numbers of the answer, and there is no release.
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Drawn = TypeVar("Drawn", contravariant=True)
 
 
-class Recipe(Protocol[Drawn]):
+class Recipe(Protocol):
     """What is drawn, whatever the model: known before any data is opened."""
 
     @property
@@ -41,19 +41,19 @@ class Recipe(Protocol[Drawn]):
     def schema(self) -> Schema:
         """What a question may ask."""
 
-    def source(self, drawn: Drawn, question: Question, options: Options) -> AnswerSource:
-        """What answers a question that the schema resolved, from what was drawn."""
-
     def expected_source(self, question: Question, rows: int, shares: Shares, level: float) -> AnswerSource:
         """What would answer a question from what is drawn of so many rows, whose values are spread evenly."""
 
 
-class ReleaseRecipe(Recipe[Drawn], Protocol[Drawn]):
+class ReleaseRecipe(Recipe, Protocol[Drawn]):
     """What is drawn by a plan and kept as a release."""
 
     @property
     def plan(self) -> Plan:
         """What is public about the table."""
+
+    def source(self, drawn: Drawn, question: Question, options: Options) -> AnswerSource:
+        """What answers a question that the schema resolved, from what was drawn."""
 
     def record(self, release: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
         """The sealed certificate of what was drawn and what it costs, with what is recorded about a release."""

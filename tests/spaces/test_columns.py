@@ -74,4 +74,6 @@ def test_a_name_is_one_space() -> None:
         add_space("interval", Categories)
     with pytest.raises(InputError, match="must be a class of spaces"):
         add_space("ages", Interval(0, 110))  # type: ignore[arg-type]
-    assert SPACES["interval"] is Interval and "ages" not in SPACES
+    with pytest.raises(InputError, match="must not be blank"):
+        add_space(" ", Interval)
+    assert SPACES["interval"] is Interval and {"ages", " "}.isdisjoint(SPACES)

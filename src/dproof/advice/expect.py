@@ -201,7 +201,7 @@ def _parts_of_local_answers(question: Question, schema: Schema) -> list[Question
 def _expected(
     planned: PlannedQuestion,
     question: Question,
-    recipe: Recipe[Any],
+    recipe: Recipe,
     rows: int | None,
     parts: Sequence[Question] | None,
 ) -> list[Expected]:

@@ -3,7 +3,8 @@
 A sum over rows is Σ q·v over the cells of one table v, with weights q: 1 where a condition holds, or a number where
 numbers are added up. What was measured tells every table as a sum of independent residuals with known variances, and
 with it the covariances of all sums. Quantiles and deviations of a number follow from the counts of its bins.
-Questions that tables cannot answer are answered from the made-up rows: by a model, without an interval.
+Questions that tables cannot answer are answered from the made-up rows: by a model, without an interval. What a release
+of an even table would tell is known before any data is opened: ± comes from it.
 """
 
 from __future__ import annotations
@@ -11,14 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
 from itertools import pairwise, product
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from dproof.central.curves import CURVES, TableCurves
 from dproof.central.estimates import ResidualEstimates, projection
 from dproof.central.question_sums import QuestionSums, Weights, covariances, measured_sum
+from dproof.central.recipe import TableLaw
 from dproof.coins import NOT_PRIVATE
 from dproof.errors import NotMeasured, QuestionError
 from dproof.laws.debias import Array
@@ -37,6 +40,7 @@ from dproof.questions.estimated import (
 )
 from dproof.questions.measured import (
     AnswerSource,
+    Shares,
     calculated,
     different,
     level_of_each,
@@ -55,8 +59,9 @@ from dproof.questions.question import (
     Schema,
     aggregates_of,
     asks_for_curves,
+    both,
 )
-from dproof.questions.sums import Counter, Statistics, Term, terms, value_of, values_on
+from dproof.questions.sums import Counter, Statistics, Term, present, terms, value_of, values_on
 
 Estimates: TypeAlias = Mapping[int | None, ResidualEstimates]  # of counts, and of the sums of each column
 _METHODS = {
@@ -411,3 +416,48 @@ class ModelRows:
         yield _MODEL_NOTE
         if not self.private:
             yield NOT_PRIVATE
+
+
+# What would be told of an even table ---------------------------------------------------------------------------------
+
+
+class EvenTable(NamedTuple):
+    """What is measured of a table of so many rows, spread evenly over all cells, if no noise is drawn."""
+
+    law: TableLaw
+    rows: int | None
+    estimates: Mapping[int | None, ResidualEstimates]
+    private: bool = True
+    way_out: str = ""
+
+
+def even_table(law: TableLaw, rows: float) -> EvenTable:
+    """Rows whose codes are spread evenly and independently: the residual of a table is then the product of those of its
+    columns, which are 0 but for bins of different sizes; numbers about the middle add up to nothing."""
+    nobody = law.precisions
+    sizes = [np.array(axis.bins.sizes, float) for axis in law.axes]
+    apart = [codes / codes.sum() - 1 / len(codes) for codes in sizes]
+    residuals = {
+        table: rows * reduce(np.multiply.outer, (apart[place] for place in table), np.array(1.0))
+        for table in nobody[None].residuals
+    }
+    counts = replace(nobody[None], residuals=residuals)
+    return EvenTable(law, int(rows) if law.plan.rows_are_public else None, {**nobody, None: counts})
+
+
+def expected_source(law: TableLaw, question: Question, rows: int, shares: Shares, level: float) -> AnswerSource:
+    """What a release of the tables of so many rows, with values that are spread evenly, would tell of a question."""
+    table, options = even_table(law, rows), Options(level)
+    found = source(table, question, options)
+    if shares == Shares() or asks_for_curves(question, law.schema):
+        return found
+    assert isinstance(found, ResidualAnswerSource)
+    found.estimated = found.estimated.with_shares(bool(question.group_by), shares, rows)
+    chosen = bool(question.group_by) or question.where is not None
+    for aggregate in found.asked.special if chosen else ():  # from the counts of values or bins
+        where = both(question.where, present(aggregate, law.schema))
+        counts = measured_sum(table, found.asked.weights(Term((), where)))
+        of_group = float(counts.weights @ table.estimates[None].table(counts.table).ravel()) / found.asked.groups
+        fewer = even_table(law, shares.factor(of_group, rows) * rows)
+        found.answered[aggregate] = ResidualAnswerSource(fewer, question, law.schema, options).answered[aggregate]
+    return found

@@ -243,7 +243,7 @@ class TableLaw:
 
     def expected_source(self, question: Question, rows: int, shares: Shares, level: float) -> AnswerSource:
         """What would answer a question from a release of so many rows, whose values are spread evenly."""
-        from dproof.central.expectation import expected_source
+        from dproof.central.answer import expected_source
 
         return expected_source(self, question, rows, shares, level)
 

@@ -54,8 +54,6 @@ from dproof.questions.sensitivity import Coordinate, Effects, effects
 from dproof.questions.sums import Term, present, terms
 
 if TYPE_CHECKING:
-    from dproof.curator.simulate import Released
-    from dproof.questions.estimated import Options
     from dproof.questions.measured import AnswerSource, Shares
 
 _LEAST_CELLS = WIDEST // 3  # σ, in cells, of wider noise
@@ -131,14 +129,6 @@ class Measurement:
         for key in self.keys:
             places = places * len(groupings[key].labels) + chosen[key]
         return list(product(*labels)), places
-
-    def source(self, drawn: Released, question: Question, options: Options) -> AnswerSource:
-        """What answers the question, or one with the same measurements, from the numbers that were released."""
-        from dproof.curator.curves import NoisyCurves
-        from dproof.curator.released import MeasuredTable
-
-        made = MeasuredTable if self.curves is None else NoisyCurves
-        return made(replace(self, question=question), drawn, options.level)
 
     def expected_source(self, question: Question, rows: int, shares: Shares, level: float) -> AnswerSource:
         """What would answer the question from so many rows, whose values are spread evenly."""

@@ -421,7 +421,8 @@ def add_space(name: str, space: type[Space], codec: type[Codec] | None = None) -
 
     `codec`, a subclass of `dproof.columns.codec.Codec`, reads and stores its values where they are more than texts.
     """
-    expect(name, str, "name", "a text: what plans call the space")
+    if not expect(name, str, "name", "a text: what plans call the space").strip():
+        raise ArgumentError("name must not be blank: plans call the space by it")
     if not isinstance(space, type) or not issubclass(space, Space):
         raise ArgumentError(f"space must be a class of spaces, a subclass of dproof.Space, not {described(space)}")
     if SPACES.get(name, space) is not space:

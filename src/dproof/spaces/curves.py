@@ -50,6 +50,7 @@ class Curves:
 
     # Of what finite spaces have, curves have none.
     holds_curves: ClassVar[bool] = True
+    is_counted: ClassVar[bool] = False
     line: ClassVar[None] = None
     items: ClassVar[None] = None
     labels: ClassVar[None] = None
