@@ -75,7 +75,7 @@ def label_text(value: Any) -> str:
     if isinstance(value, (set, frozenset)):
         return "{" + ", ".join(sorted(map(str, value))) + "}"
     if isinstance(value, dict):
-        return ", ".join(str(part) for part in value.values())
+        return ", ".join(map(label_text, value.values()))
     return str(value)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -138,3 +139,27 @@ def test_a_moment_beyond_all_calendars_stops_nothing(unit: str, far: int) -> Non
     column = {"space": "categories", "values": ["a"], "outside": "category", "missing": "category"}
     plan = {"privacy": {"epsilon": 1}, "columns": {"x": column}}
     assert dp.sanitise(pa.table({"x": moments}), plan).rows == 3
+
+
+@pytest.mark.parametrize("space", ["categories", "interval", "date"])
+def test_a_dictionary_behind_several_batches_is_looked_up_once(space: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    declared: dict[str, dict[str, Any]] = {
+        "categories": {"values": ["1", "2"], "outside": "category"},
+        "interval": {"low": 0, "high": 9, "step": 1},
+        "date": {"low": date(2024, 1, 1), "high": date(2024, 1, 9), "missing": date(2024, 1, 1)},
+    }
+    plan = dp.Plan.from_dict({"privacy": {"epsilon": 1}, "columns": {"x": {"space": space, **declared[space]}}})
+    codec, looked_up = plan.column("x").codec, list[int]()
+    lookups = type(codec).lookups
+
+    def counted(self: Any, values: Any) -> Any:
+        looked_up.append(len(values))
+        return lookups(self, values)
+
+    monkeypatch.setattr(type(codec), "lookups", counted)
+    whole = pa.array(["1", "2", "3"] * 40).dictionary_encode()
+    codes = [codec.encode([whole.slice(start, 30)]) for start in range(0, 120, 30)]
+    assert looked_up == [3]
+    other = pa.array(["3", "2", "1"] * 10).dictionary_encode()
+    assert codec.encode([other]).tolist() == codec.encode([other.cast(pa.string())]).tolist()
+    assert all(part.tolist() == codes[0].tolist() for part in codes)

@@ -103,6 +103,18 @@ def test_seeded_coins_are_told_in_the_page() -> None:
     assert "not private" in local_page(seeded.law, seeded.certificate)
 
 
+def test_sets_and_missing_values_beside_others_are_written_as_a_reader_would() -> None:
+    columns = {
+        "hobby": {"space": "categories", "values": ["Sports", "Cars"], "missing": "category"},
+        "interests": PLAN["columns"]["interests"],  # type: ignore[index]
+    }
+    plan = {"privacy": {"epsilon": 2}, "joint": [{"columns": ["hobby", "interests"]}], "columns": columns}
+    released = sanitise(pa.table({"hobby": ["Sports", None], "interests": ["Music", "Music;Chess"]}), plan)
+    page = local_page(released.law, released.certificate)
+    assert "Sports, {Chess, Music}" in page and "(missing), {Music}" in page
+    assert "frozenset" not in page and "None, " not in page
+
+
 def test_the_report_command_writes_it_again(release: Release, tmp_path: Path) -> None:
     from dproof.cli.app import main
 

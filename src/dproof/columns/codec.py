@@ -183,9 +183,13 @@ class Codec:
         """The codes of distinct values of a source, an Arrow array of them, each as if it were alone."""
         return self.one_by_one(values)
 
+    @cached_property
+    def _repeated(self) -> Lookups:
+        return repeated(self.lookups)
+
     def encode(self, arrays: Sequence[Any]) -> NDArray[Any]:
         """The codes of the source's Arrow arrays of the column, each value treated as the plan says."""
-        found, places = looked_up(self.lookups, self.column, single(arrays[0]))
+        found, places = looked_up(self._repeated, self.column, single(arrays[0]))
         return accepted(self.column, settled(self.column, found).take(places, mode="clip"))
 
     def code_sql(self, whole: str | None) -> str | None:
@@ -472,6 +476,19 @@ def one_by_one(look_up: Lookup) -> Lookups:
                     known[key] = code
             codes[n] = code
         return codes
+
+    return look_up_all
+
+
+def repeated(look_up: Lookups) -> Lookups:
+    """Lookups that are done once where one dictionary lies behind several batches, as it does in a text file."""
+    last: list[Any] = [None, None, None]
+
+    def look_up_all(values: Any) -> NDArray[np.int64]:
+        place = values.offset, len(values), [buffer and buffer.address for buffer in values.buffers()]
+        if place != last[0]:
+            last[:] = place, values, look_up(values)  # which are kept, so that nothing else comes to lie there
+        return last[2]  # type: ignore[no-any-return]
 
     return look_up_all
 
