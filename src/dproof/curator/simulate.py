@@ -82,6 +82,8 @@ def simulated_interval(
     """
     if is_curved(expression):
         low, high, spread = _intervals(expression, released, noises, level, schema, coins)
+        if isinstance(expression, Aggregate) and _correlates(expression):
+            return low, high, spread  # six tests together leave it untold where noise would have it told
         return *_told(expression, released, noises, level, schema, (low, high), possible), spread
     strict = level_of_seldom(level)
     careful = _unsteady(expression, released, noises, (level, strict), schema, coins)
@@ -310,9 +312,13 @@ def _possible(expression: Expression, sums: Statistics, noisy: Collection[Any], 
             else:
                 moved[term] = np.clip(sums[term], 0 if low >= 0 else -np.inf, 0 if high <= 0 else np.inf)
     for part in aggregates_of(expression):
-        if {(0, 0), (0, 1), (1, 1)} <= set(part.definition.sums):
+        if _correlates(part):
             moved |= _correlated(part, moved, noisy, schema)
     return moved
+
+
+def _correlates(part: Aggregate) -> bool:
+    return {(0, 0), (0, 1), (1, 1)} <= set(part.definition.sums)
 
 
 def _correlated(correlation: Aggregate, sums: Statistics, noisy: Collection[Any], schema: Schema) -> Statistics:
