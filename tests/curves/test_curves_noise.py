@@ -255,3 +255,11 @@ def test_calibration_is_that_of_the_normal_law() -> None:
         noise = vector_noise("gaussian", 10**10, 12, Privacy(epsilon, delta))
         assert sqrt(float(noise.variance)) / 1e5 == pytest.approx(sigma, rel=2e-4)
         assert noise.worst(exp_below(Fraction(str(epsilon)))) <= Fraction(delta)
+
+
+@pytest.mark.parametrize("may_be_missing", [False, True])
+def test_curves_have_no_list_of_errors(may_be_missing: bool) -> None:
+    mechanism = curve_noise(DAY, Privacy(2, "1e-6"))
+    mechanism = mechanism.with_missing(Privacy(2, "1e-6")) if may_be_missing else mechanism
+    with pytest.raises(InputError, match="`error` is the largest one"):
+        mechanism.expected_errors()

@@ -134,7 +134,8 @@ class ResidualAnswerSource:
         one_group = careful.for_each(groups)
         self.plain_level = options.for_each(rows_of_group(question)).for_each(groups).level
         self.estimated = EstimatedSums(
-            schema, numbers, needed, question.where, careful, estimates, fitted, covariance, None
+            *(schema, numbers, needed, question.where, careful, estimates, fitted, covariance, None),
+            tails=release.law.tails,
         )
         self.answered: dict[Expression, Any] = {}
         for aggregate in self.asked.special:
@@ -190,7 +191,9 @@ class ResidualAnswerSource:
         if expression not in self.answered:
             refuse_calculation(expression, [a for a in self.asked.special if isinstance(a.definition.chosen, Frequent)])
             by_bins = not set(self.asked.special).isdisjoint(aggregates_of(expression))
-            self.answered[expression] = (self._calculated if by_bins else self.estimated.cells)(expression)
+            reach = possible(expression, self.question, self.asked.schema, self.rows)
+            found = self._calculated(expression) if by_bins else self.estimated.cells(expression, reach)
+            self.answered[expression] = found
         return self.answered[expression]
 
     def _calculated(self, expression: Expression) -> tuple[list[Cell], Warnings]:

@@ -176,7 +176,7 @@ class CurveMechanism(Mechanism):
             "a curve has infinitely many outputs, so they cannot be listed; `shown.noise` has the law of coefficients"
         )
 
-    def errors(self, loss: Any = None) -> list[Fraction]:
+    def expected_errors(self, loss: Any = None) -> list[Fraction]:
         raise ArgumentError("curves cannot be listed, so they have no list of errors; `error` is the largest one")
 
     def draw_codes(self, codes: Any) -> Integers:

@@ -6,7 +6,7 @@ carry noise, and Bernstein's where few do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan, log
 from statistics import NormalDist
@@ -20,7 +20,7 @@ from dproof.errors import QuestionError, did_you_mean
 from dproof.exact import level_of
 from dproof.laws.debias import Array
 from dproof.questions.aggregates import Sums, Values
-from dproof.questions.answer import Cell
+from dproof.questions.answer import Cell, Range
 from dproof.questions.measured import Shares, level_of_seldom
 from dproof.questions.question import Aggregate, Expression, Predicate, Question, Schema, evaluate
 from dproof.questions.sums import Term, centred_terms, chooses
@@ -28,6 +28,7 @@ from dproof.questions.sums import Term, centred_terms, chooses
 _NEAR_ZERO = 3.0  # standard errors from zero below which an estimate may well be one of zero
 _NOT_NORMAL = 3.0  # standard errors of fewer heaviest scores than this are not normal
 _BENT = 5.0  # standard errors more
+_SURELY = 1.5  # strict half-widths from the estimate: an interval that tells so much is told as a rule
 _MISSED = 0.01  # the probability that an interval may lose at an end because a sum moves in steps
 
 Ends = tuple[Array, Array]  # the least and the greatest
@@ -62,6 +63,19 @@ def tail(x: Array) -> Array:
     return np.asarray(np.where(x >= 0, above, 1 - above))
 
 
+class Tails(NamedTuple):
+    """How far noise reaches that is rare: the level of a normal interval where few are told, by that of any other.
+
+    `step` is how many standard errors further such noise is far rarer still.
+    """
+
+    seldom: Callable[[float], float] = level_of_seldom
+    step: float = 1.0
+
+
+NORMAL = Tails()
+
+
 class Caution(NamedTuple):
     """How much more careful an interval has to be where its divisor may be zero, in every group.
 
@@ -75,21 +89,22 @@ class Caution(NamedTuple):
     near: Array
 
 
-def caution(level: float, unsteady: Array) -> Caution:
+def caution(tails: Tails, level: float, unsteady: Array) -> Caution:
     """The care that a ratio needs, so that of those that are told as many hold as the level says.
 
     A ratio is told where its divisor is more than z' standard errors from zero, with z' by `level_of_seldom`, for else
-    Fieller's interval is infinite. Beyond z' + 1 of them a divisor that is seldom told is not likely, and from z' + 2
+    Fieller's interval is infinite. One `step` beyond z' a divisor that is seldom told is not likely, and from two steps
     on an interval of the level itself will do.
 
-    >>> caution(0.95, 1 / np.array([3.0, 4.0, 5.0, 6.0])).part.round(2).tolist()
+    >>> caution(NORMAL, 0.95, 1 / np.array([3.0, 4.0, 5.0, 6.0])).part.round(2).tolist()
     [1.0, 1.0, 0.54, 0.0]
     """
-    strict = level_of_seldom(level)
+    strict = tails.seldom(level)
     z = normal_quantile(strict)
     with np.errstate(divide="ignore"):
         steps = 1 / np.asarray(unsteady, float)  # from zero to the divisor, in standard errors
-    return Caution(strict, np.clip(z + 2 - steps, 0.0, 1.0), steps <= z, steps < z + _BENT)
+    part = np.clip((z + 2 * tails.step - steps) / tails.step, 0.0, 1.0)
+    return Caution(strict, part, steps <= z, steps < z + _BENT)
 
 
 def simultaneous(level: float, intervals: int) -> float:
@@ -190,6 +205,15 @@ class Value:
         if product is None:
             return np.zeros(len(self.value), bool)
         return np.asarray(product.left.may_be_zero & product.right.may_be_zero)
+
+    @property
+    def is_bent(self) -> bool:
+        """Whether its slope depends on what is estimated, other than by what it divides by."""
+        if self.form is None:
+            return False
+        left, right, sign = self.form.left, self.form.right, self.form.sign
+        both = sign == "*" and bool(left.gradient.any() and right.gradient.any())
+        return both or sign == "√" or left.is_bent or right.is_bent
 
     def made_by(self, sign: Sign) -> Form | None:
         """What it was calculated from, where that was by this sign."""
@@ -459,6 +483,7 @@ class EstimatedSums:
     covariance: Array
     distribution_free: EveryDistribution | None  # where a condition may have a bias, and no distribution is assumed
     scale: float = 1.0  # all rows over those that were counted, for which `distribution_free` is
+    tails: Tails = NORMAL  # of the noise
 
     @property
     def best(self) -> Array:
@@ -497,13 +522,16 @@ class EstimatedSums:
         values = np.where(some, shares.factor(float(counts.mean()), rows), 1.0) * self.estimates.values
         return replace(self, estimates=replace(self.estimates, values=values))
 
-    def cells(self, expression: Expression) -> tuple[list[Cell], Warnings]:
+    def cells(self, expression: Expression, reach: Range | None = None) -> tuple[list[Cell], Warnings]:
         """The estimates of an expression in every group, with their intervals; and what to say about which of them.
 
-        Whatever the method, an interval is that of the unbiased estimate, and holds the other one too.
+        Whatever the method, an interval is that of the unbiased estimate, and holds the other one too. With `reach`,
+        what the expression can be at all, those are wider that are told only just.
         """
         value = self.value(expression, self.estimates.values)
         spread = self.spread(value)
+        if reach is not None and value.is_bent:
+            spread = self._surely_told(value, spread, reach)
         low, high, exact = spread.low, spread.high, spread.exact
         count = isinstance(expression, Aggregate) and expression.definition.counts == "rows"
         estimates = value.value
@@ -553,9 +581,26 @@ class EstimatedSums:
             return spread
         return self._for_every_distribution(value, spread, self.distribution_free, level)
 
+    def _surely_told(self, value: Value, spread: Spread, reach: Range) -> Spread:
+        """Intervals of the strict level (see `level_of_seldom`), but where one much wider still would tell something.
+
+        A product or a variance has a narrow interval where noise leaves its slope small. If in truth that is not so,
+        only large noise has it told, and such noise makes it wrong. A ratio is cared for by its divisor.
+        """
+        options = replace(self.options, level=self.tails.seldom(self.options.level))
+        strict, root = replace(self, options=options, tails=Tails(lambda level: level)), value.made_by("√")
+        wide, square = strict.spread(value), value if root is None else root.left
+        inner = wide if root is None else strict.spread(square)
+        with np.errstate(invalid="ignore"):
+            wider = [square.value + _SURELY * (end - square.value) for end in (inner.low, inner.high)]
+        if root is not None:
+            wider = list(root.of(np.sqrt(np.maximum(end, 0.0)) for end in wider))
+        sure = np.array([reach.cut(Cell(None, *pair)).informative for pair in zip(*wider, strict=True)]) | spread.exact
+        return spread._replace(low=np.where(sure, spread.low, wide.low), high=np.where(sure, spread.high, wide.high))
+
     def _near(self, value: Value, level: float) -> Spread:
         """The interval of a value that is linear in the sums, or the ratio of two such, near to what was estimated."""
-        variance, care = value.variance, caution(level, value.unsteady)
+        variance, care = value.variance, caution(self.tails, level, value.unsteady)
         widths, wider = (half_widths(variance, self._heaviest(value), at) for at in (level, care.strict))
         widths = widths._replace(half=widths.half + care.part * (wider.half - widths.half))
         stderr = np.where(np.isnan(variance), np.nan, widths.stderr)
@@ -645,7 +690,7 @@ class EstimatedSums:
         # A part of the rows stands for all as for a population; that it is a large part is not made use of.
         target: Target = self.options.target if self.scale == 1 else "population"
         low, high, unsure = spread.low.copy(), spread.high.copy(), spread.unsure & ~rough
-        care, plain_level, ratio = caution(level, value.unsteady), level, value.made_by("/")
+        care, plain_level, ratio = caution(self.tails, level, value.unsteady), level, value.made_by("/")
         for n in np.flatnonzero(rough).tolist():
             level = care.strict if care.part[n] else plain_level
             low[n], high[n] = -np.inf, np.inf
