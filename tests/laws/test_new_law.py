@@ -135,7 +135,12 @@ def test_what_has_no_list_of_weights_says_so_in_words() -> None:
         for ask in (lambda law=law: law.weights(0), lambda law=law: law.expectation(0, [1, 2])):
             with pytest.raises(InputError):
                 ask()
-    for ask in (lambda: curves.family.probability(0, 1), lambda: curves.law([1.0] * 25), curves.errors, curves.matrix):
+    for ask in (
+        lambda: curves.family.probability(0, 1),
+        lambda: curves.law([1.0] * 25),
+        curves.expected_errors,
+        curves.matrix,
+    ):
         with pytest.raises(InputError):
             ask()
     assert line.family.probability(0, 1) > 0
