@@ -28,7 +28,9 @@ def test_bisect_stops_where_the_ends_are_close(threshold: Fraction) -> None:
         return x >= threshold
 
     found = bisect(good, Fraction(0), Fraction(1 << 30), 1 << 10)
-    assert threshold <= found <= threshold * (1 + Fraction(1, 1 << 9)) and len(asked) <= 60
+    apart = Fraction(1 << 30, 1 << len(asked))  # every number asked for halves what is left
+    assert threshold <= found <= threshold + apart
+    assert 1024 * apart <= found and 2 * 1024 * apart > threshold  # near enough, and no step more than that
 
 
 def test_what_is_good_nowhere_gives_the_upper_end() -> None:
