@@ -69,3 +69,13 @@ def test_what_tells_nothing_is_decided_as_in_plans(tmp_path: Path, epsilon: str,
     curator = Curator(pa.table({"read": ["no", "yes"] * 50}), plan, ledger=tmp_path / "budget.db")
     told = curator.preview("SELECT count(*) AS n FROM data WHERE read = 'yes'", epsilon=epsilon).to_json()
     assert told["informative"] == {"n": informative} == {"n": told["half_widths"]["n"] < 50}
+
+
+def test_what_is_done_with_missing_values_is_told_last(tmp_path: Path) -> None:
+    age = {"space": "interval", "low": 0, "high": 9, "missing": 4}
+    plan = {"privacy": {"epsilon": 2}, "columns": {"age": age}}
+    seen = Curator(pa.table({"age": [1, 2]}), plan, ledger=tmp_path / "budget.db").preview(
+        "SELECT count(*) AS n FROM data WHERE age < 5", epsilon=1
+    )
+    (note,) = seen.notes
+    assert "age" in note and str(seen).splitlines()[-1] == note
