@@ -22,8 +22,8 @@ from dproof.laws.debias import Array
 from dproof.questions.aggregates import Sums, Values
 from dproof.questions.answer import Cell, Range
 from dproof.questions.measured import Shares, level_of_seldom
-from dproof.questions.question import Aggregate, Expression, Predicate, Question, Schema, evaluate
-from dproof.questions.sums import Term, centred_terms, chooses
+from dproof.questions.question import Aggregate, Expression, Predicate, Question, Schema
+from dproof.questions.sums import Term, centred_terms, chooses, evaluate
 
 _NEAR_ZERO = 3.0  # standard errors from zero below which an estimate may well be one of zero
 _NOT_NORMAL = 3.0  # standard errors of fewer heaviest scores than this are not normal
@@ -394,7 +394,7 @@ class Options:
 
     def at(self, level: float) -> Options:
         """These options at another level; simultaneous intervals keep theirs: they hold for any choice among them."""
-        return self if self.simultaneous else replace(self, level=level)
+        return self if self.simultaneous or level == self.level else replace(self, level=level)
 
     def for_each(self, answers: int) -> Options:
         """The options of each of several answers; where all shall hold at once, with a higher level.

@@ -47,12 +47,11 @@ from dproof.questions.question import (
     Schema,
     Unnest,
     aggregates_of,
-    evaluate,
     label_of,
     measured_parts,
     shown_as,
 )
-from dproof.questions.sums import present
+from dproof.questions.sums import evaluate, present
 from dproof.spaces.space import COMPARISONS
 
 A_TENTH = 0.1  # of the rows that a group would have were they spread evenly: a rare group

@@ -10,7 +10,6 @@ and a person reads. It is SQL of the grammar itself, so it parses back to the sa
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -18,10 +17,8 @@ from functools import cached_property
 from math import inf
 from typing import Any, Literal, TypeAlias, overload
 
-import numpy as np
-
 from dproof.arguments import expect, mapping
-from dproof.columns.column import quoted, text_literal
+from dproof.columns.codec import quoted, text_literal
 from dproof.errors import QuestionError, did_you_mean
 from dproof.exact import decimals, exact, int_or_float
 from dproof.questions.aggregates import AGGREGATES, Definition, Frequent
@@ -348,33 +345,6 @@ def _of_item(expression: Expression, has: Contains) -> Any:
         return replace(part, where=both(part.where, has)) if isinstance(part, Aggregate) else part
 
     return mapped(expression, limited)
-
-
-_OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
-
-
-def evaluate(
-    expression: Expression, aggregate: Callable[[Aggregate], Any], number: Callable[[Fraction], Any] = np.float64
-) -> Any:
-    """The value of an expression, from those of its aggregates and numbers: anything that can be calculated with.
-
-    >>> half = Arithmetic("/", Aggregate("count"), Number(Fraction(2)))
-    >>> float(evaluate(half, lambda aggregate: 7))
-    3.5
-    """
-    match expression:
-        case Number(value):
-            return number(value)
-        case Aggregate():
-            return aggregate(expression)
-        case Arithmetic(sign, left, right):
-            x, y = evaluate(left, aggregate, number), evaluate(right, aggregate, number)
-            with np.errstate(all="ignore"):
-                return _OPERATIONS[sign](x, y)
-        case Applied():
-            raise QuestionError("a function such as ROUND goes around a whole calculation, and not around a part of it")
-        case Key(column) | Unnest(column):
-            raise QuestionError(f"column {column!r} is a group and cannot be calculated with: select it by itself")
 
 
 # What is publicly known about a table, and the check of a question against it ----------------------------------------

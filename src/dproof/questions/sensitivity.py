@@ -268,6 +268,11 @@ class Effects:
                 most, pair = int(total[second]), (first, second)
         return most * worth**power, (kinds[pair[0]], kinds[pair[1]]), True
 
+    def largest_alone(self, neighbours: Neighbours, *, power: int = 1) -> list[Fraction]:
+        """max |Δ_j|^power over neighbours, for each coordinate by itself."""
+        alone = np.eye(len(self.units), dtype=int).tolist()
+        return [self.largest(neighbours, power=power, weights=list(map(Fraction, row)))[0] for row in alone]
+
 
 def _different(groups: NDArray[np.int64], values: NDArray[Any]) -> list[int]:
     """One row of every kind."""
@@ -300,7 +305,8 @@ def effects(schema: Schema, questions: Sequence[Question], coordinates: Sequence
         for n, coordinate in enumerate(coordinates)
         for _, term in coordinate.weights
     }
-    chosen, complete, grid = _candidates(schema, questions, list(wheres.values()), [term for _, term in wheres])
+    different = tuple(dict.fromkeys(wheres.values()))
+    chosen, complete, grid = _candidates(schema, questions, different, [term for _, term in wheres])
     meshed = np.meshgrid(*(np.array(codes) for codes in chosen.values()), indexing="ij")
     codes = {column: mesh.ravel() for column, mesh in zip(chosen, meshed, strict=True)}
     count = math.prod(map(len, chosen.values()))
@@ -310,13 +316,14 @@ def effects(schema: Schema, questions: Sequence[Question], coordinates: Sequence
         if question.group_by:
             places = np.stack([grouping(key, schema).of(codes[key.column]) for key in question.group_by], axis=1)
             groups[:, n] = np.unique(places, axis=0, return_inverse=True)[1].ravel()
+    masks = {where: np.broadcast_to(grid.mask(where)[blocks], count).astype(object) for where in different}
     values = np.zeros((count, len(coordinates)), object)
     units = []
     for n, coordinate in enumerate(coordinates):
         bottom = math.lcm(1, *(weight.denominator for weight, _ in coordinate.weights))
         units.append(Fraction(1, bottom))
         for weight, term in coordinate.weights:
-            product = np.broadcast_to(grid.mask(wheres[n, term])[blocks], count).astype(object) * int(weight * bottom)
+            product = masks[wheres[n, term]] * int(weight * bottom)
             for column in term.columns:
                 product = product * term.scale(column, schema).whole(codes[column]).astype(object)
             values[:, n] += product

@@ -11,9 +11,10 @@ memory. Sums of whole numbers do not depend on their order.
 from __future__ import annotations
 
 import math
+import operator
 from collections import Counter as Counts
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -31,15 +32,18 @@ from dproof.questions.aggregates import Sums, Values
 from dproof.questions.partition import MISSING, MOST_CELLS, Partition, Places, cut, grouping, numbered
 from dproof.questions.question import (
     Aggregate,
+    Applied,
+    Arithmetic,
     Expression,
     Key,
     Missing,
     Not,
+    Number,
     Predicate,
     Schema,
+    Unnest,
     atoms,
     both,
-    evaluate,
     leaves,
 )
 
@@ -178,6 +182,33 @@ def multiplied_out(columns: tuple[str, ...]) -> list[tuple[str, ...]]:
     return [part for size in range(len(columns) + 1) for part in combinations(columns, size)]
 
 
+_OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+
+
+def evaluate(
+    expression: Expression, aggregate: Callable[[Aggregate], Any], number: Callable[[Fraction], Any] = np.float64
+) -> Any:
+    """The value of an expression, from those of its aggregates and numbers: anything that can be calculated with.
+
+    >>> half = Arithmetic("/", Aggregate("count"), Number(Fraction(2)))
+    >>> float(evaluate(half, lambda aggregate: 7))
+    3.5
+    """
+    match expression:
+        case Number(value):
+            return number(value)
+        case Aggregate():
+            return aggregate(expression)
+        case Arithmetic(sign, left, right):
+            x, y = evaluate(left, aggregate, number), evaluate(right, aggregate, number)
+            with np.errstate(all="ignore"):
+                return _OPERATIONS[sign](x, y)
+        case Applied():
+            raise QuestionError("a function such as ROUND goes around a whole calculation, and not around a part of it")
+        case Key(column) | Unnest(column):
+            raise QuestionError(f"column {column!r} is a group and cannot be calculated with: select it by itself")
+
+
 # The value of each sum, number of distinct values or chosen value, per group.
 Statistics = dict[Any, NDArray[np.float64]]
 
@@ -252,16 +283,19 @@ class Tally:
     rows: int
     vectors: list[list[int]] = field(default_factory=list)
 
-    def plus(self, sums: Any, histograms: Any, rows: int, vectors: Any) -> Tally:
-        """This and what was `Counter.counted` elsewhere: whole numbers add up, whatever the order."""
-        summed = [[a + b for a, b in zip(*two, strict=True)] for two in zip(self.sums.values(), sums, strict=True)]
+    @classmethod
+    def together(cls, statistics: Sequence[Term | Aggregate], parts: Sequence[Any]) -> Tally:
+        """What was `Counter.counted` of these in each part: whole numbers add up, whatever the order."""
+        sums, histograms, rows, vectors = zip(*parts, strict=True)
+        summed = [[sum(group) for group in zip(*one, strict=True)] for one in zip(*sums, strict=True)]
+        added = [[sum(one) for one in zip(*group, strict=True)] for group in zip(*vectors, strict=True)]
         chosen = [
-            [dict(Counts(group) + Counts(dict(more))) for group, more in zip(*two, strict=True)]
-            for two in zip(self.histograms.values(), histograms, strict=True)
+            [dict(sum(map(Counts, map(dict, group)), Counts())) for group in zip(*one, strict=True)]
+            for one in zip(*histograms, strict=True)
         ]
-        added = [[a + b for a, b in zip(*two, strict=True)] for two in zip(self.vectors, vectors, strict=True)]
-        by_choice = dict(zip(self.histograms, chosen, strict=True))
-        return Tally(dict(zip(self.sums, summed, strict=True)), by_choice, self.rows + rows, added)
+        terms = [s for s in statistics if isinstance(s, Term)]
+        picked = [s for s in statistics if isinstance(s, Aggregate)]
+        return cls(dict(zip(terms, summed, strict=True)), dict(zip(picked, chosen, strict=True)), sum(rows), added)
 
 
 class CellSums:
@@ -414,10 +448,10 @@ class Counter:
 
     def finish(self) -> Tally:
         """What was counted."""
-        sums = {}
+        sums, masks = {}, {where: self.grid.mask(where).ravel() for where in dict.fromkeys(self.terms.values())}
         for term, where in self.terms.items():
             totals = self.sums[replace(term, where=None)].totals().reshape(self.groups, self.cells)
-            sums[term] = [int(x) for x in totals[:, self.grid.mask(where).ravel()].sum(axis=1)]
+            sums[term] = [int(x) for x in totals[:, masks[where]].sum(axis=1)]
         return Tally(sums, {s: self._histograms(s) for s in self.picked}, self.rows, self.vectors.tolist())
 
     def counted(self) -> list[Any]:
