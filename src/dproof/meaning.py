@@ -27,6 +27,7 @@ __all__ = [
 ]
 
 _WEAK_EPSILON = 5
+_PRIORS = (Fraction(1, 100), Fraction(1, 10), Fraction(1, 2), Fraction(9, 10))
 _CHANCES = ("0.001", "0.01", "0.1", "0.5", "0.9")
 _GROUPS = (2, 5, 10)
 _LARGEST = Fraction(10) ** 300
@@ -96,8 +97,11 @@ def posterior(privacy: Promise, prior: Any) -> Range:
     >>> round(float(belief.low), 4), round(float(belief.high), 4)
     (0.0393, 0.232)
     """
-    privacy = Privacy.of(privacy)
-    p, moved = _probability(prior, "prior"), odds_factor(privacy)
+    return _moved(_probability(prior, "prior"), odds_factor(privacy))
+
+
+def _moved(p: Fraction, moved: OddsFactor) -> Range:
+    """The range of a belief p when its odds are moved."""
     if moved.failure == 1:
         return Range(Fraction(0), Fraction(1))
     return Range(p / (p + (1 - p) * moved.factor), p * moved.factor / (p * moved.factor + 1 - p))
@@ -210,6 +214,20 @@ def in_words(privacy: Privacy, rows: int = 1) -> dict[str, str]:
         "guess": f"An attacker guessing {guessed} is {often}; a coin is right 50%.",
         "both": _BOTH if privacy.delta else "",
     }
+
+
+def beliefs(privacy: Privacy) -> list[tuple[str, str, float, float]]:
+    """Some beliefs to begin with, and the range of each afterwards: in words, and its two ends.
+
+    >>> [(before, after) for before, after, _, _ in beliefs(Privacy(1))][1:3]
+    [('10%', '3.9% to 23.2%'), ('50%', '26.9% to 73.1%')]
+    """
+    moved, found = odds_factor(privacy), []
+    for prior in _PRIORS:
+        belief = _moved(prior, moved)
+        low, high = float(belief.low), float(belief.high)
+        found.append((percent(float(prior)), f"{percent(low)} to {percent(high)}", low, high))
+    return found
 
 
 def had_been(unit: Unit) -> str:

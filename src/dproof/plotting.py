@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
@@ -77,6 +77,11 @@ def label_text(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(map(label_text, value.values()))
     return str(value)
+
+
+def label_texts(values: Iterable[Any]) -> list[str]:
+    """`label_text` of each of several labels."""
+    return [label_text(value) for value in values]
 
 
 Numbers: TypeAlias = Sequence[float] | NDArray[np.float64]

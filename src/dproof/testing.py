@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof import coins
-from dproof.columns.column import Column
+from dproof.columns.codec import Column
 from dproof.exact import whole_numbers
 from dproof.laws.divergence import hockey_stick
 from dproof.laws.law import listed

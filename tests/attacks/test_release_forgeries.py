@@ -15,7 +15,7 @@ import pytest
 import dproof as dp
 from dproof import VerificationFailed
 from dproof.certification import verify_certificate
-from dproof.columns import codec_of
+from dproof.columns.codec import codec_of
 from dproof.storage import CERTIFICATE, DATA, PARQUET, PLAN
 from tests.forging import forge
 
@@ -168,7 +168,7 @@ def test_what_a_dictionary_lists_counts_whether_a_row_has_it_or_not(folder: Path
 def test_an_output_that_no_input_can_give_is_refused(tmp_path: Path) -> None:
     """A designed law may leave outputs out: their columns are zero."""
     from dproof import Categories
-    from dproof.columns.column import Column
+    from dproof.columns.codec import Column
 
     family = dp.solution_matrix(Categories(list("abc")), [["1/2", "1/2", 0]] * 3).family
     given = family.possible()

@@ -60,7 +60,7 @@ def test_contrasts_and_tables_together_tell_what_least_squares_tell() -> None:
     for one in measured:
         matrix = np.stack([np.ravel(effect(one, cell, sizes)) for cell in cells], axis=1)
         values = matrix @ truth + generator.integers(-9, 9, len(matrix))
-        noisy[one] = values.reshape(Domain(sizes, {}).shape(one))
+        noisy[one] = values.reshape(Domain(sizes, {}).shapes([one])[one])
         design.append(matrix)
         drawn.append(values)
         weight += [1 / variances[one]] * len(matrix)

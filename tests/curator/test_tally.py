@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -80,3 +81,20 @@ def test_vectors_of_curves_add_up_over_the_parts_of_a_table(missing: str) -> Non
     assert tally(replace(source, spread=spread, relation=lambda: None), plan, measurement) == counted
     assert counted.rows == 9 and all(map(any, counted.vectors[:2]))
     assert counted.vectors[0][-1] == 2 * counted.vectors[1][-1]  # six rows of f, three of m: the weighted count
+
+
+@pytest.mark.parametrize("cuts", [[], [0, 6], [0, 2, 2, 6]])
+def test_sums_and_choices_add_up_over_however_many_parts(cuts: list[int]) -> None:
+    age = {"space": "interval", "low": 0, "high": 9, "step": 1}
+    plan = Plan.from_dict({"privacy": {"epsilon": 9}, "columns": {"sex": SEX, "age": age}})
+    table = pa.table({"sex": ["f", "m", "f"] * 2, "age": [1, 2, 1, 4, 9, 1]})
+    source, schema = open_source(table if cuts else table[:0]), schema_of(plan)
+
+    def spread(columns: Any, work: Any, **ways: Any) -> list[bytes]:
+        return [work(iter(table[a:b].select(columns).combine_chunks().to_batches())) for a, b in pairwise(cuts)]
+
+    sql = "SELECT sex, count(*) AS n, sum(age) AS s, median(age) AS m FROM data GROUP BY sex"
+    measurement = measure(resolve(parse(sql), schema), schema, Privacy(1))
+    counted = tally(source, plan, measurement)
+    assert tally(replace(source, spread=spread, relation=lambda: None), plan, measurement) == counted
+    assert counted.rows == (6 if cuts else 0)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from dproof import Curves, expand
-from dproof.columns import codec_of
+from dproof.columns.codec import codec_of
 
 LATTICES = {
     "values": expand(Curves(0, 1, 9, 0, 5)).lattice("gaussian"),

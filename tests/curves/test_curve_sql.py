@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from dproof import Curves, expand
-from dproof.columns import codec_of
+from dproof.columns.codec import codec_of
 
 FORMS = {
     "wide": ('SELECT 1.0 AS "h 0", 2.0 AS h1', ("h 0", "h1")),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dproof import Curator, Curves, InputError, OverBudget, Plan, Privacy, expand
-from dproof.columns.column import Column
+from dproof.columns.codec import Column
 from dproof.curator.recipe import measure
 from dproof.curator.released import draw
 from dproof.curator.tally import tally_in_batches

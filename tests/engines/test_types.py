@@ -16,7 +16,7 @@ import dproof as dp
 import dproof.tables.frames
 import dproof.tables.source
 from dproof import InputError
-from dproof.columns.column import Column
+from dproof.columns.codec import Column
 from dproof.plans.plan import read_column
 from dproof.plans.reader import Reader
 from dproof.tables import open_source

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dproof.laws.debias import _half_width, cautious_nodes, smoothed, solve
+from dproof.laws.debias import _half_width, cautious_nodes, smoother, solver
 
 PLACES = np.arange(30)
 NODES = np.where(PLACES < 15, 60.0, 10.0)
@@ -23,15 +23,15 @@ def noise(scale: float) -> np.ndarray:
 
 def test_wide_noise_is_smoothed() -> None:
     law, wanted = noise(6.0), (PLACES < 12).astype(float)[:, None]
-    found = smoothed(law, wanted, NODES)
-    exact = _half_width(law, solve(law, wanted), wanted, NODES)
+    found = smoother(law, NODES)(wanted)
+    exact = _half_width(law, solver(law)(wanted), wanted, NODES)
     constant = _half_width(law, np.full((30, 1), NODES[:12].sum() / NODES.sum()), wanted, NODES)
     assert _half_width(law, found, wanted, NODES) < 0.5 * min(exact, constant)
 
 
 def test_narrow_noise_is_undone() -> None:
     law, wanted = noise(0.2), (PLACES < 12).astype(float)[:, None]
-    assert np.allclose(law @ smoothed(law, wanted, NODES), wanted, atol=0.01)
+    assert np.allclose(law @ smoother(law, NODES)(wanted), wanted, atol=0.01)
 
 
 def test_cautious_counts_are_as_many_rows_and_closer_to_even() -> None:

@@ -16,7 +16,7 @@ import pytest
 import dproof as dp
 from dproof import VerificationFailed
 from dproof.certification import verify_certificate
-from dproof.columns import codec_of
+from dproof.columns.codec import codec_of
 from dproof.testing import seeded_coins
 
 ITEMS = ["Music", "Football", "Chess", "Tea", "Cars"]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import dproof as dp
 from dproof import InputError
-from dproof.columns.column import Column
+from dproof.columns.codec import Column
 from dproof.plans.plan import read_column
 from dproof.plans.reader import Reader
 

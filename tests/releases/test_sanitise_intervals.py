@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dproof as dp
 from dproof import InputError, Interval
-from dproof.columns.column import Column
+from dproof.columns.codec import Column
 from dproof.local.mechanisms import MECHANISMS
 from dproof.local.recipe import certify_row
 from dproof.testing import seeded_coins

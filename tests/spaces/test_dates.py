@@ -13,9 +13,8 @@ import pytest
 
 import dproof as dp
 from dproof import InputError
-from dproof.columns import codec_of
 from dproof.columns.arrow import as_numpy
-from dproof.columns.column import Column
+from dproof.columns.codec import Column, codec_of
 from dproof.columns.values import object_array
 from dproof.plans.plan import read_column
 from dproof.plans.reader import Reader

@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof import Dates, Interval
-from dproof.columns import codec_of
-from dproof.columns.column import Column
+from dproof.columns.codec import Column, codec_of
 from dproof.columns.numbers import FAR, LARGEST_FACTOR, read_decimals
 from dproof.columns.values import DECIMALS, THOUSANDS, Numerals
 from dproof.plans.plan import read_column

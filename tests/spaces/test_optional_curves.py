@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 from dproof import Curves, Plan, expand
-from dproof.columns import codec_of
-from dproof.columns.column import Column
+from dproof.columns.codec import Column, codec_of
 from dproof.curves.columns import stored_values
 from dproof.spaces.interval import ABSENT
 

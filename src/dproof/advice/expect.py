@@ -28,7 +28,7 @@ from dproof.arguments import choice, listed, whole
 from dproof.central.curves import curve_function
 from dproof.central.recipe import TableLaw, certify_tables
 from dproof.central.workload import Residual
-from dproof.columns.column import quoted
+from dproof.columns.codec import quoted
 from dproof.curator.preview import spreads
 from dproof.curator.recipe import measure
 from dproof.errors import ArgumentError, InputError

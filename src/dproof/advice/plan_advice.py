@@ -11,7 +11,7 @@ from math import sqrt
 from typing import Any
 
 from dproof.advice.expect import DEVIATIONS, expected_of_asking, expected_of_release, row_widths, usual_question
-from dproof.columns.column import quoted
+from dproof.columns.codec import quoted
 from dproof.errors import DproofError, InputError
 from dproof.exact import written
 from dproof.local.mechanisms import MECHANISMS, choose

@@ -24,7 +24,6 @@ from dproof.central.workload import (
     Table,
     added_curve,
     calibrate,
-    cell_costs,
     combined_variances,
     delta,
     has_k_norm,
@@ -137,7 +136,7 @@ class TableLaw:
     @cached_property
     def shapes(self) -> dict[Residual, tuple[int, ...]]:
         """How many numbers are measured, along each column of a table and the coefficients of curves."""
-        return {one: self.domain.shape(one) for one in self.noise}
+        return self.domain.shapes(self.noise)
 
     @cached_property
     def parts(self) -> dict[Residual, int]:
@@ -410,7 +409,7 @@ def table_law(plan: Plan, person: Privacy) -> TableLaw:
             "smaller number of `tables`"
         )
     is_pure, residuals = not person.delta, list[Residual]()
-    is_large = sum(map(domain.cells, tables)) > _MOST_CELLS
+    is_large = domain.count(map(Residual, tables)) > _MOST_CELLS
     is_large = is_large or has_many_parts(domain.sizes, needed, _MOST_PARTS, pairs=is_pure)
     if not is_large:
         of = ((number, table) for number, some in needed.items() for table in parts(some))
@@ -418,7 +417,7 @@ def table_law(plan: Plan, person: Privacy) -> TableLaw:
     schema = schema_of(plan, "release")
     law = TableLaw(plan, person, asked, axes, schema, lattices, domain, tables, sums, needed, residuals, is_pure)
     wanted = [] if is_large else measurements(law)
-    if is_large or sum(map(domain.count, wanted)) > _MOST_CELLS:
+    if is_large or domain.count(wanted) > _MOST_CELLS:
         widest = (axes[place] for place in max(tables, key=domain.cells))
         raise TooLarge(
             f"the tables have more than {_MOST_CELLS:,} cells, or {_MOST_PARTS:,} parts, the largest that of "
@@ -445,7 +444,7 @@ def answers_of(law: TableLaw) -> Answers:
 
         return Answers.of(question_costs(law.plan, law.domain), law.residuals)
     keys = {**{Residual(table): weight for table, weight in law.tables.items()}, **law.sums}
-    return Answers.of([(float(w), cell_costs(law.domain, key)) for key, w in keys.items()], law.residuals)
+    return Answers.of_cells(law.domain, keys, law.residuals)
 
 
 def with_noise(law: TableLaw, wanted: Sequence[Residual], answers: Answers) -> TableLaw:

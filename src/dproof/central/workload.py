@@ -95,13 +95,13 @@ class Domain:
         terms = (self.added(measurement.number).terms,) if measurement.number in self.curves else ()
         return (*(self.sizes[i] for i in measurement.table), *terms)
 
-    def shape(self, measurement: Residual) -> tuple[int, ...]:
-        """How many numbers are measured, along each column of a table; a contrast is one number."""
-        return () if measurement.contrast else self.table_shape(measurement)
+    def shapes(self, measurements: Iterable[Residual]) -> dict[Residual, tuple[int, ...]]:
+        """How many numbers each has, along each column of a table; a contrast is one number."""
+        return {one: () if one.contrast else self.table_shape(one) for one in measurements}
 
-    def count(self, measurement: Residual) -> int:
-        """How many numbers are measured."""
-        return prod(self.shape(measurement))
+    def count(self, measurements: Iterable[Residual]) -> int:
+        """How many numbers are measured, all together."""
+        return sum(map(prod, self.shapes(measurements).values()))
 
     def norm(self, residual: Residual) -> int:
         """The squared length of what one row adds to a residual, at most: Π k_i(k_i − 1), times that of one cell.
@@ -157,7 +157,8 @@ def has_many_parts(
     return False
 
 
-def cell_shares(sizes: Sequence[int], table: Table) -> dict[Table, float]:
+@lru_cache(maxsize=64)  # every law that is tried, its widths and the page ask for the same tables
+def cell_shares(sizes: tuple[int, ...], table: Table) -> Mapping[Table, float]:
     """The variance of one cell of a table for each unit of the variance of a residual within it.
 
     >>> cell_shares((2, 3), (0,))
@@ -358,6 +359,11 @@ class Answers:
         answer, residual, cost = np.array(entries, np.float64).reshape(-1, 3).T
         return cls(tuple(residuals), answer.astype(np.int64), residual.astype(np.int64), cost, len(weighed))
 
+    @classmethod
+    def of_cells(cls, domain: Domain, weights: Mapping[Residual, Fraction], residuals: Sequence[Residual]) -> Answers:
+        """One cell of every table of counts or sums, with these weights."""
+        return cls.of([(float(weight), cell_costs(domain, key)) for key, weight in weights.items()], residuals)
+
     def costs(self, factors: Floats) -> Floats:
         """Of each residual, the costs of all answers, each times its factor."""
         return np.asarray(np.bincount(self.residual, self.cost * factors[self.answer], len(self.residuals)), float)
@@ -515,7 +521,7 @@ def _delta_by_noise(
     in_parts: bool,
 ) -> Callable[[Mapping[Residual, Fraction]], Fraction]:
     """The bound of δ at ε for any γ² of these residuals: what their ripple costs, and what is cut off, is the same."""
-    epsilon, numbers = min(epsilon, _LARGEST), sum(map(domain.count, residuals))
+    epsilon, numbers = min(epsilon, _LARGEST), domain.count(residuals)
     slack = 2 * numbers * _RIPPLE
     factor, cut = exp_above(slack), 4 * numbers * (1 + exp_above(epsilon)) * _CUT
 

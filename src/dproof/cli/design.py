@@ -11,7 +11,7 @@ import click
 from dproof.cli.command import PATH, command, delta_option, epsilon_option, json_option
 from dproof.cli.matrix_file import read_matrix
 from dproof.cli.output import Page, Table, advise, emit, escape, pairs
-from dproof.columns.column import Column
+from dproof.columns.codec import Column
 from dproof.errors import ArgumentError, FileError
 from dproof.exact import float_above, float_below
 from dproof.laws.law import listed

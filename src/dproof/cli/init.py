@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from dproof.cli.command import command, data_argument, json_option, table_option
 from dproof.cli.output import advise, emit
-from dproof.columns import codec_class
 from dproof.columns.arrow import decoded
+from dproof.columns.codec import codec_class
 from dproof.columns.values import Numerals
 from dproof.plans.plan import SPACES
 from dproof.plans.reader import to_toml

@@ -1,17 +1,20 @@
-"""How the values of a space are read from a table and stored: the codec of a column.
+"""A column of a plan, and its codec: how the values of its space are read from a table and stored.
 
     texts and Arrow arrays of a table ─ encode ─► codes ─ store ─► Arrow arrays of a release ─ restore ─► codes
 
-Each value is read by itself: how it is read depends on the value and the plan alone.
+Each value is read by itself: how it is read, and what becomes of one outside or missing, depends on the value and the
+plan alone, so it costs no privacy. Only `"refuse"` lets the data stop the work, which tells that some value is outside;
+the plan that must not tell even that has a treatment for every value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from inspect import getattr_static
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -27,13 +30,14 @@ from dproof.columns.arrow import (
     store_labels,
     with_nulls,
 )
-from dproof.columns.column import Column, quoted
 from dproof.columns.values import (
     MISSING,
     NO,
     NO_TEXT,
     OUTSIDE,
+    PLAIN,
     YES,
+    Numerals,
     guarded,
     is_missing,
     number_of,
@@ -42,17 +46,149 @@ from dproof.columns.values import (
     truth_of,
     written,
 )
-from dproof.errors import InputError, SourceError
+from dproof.errors import DproofError, InputError, SourceError
 from dproof.spaces.space import Space, narrowest
 
 if TYPE_CHECKING:
     from dproof.plans.reader import Reader
+    from dproof.spaces.interval import Bins
 
 _REMEMBERED = 1 << 16  # values of a column
 _OTHER = "(other)"  # what stands for a value outside, unless the plan says
 REQUIRED: Any = "required"  # the default of a key that a plan must have
 Lookup = Callable[[Any], int]  # the code of a value, or OUTSIDE or MISSING
 Lookups = Callable[[Any], NDArray[np.int64]]  # the codes of an Arrow array of values
+Form = Literal["plain", "joined", "list", "flags", "wide"]
+Encode = Callable[[Sequence[Any]], NDArray[Any]]  # from the source's Arrow arrays of a column to its codes
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the release.
+
+    `kind` is the plan's name of its space, or "public" or "drop". `sources` are the columns of the source that hold it:
+    one, a flag for each item, or one for each grid point. A value outside the space becomes the nearest point
+    (`clamp`), the value with the code `outside`, or is refused; a missing value becomes the value with the code
+    `missing`, or is refused. With `invalid_as_null` what would be refused has the code −1 instead. The stored file has
+    `extra_fields` beside those that the source has. A row of a number with `bins` is sanitised by its bin. Texts are
+    read as numbers by the signs of `numerals`.
+    """
+
+    name: str
+    kind: str
+    sources: tuple[str, ...]
+    space: Any = None
+    form: Form = "plain"
+    separator: str = ""
+    share: Fraction = Fraction(1)
+    mechanism: str = "auto"
+    clamp: bool = False
+    outside: int | None = None
+    missing: int | None = None
+    invalid_as_null: bool = False
+    extra_fields: tuple[str, ...] = ()
+    bins: Bins | None = None
+    numerals: Numerals = PLAIN
+
+    @property
+    def private(self) -> bool:
+        """Whether the column is sanitised: neither dropped nor public."""
+        return self.kind not in ("public", "drop")
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """The columns of the stored file that hold it: the source's form is kept."""
+        return (*(self.sources if self.form in ("flags", "wide") else (self.name,)), *self.extra_fields)
+
+    @property
+    def is_one_text(self) -> bool:
+        """Whether a value of the source is a single one, and not a list or spread over columns."""
+        return self.form in ("plain", "joined")
+
+    @property
+    def refuses(self) -> bool:
+        """Whether some value would be refused."""
+        return (self.outside is None and not self.clamp) or self.missing is None
+
+    @property
+    def codec(self) -> Codec:
+        """What reads and stores the values of its space."""
+        return codec_of(self.space, self)
+
+    @property
+    def sql(self) -> str:
+        """The stored column as one value in SQL, whatever form it is stored in."""
+        return quoted(self.name) if self.space is None else self.codec.sql
+
+    @property
+    def sanitised_bins(self) -> Bins | None:
+        """The bins that a row is sanitised in, with one for a missing value where the plan keeps those apart."""
+        return None if self.bins is None else self.bins.with_missing(self.space.absent)
+
+    @property
+    def sanitised(self) -> Any:
+        """The space that a row is sanitised in: the column's own, or its bins."""
+        bins = self.sanitised_bins
+        return self.space if bins is None else bins.space
+
+    @property
+    def is_averaged(self) -> bool:
+        """Whether the usual question about it is its mean; the values, items and bins of other columns are counted."""
+        return self.bins is None and not self.space.is_counted
+
+    def with_missing_allowed(self) -> Column:
+        """The column for those who see the true values: there no value stops the work, and what is missing is no value
+        but NULL."""
+        space = self.space.without_missing
+        if space is self.space:
+            return replace(self, invalid_as_null=True)
+        return replace(self, space=space, missing=None, extra_fields=(), invalid_as_null=True)
+
+    def sanitised_encoder(self) -> Encode:
+        """What turns the source's Arrow arrays of the column into codes of the space that it is sanitised in."""
+        encode, bins = self.encoder(), self.sanitised_bins
+        if bins is None:
+            return encode
+        starts, kind = bins, narrowest(bins.size)
+        return lambda arrays: starts.of(encode(arrays)).astype(kind)
+
+    def encoder(self) -> Encode:
+        """What turns the source's Arrow arrays of the column into codes of its space, as the plan says.
+
+        An error that nobody foresaw is told without its text, which may quote a value.
+        """
+        encode = self.codec.encode
+
+        def guarded(arrays: Sequence[Any]) -> NDArray[Any]:
+            try:
+                return encode(arrays)
+            except DproofError:
+                raise
+            except Exception:
+                raise SourceError(f"column {self.name!r} cannot be read as the plan says: look at its type") from None
+
+        return guarded
+
+
+def quoted(identifier: str) -> str:
+    """An identifier of SQL in quotes.
+
+    >>> quoted("hours of TV")
+    '"hours of TV"'
+    """
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+def text_literal(text: str) -> str:
+    """A text as SQL has it.
+
+    >>> text_literal("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
+# How its values are read and stored -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +211,18 @@ class Key:
     def read(self, table: Reader) -> Any:
         """What a plan has for it, or the default."""
         default = () if self.default is REQUIRED else (self.default,)
-        if default and self.name not in table:
-            return table.value(self.name, *default)
         if self.form == "choice":
-            return table.choice(self.name, self.options)
-        if self.form == "numbers":
-            given = table.value(self.name)
-            if not isinstance(given, list) or not given:
-                raise table.wrong(self.name, "must be a list of numbers")
+            return table.choice(self.name, self.options, *default)
+        if self.form in ("number", "text"):
+            return (table.number if self.form == "number" else table.text)(self.name, *default)
+        given = table.value(self.name, *default)
+        if default and given is self.default:
             return given
+        if self.form == "numbers" and not (isinstance(given, list) and given):
+            raise table.wrong(self.name, "must be a list of numbers")
         if self.form == "whole number":
-            return table.integer(self.name, table.value(self.name))
-        readers: dict[str, Callable[[str], Any]] = {"number": table.number, "text": table.text, "texts": table.texts}
-        return readers.get(self.form, table.value)(self.name)
+            return table.integer(self.name, given)
+        return table.texts(self.name) if self.form == "texts" else given
 
 
 def outside_key(*ways: str, meaning: str) -> Key:
@@ -301,7 +436,7 @@ class CategoryCodec(Codec):
     def read_column(cls, space: Any, name: str, kind: str, table: Reader) -> Column:
         """What is outside or missing may become a value of its own: the last ones."""
         labels = _declared_labels(table)
-        given = {key.name: key.read(table) for key in cls.keys if key.name != "outside_value"}
+        given = {key.name: key.read(table) for key in cls.keys if key.name not in ("values", "outside_value")}
         outside = missing = None
         if given["outside"] == "category":
             label = table.value("outside_value", _OTHER)
@@ -441,6 +576,26 @@ class NullCodec(Codec):
 
     def outside_ways(self) -> tuple[str, ...]:  # type: ignore[override]  # of the codec inside
         return self.inner.outside_ways()
+
+
+CODECS: dict[type, type[Codec]] = {}  # of each class of spaces: `dproof.columns` has the table
+
+
+def codec_class(space: type) -> type[Codec]:
+    """The codec of a class of spaces: its own, or that of what it is a subclass of."""
+    return next(CODECS[kind] for kind in space.__mro__ if kind in CODECS)
+
+
+def codec_of(space: Any, column: Column) -> Codec:
+    """What reads and stores the values of a space, as a column has them.
+
+    >>> from dproof.spaces import Categories
+    >>> codec_of(Categories(["a", "b"]), Column("x", "categories", ("x",))).sql
+    '"x"'
+    """
+    if space.present is not None:
+        return NullCodec(space, column, codec_of(space.present, column))
+    return codec_class(type(space))(space, column)
 
 
 def missing_rows(arrays: Sequence[Any]) -> NDArray[np.bool_] | None:

@@ -25,8 +25,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.columns.arrow import as_numpy, from_numpy, is_text, plain_texts
-from dproof.columns.codec import Codec, Draft, Key, accepted, missing_key, outside_key, settled
-from dproof.columns.column import Column
+from dproof.columns.codec import Codec, Column, Draft, Key, accepted, missing_key, outside_key, settled
 from dproof.columns.values import (
     MISSING,
     OUTSIDE,

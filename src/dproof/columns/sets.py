@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from dproof.columns.arrow import as_numpy, from_numpy, from_texts
 from dproof.columns.codec import (
     Codec,
+    Column,
     Draft,
+    Form,
     Key,
     Lookup,
     accepted,
@@ -25,10 +27,11 @@ from dproof.columns.codec import (
     one_by_one,
     outside_key,
     python_values,
+    quoted,
     settled,
     stand_in_code,
+    text_literal,
 )
-from dproof.columns.column import Column, Form, quoted, text_literal
 from dproof.columns.values import MISSING, NO, OUTSIDE, YES, is_missing, listed, single, text_of
 from dproof.errors import SourceError
 from dproof.spaces.subsets import MISSING_ITEM, WORD, Subsets

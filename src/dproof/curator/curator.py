@@ -116,7 +116,8 @@ class Curator:
         self.plan.check_names(self.source.names)
         self.source.start()
         self._budget, self._promised = None if budget is None else promised, promised
-        self._opened = partial(Ledger, unit=self.plan.unit, analysts=analysts, mark=mark)
+        self.unit = self.plan.unit
+        self._opened = partial(Ledger, unit=self.unit, analysts=analysts, mark=mark)
         self.keep_account(ledger)
         self.analyst = analyst
         self.lock = threading.RLock()
@@ -185,14 +186,14 @@ class Curator:
         measured = [self._measurement(one, terms) for one in asked]
         keys = [self._key(measurement) for measurement in measured]
         owed = {key: m for key, m in zip(keys, measured, strict=True) if not m.free}
-        found = self.ledger.find_all({key: m.cost for key, m in owed.items()}) if owed else {}
-        owed, numbers = {key: m for key, m in owed.items() if key not in found}, dict[str, int]()
+        costs, numbers = {key: m.cost for key, m in owed.items()}, dict[str, int]()
+        found = self.ledger.find_all(costs) if owed else {}
+        owed = {key: m for key, m in owed.items() if key not in found}
         if owed:
             with self.lock:
                 for m in owed.values():
                     self._rehearsed(m, terms.level)
-                costs = {key: m.cost for key, m in owed.items()}
-                numbers, meanwhile = self.ledger.debit_all(costs, analyst=self.analyst)
+                numbers, meanwhile = self.ledger.debit_all({key: costs[key] for key in owed}, analyst=self.analyst)
                 found |= meanwhile
                 for key, number in numbers.items():
                     found[key], _ = self._paid(number, costs[key], partial(self._drawn, owed[key]))()
@@ -340,7 +341,7 @@ class Curator:
 
     def _receipt(self, price: Cost, released: Released, free: bool) -> list[str]:
         """What an answer says about its price."""
-        notes = [f"{'It was free' if free else f'It cost {price}'}; {self.plan.unit}."]
+        notes = [f"{'It was free' if free else f'It cost {price}'}; {self.unit}."]
         return notes if released.get("private", True) else [*notes, f"{NOT_PRIVATE}."]
 
     def key(self, text: str, names: Iterable[str]) -> str:
@@ -404,9 +405,8 @@ class Curator:
         return replace(cost, rho=rho_for(cost.epsilon, cost.delta)) if in_rho else cost
 
     def _measure(self, question: Question, price: Cost, *, by_value: bool = True) -> Measurement:
-        unit = self.plan.unit
-        privacy = Privacy(price.epsilon, price.delta, neighbours=unit.neighbours)
-        return measure(question, self.schema, privacy, rho=price.rho, unit=unit, by_value=by_value)
+        privacy = Privacy(price.epsilon, price.delta, neighbours=self.unit.neighbours)
+        return measure(question, self.schema, privacy, rho=price.rho, unit=self.unit, by_value=by_value)
 
     @property
     def public_rows(self) -> int | None:

@@ -293,8 +293,7 @@ def _linear(
     row_effects = effects(schema, [question], coordinates)
     if not unit.row_is_person:
         row_effects = _with_none(row_effects)  # a person may also have fewer rows, or none
-    only = [[Fraction(int(n == place)) for n in range(len(needed))] for place in range(len(needed))]
-    alone = [row_effects.largest(neighbours, weights=weights)[0] for weights in only]
+    alone = row_effects.largest_alone(neighbours)
     moving = [n for n, size in enumerate(alone) if size]
     if not moving:
         return [Noisy(term, 0, None) for term in needed], Fraction(0)
@@ -302,9 +301,10 @@ def _linear(
     weights = [shares[n] / size if size else Fraction(0) for n, size in enumerate(alone)]
     joint = row_effects.largest(neighbours, weights=weights)[0]
     sizes, epsilon, cut = [int(size) * rows for size in alone], pure_part(price), Fraction(0)
-    noises = {n: integer_laplace(sizes[n], Privacy(epsilon * shares[n] / joint)) for n in moving if epsilon}
+    noises = {n: integer_laplace(sizes[n], epsilon * shares[n] / joint) for n in moving if epsilon}
     if price.delta:
-        squares = {n: int(row_effects.largest(neighbours, power=2, weights=only[n])[0]) for n in moving}
+        squared = row_effects.largest_alone(neighbours, power=2)
+        squares = {n: int(squared[n]) for n in moving}
         # The numbers of one aggregate that one person can move.
         cells = rows * (2 if neighbours == "change-one" else 1) if groups > 1 else 1
         relaxed, more = _relaxed(row_effects, price, shares, sizes, squares, unit, cells)

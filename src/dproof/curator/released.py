@@ -6,7 +6,7 @@ add up are post-processing. The sheet, section 5; HLM15, Theorem 4.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -140,6 +140,9 @@ class MeasuredTable:
     def __init__(self, measurement: Measurement, released: Released, level: float) -> None:
         self.question, self.schema = measurement.question, measurement.schema
         self.measurement, self.numbers, self.level = measurement, released, level
+        self.statistics: dict[Aggregate, tuple[Any, ...]] = {
+            a: terms(a, self.schema) or (a,) for a in self.question.aggregates
+        }
         self.noise: dict[Any, Noisy] = {noisy.statistic: noisy for noisy in measurement.noisy}
         self.released = {
             noisy.statistic: np.array(values, object)
@@ -213,28 +216,27 @@ class MeasuredTable:
         cells = {part: [reach[part].cut(cell) for cell in apart.cells(part, groups)] for part in parts}
         return [calculated(expression, {part: cells[part][n] for part in parts}) for n in range(len(groups))]
 
-    def notes(self, groups: Sequence[int]) -> Iterator[str]:
+    def notes(self, groups: Sequence[int]) -> list[str]:
         """What was done to the numbers that were drawn, and how far a choice may be from the best."""
         counts = [a for a in self.question.aggregates if a.definition.counts and a not in self.by_value]
-        if any(statistic in self.consistent for a in counts for statistic in self._statistics(a)):
-            yield (
+        notes = [promise(choice, self.level, self.question) for choice in self.measurement.chosen]
+        if any(statistic in self.consistent for a in counts for statistic in self.statistics[a]):
+            return [
                 f"Counts of all rows are adjusted to add up to the public number of rows, {self.rows:,} (rows in no "
-                f"declared group included), and none is below 0. {_AS_DRAWN}"
-            )
-        elif any(self.noise[statistic].noise for a in counts for statistic in self._statistics(a)):
-            yield f"A count below 0 is shown as 0. {_AS_DRAWN}"
-        yield from (promise(choice, self.level, self.question) for choice in self.measurement.chosen)
+                f"declared group included), and none is below 0. {_AS_DRAWN}",
+                *notes,
+            ]
+        if any(self.noise[statistic].noise for a in counts for statistic in self.statistics[a]):
+            return [f"A count below 0 is shown as 0. {_AS_DRAWN}", *notes]
+        return notes
 
     def _constant(self, expression: Expression, groups: int) -> list[int | float]:
         constant = float(value_of(expression, {}, self.schema))
         return [int(constant) if constant.is_integer() else constant] * groups
 
-    def _statistics(self, aggregate: Aggregate) -> tuple[Any, ...]:
-        return terms(aggregate, self.schema) or (aggregate,)
-
     def _stats(self, parts: Sequence[Aggregate], places: NDArray[np.int64]) -> Statistics:
         """The released numbers that some aggregates are calculated from, and the chosen ones among these."""
-        needed = dict.fromkeys(s for wanted in parts if wanted not in self.chosen for s in self._statistics(wanted))
+        needed = dict.fromkeys(s for wanted in parts if wanted not in self.chosen for s in self.statistics[wanted])
         fixed = {
             wanted: np.array([float(self.chosen[wanted][place]) for place in places])
             for wanted in parts
@@ -250,7 +252,7 @@ class MeasuredTable:
         What divides a mean is as it was drawn.
         """
         counts = [
-            (aggregate, self._statistics(aggregate)[0]) for aggregate in parts if aggregate.definition.counts == "rows"
+            (aggregate, self.statistics[aggregate][0]) for aggregate in parts if aggregate.definition.counts == "rows"
         ]
         adjusted = {aggregate: self.consistent[term][places] for aggregate, term in counts if term in self.consistent}
         return value_of(expression, stats | adjusted, self.schema)
@@ -279,19 +281,17 @@ class MeasuredTable:
         noise = self.noise[moving].noise
         assert noise is not None
         half = noise.quantile(repr(self.level))
-        ends = [
-            value_of(expression, stats | {moving: stats[moving] + t}, self.schema, clip=False) for t in (-half, half)
-        ]
+        shifted = stats[moving] + np.array([[-half], [half], [1]])
+        *ends, one_more = value_of(expression, stats | {moving: shifted}, self.schema, clip=False)
         # An estimate that cannot be is moved to one that can, and the interval with it: see `questions.ranges`.
         most = np.array(self.rows if moving in self.consistent else np.inf)
         moved = value_of(expression, stats | {moving: np.minimum(stats[moving], most)}, self.schema) - raw
-        one_more = value_of(expression, stats | {moving: stats[moving] + 1}, self.schema, clip=False)
         return np.minimum(*ends) + moved, np.maximum(*ends) + moved, noise.variance**0.5 * np.abs(one_more - raw)
 
     def _whole(self, expression: Expression, places: NDArray[np.int64]) -> list[int | float] | None:
         """A count or a sum as the exact multiple of its unit that was released."""
         if not isinstance(expression, Aggregate) or expression.definition.shape != "linear":
             return None
-        (statistic,) = self._statistics(expression)
+        (statistic,) = self.statistics[expression]
         unit = statistic.unit(self.schema) if isinstance(statistic, Term) else Fraction(1)
         return [int_or_float(unit * int(value)) for value in self.released[statistic][places]]

@@ -81,7 +81,7 @@ def simulated_interval(
     level is so near 1 that the draws do not tell its quantiles.
     """
     if is_curved(expression):
-        low, high, spread = _intervals(expression, released, noises, level, schema, coins)
+        low, high, spread = _intervals(expression, released, noises, level, schema, coins, curved=True)
         if isinstance(expression, Aggregate) and _correlates(expression):
             return low, high, spread  # six tests together leave it untold where noise would have it told
         return *_told(expression, released, noises, level, schema, (low, high), possible), spread
@@ -91,7 +91,7 @@ def simulated_interval(
     for chosen, at in ((~careful, level), (careful, strict)):
         if chosen.any():
             here = {s: values[chosen] for s, values in released.items()}
-            ends[:, chosen] = np.vstack(_intervals(expression, here, noises, at, schema, coins))
+            ends[:, chosen] = np.vstack(_intervals(expression, here, noises, at, schema, coins, curved=False))
     low, high, spread = ends
     return low, high, spread
 
@@ -200,12 +200,14 @@ def _intervals(
     level: float,
     schema: Schema,
     coins: Coins,
+    *,
+    curved: bool,
 ) -> tuple[Floats, Floats, Floats]:
-    """The ends in every group, and the standard error."""
+    """The ends in every group, and the standard error; `curved` is what `is_curved` says."""
     groups = len(next(iter(released.values())))
     draws, telling = enough_draws(level, groups)
     affine = is_affine(expression, schema, lambda statistic: statistic not in noises)
-    by_tests = not telling or (not affine and is_curved(expression))
+    by_tests = not telling or (curved and not affine)
     pieces = []
     for start in range(0, groups, _MOST_DRAWS // draws):
         here = {s: values[start : start + _MOST_DRAWS // draws] for s, values in released.items()}
@@ -214,18 +216,15 @@ def _intervals(
             s: noise.law.draw(math.prod(size), coins).reshape(size).astype(float) for s, noise in noises.items()
         }
         fresh = here | {s: here[s] - noise for s, noise in drawn.items()}
-        moved, kept = (
-            candidates_not_ruled_out(expression, here, drawn, noises, level, schema, telling=telling)
-            if by_tests
-            else (fresh, None)
-        )
-        least, most = _values(expression, moved, schema, clip=not affine)
-        if kept is not None:
-            low, high = _ends(least, most, kept)
+        values = value_of(expression, fresh, schema, clip=not affine)
+        if by_tests:
+            moved, kept = candidates_not_ruled_out(expression, here, drawn, noises, level, schema, telling=telling)
+            low, high = _ends(*_values(expression, moved, schema, clip=not affine), kept)
         else:
-            low = np.quantile(least, (1 - level) / 2, 0, method="lower")
-            high = np.quantile(most, 1 - (1 - level) / 2, 0, method="higher")
-        pieces.append([low, high, value_of(expression, fresh, schema, clip=not affine).std(0)])
+            unknown = np.isnan(values)  # it may be anything, as in `_values`
+            low = np.quantile(np.where(unknown, -np.inf, values), (1 - level) / 2, 0, method="lower")
+            high = np.quantile(np.where(unknown, np.inf, values), 1 - (1 - level) / 2, 0, method="higher")
+        pieces.append([low, high, values.std(0)])
     low, high, spread = np.hstack(pieces)
     return low, high, spread
 

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from dproof.columns.arrow import as_numpy
-from dproof.columns.column import quoted
+from dproof.columns.codec import quoted
 from dproof.curator.recipe import Measurement
 from dproof.plans.plan import Plan
 from dproof.plans.rows import count_rows, read_codes
 from dproof.questions.partition import MISSING
-from dproof.questions.question import Schema
+from dproof.questions.question import Aggregate, Schema
 from dproof.questions.sums import Counter, Tally, Term, multiplied_out
 from dproof.spaces.space import decode_present
 from dproof.tables import Source
@@ -39,9 +39,12 @@ def tally(source: Source, plan: Plan, measurement: Measurement) -> Tally:
 
 def counter_of(measurement: Measurement) -> Counter:
     """What a measurement counts, with nothing counted yet; refuses what is too large to count."""
-    statistics = [*(n.statistic for n in measurement.noisy), *(c.aggregate for c in measurement.chosen)]
     where, curves = measurement.question.where, measurement.curves
-    return Counter(measurement.schema, measurement.keys, where, statistics, curves)
+    return Counter(measurement.schema, measurement.keys, where, _statistics(measurement), curves)
+
+
+def _statistics(measurement: Measurement) -> list[Term | Aggregate]:
+    return [*(n.statistic for n in measurement.noisy), *(c.aggregate for c in measurement.chosen)]
 
 
 def made_up(measurement: Measurement) -> Tally:
@@ -61,10 +64,8 @@ def read_rows(source: Source, plan: Plan, names: Sequence[str], schema: Schema) 
 
 def tally_in_batches(source: Source, plan: Plan, measurement: Measurement) -> Tally:
     """Count what a measurement needs, row by row; whole numbers of several parts add up, whatever the order."""
-    total = counter_of(measurement).finish()
-    for part in count_rows(source, plan, measurement.question.columns, lambda: counter_of(measurement)):
-        total = total.plus(*part)
-    return total
+    parts = count_rows(source, plan, measurement.question.columns, lambda: counter_of(measurement))
+    return Tally.together(_statistics(measurement), parts or [counter_of(measurement).counted()])
 
 
 def tally_in_duckdb(table: InDuckDB, plan: Plan, measurement: Measurement) -> Tally | None:

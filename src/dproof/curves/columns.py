@@ -10,8 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.columns.arrow import as_numpy, from_numpy
-from dproof.columns.codec import Codec, Key, missing_key, missing_rows, outside_key, valid
-from dproof.columns.column import Column, Form, quoted
+from dproof.columns.codec import Codec, Column, Form, Key, missing_key, missing_rows, outside_key, quoted, valid
 from dproof.columns.numbers import arrow_rows
 from dproof.curves.lattice import CurveLattice, Expansion, centre_of, expand, measured_expansion
 from dproof.errors import ArgumentError

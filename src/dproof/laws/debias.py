@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from math import comb, isfinite
 from typing import Any, ClassVar, Protocol, TypeAlias
 
@@ -68,7 +68,7 @@ def presence(
     return DebiasAxes((axis,), lambda released: 1 - released[0], by_presence=True, moments=moments)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)  # without slots: the law is decomposed once
 class MatrixAxis:
     """Any finite law: `matrix` has a row for each node and a column for each state.
 
@@ -119,13 +119,17 @@ class MatrixAxis:
 
     def scores(self, powers: Powers) -> DenseScores:
         if powers not in self._scores:
-            wanted, nodes, kind = self.wanted(powers).matrix, self.cautious, None
+            wanted, kind = self.wanted(powers).matrix, None
             if self.blocks > len(self.matrix):  # then nodes have several blocks, with the same scores
                 _, first, kind = np.unique(self.member, axis=1, return_index=True, return_inverse=True)
                 wanted = wanted[:, first]
-            scores = solve(self.matrix, wanted) if nodes is None else smoothed(self.matrix, wanted, nodes)
-            self._scores[powers] = DenseScores(scores, None if kind is None else kind.reshape(-1))
+            self._scores[powers] = DenseScores(self._solve(wanted), None if kind is None else kind.reshape(-1))
         return self._scores[powers]
+
+    @cached_property
+    def _solve(self) -> Callable[[Array], Array]:
+        """What finds the scores of any functions of the nodes."""
+        return solver(self.matrix) if self.cautious is None else smoother(self.matrix, self.cautious)
 
     def kinds(self, every: Sequence[Powers]) -> Array | None:
         """The kind of each block, where those of a kind share their scores for all of these powers."""
@@ -168,7 +172,7 @@ class MatrixAxis:
 
     def inverse(self) -> DenseScores:
         """The scores of every single node."""
-        return DenseScores(solve(self.matrix, np.eye(len(self.matrix))))
+        return DenseScores(solver(self.matrix)(np.eye(len(self.matrix))))
 
     def state_shares_if_uniform(self) -> Array:
         return np.asarray(np.average(self.matrix, axis=0, weights=self.node_sizes))
@@ -187,8 +191,6 @@ class PresenceAxis(MatrixAxis):
     Where numbers are summed their `MomentsAxis` stands beside it. A missing number is shown at 0, where those begin, so
     it adds nothing to E(Y^k; shown) = p·x^k: a number that is shown counts 1/p times, and one that is not counts 0.
     """
-
-    __slots__ = ()
 
     def scores(self, powers: Powers) -> DenseScores:
         if any(powers):
@@ -845,13 +847,13 @@ _WIDEST_TRIED = 4.0  # how much wider one may get before sharper scores are not 
 _WIDTH = 1.96
 
 
-def solve(law: Array, wanted: Array) -> Array:
-    """The scores s with P s = f for each column f of `wanted`, of least variance for evenly spread values.
+def solver(law: Array) -> Callable[[Array], Array]:
+    """What finds the scores s with P s = f for each column f of a matrix, of least variance for evenly spread values.
 
     Minimises Σ_y λ(y) s(y)² with λ the mean of the rows of P (generalised least squares): for a square law this is
     P⁻¹ f, for a rectangular one the best of many. Columns that no score can attain come back as NaN.
 
-    >>> solve(np.array([[0.75, 0.25], [0.25, 0.75]]), np.eye(2)).round(6).tolist()
+    >>> solver(np.array([[0.75, 0.25], [0.25, 0.75]]))(np.eye(2)).round(6).tolist()
     [[1.5, -0.5], [-0.5, 1.5]]
     """
     mean = law.mean(axis=0)
@@ -859,10 +861,14 @@ def solve(law: Array, wanted: Array) -> Array:
     root = np.where(seen, np.sqrt(np.where(seen, mean, 1.0)), np.inf)
     left, sizes, right = np.linalg.svd(law / root, full_matrices=False)
     kept = sizes > sizes[0] * _LEAST_SINGULAR
-    scores: Array = (right[kept].T @ ((left[:, kept].T @ wanted) / sizes[kept, None])) / root[:, None]
-    missed = np.abs(law @ scores - wanted).max(axis=0)
-    scores[:, missed > _UNSOLVED * np.maximum(np.abs(wanted).max(axis=0), 1e-300)] = np.nan
-    return scores
+
+    def solve(wanted: Array) -> Array:
+        scores: Array = (right[kept].T @ ((left[:, kept].T @ wanted) / sizes[kept, None])) / root[:, None]
+        missed = np.abs(law @ scores - wanted).max(axis=0)
+        scores[:, missed > _UNSOLVED * np.maximum(np.abs(wanted).max(axis=0), 1e-300)] = np.nan
+        return scores
+
+    return solve
 
 
 def likely_nodes(matrix: Array, counts: Array) -> Array:
@@ -882,22 +888,27 @@ def cautious_nodes(likely: Array) -> Array:
     return np.asarray(known * likely + (1 - known) * rows / len(likely))
 
 
-def smoothed(matrix: Array, wanted: Array, nodes: Array) -> Array:
-    """The scores with little bias among those with nearly the least half-width; exact ones if they are so good.
+def smoother(matrix: Array, nodes: Array) -> Callable[[Array], Array]:
+    """What finds the scores with little bias among those with nearly the least half-width; exact ones if so good.
 
     `matrix` is the law, from nodes to states, and `nodes` has the likely counts of these.
     """
-    tried: list[tuple[float, Array]] = []
-    for scores in _ever_sharper(matrix, wanted, nodes / nodes.sum()):
-        tried.append((_half_width(matrix, scores, wanted, nodes), scores))
-        if tried[-1][0] > _WIDEST_TRIED * min(width for width, _ in tried):
-            break
-    else:
-        exact = solve(matrix, wanted)
-        if not np.isnan(exact).any():
-            tried.append((_half_width(matrix, exact, wanted, nodes), exact))
-    least = min(width for width, _ in tried)
-    return [scores for width, scores in tried if width <= _WIDER_FOR_LESS_BIAS * least][-1]
+    ever_sharper, exactly = _ever_sharper(matrix, nodes / nodes.sum()), cache(lambda: solver(matrix))
+
+    def smoothed(wanted: Array) -> Array:
+        tried: list[tuple[float, Array]] = []
+        for scores in ever_sharper(wanted):
+            tried.append((_half_width(matrix, scores, wanted, nodes), scores))
+            if tried[-1][0] > _WIDEST_TRIED * min(width for width, _ in tried):
+                break
+        else:
+            exact = exactly()(wanted)
+            if not np.isnan(exact).any():
+                tried.append((_half_width(matrix, exact, wanted, nodes), exact))
+        least = min(width for width, _ in tried)
+        return [scores for width, scores in tried if width <= _WIDER_FOR_LESS_BIAS * least][-1]
+
+    return smoothed
 
 
 def _half_width(matrix: Array, scores: Array, wanted: Array, nodes: Array) -> float:
@@ -906,18 +917,23 @@ def _half_width(matrix: Array, scores: Array, wanted: Array, nodes: Array) -> fl
     return float((_WIDTH * np.sqrt(variance) + nodes @ np.abs(means - wanted)).sum())
 
 
-def _ever_sharper(matrix: Array, wanted: Array, shares: Array) -> Iterator[Array]:
-    """The scores c + t that minimise Σ λ t² + μ Σ ω (c + P t − f)², for growing strengths μ."""
+def _ever_sharper(matrix: Array, shares: Array) -> Callable[[Array], Iterator[Array]]:
+    """For functions f the scores c + t that minimise Σ λ t² + μ Σ ω (c + P t − f)², for growing strengths μ."""
     states = np.maximum(shares @ matrix, 1e-12)
     root = np.sqrt((shares + 1 / len(shares)) / 2)
     scaled = root[:, None] * matrix / np.sqrt(states)
     sizes, vectors = np.linalg.eigh(scaled @ scaled.T)
-    target, ones = vectors.T @ (root[:, None] * wanted), vectors.T @ root
-    for strength in _STRENGTHS:
-        weight = strength / (strength * np.maximum(sizes, 0.0) + 1)
-        level = (ones * weight) @ target / ((ones * weight) @ ones)
-        rest = vectors @ (weight[:, None] * (target - ones[:, None] * level))
-        yield level + (scaled.T @ rest) / np.sqrt(states)[:, None]
+    ones = vectors.T @ root
+
+    def scores(wanted: Array) -> Iterator[Array]:
+        target = vectors.T @ (root[:, None] * wanted)
+        for strength in _STRENGTHS:
+            weight = strength / (strength * np.maximum(sizes, 0.0) + 1)
+            level = (ones * weight) @ target / ((ones * weight) @ ones)
+            rest = vectors @ (weight[:, None] * (target - ones[:, None] * level))
+            yield level + (scaled.T @ rest) / np.sqrt(states)[:, None]
+
+    return scores
 
 
 def explain_singular(law: Array, labels: Sequence[Any]) -> str:
@@ -927,7 +943,7 @@ def explain_singular(law: Array, labels: Sequence[Any]) -> str:
     if isinstance(labels[0], frozenset):
         items = sorted({item for label in labels for item in label}, key=str)
         alone = {f"sets with {item!r}": np.array([float(item in label) for label in labels]) for item in items}
-    solved = ~np.isnan(solve(law, np.stack(list(alone.values()), axis=1)).sum(axis=0))
+    solved = ~np.isnan(solver(law)(np.stack(list(alone.values()), axis=1)).sum(axis=0))
     answerable = [text for text, can in zip(alone, solved, strict=True) if can][:5]
     part = f"; {', '.join(answerable)} can be asked for" if answerable else ""
     _, groups = np.unique(law.round(12), axis=0, return_inverse=True)

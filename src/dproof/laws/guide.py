@@ -83,11 +83,12 @@ class Guide:
     def _settle(self, rows: NDArray[Any], high: NDArray[np.uint16], coins: Coins) -> NDArray[np.int64]:
         settled = np.empty(len(rows), np.int64)
         waiting = np.arange(len(rows))
-        while len(waiting):
+        while True:
             settled[waiting] = self._place(rows[waiting], high, coins)
             waiting = waiting[settled[waiting] == self.mark]
+            if not len(waiting):
+                return settled
             high = coins.words16(len(waiting))
-        return settled
 
     def _place(self, rows: NDArray[Any], high: NDArray[np.uint16], coins: Coins) -> NDArray[np.int64]:
         """The outcome that owns each word, given the first 16 bits; the mark where nobody does."""
@@ -184,6 +185,15 @@ def _split(words: NDArray[Any], low: int) -> tuple[NDArray[Any], NDArray[Any]]:
     if words.dtype == object:
         return words >> low, words & ((1 << low) - 1)
     return words >> np.uint64(low), words & np.uint64((1 << low) - 1)
+
+
+def sample_digits(guides: Sequence[Guide], count: int, coins: Coins) -> NDArray[Any]:
+    """`count` numbers of which each guide draws the bits that are its own, one guide after the other."""
+    top, *lower = guides
+    numbers = top.sample(count, coins)
+    for digit in lower:
+        numbers ^= digit.sample(count, coins)
+    return numbers
 
 
 @lru_cache(maxsize=64)

@@ -32,7 +32,7 @@ from dproof.coins import Coins
 from dproof.errors import ArgumentError, TooLarge, VerificationFailed
 from dproof.exact import exp_above, exp_below, log_above, log_below
 from dproof.laws.divergence import Odds, Worst
-from dproof.laws.guide import Guide, guide, uniform_below
+from dproof.laws.guide import Guide, guide, sample_digits, uniform_below
 from dproof.laws.law import SIZE, read_number
 from dproof.laws.noise import TABLED, Lattice, NoiseLaw
 from dproof.spaces.space import Space
@@ -286,17 +286,13 @@ class TwoSided(NoiseLaw):
         return drawn
 
     def _fill(self, tile: NDArray[np.int64], coins: Coins) -> None:
-        top, *lower = self._guides
-        values = top.sample(len(tile), coins)
-        block = self.block
-        escaped = np.flatnonzero((values >= block) | (values < -block))
-        for digit in lower:
-            values ^= digit.sample(len(tile), coins)
+        values, block = sample_digits(self._guides, len(tile), coins), self.block
         tile[:] = values
+        escaped = np.flatnonzero((values >= block) | (values < -block))
         if len(escaped):
 
             def fresh(count: int) -> NDArray[np.int64]:
-                digits = top.sample(count, coins).astype(np.int64)
+                digits = self._guides[0].sample(count, coins).astype(np.int64)
                 return digits ^ (digits >> 63)  # whatever their sign
 
             beyond = tile[escaped]

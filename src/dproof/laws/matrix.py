@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import ArgumentError
 from dproof.exact import exp_below
-from dproof.laws.debias import DebiasAxes, DenseScores, MatrixAxis, Points, Powers, Scale, SeenColumn, solve
+from dproof.laws.debias import DebiasAxes, DenseScores, MatrixAxis, Points, Powers, Scale, SeenColumn, solver
 from dproof.laws.divergence import Odds, Worst, tight_odds
 from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.laws.law import SIZE, TOTAL, WEIGHT, Law, listed, nearest_codes, presence_alone, read_number
@@ -195,7 +195,7 @@ class Matrix(Law):
         """The largest variance of a row for the mean of these numbers, where the last input is a missing one."""
         law = np.asarray(self.rows / self.total, np.float64)
         there, centred = np.append(np.ones(self.inputs - 1), 0.0), np.append(numbers, 0.0)
-        scores = solve(law, np.stack([centred, there], axis=1))
+        scores = solver(law)(np.stack([centred, there], axis=1))
         rows = scores[:, :1] - scores[:, 1:] * centred[:-1]  # of a table in which all numbers are the same
         return None if np.isnan(rows).any() else float(np.einsum("xy,yx->x", law[:-1], rows**2).max())
 
@@ -448,8 +448,6 @@ class RoundedLaw(Law):
 
 class UnbiasedAxis(MatrixAxis):
     """Nodes under an unbiased law: a sum of all numbers is the sum of the released ones."""
-
-    __slots__ = ()
 
     def scores(self, powers: Powers) -> DenseScores:
         if self.blocks == 1 and sum(powers) == 1:

@@ -95,7 +95,7 @@ class RowsAnswerSource:
                 _check_groups(replace(question, group_by=keys), parts[0].law)
         formulas = [a for a in asked if a.definition.formula] or [Aggregate("count")]
         needed = list(dict.fromkeys(term for a in formulas for term in centred_terms(a, question.where, schema)))
-        summed = sorted({c for term in needed for c in term.columns if schema.is_open(c)})
+        summed = sorted(schema.open_columns.intersection(c for term in needed for c in term.columns))
         has_ends = summed and parts[0].data is not None
         chosen = sharpest(parts, needed, question, ends_of(parts[0].data, summed) if has_ends else {})
         estimates = []
@@ -119,7 +119,7 @@ class RowsAnswerSource:
     def _answered(self, expression: Expression) -> tuple[Sequence[Cell], Warnings]:
         """The cells of all groups, and what to say about them."""
         if expression not in self.answered:
-            if isinstance(expression, Aggregate) and expression in self.special:
+            if expression in self.special:
                 self.answered[expression] = self.special[expression], self.special_note
             else:
                 refuse_calculation(expression, self.special)
@@ -222,7 +222,7 @@ def sharpest(
 def _precision(counting: Counting, part: StoredRows) -> float:
     """One over the variance of the sums from one row, for evenly spread values; 1 where they have none."""
     table, combos = counting.read(replace(part, data=None, rows=1))
-    estimates = table.estimates(list(map(counting.sum_of, counting.needed)), counting.groups(combos))
+    estimates = table.estimates(counting.sums, counting.groups(combos))
     variance = float(np.einsum("gii->", estimates.covariance("population")))
     return (1 / variance if variance > 0 else 1.0) if np.isfinite(variance) else 0.0
 
@@ -243,7 +243,7 @@ def pool(parts: Sequence[EstimatedSums], weights: Sequence[float]) -> EstimatedS
 
 def _check_groups(question: Question, law: RowLaw) -> None:
     """Refuse more groups than can be told apart in good time; those of public columns are as many as there are."""
-    private = [key for key in question.group_by if not law.schema.is_open(key.column)]
+    private = [key for key in question.group_by if key.column not in law.schema.open_columns]
     groups = prod(len(grouping(key, law.schema).labels) for key in private)
     found, most = f"{groups:,} groups", f"{_MOST_GROUPS:,} are the most"
     is_slow = _intervals_under_noise(question, law, private) > _MOST_INTERVALS
@@ -262,10 +262,10 @@ def _intervals_under_noise(question: Question, law: RowLaw, private: Sequence[Ke
 
     Rows counted at the same node of a number, or between the same two, have the same interval.
     """
+    if not any(law.group_of(key.column).answers_conditions is False for key in private):
+        return 0
     known = law.schema.open_columns
     noisy = {c for c in question.columns if c not in known and law.group_of(c).answers_conditions is False}
-    if noisy.isdisjoint(key.column for key in private):
-        return 0
     asked = [part for part in question.expressions if aggregates_of(part)]
     counts = all(isinstance(part, Aggregate) and part.definition.counts for part in asked)
     sizes = ((key.column, len(grouping(key, law.schema).labels)) for key in private)

@@ -37,9 +37,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.ipc
 
-from dproof.columns import codec_of
 from dproof.columns.arrow import as_numpy
-from dproof.columns.column import Column, quoted, text_literal
+from dproof.columns.codec import Column, codec_of, quoted, text_literal
 from dproof.errors import QuestionError, TooLarge
 from dproof.laws.debias import (
     Array,
@@ -63,10 +62,9 @@ from dproof.questions.aggregates import Values
 from dproof.questions.estimated import SumEstimates
 from dproof.questions.partition import MOST_CELLS, Bit, Partition, cut, grouping, numbered
 from dproof.questions.question import Key, Predicate, condition, leaves, literal, name
-from dproof.questions.raw import CLOSED, stored_relation
 from dproof.questions.sums import Term, scale_of, values_on
 from dproof.spaces.interval import Bins as ColumnBins
-from dproof.tables.duckdb import Decoder, count_alike, decode_all, expressions
+from dproof.tables.duckdb import CLOSED, Decoder, count_alike, decode_all, expressions, stored_relation
 from dproof.tables.source import Parts
 
 Combos = list[tuple[Any, ...]]  # the groups of the public keys that rows have, in order
@@ -144,13 +142,15 @@ class Counting:
                 reach = max((abs(end - middle[column]) for end in ends.get(column, ())), default=inf)
                 powers = MomentsAxis(highest + 1, (0.0,) * (highest + 1), reach)
                 self._add(AxisReader((), (powers,), None, f"({name(column)}::DOUBLE - {middle[column]!r})"))
-        self._order = [self.grid.position(column) for reader in self.readers for column in reader.columns]
+        self._order = [list(self.cuts).index(column) for reader in self.readers for column in reader.columns]
         # The groups of public columns, which only the rows know, are a last axis, where there are any.
         self._last = (1,) if self._public_keys or not self.axes else ()
-        self._blocks, self._states = ([getattr(axis, of) for axis in self.axes] for of in ("blocks", "states"))
+        states = {reader: [axis.states for axis in reader.axes] for reader in self.readers}
+        self._blocks, self._states = [axis.blocks for axis in self.axes], [n for some in states.values() for n in some]
         fits(prod(self._states))
-        # The axes whose states are counted, and how many states these have.
-        self._counted = {r.decoder: prod(axis.states for axis in r.axes) for r in self.readers if r.decoder is not None}
+        # How many states each of the axes has that are counted.
+        self._counted = {r.decoder: some for r, some in states.items() if r.decoder is not None}
+        self._weights: dict[Predicate | None, Array] = {}  # of the blocks, for each condition
 
     def _add(self, reader: AxisReader) -> None:
         self.readers.append(reader)
@@ -171,8 +171,15 @@ class Counting:
         for column in term.columns:
             for axis, place in self._places[column]:
                 powers[axis][place] += 1
-        weights = self.grid.mask(term.where).transpose(self._order).reshape([*self._blocks, *self._last]).astype(float)
-        return Sum(weights, (*map(tuple, powers), *((),) * len(self._last)))
+        if term.where not in self._weights:
+            mask = self.grid.mask(term.where).transpose(self._order).reshape([*self._blocks, *self._last])
+            self._weights[term.where] = mask.astype(float)
+        return Sum(self._weights[term.where], (*map(tuple, powers), *((),) * len(self._last)))
+
+    @property
+    def sums(self) -> list[Sum]:
+        """All sums that are needed."""
+        return list(map(self.sum_of, self.needed))
 
     @property
     def values(self) -> dict[str, Values]:
@@ -191,7 +198,7 @@ class Counting:
 
         The cells are numbered over the states of the counted axes and the groups, the last varying fastest.
         """
-        states = zip(decode_all(self._counted, arrays), self._counted.values(), strict=True)
+        states = zip(decode_all(self._counted, arrays), map(prod, self._counted.values()), strict=True)
         cell = np.zeros(rows, np.int64) + numbered(states)
         if not self._public_keys:
             return cell, [()]
@@ -215,7 +222,7 @@ class Counting:
         sums = _products([(reader.number, reader.axes[0].states) for reader in summed])
         arrays, numbers, totals = stored.count(self.expressions, sums)
         cell, combos = self.cells(arrays, len(numbers), combos)
-        shape = (*(axis.states for reader in self.readers if reader.decoder for axis in reader.axes), len(combos))
+        shape = (*(states for some in self._counted.values() for states in some), len(combos))
         fits(prod(shape) * (len(sums) + 1))
         tables = [np.bincount(cell, column, prod(shape)) for column in (numbers, *totals)]
         counts = np.stack(tables, axis=-1).reshape(*shape, *(reader.axes[0].states for reader in summed))
@@ -403,7 +410,8 @@ class AxisReader:
 
 def all_rows(release: Any) -> StoredRows:
     """The rows of a release in which every row answers for all columns, or of whose public columns alone is asked."""
-    return StoredRows(release.law, release.data, release.rows, release.rows, release.private)
+    rows = release.rows
+    return StoredRows(release.law, release.data, rows, rows, release.private)
 
 
 def rows_that_answer(release: Any, columns: frozenset[str]) -> list[StoredRows]:

@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from dproof.coins import NOT_PRIVATE
-from dproof.columns.column import Column
+from dproof.columns.codec import Column
 from dproof.curves.bands import points_quantile, tube_quantile
 from dproof.curves.columns import stored_values
 from dproof.curves.lattice import CurveLattice

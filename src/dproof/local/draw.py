@@ -28,11 +28,10 @@ from numpy.typing import NDArray
 
 from dproof.arguments import whole
 from dproof.coins import Coins, current, for_rehearsal
-from dproof.columns import codec_of
 from dproof.columns.arrow import from_numpy
-from dproof.columns.column import Column, Encode
+from dproof.columns.codec import Column, Encode, codec_of
 from dproof.columns.values import texts
-from dproof.errors import InputError, SourceError
+from dproof.errors import DproofError, InputError, SourceError
 from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.local.recipe import JointColumns, RowLaw
 from dproof.plans.plan import ASKED, Plan
@@ -352,7 +351,7 @@ def write_parts(spread: Spread, law: RowLaw, folder: Path) -> Written:
 
 def drawn_rows(law: RowLaw, batches: Iterator[Any]) -> Iterator[Any]:
     """The sanitised blocks of some batches of rows, drawn where these are."""
-    return sanitised_blocks(Source(law.plan.sources, lambda columns: batches), law, current())
+    return sanitised_blocks(Source(law.plan.sources, lambda columns: _of_engine(batches)), law, current())
 
 
 def drawn_types(law: RowLaw, given: Any) -> Any:
@@ -394,10 +393,22 @@ def _attempt(law: RowLaw, attempts: Path, batches: Iterator[Any]) -> bytes:
 
 def _until(refused: Path, batches: Iterator[Any]) -> Iterator[Any]:
     """The batches, as long as no other part is refused: then there is no release, and no need to go on."""
-    for batch in batches:
+    for batch in _of_engine(batches):
         if refused.exists():
             raise SourceError(refused.read_text("utf-8"))
         yield batch
+
+
+class EngineFailed(DproofError, code="engine-failed"):
+    """A task of the engine ended half-way: it says nothing about the table, and the engine tries the part again."""
+
+
+def _of_engine(batches: Iterator[Any]) -> Iterator[Any]:
+    """The batches of a part; where the engine itself fails, that is not taken for a table that cannot be read."""
+    try:
+        yield from batches
+    except Exception:
+        raise EngineFailed("the engine did not finish the work on a part") from None
 
 
 def _write(blocks: Iterator[Any], file: Path) -> int:

@@ -309,7 +309,7 @@ def estimate(
     all_rows: int,
 ) -> EstimatedSums:
     """The sums of a question in every group, over all rows, of which the table has a random part or all."""
-    sums, fitted, free = list(map(counting.sum_of, counting.needed)), None, None
+    sums, fitted, free = counting.sums, None, None
     asked = counting.schema, counting.values, counting.needed, where, options
     is_part, scale = all_rows != table.rows, scale_up(table.rows, all_rows)
     with np.errstate(invalid="ignore"):  # a public number may be infinite, and then its sum is refused

@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 
 from dproof.certification.certify import Certificate, Part, certify
 from dproof.certification.compose import compose_losses, own_worst_pair
-from dproof.columns.column import Column
+from dproof.columns.codec import Column
 from dproof.curves.noise import recorded_curve_law
 from dproof.errors import InputError, NotPrivate, PlanError, TooLarge, VerificationFailed
 from dproof.exact import exact, float_above, log_above
-from dproof.laws.law import Law, law_from_json, read_number
+from dproof.laws.law import law_from_json, read_number
 from dproof.local.spread import best_shares, best_weights, needs, sample_variance, sampled_groups, split_variance
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.plans.plan import ASKED, ColumnGroup, Plan, schema_of, split
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, as_epsilon
 from dproof.questions.question import Schema
 from dproof.spaces.categories import Codes
 from dproof.spaces.space import narrowest
@@ -314,8 +314,8 @@ def stored_alike(groups: Sequence[JointColumns]) -> tuple[JointColumns, ...]:
             spaces.setdefault(column.name, []).append(space)
             if group.mechanism.family.is_coded and len(column.stored) > 1:
                 raise PlanError(f"column {column.name!r} is stored in several fields, which hold no code: {_OTHERWISE}")
-    coded = {name for name, found in spaces.items() if any(space.line is None for space in found)}
-    coded = {name for name in coded if any(space != spaces[name][0] for space in spaces[name])}
+    several = {name: found for name, found in spaces.items() if any(space != found[0] for space in found[1:])}
+    coded = {name for name, found in several.items() if any(space.line is None for space in found)}
     for group in groups:
         for column, space in zip(group.columns, group.outputs, strict=True):
             if column.name in coded and (len(column.stored) > 1 or space.line is not None):
@@ -344,7 +344,7 @@ def promises(plan: Plan) -> list[Privacy]:
             "a release keeps the number of rows, so it can only promise neighbours = 'change-one'; "
             "under 'add-remove' write model = 'central', or ask a curator"
         )
-    Privacy(plan.rows_per_person * plan.privacy.epsilon)  # refuses what is beyond any use, for a person too
+    as_epsilon(plan.rows_per_person * plan.privacy.epsilon)  # refuses what is beyond any use, for a person too
     return split(plan.privacy, plan.groups)
 
 
@@ -368,17 +368,6 @@ def recorded_row_law(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
         raise VerificationFailed(f"the certificate cannot be read: {error}") from None
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
-
-
-def _outputs(space: Any, family: Law, lattice: Mapping[str, str] | None) -> Any:
-    """Where a law ends up: anywhere on the lattice under noise that nothing bounds, else where it is recorded."""
-    if family.outputs is None:
-        return space.line
-    return (
-        family.released_in(space)
-        if lattice is None
-        else space.between(lattice["low"], lattice["high"], lattice["step"])
-    )
 
 
 def _part(record: Mapping[str, Any]) -> Part:
@@ -424,11 +413,17 @@ def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
         if space.holds_curves:
             mechanism: Mechanism = recorded_curve_law(space, part.law)
         else:
-            family = law_from_json(part.law)
-            outputs = _outputs(space, family, certificate["release"]["lattices"].get(want.name))
-            sizes = space.size, None if family.outputs is None else outputs.size
-            absent = {outputs.absent, outputs.absent if family.outputs is None else None}
-            if (family.inputs, family.outputs) != sizes or family.absent not in absent:
+            family, lattice = law_from_json(part.law), certificate["release"]["lattices"].get(part.name)
+            size = family.outputs
+            if size is None:  # noise that nothing bounds, anywhere on the line
+                outputs = space.line
+            elif lattice is None:
+                outputs = family.released_in(space)
+            else:
+                outputs = space.between(lattice["low"], lattice["high"], lattice["step"])
+            absent = {outputs.absent, None} if size is not None else {outputs.absent}
+            sizes = space.size, None if size is None else outputs.size
+            if (family.inputs, size) != sizes or family.absent not in absent:
                 raise VerificationFailed(f"the law of {want.name!r} is for another space than the plan's")
             error, bound = part.error, part.lower_bound
             optimum = None if error is None or bound is None else Optimum("metric", error, bound)

@@ -21,7 +21,7 @@ from itertools import combinations
 from math import isqrt, prod
 from typing import Any
 
-from dproof.columns.column import Column
+from dproof.columns.codec import Column
 from dproof.errors import PlanError
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.plans.plan import ColumnGroup, Plan, uses_of

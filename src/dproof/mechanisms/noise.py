@@ -71,8 +71,7 @@ class Noise:
         wanted = exact(level, "level")
         if not 0 <= wanted < 1:
             raise ArgumentError("level must be at least 0 and below 1, such as 0.95")
-        near = round(self.variance**0.5 * -log(max(float(1 - wanted), 1e-300)) / 2**0.5)  # where Laplace noise has it
-        return least_whole(lambda t: self.within(t) >= wanted, near)
+        return _quantile(self, wanted)
 
     @property
     def variance(self) -> float:
@@ -100,6 +99,12 @@ class Noise:
     def meets(self, privacy: Privacy) -> bool:
         """Whether one answer keeps this promise."""
         return self.worst(exp_below(privacy.epsilon)) <= privacy.delta
+
+
+@lru_cache(maxsize=256)  # the cells of an answer, and its rehearsal, need it again and again
+def _quantile(noise: Noise, level: Fraction) -> int:
+    near = round(noise.variance**0.5 * -log(max(float(1 - level), 1e-300)) / 2**0.5)  # where Laplace noise has it
+    return least_whole(lambda t: noise.within(t) >= level, near)
 
 
 def integer_laplace(sensitivity: Any, privacy: Promise, *, coordinates: int | None = None) -> Noise:

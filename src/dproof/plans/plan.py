@@ -28,9 +28,7 @@ from numpy.typing import NDArray
 
 import dproof.curves  # noqa: F401  # adds the codec of curves
 from dproof.arguments import described, expect, mapping
-from dproof.columns import CODECS, codec_class
-from dproof.columns.codec import Codec, Key
-from dproof.columns.column import Column
+from dproof.columns.codec import CODECS, Codec, Column, Key, codec_class
 from dproof.columns.values import DECIMALS, THOUSANDS, Numerals
 from dproof.errors import ArgumentError, PlanError, SourceError, did_you_mean
 from dproof.plans.reader import Misplaced, Reader, read_text, read_toml, to_toml
@@ -368,11 +366,11 @@ def schema_of(plan: Plan, table: Literal["data", "release"] = "data") -> Schema:
             bins = {axis.name: axis.bins for axis in plan.asked.axes if axis.item is None}
         return Schema(table, {c.name: c.space if c.private else Open() for c in kept}, bins=bins)
     private = {c.name: c.with_missing_allowed() for c in kept if c.private}
-    spaces = {c.name: private[c.name].space if c.private else Open() for c in kept}
+    spaces = {c.name: private[c.name].space if c.name in private else Open() for c in kept}
     # Where a missing value is a value of its own that the true table lacks, what is missing is a group there.
-    lacked = (name for name, c in private.items() if c.space.absent is None)
-    declared = frozenset(name for name in lacked if plan.column(name).space.absent is not None)
-    return Schema(table, spaces, frozenset(name for name, c in private.items() if c.refuses), declared)
+    declared = (c.name for c in kept if c.name in private and c.space.absent is not None)
+    lacked = frozenset(name for name in declared if private[name].space.absent is None)
+    return Schema(table, spaces, frozenset(name for name, c in private.items() if c.refuses), lacked)
 
 
 def preprocessing_notes(plan: Plan, names: Iterable[str]) -> tuple[str, ...]:

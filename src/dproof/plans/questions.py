@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from dproof.columns.column import Column
+from dproof.columns.codec import Column
 from dproof.errors import InputError, QuestionError
 from dproof.plans.plan import Plan, schema_of
 from dproof.plans.reader import Reader

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.columns.arrow import as_numpy, decoded, is_text
-from dproof.columns.column import Column
+from dproof.columns.codec import Column
 from dproof.columns.values import stored, texts
 from dproof.errors import DproofError, SourceError
 from dproof.plans.plan import Plan
@@ -24,9 +24,9 @@ from dproof.tables import Source
 from dproof.tables.source import Bound
 
 
-def source_columns(plan: Plan, names: Sequence[str]) -> list[str]:
+def source_columns(plan: Plan, columns: Iterable[Column]) -> list[str]:
     """The columns of the source that hold some columns of the plan, or any one of them."""
-    return list(dict.fromkeys(part for name in names for part in plan.column(name).sources)) or [plan.sources[0]]
+    return list(dict.fromkeys(part for column in columns for part in column.sources)) or [plan.sources[0]]
 
 
 def check_types(source: Source, plan: Plan, names: Sequence[str]) -> None:
@@ -54,7 +54,8 @@ def read_codes(
     Which rows of a person count is known when all have been seen; so that every row is taken with its own person the
     table is read once, for a source may give its rows in another order the next time, and the codes are kept till then.
     """
-    wanted, chosen = source_columns(plan, names), (treatment(plan.column(name)) for name in names)
+    columns = [plan.column(name) for name in names]
+    wanted, chosen = source_columns(plan, columns), map(treatment, columns)
     treat = [(column.name, column.sources, column.encoder()) for column in chosen]
     persons, waiting = [], []
     for batch in source.read(wanted if plan.person is None else [*wanted, plan.person]):
@@ -157,7 +158,8 @@ def count_rows(
             found = {"refused": str(refused)}
         return json.dumps(found, default=np.ndarray.tolist).encode()
 
-    parts = [json.loads(part) for part in source.spread(source_columns(plan, names), work, bound=bound)]
+    wanted = source_columns(plan, map(plan.column, names))
+    parts = [json.loads(part) for part in source.spread(wanted, work, bound=bound)]
     for part in parts:
         if "refused" in part:
             raise SourceError(part["refused"])

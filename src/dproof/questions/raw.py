@@ -13,14 +13,9 @@ from dproof.errors import QuestionError
 from dproof.questions.answer import Answer
 from dproof.questions.question import literal, name
 from dproof.questions.sql import read_statement
-from dproof.tables.duckdb import relation_of
+from dproof.tables.duckdb import CLOSED, stored_relation
 from dproof.tables.source import Parts
 
-CLOSED: dict[str, Any] = {
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "python_enable_replacements": False,
-}
 _LONGEST = 100_000  # characters of SQL
 _MOST_ROWS = 1_000_000
 _ROW_MAKERS = (exp.GenerateSeries, exp.Unnest)  # functions that may stand after FROM: they read nothing
@@ -52,22 +47,6 @@ def raw(data: Any, columns: Mapping[str, str], sql: str, *, private: bool) -> An
     notes = (_LABEL,) if private else (_LABEL, NOT_PRIVATE)
     answer = [dict(zip(names, row, strict=True)) for row in rows]
     return Answer(names, answer, notes=notes, method="raw")
-
-
-def stored_relation(database: Any, data: Any) -> Any:
-    """The stored rows of a release, from Parquet files or an Arrow table."""
-    data = data.files() if isinstance(data, Parts) else data
-    try:
-        rows = relation_of(database, data)
-    except duckdb.Error:
-        raise QuestionError(
-            "the stored table of the release cannot be read: dproof verify says what is wrong"
-        ) from None
-    if rows is not None:
-        return rows
-    import pyarrow.parquet
-
-    return database.from_arrow(pyarrow.concat_tables(pyarrow.parquet.read_table(path) for path in data))
 
 
 def _lock(database: Any, data: Any) -> None:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dproof.columns.arrow import decoded
-from dproof.columns.column import Column
+from dproof.columns.codec import Column
 from dproof.columns.sets import HOW_FLAGS_ARE_READ
 from dproof.columns.values import stored, texts, written
 from dproof.errors import InputError, SourceError

@@ -29,7 +29,7 @@ from dproof.certification.verify_central import FORMAT as CENTRAL
 from dproof.certification.verify_central import verify as verify_central
 from dproof.certification.verify_certificate import LARGEST_FILE, LAWS, Laws, Refused
 from dproof.certification.verify_certificate import verify as verify_certificate
-from dproof.columns import codec_of
+from dproof.columns.codec import codec_of
 from dproof.errors import FileError, VerificationFailed
 from dproof.laws.law import LAWS as RECORDED
 from dproof.laws.law import law_from_json

@@ -22,7 +22,7 @@ from dproof.exact import written
 from dproof.html import render
 from dproof.laws.law import listed
 from dproof.mechanisms.mechanism import Mechanism, privacy_profile
-from dproof.plotting import label_text
+from dproof.plotting import label_text, label_texts
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -195,7 +195,7 @@ def _between(chances: Any) -> str:
 
 
 def _labels(space: Any, size: int) -> list[str]:
-    return [_short(label_text(space.label(n))) for n in range(size)]
+    return list(map(_short, label_texts(map(space.label, range(size)))))
 
 
 def _short(label: str) -> str:

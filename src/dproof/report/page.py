@@ -17,9 +17,9 @@ from dproof.central.workload import Table
 from dproof.exact import several, written
 from dproof.html import render
 from dproof.local.recipe import JointColumns, RowLaw
-from dproof.meaning import advice, had_been, in_words, percent, posterior
-from dproof.plans.plan import ASKED, not_protected
-from dproof.plotting import label_text
+from dproof.meaning import advice, beliefs, had_been, in_words, percent
+from dproof.plans.plan import ASKED, TableAxis, not_protected
+from dproof.plotting import label_texts
 from dproof.privacy import Privacy
 from dproof.questions.answer import Range
 from dproof.report.drawings import band_picture, heat_table, law_picture, profile_picture
@@ -103,18 +103,13 @@ def local_page(law: RowLaw, certificate: Mapping[str, Any], pictures: Pictures |
 
 def deniability_section(privacy: Privacy, rows_per_person: int = 1) -> Markup:
     """What a person can deny whose rows, together, have this promise, as a section."""
-    beliefs = []
-    for prior in ("0.01", "0.1", "0.5", "0.9"):
-        belief = posterior(privacy, prior)
-        low, high = float(belief.low), float(belief.high)
-        beliefs.append((f"{float(prior):.0%}", f"{percent(low)} to {percent(high)}", low, high))
     return render(
         "release.html",
         "deniability",
         rows_per_person=rows_per_person,
         epsilon=written(privacy.epsilon),
         delta=written(privacy.delta) if privacy.delta else "",
-        beliefs=beliefs,
+        beliefs=beliefs(privacy),
         words=in_words(privacy, rows_per_person),
     )
 
@@ -173,7 +168,7 @@ def central_page(
     rows = release["rows"]
     is_public = rows is not None
     warnings = [] if certificate["private"] else ["Drawn with seeded coins: it is not private."]
-    nothing = too_noisy_message(law, float(counts.table(())))
+    nothing = too_noisy_message(law, float(counts.residuals[()]))
     tables = law.half_widths
     # An item of a set is no column, and a column may only be added up.
     counted = (law.axes[place] for table in law.tables for place in table)
@@ -210,18 +205,17 @@ def central_page(
 def _columns(law: TableLaw, counts: ResidualEstimates) -> list[dict[str, Any]]:
     """Every column by itself: each count with ±, and where its bar and its interval begin and end."""
     places = [place for place, axis in enumerate(law.axes) if not axis.has_curves or axis.size > 1]
-    return [_column(law, counts, place) for place in places if (place,) in counts.residuals][:_MOST_TABLES]
+    shown, deviations = [place for place in places if (place,) in counts.residuals], law.deviations()
+    return [_column(law.axes[place], place, counts, deviations) for place in shown[:_MOST_TABLES]]
 
 
-def _column(law: TableLaw, counts: ResidualEstimates, place: int) -> dict[str, Any]:
-    axis, cells = law.axes[place], counts.table((place,))
-    half = law.deviations() * counts.cell_variance((place,)) ** 0.5
-    most = max(float(cells.max()) + half, 1.0)
-    values = []
-    for label, cell in list(zip(axis.bins.labels, cells.tolist(), strict=True))[:_MOST_VALUES]:
+def _column(axis: TableAxis, place: int, counts: ResidualEstimates, deviations: float) -> dict[str, Any]:
+    cells, half = counts.table((place,)), deviations * counts.cell_variance((place,)) ** 0.5
+    most, told, values = max(float(cells.max()) + half, 1.0), written(half), []
+    for label, cell in zip(label_texts(axis.bins.labels[:_MOST_VALUES]), cells[:_MOST_VALUES].tolist(), strict=True):
         low, middle, high = (max(0.0, number) / most for number in (cell - half, cell, cell + half))
-        count = f"{max(cell, 0.0):,.0f} ± {written(half)}"
-        values.append({"label": label_text(label), "count": count, "low": low, "middle": middle, "high": high})
+        count = f"{max(cell, 0.0):,.0f} ± {told}"
+        values.append({"label": label, "count": count, "low": low, "middle": middle, "high": high})
     return {"name": axis.name, "counts": values, "more": axis.size - _MOST_VALUES}
 
 
@@ -235,7 +229,7 @@ def _pairs(law: TableLaw, counts: ResidualEstimates) -> list[dict[str, Any]]:
 
 def _dependence(counts: ResidualEstimates, pair: Table) -> float:
     """How far a table is from that of two columns which have nothing to do with each other, in units of the noise."""
-    cells, total = counts.table(pair), max(float(counts.table(())), 1.0)
+    cells, total = counts.table(pair), max(float(counts.residuals[()]), 1.0)
     alone = cells.sum(axis=1, keepdims=True) * cells.sum(axis=0, keepdims=True) / total
     noise = counts.cell_variance(pair)
     return float(((cells - alone) ** 2).mean()) / noise if noise else 0.0
@@ -250,8 +244,8 @@ def _pair(law: TableLaw, counts: ResidualEstimates, pair: Table) -> dict[str, An
     half = written(law.deviations() * counts.cell_variance(pair) ** 0.5)
     name = f"{rows.name} × {columns.name}"
     drawn = heat_table(
-        [label_text(label) for label in rows.bins.labels],
-        [label_text(label) for label in columns.bins.labels],
+        label_texts(rows.bins.labels),
+        label_texts(columns.bins.labels),
         cells.clip(min=0.0),
         text=lambda cell: f"{cell:,.0f}" if columns.size <= _MOST_WRITTEN else "",
         hint=lambda cell: f"{cell:,.0f} ± {half}",

@@ -23,9 +23,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dproof.columns.column import quoted
-from dproof.errors import SourceError, did_you_mean
-from dproof.tables.source import Source, refusing
+from dproof.columns.codec import quoted
+from dproof.errors import QuestionError, SourceError, did_you_mean
+from dproof.tables.source import Parts, Source, refusing
 
 # Whoever made the file may have put a view into it that reads another one, over the network too.
 _ALONE: dict[str, Any] = {
@@ -33,6 +33,12 @@ _ALONE: dict[str, Any] = {
     "autoload_known_extensions": "false",
     "autoinstall_known_extensions": "false",
     "lock_configuration": "true",
+}
+# A release is read by DuckDB from its own files, and from nowhere else.
+CLOSED: dict[str, Any] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "python_enable_replacements": False,
 }
 
 
@@ -154,3 +160,21 @@ def relation_of(database: Any, data: Any) -> Any | None:
     names = [str(path) for path in data]
     # A folder a=3 is part of a name too, and no column.
     return database.read_parquet(names, hive_partitioning=False) if _PATTERNS.isdisjoint("".join(names)) else None
+
+
+def stored_relation(database: Any, data: Any) -> Any:
+    """The stored rows of a release, from Parquet files or an Arrow table."""
+    import duckdb
+
+    data = data.files() if isinstance(data, Parts) else data
+    try:
+        rows = relation_of(database, data)
+    except duckdb.Error:
+        raise QuestionError(
+            "the stored table of the release cannot be read: dproof verify says what is wrong"
+        ) from None
+    if rows is not None:
+        return rows
+    from pyarrow.parquet import read_table
+
+    return database.from_arrow(pa.concat_tables(map(read_table, data)))
