@@ -19,7 +19,7 @@ released as it is. A column that is sanitised also takes `share`, its weight in 
 def text() -> str:
     """The whole page."""
     from dproof.columns.codec import REQUIRED
-    from dproof.plans.plan import SPACES, plan_keys
+    from dproof.plans.reader import SPACES, plan_keys
 
     parts = [_COMMON]
     for name in SPACES:

@@ -17,8 +17,7 @@ from dproof.exact import float_above, float_below
 from dproof.laws.law import listed
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.optimality import design as optimality
-from dproof.plans.plan import read_column
-from dproof.plans.reader import Reader, read_text, read_toml
+from dproof.plans.reader import Reader, read_column, read_text, read_toml
 from dproof.privacy import Privacy
 from dproof.spaces.space import Space
 
