@@ -25,7 +25,7 @@ from dproof.local import counts as contingency
 from dproof.local.counts import Counting
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.mechanisms.frequency import even_variance
-from dproof.plans.questions import checked_question
+from dproof.plans.questions import planned_question
 from dproof.questions.sums import Term
 from dproof.spaces.categories import Codes
 from dproof.storage import DATA, PARQUET
@@ -84,7 +84,7 @@ def test_every_count_and_sum_is_unbiased_for_every_row(
     (group,) = law.groups
     family = group.mechanism.family
     assert family.is_coded
-    where = checked_question(f"SELECT count(*) FROM release WHERE {condition}", law.plan.columns).where
+    where = planned_question(f"SELECT count(*) FROM release WHERE {condition}", law.plan.columns).question.where
     term = Term(("floor",) if number else (), where)
     asked = Counting(law, [term])
     (axis,) = asked.axes

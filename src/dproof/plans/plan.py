@@ -10,7 +10,7 @@ import json
 import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import lru_cache
@@ -249,23 +249,37 @@ def not_protected(public: Sequence[str]) -> str:
 
 
 def schema_of(plan: Plan, table: Literal["data", "release"] = "data") -> Schema:
-    """The schema of the private table, called `data`, or of its release.
+    """The schema of the private table, called `data`, or of its release."""
+    if table == "data":
+        return data_schema(plan.columns)
+    if plan.asked is not None:
+        bins = {axis.name: axis.bins for axis in plan.asked.axes if axis.item is None}
+    else:
+        bins = {column.name: some for column in plan.kept if (some := column.sanitised_bins) is not None}
+    return replace(release_schema(plan.columns), bins=bins)
 
-    A value of the private table is missing where the plan neither moves what lies outside nor says what stands for a
-    missing value. Values of public columns are not declared.
+
+def release_schema(columns: Iterable[Column]) -> Schema:
+    """The schema of a release of these columns, in which each value is told by itself.
+
+    Values of public columns are not declared.
     """
-    kept = plan.kept
-    if table == "release":
-        bins = {c.name: c.sanitised_bins for c in kept if c.sanitised_bins is not None}
-        if plan.asked is not None:
-            bins = {axis.name: axis.bins for axis in plan.asked.axes if axis.item is None}
-        return Schema(table, {c.name: c.space if c.private else Open() for c in kept}, bins=bins)
+    return Schema("release", {c.name: c.space if c.private else Open() for c in columns if c.kind != "drop"})
+
+
+def data_schema(columns: Iterable[Column]) -> Schema:
+    """The schema of a private table with these columns.
+
+    A value is missing where the plan neither moves what lies outside nor says what stands for a missing value. Values
+    of public columns are not declared.
+    """
+    kept = [column for column in columns if column.kind != "drop"]
     private = {c.name: c.with_missing_allowed() for c in kept if c.private}
     spaces = {c.name: private[c.name].space if c.name in private else Open() for c in kept}
     # Where a missing value is a value of its own that the true table lacks, what is missing is a group there.
     declared = (c.name for c in kept if c.name in private and c.space.absent is not None)
     lacked = frozenset(name for name in declared if private[name].space.absent is None)
-    return Schema(table, spaces, frozenset(name for name, c in private.items() if c.refuses), lacked)
+    return Schema("data", spaces, frozenset(name for name, c in private.items() if c.refuses), lacked)
 
 
 def preprocessing_notes(plan: Plan, names: Iterable[str]) -> tuple[str, ...]:
