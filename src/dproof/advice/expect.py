@@ -11,11 +11,9 @@ the bins of one are taken to hold equally many rows.
 from __future__ import annotations
 
 import os
-from bisect import bisect_left
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from math import inf, isclose, isfinite, sqrt
@@ -32,7 +30,7 @@ from dproof.columns.codec import quoted
 from dproof.curator.preview import spreads
 from dproof.curator.recipe import measure
 from dproof.errors import ArgumentError, InputError
-from dproof.exact import exact, least_whole, written
+from dproof.exact import exact, least_decimal, written
 from dproof.local.recipe import JointColumns, RowLaw, certify_row
 from dproof.plans.plan import Plan, schema_of
 from dproof.plans.questions import PlannedQuestion, planned_question
@@ -55,7 +53,7 @@ from dproof.recipe import Recipe, ReleaseRecipe
 Way = Literal["release", "ask"]
 LEVEL = 0.95
 MOST_ROWS = 10**15
-_LARGEST_EPSILON = 100
+_LEAST_EPSILON, _LARGEST_EPSILON = Fraction(1, 10**6), Fraction(100)  # that are tried
 DEVIATIONS = NormalDist().inv_cdf((1 + LEVEL) / 2)
 _BIAS = 1e-9  # of the interval's length, which rounding floats may feign
 _FEW, _MANY = 10**2, 10**9  # rows: a ± that is the same with both does not depend on their number
@@ -412,25 +410,6 @@ def cost_shares(law: TableLaw, groups: Sequence[Collection[int]]) -> list[float]
 # The ε for a ± -------------------------------------------------------------------------------------------------------
 
 
-def search_epsilon(
-    half_width: Callable[[Decimal], float | None], wanted: Fraction, near: Fraction, digits: int, least: str, most: str
-) -> Decimal | None:
-    """The least ε of so many digits, in a range, with which ± is no more than is wanted; None if there is none.
-
-    ± is about as many times larger as ε is smaller, so the search begins at `near` times what is missing there.
-    """
-    first = 10 ** (digits - 1)
-    numbers = (Decimal(n).scaleb(power) for power in range(-12, 3) for n in range(first, 10 * first))
-    epsilons = [epsilon for epsilon in numbers if Decimal(least) <= epsilon <= Decimal(most)]
-
-    def enough(place: int) -> bool:
-        width = half_width(epsilons[place]) if place < len(epsilons) else 0.0
-        return width is not None and width <= wanted
-
-    found = least_whole(enough, min(bisect_left(epsilons, near), len(epsilons) - 1))
-    return epsilons[found] if found < len(epsilons) else None
-
-
 def epsilon_for_counts(plan: Plan, rows: int, half_width: Any) -> Fraction:
     """The least ε, to three digits, with which every count over `rows` rows is accurate to ± the half-width.
 
@@ -442,16 +421,16 @@ def epsilon_for_counts(plan: Plan, rows: int, half_width: Any) -> Fraction:
     if not any(group.space.is_counted for group in plan.groups):
         raise ArgumentError("no column of the plan is counted: choose epsilon by the error of its values instead")
 
-    def widest(epsilon: Decimal) -> float | None:
+    def reaches(epsilon: Fraction) -> bool:
         law = certify_row(replace(plan, privacy=Privacy(epsilon, plan.privacy.delta)))
         widths = row_widths(law, rows)
         counts = [widths[group.name].count for group in law.groups if group.mechanism.inputs.is_counted]
-        return max(inf if count is None else count for count in counts)
+        return all(count is not None and count <= wanted for count in counts)
 
-    found = search_epsilon(widest, wanted, plan.privacy.epsilon, 3, "1e-6", str(_LARGEST_EPSILON))
+    found = least_decimal(reaches, plan.privacy.epsilon, _LEAST_EPSILON, _LARGEST_EPSILON, 3)
     if found is None:
         raise ArgumentError(
             f"no epsilon up to {_LARGEST_EPSILON} makes every count over {rows} rows accurate to ± {half_width}: "
             "ask for a larger ±, or give the plan fewer columns"
         )
-    return Fraction(found)
+    return found

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import partial
 from math import ceil, exp, log
 from typing import Any
 
@@ -23,7 +24,6 @@ from dproof.advice.expect import (
     expected_of_asking,
     expected_of_release,
     law_of,
-    search_epsilon,
     too_noisy_message,
     unused_delta,
     usual_question,
@@ -33,7 +33,7 @@ from dproof.arguments import expect as expect_kind
 from dproof.arguments import whole
 from dproof.central.recipe import TableLaw
 from dproof.errors import ArgumentError, InputError
-from dproof.exact import exact, written
+from dproof.exact import exact, least_decimal, written
 from dproof.local.recipe import RowLaw
 from dproof.meaning import explain
 from dproof.plans.plan import Plan
@@ -109,18 +109,22 @@ def least_epsilon(
     names = [] if question else [plan.column(column).name]
     refused: dict[str, str] = {}
     found: dict[str, str | None] = {}
+
+    def width_at(way: str, epsilon: Fraction) -> float | None:
+        priced = {**draft, "privacy": {**draft["privacy"], "epsilon": str(epsilon)}}
+        one = _tried(way, priced, rows, names, asked, refused).get((question, column))
+        return None if one is None else one.half_width
+
+    def reaches(way: str, epsilon: Fraction) -> bool:
+        width = width_at(way, epsilon)
+        return width is not None and width <= wanted
+
     for way in WAYS:
-
-        def width_at(epsilon: Any, way: str = way) -> float | None:
-            priced = {**draft, "privacy": {**draft["privacy"], "epsilon": str(epsilon)}}
-            one = _tried(way, priced, rows, names, asked, refused).get((question, column))
-            return None if one is None else one.half_width
-
-        now = width_at(plan.privacy.epsilon)  # where nothing would be known, the search begins at the plan's own ε
+        now = width_at(way, plan.privacy.epsilon)  # where nothing would be known, the search begins at the plan's own ε
         near = plan.privacy.epsilon * (Fraction(now) / wanted if now else 1)
         # Two digits, from 0.05 on: the laws of smaller ones take long to make.
-        epsilon = search_epsilon(width_at, wanted, near, 2, "0.05", "9.9")
-        found[way] = None if epsilon is None else f"{epsilon.normalize():f}"
+        epsilon = least_decimal(partial(reaches, way), near, Fraction("0.05"), Fraction("9.9"), 2)
+        found[way] = None if epsilon is None else f"{float(epsilon):g}"
         if epsilon is not None:
             refused.pop(way, None)  # too small an ε is refused, too
     return {"epsilon": found, "refused": refused}
