@@ -21,6 +21,7 @@ from dproof.curator.select import promise
 from dproof.curator.simulate import SUGGESTIONS, Released, is_affine
 from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import int_or_float, several, written
+from dproof.limits import LARGEST_FOUND_EPSILON
 from dproof.privacy import Cost
 from dproof.questions.answer import Range
 from dproof.questions.measured import Shares, changes_widths, level_of_shown, possible_columns, rows_of_group, values_of
@@ -317,7 +318,6 @@ def _json(rows: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
     ]
 
 
-MOST = Fraction(100)  # the largest ε that is tried
 _COARSEST, _FINEST = Fraction(1, 1000), Fraction(1, 10**8)  # what one step of ε is worth
 
 
@@ -345,9 +345,10 @@ def accurate(
             return reaches(epsilon)
         return False
 
-    if wanted <= 0 or not reaches(MOST):
-        raise ArgumentError("no epsilon up to 100 gives that accuracy: ask for a larger ±")
-    enough, step = MOST, _COARSEST
+    most = Fraction(LARGEST_FOUND_EPSILON)
+    if wanted <= 0 or not reaches(most):
+        raise ArgumentError(f"no epsilon up to {most} gives that accuracy: ask for a larger ±")
+    enough, step = most, _COARSEST
     while step > _FINEST and suffices(100 * step):
         enough, step = 100 * step, step / 10
     steps = 1 + bisect_left(range(1, int(enough / step)), True, key=lambda number: suffices(number * step))

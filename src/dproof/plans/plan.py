@@ -31,6 +31,7 @@ from dproof.arguments import described, expect, mapping
 from dproof.columns.codec import CODECS, Codec, Column, Key, codec_class
 from dproof.columns.values import DECIMALS, THOUSANDS, Numerals
 from dproof.errors import ArgumentError, PlanError, SourceError, did_you_mean
+from dproof.limits import MOST_TABLES, MOST_VALUES
 from dproof.plans.reader import Misplaced, Reader, read_text, read_toml, to_toml
 from dproof.privacy import Privacy, Unit
 from dproof.questions.question import Open, Schema
@@ -461,8 +462,6 @@ def read_column(name: str, table: Reader) -> Column:
 
 Objective: TypeAlias = Literal["total", "largest"]  # of all variances that a plan asks for, which is made least
 _USUAL = 2  # columns of a table, where the plan does not say which tables it wants
-_MOST_VALUES = 1 << 16  # of a column
-_MOST_TABLES = 4096
 _LARGEST_WEIGHT = Fraction(10**9)
 _SUM_WEIGHT = Fraction(1, 16)  # of a sum beside a cell: twice the noise, for a quarter of what it would cost
 Listed: TypeAlias = tuple[tuple[tuple[str, ...], Fraction], ...]  # tables of columns, with their weights
@@ -548,8 +547,8 @@ def axes_of(column: Column) -> tuple[TableAxis, ...]:
         return (TableAxis(column, bins, column.name, bins.size, has_curves=True),)
     inside = space.present or space
     if inside.line is None:
-        if space.size > _MOST_VALUES:
-            problem = f"has more than {_MOST_VALUES:,} values: declare fewer, or drop it"
+        if space.size > MOST_VALUES:
+            problem = f"has more than {MOST_VALUES:,} values: declare fewer, or drop it"
             raise Misplaced(("columns", column.name), problem)
         return (TableAxis.of_bins(column, each_value(space)),)
     return (TableAxis.of_bins(column, (column.bins or default_bins(inside)).with_missing(space.absent)),)
@@ -638,8 +637,8 @@ def _read_tables(release: Reader, by_column: Mapping[str, Sequence[TableAxis]]) 
         if most < 1:
             raise release.wrong("tables", "must be at least 1: all tables of up to that many columns are measured")
         sizes = range(1, min(most, len(names)) + 1)
-        if sum(comb(len(names), size) for size in sizes) > _MOST_TABLES:
-            raise release.wrong("tables", f"makes over {_MOST_TABLES:,} tables: list fewer with [[release.tables]]")
+        if sum(comb(len(names), size) for size in sizes) > MOST_TABLES:
+            raise release.wrong("tables", f"makes over {MOST_TABLES:,} tables: list fewer with [[release.tables]]")
         return tuple((table, Fraction(1)) for size in sizes for table in combinations(names, size))
     weights: dict[tuple[str, ...], Fraction] = {}
     for table in release.tables("tables"):
@@ -658,8 +657,8 @@ def _read_tables(release: Reader, by_column: Mapping[str, Sequence[TableAxis]]) 
                 raise table.wrong("columns", "names a table that is listed already")
             weights[key] = weight
         table.finish()
-    if len(weights) > _MOST_TABLES:
-        raise release.wrong("tables", f"lists more than {_MOST_TABLES:,} tables")
+    if len(weights) > MOST_TABLES:
+        raise release.wrong("tables", f"lists more than {MOST_TABLES:,} tables")
     if not weights:
         raise release.wrong("tables", "lists no table: write tables = 2 for all tables of up to two columns")
     left = next((name for name, items in axes.items() if not any(items[0] in table for table in weights)), None)

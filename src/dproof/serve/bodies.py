@@ -33,7 +33,7 @@ def first_fault(faults: Sequence[Any]) -> str:
 class SqlRequest(_Body):
     """A question in SQL."""
 
-    sql: str = Field(max_length=limits.LONGEST_SQL, examples=["SELECT count(*) AS n FROM data"])
+    sql: str = Field(max_length=limits.LONGEST_QUESTION, examples=["SELECT count(*) AS n FROM data"])
     level: float = Field(0.95, gt=0, lt=1)
     chart: bool = Field(False, description="Draw the answer too, as an SVG picture.")
 
