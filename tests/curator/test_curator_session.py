@@ -6,6 +6,7 @@ import json
 import math
 import threading
 from collections.abc import Iterator
+from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import pytest
 
 import dproof as dp
 from dproof import Curator, InputError, OverBudget, Plan, Terms
+from dproof.curator.curator import NamedTerms
 from dproof.curator.ledger import LedgerFile
 from dproof.plans.rows import counted_rows, read_codes
 from dproof.tables.source import Source
@@ -107,6 +109,20 @@ def test_several_questions_are_paid_for_together_or_not_at_all(curator: dp.Curat
     free = [answer.notes[0].startswith("It was free") for answer in (first, second, again, every)]
     assert free == [False, False, True, True] and every.rows[0]["n"].estimate == ROWS
     assert curator.ask([], epsilon=1) == [] and curator.remaining().epsilon == 1
+
+
+def test_terms_are_one_object_or_their_names(curator: dp.Curator) -> None:
+    assert list(NamedTerms.__annotations__) == [field.name for field in fields(Terms)]
+    question, terms = "SELECT count(*) AS n FROM data WHERE sex = 'f'", Terms(epsilon="0.25", level=0.9)
+    assert str(curator.preview(question, terms)) == str(curator.preview(question, epsilon="0.25", level=0.9))
+    answer = curator.ask(question, terms)
+    assert answer.rows == curator.ask(question, terms, level=0.9).rows
+    assert curator.stored(question, epsilon="0.25", level=0.9) == curator.stored(question, terms)
+    assert curator.ask(question, terms, level=0.5).level == 0.5
+    with pytest.raises(InputError, match="terms must be the Terms of a question"):
+        curator.ask(question, "0.25")  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="epsilom"):
+        curator.ask(question, epsilom="0.25")  # type: ignore[call-overload]
 
 
 def test_what_no_row_can_change_is_free(curator: dp.Curator) -> None:

@@ -43,7 +43,7 @@ class Terms:
     """The terms on which a question is asked: what it may cost, ε and δ, or how good its answer must be.
 
     `accuracy` is the largest ± that its intervals of this `level` may have; with `all_groups` more than 1,000 groups
-    are answered.
+    are answered. Every method of a curator that takes a question takes its terms as this object or by their names.
 
     >>> Terms(epsilon="0.5").level
     0.95
@@ -58,9 +58,14 @@ class Terms:
     def __post_init__(self) -> None:
         object.__setattr__(self, "level", level_of(self.level))
 
+    @classmethod
+    def of(cls, terms: Terms | None, named: NamedTerms) -> Terms:
+        """The terms that were handed over, with those that were named instead."""
+        return replace(cls() if terms is None else expect(terms, Terms, "terms", "the Terms of a question"), **named)
+
 
 class NamedTerms(TypedDict, total=False):
-    """The fields of `Terms`, as keyword arguments."""
+    """The fields of `Terms` as keyword arguments, for type checkers: a test keeps the two lists alike."""
 
     epsilon: Any
     delta: Any
@@ -139,12 +144,9 @@ class Curator:
         """What may still be spent: `epsilon` and `delta`, exactly."""
         return self.ledger.remaining(self.analyst)
 
-    def preview(self, asked: Asked, **terms: Unpack[NamedTerms]) -> Preview:
-        """What a question would cost and how good its answer would be; spends nothing and reads no row.
-
-        It takes the keyword arguments of `ask`.
-        """
-        on = Terms(**terms)
+    def preview(self, asked: Asked, terms: Terms | None = None, **named: Unpack[NamedTerms]) -> Preview:
+        """What a question would cost and how good its answer would be; spends nothing and reads no row."""
+        on = Terms.of(terms, named)
         measurement = self._measurement(asked, on)
         counter_of(measurement)  # refuses what is too large to count, as a rehearsal does
         stored, left, times = self.ledger.quote(self._key(measurement), measurement.cost, analyst=self.analyst)
@@ -152,32 +154,26 @@ class Curator:
         return Preview(measurement, on.level, measurement.free or stored, left, times, self.public_rows, notes)
 
     @overload
-    def ask(self, asked: Asked, **terms: Unpack[NamedTerms]) -> Answer: ...  # type: ignore[overload-overlap]
+    def ask(self, asked: Asked, terms: Terms | None = None, **named: Unpack[NamedTerms]) -> Answer: ...  # type: ignore[overload-overlap]
 
     @overload  # a text is a sequence of texts, too
-    def ask(self, asked: Sequence[Asked], **terms: Unpack[NamedTerms]) -> list[Answer]: ...
+    def ask(self, asked: Sequence[Asked], terms: Terms | None = None, **named: Unpack[NamedTerms]) -> list[Answer]: ...
 
     def ask(
-        self,
-        asked: Asked | Sequence[Asked],
-        *,
-        epsilon: Any = None,
-        delta: Any = 0,
-        accuracy: Any = None,
-        level: float = 0.95,
-        all_groups: bool = False,
+        self, asked: Asked | Sequence[Asked], terms: Terms | None = None, **named: Unpack[NamedTerms]
     ) -> Answer | list[Answer]:
         """Answer a question at the price ε (and δ), or at the least price whose interval is ± `accuracy` or better.
 
         The order is: understand the question, draw and tell the answer of a made-up row, debit the ledger, read the
         table, add noise, store the answer. More than 1,000 groups are refused before the debit, unless `all_groups`
         asks for them. Of several questions, in a list, each has this price. All are understood and paid for before a
-        row is read, or none is, and each gets its answer.
+        row is read, or none is, and each gets its answer. The keywords are epsilon, delta, accuracy, level and
+        all_groups, the fields of `Terms`.
         """
-        terms = Terms(epsilon, delta, accuracy, level, all_groups)
+        on = Terms.of(terms, named)
         if isinstance(asked, (str, Question, Select)):
-            return self._ask_all([asked], terms)[0]
-        return self._ask_all(listed(asked, "asked", "one or more questions"), terms)
+            return self._ask_all([asked], on)[0]
+        return self._ask_all(listed(asked, "asked", "one or more questions"), on)
 
     def _ask_all(self, asked: Sequence[Asked], terms: Terms) -> list[Answer]:
         """The answers to several questions, paid for together.
@@ -204,41 +200,43 @@ class Curator:
             answers.append(self._answer(m, terms.level, released, free=numbers.pop(key, None) is None))
         return answers
 
-    def stored(self, asked: Asked, terms: Terms) -> Answer | None:
+    def stored(self, asked: Asked, terms: Terms | None = None, **named: Unpack[NamedTerms]) -> Answer | None:
         """The answer that a question got before, which is free; None where the table has to be read for it."""
-        measurement = self._measurement(asked, terms)
+        on = Terms.of(terms, named)
+        measurement = self._measurement(asked, on)
         released = None if measurement.free else self.ledger.find(self._key(measurement), measurement.cost)
-        return None if released is None else self._answer(measurement, terms.level, released, free=True)
+        return None if released is None else self._answer(measurement, on.level, released, free=True)
 
-    def begin(self, asked: Asked, terms: Terms) -> PendingAnswer:
+    def begin(self, asked: Asked, terms: Terms | None = None, **named: Unpack[NamedTerms]) -> PendingAnswer:
         """Pay for a question and read the table; what comes back stores the answer, and gives what tells it.
 
         Nobody sees that the table was read before the answer is stored: a server chooses when that is.
         """
-        measurement = self._measurement(asked, terms)
+        on = Terms.of(terms, named)
+        measurement = self._measurement(asked, on)
         if measurement.free:
-            exact_answer = partial(self._answer, measurement, terms.level, self._drawn(measurement), free=True)
+            exact_answer = partial(self._answer, measurement, on.level, self._drawn(measurement), free=True)
             return lambda: exact_answer
-        store = self._read(self._key(measurement), measurement.cost, *self._steps(measurement, terms.level))
+        store = self._read(self._key(measurement), measurement.cost, *self._steps(measurement, on.level))
 
         def stored() -> Callable[[], Answer]:
             released, free = store()
-            return partial(self._answer, measurement, terms.level, released, free=free)
+            return partial(self._answer, measurement, on.level, released, free=free)
 
         return stored
 
     def curves(
-        self, asked: Asked, *, epsilon: Any, delta: Any = 0, level: float = 0.95, all_groups: bool = False
+        self, asked: Asked, terms: Terms | None = None, **named: Unpack[NamedTerms]
     ) -> list[tuple[tuple[Any, ...], CurveEstimate]]:
         """The answer to AVG or SUM of a curve column as functions with simultaneous bands: (group, function) pairs."""
-        terms = Terms(epsilon, delta, None, level, all_groups)
-        measurement = self._measurement(asked, terms)
+        on = Terms.of(terms, named)
+        measurement = self._measurement(asked, on)
         if measurement.curves is None or measurement.curves.is_covariance:
             raise QuestionError("the question asks for no curve: ask for AVG or SUM of a curve column")
-        steps = self._steps(measurement, terms.level)
+        steps = self._steps(measurement, on.level)
         released, free = self.buy(self._key(measurement), measurement.cost, *steps)
         measurement, notes = self._at_paid_price(measurement, released, free=free)
-        curves = NoisyCurves(measurement, released, terms.level)
+        curves = NoisyCurves(measurement, released, on.level)
         functions = [replace(function, notes=notes) for function in curves.functions]
         return list(zip(curves.labels, functions, strict=True))
 
