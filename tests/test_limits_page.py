@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from pathlib import Path
 
@@ -17,7 +18,7 @@ def _rows() -> list[tuple[int, str, str]]:
     """The number, what it bounds and the name of each limit, in the order of the source."""
     body = ast.parse(LIMITS.read_text("utf-8")).body
     rows = []
-    for assigned, told in zip(body, body[1:], strict=False):
+    for assigned, told in itertools.pairwise(body):
         if isinstance(assigned, ast.Assign):
             assert isinstance(told, ast.Expr) and isinstance(told.value, ast.Constant), ast.unparse(assigned)
             (name,) = (target.id for target in assigned.targets if isinstance(target, ast.Name))
