@@ -396,7 +396,7 @@ def preprocessing_notes(plan: Plan, names: Iterable[str]) -> tuple[str, ...]:
 # Columns, and the spaces that they name -------------------------------------------------------------------------------
 
 # The spaces that a plan can name, as their codecs call them; of those that share one the first. `add_space` adds one.
-SPACES: dict[str, type] = {}
+SPACES: dict[str, type[Any]] = {}
 for _space, _codec in CODECS.items():
     if _codec.kind is not None:
         SPACES.setdefault(_codec.kind, _space)
