@@ -15,18 +15,24 @@ from dproof.columns.codec import Column
 from dproof.errors import ArgumentError, FileError
 from dproof.exact import float_above, float_below
 from dproof.laws.law import listed
+from dproof.local.mechanisms import MECHANISMS
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.optimality import design as optimality
-from dproof.plans.reader import Reader, read_column, read_text, read_toml
+from dproof.plans.reader import SPACES, Reader, read_column, read_text, read_toml
 from dproof.privacy import Privacy
 from dproof.spaces.space import Space
 
+_NAMES = ", ".join(name for name, space in SPACES.items() if "design" in MECHANISMS[space.mechanisms])
 _SHOWN = 11  # inputs and outputs of a matrix that a person is shown
 
 
 @command
 @click.option(
-    "--space", metavar="SPACE.toml", type=PATH, required=True, help="The space, as in a plan's table of a column."
+    "--space",
+    metavar="SPACE.toml",
+    type=PATH,
+    required=True,
+    help=f"The table of a column, as in a plan: its `space` ({_NAMES}) and the keys of that.",
 )
 @epsilon_option
 @delta_option
@@ -57,8 +63,8 @@ def design(
 ) -> None:
     """Find the mechanism of least error for a space, with proof.
 
-    SPACE.toml holds the keys of one column of a plan: space = "categories", "interval", "date" or "subsets", with
-    values, metric (discrete, ordinal or a matrix of distances), or low, high and step.
+    SPACE.toml holds the keys of one column of a plan, such as space = "categories" with values and metric, or a plan
+    with one column. The draft that `dproof init` makes of any table lists the keys of every space.
 
     With --json: error, the largest expected loss; lower_bound, what no mechanism with this guarantee can beat; gap,
     how far apart they are, relatively; matrix, the law by rows; law, the same in whole numbers.

@@ -89,7 +89,7 @@ async def preview(name: str, asked: AskRequest, service: TheService, who: Known)
     """What a question would cost and how good its answer would be: free, and no row is read."""
     with service.under_way.counted(who):
         table = await service.opened(who, name)
-        told = await service.working(who, partial(service.desk.preview, table, asked.sql, **asked.price()))
+        told = await service.working(who, partial(service.desk.preview, table, asked.sql, asked.terms))
     return JSONResponse(told)
 
 
@@ -101,9 +101,9 @@ async def ask(
     desk = service.desk
     with service.under_way.counted(who):
         table = await service.opened(who, name)
-        answer = await service.working(who, partial(desk.stored, table, asked.sql, **asked.price()))
+        answer = await service.working(who, partial(desk.stored, table, asked.sql, asked.terms))
         if answer is None:
-            answer = await service.reading(who, name, partial(desk.ask, table, asked.sql, **asked.price()))
+            answer = await service.reading(who, name, partial(desk.ask, table, asked.sql, asked.terms))
         left = await run_in_threadpool(desk.budget, who, name)
         more = {"budget": left, "command": _ask_command(name, asked, who)}
         return await service.working(who, partial(_answered, answer, accept, asked.chart, more))
@@ -229,8 +229,7 @@ def tokens(desk: TheDesk, who: Custodian) -> list[dict[str, Any]]:
 @router.post("/tokens", status_code=201, responses=_told(bodies.Token, 201))
 def give(given: TokenRequest, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: a token for an analyst, shown this once, and a budget on each of the tables."""
-    budget = Privacy(str(given.epsilon), str(given.delta))
-    budgets = dict.fromkeys(given.tables, budget)
+    budgets = dict.fromkeys(given.tables, Privacy(given.epsilon, given.delta))
     text, holder = desk.give(who, given.name, budgets, given.days)
     tables = " ".join(f"--table {name}" for name in given.tables)
     price = f"--epsilon {given.epsilon} --delta {given.delta} --days {given.days}"
@@ -252,9 +251,8 @@ def revoke(number: int, desk: TheDesk, who: Custodian) -> None:
 
 def _ask_command(name: str, asked: AskRequest, who: Holder) -> str:
     """The command that asks the same, in the folder that is served."""
-    told = asked.price()
-    price = f"--epsilon {told['epsilon']}" if told["accuracy"] is None else f"--accuracy {told['accuracy']}"
-    delta = "" if told["delta"] == "0" else f" --delta {told['delta']}"
+    price = f"--epsilon {asked.epsilon}" if asked.accuracy is None else f"--accuracy {asked.accuracy}"
+    delta = "" if asked.delta == "0" else f" --delta {asked.delta}"
     analyst = "" if who.is_custodian else f" --analyst {shlex.quote(who.name)}"
     paths = f"--plan plans/{name}.toml --ledger ledgers/{name}.db"
     return f"dproof ask tables/{name}.* {shlex.quote(asked.sql)} {paths} {price}{delta}{analyst}"

@@ -47,7 +47,7 @@ class Connection:
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """One request; what the server refuses is raised in its own words."""
-        data = None if body is None else json.dumps(body).encode()
+        data = None if body is None else json.dumps(body, default=str).encode()  # a fraction goes as an exact text
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         request = Request(self.url + path, data, headers, method=method)
         # Without TLS a proxy would see the token, and the server is on this machine.
@@ -73,13 +73,13 @@ class RemoteTable:
         """All that is public about it."""
         return dict(self.connection.call("GET", self.path))
 
-    def preview(self, sql: str, **price: Any) -> dict[str, Any]:
+    def preview(self, sql: str, **terms: Any) -> dict[str, Any]:
         """What a question would cost and how good its answer would be: free."""
-        return dict(self.connection.call("POST", f"{self.path}/preview", {"sql": sql, **_texts(price)}))
+        return dict(self.connection.call("POST", f"{self.path}/preview", {"sql": sql, **terms}))
 
-    def ask(self, sql: str, **price: Any) -> Answer:
+    def ask(self, sql: str, **terms: Any) -> Answer:
         """Answer a question at the price ε (and δ), or at the least price for an accuracy; it is paid for first."""
-        return _answer(self.connection.call("POST", f"{self.path}/ask", {"sql": sql, **_texts(price)}))
+        return _answer(self.connection.call("POST", f"{self.path}/ask", {"sql": sql, **terms}))
 
     def remaining(self) -> dict[str, Any]:
         """What may still be spent, as numbers and in words."""
@@ -141,12 +141,6 @@ def _whole(value: Any, name: str, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ArgumentError(f"{name} must be a whole number of at least {least}")
     return value
-
-
-def _texts(price: dict[str, Any]) -> dict[str, Any]:
-    """Prices as exact texts, so that fractions arrive as they are."""
-    exact = ("epsilon", "delta", "accuracy")
-    return {key: str(value) if key in exact and value is not None else value for key, value in price.items()}
 
 
 def _answer(told: dict[str, Any]) -> Answer:

@@ -181,8 +181,8 @@ def _into(table: str, release: str) -> str:
 
 
 def _checked_rows(rows: int) -> int:
-    if not 1 <= rows <= limits.MOST_PLANNED_ROWS:
-        raise ArgumentError("say about how many rows the table has: at least 1")
+    if not 1 <= rows <= limits.MOST_EXPECTED_ROWS:
+        raise ArgumentError(f"say about how many rows the table has, from 1 to {limits.MOST_EXPECTED_ROWS:,}")
     return rows
 
 

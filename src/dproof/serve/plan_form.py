@@ -13,7 +13,13 @@ from typing import Any
 
 from dproof import plan_keys
 
-_SPACES = ("categories", "interval", "date", "subsets")  # that the form has fields for
+_SPACES = {  # that the form has fields for, in the words of its page
+    "categories": "categories: one of some values",
+    "interval": "a number",
+    "date": "a date",
+    "subsets": "a set of items",
+}
+KINDS = {"drop": "leave it out", **_SPACES, "public": "public: released as it is"}
 Tables = Mapping[str, Any]
 Path = tuple[str, ...]
 AS_SAVED = "as saved"  # the kind of a column that the form cannot show
@@ -29,7 +35,8 @@ _USUAL = {
 _NEW = {**_USUAL, "model": "central", "epsilon": "1", "delta": "1e-6"}
 _NEW_RELEASE = {"sums": True}  # without them no mean of a number can be told
 _RELEASE = ("tables", "sums", "rows")
-_FIELDS = {"values", "low", "high", "step", "bins", "separator", "outside", "outside_value", "missing"}
+_FIELDS = ("values", "low", "high", "step", "bins", "separator", "outside", "outside_value", "missing")
+COLUMN_FIELDS = ("kind", "taken", "stand_in", *_FIELDS)
 _KEYS = {  # of a column, that the form has fields for
     "drop": (),
     "public": (),

@@ -14,24 +14,12 @@ from dproof import ArgumentError, InputError, Ledger, WrongKey
 from dproof.serve import limits
 from dproof.serve.desk import Desk
 from dproof.serve.pages import Fields, Sent, page, refusal
-from dproof.serve.plan_form import AS_SAVED, PlanForm, drafted, filled, looks_like_code_book
+from dproof.serve.plan_form import AS_SAVED, COLUMN_FIELDS, KINDS, PlanForm, drafted, filled, looks_like_code_book
 from dproof.serve.service import Custodian, TheDesk
 from dproof.serve.tokens import Holder
 
 router = APIRouter(include_in_schema=False)
 _ROWS = "10000"  # where the person has not said how many there are
-_KINDS = {
-    "drop": "leave it out",
-    "categories": "categories: one of some values",
-    "interval": "a number",
-    "date": "a date",
-    "subsets": "a set of items",
-    "public": "public: released as it is",
-}
-_COLUMN_FIELDS = (
-    *("kind", "values", "taken", "separator", "low", "high", "step", "bins"),
-    *("outside", "outside_value", "missing", "stand_in"),
-)
 
 
 @router.post("/plans/{name}/check")
@@ -93,7 +81,7 @@ def _typed(sent: Fields, saved: Mapping[str, Any], columns: list[str]) -> PlanFo
     if sent.text("take"):  # an ε that was found
         fields["epsilon"] = sent.text("take")
     names = sent.all("column")
-    lists = {key: sent.all(key) for key in _COLUMN_FIELDS}
+    lists = {key: sent.all(key) for key in COLUMN_FIELDS}
     if any(len(texts) != len(names) for texts in lists.values()):
         raise ArgumentError("the form is not complete: load the page again")
     typed = {name: {key: texts[place] for key, texts in lists.items()} for place, name in enumerate(names)}
@@ -142,7 +130,7 @@ def _page(
         "has_comments": has_comments and not has_ledger,
         "has_ledger": has_ledger,
         "commands": desk.custody.commands(name, rows=_whole(rows)),
-        "kinds": _KINDS,
+        "kinds": KINDS,
         "code_books": {key for key, one in typed if one["taken"] == "line" and looks_like_code_book(one["values"])},
         "persons": {"": "each row is a person", **{column: column for column in form.columns}},
         "kept": {json.dumps(path): _label(path) for path in form.kept},
