@@ -9,16 +9,19 @@ from hypothesis import strategies as st
 
 from dproof import InputError
 from dproof.laws.debias import (
+    AnswerGroups,
+    Contingency,
     DenseScores,
     DesignAxis,
     MatrixAxis,
     MomentsAxis,
+    Sets,
+    Sum,
     explain_singular,
     noiseless_powers,
     response_axis,
     solver,
 )
-from dproof.local.counts import AnswerGroups, Contingency, Sets, Sum
 from dproof.local.estimate import likelihood, projection, shrinkage
 from dproof.questions.estimated import half_widths, normal_quantile, simultaneous
 

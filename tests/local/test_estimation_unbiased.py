@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from dproof import Plan
-from dproof.local.counts import Contingency, Counting
+from dproof.laws.debias import Contingency
+from dproof.local.counts import Counting
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.questions.question import Key
 from dproof.questions.sql import parse_predicate

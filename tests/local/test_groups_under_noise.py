@@ -12,8 +12,8 @@ import pytest
 
 import dproof as dp
 from dproof import InputError
-from dproof.laws.debias import CodeBins, DenseScores, MatrixAxis
-from dproof.local.counts import Contingency, Counting, Sets, _binned, all_rows
+from dproof.laws.debias import CodeBins, Contingency, DenseScores, MatrixAxis, Sets
+from dproof.local.counts import Counting, _binned, all_rows
 from dproof.questions.question import resolve
 from dproof.questions.sql import parse
 from dproof.questions.sums import centred_terms

@@ -21,7 +21,6 @@ from dproof.advice.plan_advice import Prices
 from dproof.certification import verify_certificate
 from dproof.errors import TooLarge
 from dproof.laws import BlockDesign, PlaneDesign, debias
-from dproof.local import counts as contingency
 from dproof.local.counts import Counting
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.mechanisms.frequency import even_variance
@@ -250,7 +249,7 @@ def test_groups_are_answered_as_single_questions_are(mechanism: str, monkeypatch
 def test_too_many_groups_of_codes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with seeded_coins(4):
         release = dp.sanitise(people(), RELEASES["split"])
-    monkeypatch.setattr(contingency, "_MOST_SCORES", 1 << 10)
+    monkeypatch.setattr(debias, "_MOST_SCORES", 1 << 10)
     monkeypatch.setattr(debias, "_MOST_PRODUCTS", 1 << 10)
     for sql in (
         "SELECT a, count(*) FROM release WHERE b < 3 GROUP BY a",

@@ -24,9 +24,10 @@ from dproof.curator.recipe import measure
 from dproof.curator.released import answer_of
 from dproof.curator.simulate import simulated_interval
 from dproof.curator.tally import counter_of
+from dproof.laws.debias import SumEstimates
 from dproof.mechanisms.noise import Noise
 from dproof.questions.answer import Cell
-from dproof.questions.estimated import EstimatedSums, Options, SumEstimates
+from dproof.questions.estimated import EstimatedSums, Options
 from dproof.questions.measured import possible
 from dproof.questions.question import Schema, resolve
 from dproof.questions.sql import parse
