@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from dproof import Curator, DproofError, InputError, declare
-from dproof.laws.gaussian import Gaussian, GaussianSum
+from dproof.laws import Gaussian, GaussianSum, TwoSided
 from dproof.laws.k_norm import KNorm
-from dproof.laws.laplace import TwoSided
 
 pa = pytest.importorskip("pyarrow")
 

@@ -20,14 +20,12 @@ from dproof.curator.account import pure_part, rho_for
 from dproof.curator.recipe import Measurement, measure
 from dproof.curator.tally import tally_in_batches
 from dproof.exact import exp_below, log_above, log_below
-from dproof.laws.gaussian import Gaussian
+from dproof.laws import Gaussian, TwoSided
 from dproof.laws.k_norm import KNorm
-from dproof.laws.laplace import TwoSided
 from dproof.plans.plan import schema_of
 from dproof.privacy import Neighbours, Unit
-from dproof.questions.question import resolve
-from dproof.questions.sql import parse
 from dproof.tables import open_source
+from tests.makers import resolved
 
 pa = pytest.importorskip("pyarrow")
 
@@ -71,7 +69,7 @@ def measured(sql: str, privacy: Privacy, unit: Unit, load: dict[str, Any], rho: 
     }
     plan = Plan.of({"privacy": {"epsilon": 1, "neighbours": unit.neighbours}, "columns": columns})
     schema, bought = schema_of(plan), rho_for(privacy.epsilon, privacy.delta) if rho else None
-    return plan, measure(resolve(parse(sql), schema), schema, privacy, rho=bought, unit=unit)
+    return plan, measure(resolved(sql, schema), schema, privacy, rho=bought, unit=unit)
 
 
 def added(plan: Plan, measurement: Measurement) -> list[Any]:

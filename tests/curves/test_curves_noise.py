@@ -15,8 +15,9 @@ from dproof.coins import current
 from dproof.curves.lattice import Expansion
 from dproof.curves.noise import recorded_curve_law, vector_noise
 from dproof.exact import exp_below
+from dproof.laws import GaussianSum
 from dproof.laws.divergence import normal_delta
-from dproof.laws.gaussian import GaussianSum, gaussian_sum
+from dproof.laws.gaussian import gaussian_sum
 from dproof.testing import seeded_coins
 
 DAY = Curves(0, 24, 49, 0, 5, norm="l2")

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dproof import Plan
 from dproof.local.counts import Contingency, Counting
-from dproof.local.recipe import RowLaw, certify_row
+from dproof.local.recipe import RowLaw
 from dproof.questions.question import Key
 from dproof.questions.sql import parse_predicate
 from dproof.questions.sums import Term
+from tests.makers import row_law
 
 PLAN: dict[str, Any] = {
     "privacy": {"epsilon": 4},
@@ -71,7 +71,7 @@ def mixed_counts(law: RowLaw, counting: Counting, row: dict[str, Any]) -> np.nda
     return counts
 
 
-LAW = certify_row(Plan.from_dict(PLAN))
+LAW = row_law(PLAN)
 
 
 @pytest.mark.parametrize("keys", KEYS, ids=" ".join)

@@ -13,10 +13,9 @@ from dproof.curator.released import draw
 from dproof.curator.tally import tally
 from dproof.curves.noise import vector_noise
 from dproof.plans.plan import schema_of
-from dproof.questions.question import resolve
-from dproof.questions.sql import parse
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
+from tests.makers import resolved
 
 pa = pytest.importorskip("pyarrow")
 
@@ -46,7 +45,7 @@ def plan(**load) -> Plan:
 
 def mean_load(asked: Plan, privacy: Privacy) -> Measurement:
     schema = schema_of(asked)
-    return measure(resolve(parse("SELECT avg(load) FROM data"), schema), schema, privacy)
+    return measure(resolved("SELECT avg(load) FROM data", schema), schema, privacy)
 
 
 def l2(curves: np.ndarray) -> np.ndarray:
