@@ -17,7 +17,7 @@ from dproof.tables import open_source
 from dproof.testing import seeded_coins
 from tests.makers import resolved
 
-RUNS = 200
+RUNS = 100
 NUMBER = {"space": "interval", "low": 0, "high": 100, "step": 1}
 PLAN = Plan.from_dict(
     {

@@ -247,7 +247,7 @@ WHERES = ["", "WHERE a IS NULL", "WHERE a IS NOT NULL", "WHERE b < 5", "WHERE c 
 GROUPS = ["", "GROUP BY c", "GROUP BY a", "GROUP BY bin(b, 4), c"]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(NUMBERS, NUMBERS, st.sampled_from(["x", "y", "?", None])), max_size=12),
     st.lists(st.sampled_from(PARTS), min_size=1, max_size=3, unique=True),

@@ -68,8 +68,8 @@ def coverage(found: list[Any], truth: float) -> float:
     ],
 )
 def test_intervals_of_moments_cover(asked: str, n: int, epsilon: str, neighbours: str, gaps: bool) -> None:
-    found, truth = cells(asked, n, epsilon, 300, neighbours=neighbours, gaps=gaps)
-    assert coverage(found, truth) >= 0.95 - 2 * (0.95 * 0.05 / 300) ** 0.5
+    found, truth = cells(asked, n, epsilon, 120, neighbours=neighbours, gaps=gaps)
+    assert coverage(found, truth) >= 0.95 - 2 * (0.95 * 0.05 / 120) ** 0.5
 
 
 def test_where_the_noise_is_small_the_interval_is_that_of_a_linear_calculation() -> None:

@@ -19,7 +19,7 @@ from dproof.tables import open_source
 from dproof.testing import seeded_coins
 from tests.makers import resolved
 
-RUNS, POINTS, HIGH = 150, 4, 4.0
+RUNS, POINTS, HIGH = 80, 4, 4.0
 PLAN: dict[str, Any] = {
     "privacy": {"epsilon": 1000, "neighbours": "add-remove"},
     "columns": {

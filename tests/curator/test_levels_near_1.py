@@ -60,7 +60,7 @@ def test_one_group_at_a_level_that_no_draws_tell() -> None:
 def test_what_no_candidate_explains_is_no_exact_answer(level: float) -> None:
     """Three rows, and noise as of many: such sums were shown as ± 0."""
     table = pa.table({"town": [0, 0, 0], "x": [3, 5, 90], "y": [0, 100, 100]})
-    given = answers("SELECT avg(x) - avg(y) AS a FROM data WHERE town = 0", table, 200, level, "0.5")
+    given = answers("SELECT avg(x) - avg(y) AS a FROM data WHERE town = 0", table, 100, level, "0.5")
     assert not any(row["a"].informative and row["a"].low == row["a"].high for (row,) in given)
 
 
