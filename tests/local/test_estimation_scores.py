@@ -151,7 +151,7 @@ def test_many_cells_under_much_noise_are_best_drawn_together() -> None:
     true = rng.multinomial(rows, (1 / np.arange(1, k + 1)) / (1 / np.arange(1, k + 1)).sum())
     law = np.full((k, k), other) + (keep - other) * np.eye(k)
     errors = np.zeros(4)
-    for _ in range(20):
+    for _ in range(6):
         seen = sum(rng.multinomial(n, row) for n, row in zip(true, law, strict=True))
         table = Contingency([response_axis("", np.ones(k), keep, other, (None,))], seen.astype(float), rows)
         unbiased = table.blocks(((0,),))
