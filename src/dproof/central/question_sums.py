@@ -18,15 +18,16 @@ from numpy.typing import NDArray
 from dproof.central.estimates import ResidualEstimates
 from dproof.central.workload import Costs, Domain, Residual, Table, cell_costs, parts
 from dproof.errors import InputError, NotMeasured, QuestionError, TooLarge
-from dproof.laws.debias import Array, Scale
+from dproof.laws.debias import Array
 from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
 from dproof.plans.reader import Misplaced
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.partition import Partition, cut, grouping, numbered
 from dproof.questions.question import Aggregate, Contains, Question, Schema, both, is_curve, leaves, resolve
 from dproof.questions.sql import parse
-from dproof.questions.sums import Term, centred_terms, present, scale_of
+from dproof.questions.sums import Term, centred_terms, present
 from dproof.spaces.interval import Bins
+from dproof.spaces.scale import Scale, scale_of
 
 _MOST_GROUPS = 10_000
 _MOST_CELLS = 10_000_000  # of a table

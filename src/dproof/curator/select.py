@@ -26,8 +26,8 @@ from dproof.exact import exact, exp_above, exp_below, least_whole, log_above, se
 from dproof.privacy import Privacy
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.question import Aggregate, Question, Schema, expression
-from dproof.questions.sums import whole_scale
 from dproof.spaces import Space
+from dproof.spaces.scale import whole_scale
 
 _BITS = 192  # of the first weight
 _WORD = 2**64 - 1

@@ -29,13 +29,13 @@ from dproof.laws.debias import (
     MomentsAxis,
     Points,
     PresentBlocks,
-    Scale,
     SeenColumn,
     presence,
 )
 from dproof.laws.divergence import Odds, Worst, profile_odds
 from dproof.laws.guide import Guide, guide
 from dproof.laws.law import SIZE, TOTAL, Law, Range, law_from_json, listed, read_number
+from dproof.spaces.scale import Scale
 from dproof.spaces.space import ABSENT, Space
 
 TABLED: Range = (1, 1 << 128)  # a weight of a recorded table of noise: none is 0
@@ -115,7 +115,7 @@ class NoiseLaw(Protocol):
 NOISES: dict[str, Callable[[Mapping[str, Any]], NoiseLaw]] = {}  # how each kind is read back
 
 
-class Centred(Law, ABC):
+class LawWithMiddle(Law, ABC):
     """Noise around a value, with a middle value that lies nearer to every other than others may lie to each other."""
 
     @property
@@ -153,7 +153,7 @@ _TAIL = 1e-5  # what the noise may do beyond the outermost states
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lattice(Centred):
+class Lattice(LawWithMiddle):
     """Y_i = i + X on all of Z, or clamped to 0, …, size − 1; X has one law whatever i.
 
     Two inputs are a shift of at most size − 1 apart, and their laws differ by no more than the noise does under that
@@ -401,7 +401,7 @@ class OptionalLaw(Law):
 
     kind: ClassVar[str] = "optional"
 
-    inner: Centred
+    inner: LawWithMiddle
     present: int
     missing: int
     whole: int
@@ -427,7 +427,7 @@ class OptionalLaw(Law):
         return self.inner.spare
 
     @property
-    def shown(self) -> Centred:
+    def shown(self) -> LawWithMiddle:
         return self.inner
 
     @property
@@ -592,7 +592,7 @@ class OptionalLaw(Law):
     @classmethod
     def around(cls, inner: Law, record: Mapping[str, Any]) -> OptionalLaw:
         """The law that a certificate has around this one."""
-        if not isinstance(inner, Centred):
+        if not isinstance(inner, LawWithMiddle):
             raise VerificationFailed("the certificate cannot be read: 'law' has no middle value")
         try:
             _ = inner.nearer
@@ -601,7 +601,7 @@ class OptionalLaw(Law):
         return cls(inner, *(read_number(record, name, TOTAL) for name in ("present", "missing", "whole")))
 
 
-def optional_law(inner: Centred, epsilon: Fraction, delta: Fraction) -> OptionalLaw:
+def optional_law(inner: LawWithMiddle, epsilon: Fraction, delta: Fraction) -> OptionalLaw:
     """The law that tells missing values from others as well as the promise allows.
 
     With 1 − q = e(1 − p), which is the most that may be hidden, and p/q = r that is q = (e − 1)/(e·r − 1); p − q rises

@@ -74,8 +74,8 @@ def checked_question(sql: str, columns: Iterable[Column]) -> Question:
     if parsed.table.casefold() not in _TABLES:
         raise QuestionError(f"there is no table {parsed.table!r}: ask FROM data or FROM release")
     spaces = {column.name: column.space if column.private else Open() for column in columns if column.kind != "drop"}
-    gaps = frozenset(c.name for c in columns if c.private and c.refuses and parsed.table.casefold() == "data")
-    return resolve(parsed, Schema(parsed.table, spaces, gaps))
+    nullable = frozenset(c.name for c in columns if c.private and c.refuses and parsed.table.casefold() == "data")
+    return resolve(parsed, Schema(parsed.table, spaces, nullable))
 
 
 Use = Literal["sums", "values", "items", "more"]

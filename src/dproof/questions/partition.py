@@ -38,8 +38,8 @@ from dproof.questions.question import (
 )
 from dproof.spaces import Space
 from dproof.spaces.interval import Line
+from dproof.spaces.space import MISSING
 
-MISSING = -1  # the code of a value that is not there
 _MOST_GROUPS = 1 << 17
 
 
@@ -236,8 +236,9 @@ def _values(key: Key, schema: Schema, space: Space) -> Partition:
         groups = np.arange(len(labels))
     else:
         _fits(key, space.size)
-        edges_of_codes = [_edge(label, key.width) for label in space.decode(np.arange(space.size))]
-        labels, starts = list(dict.fromkeys(edges_of_codes)), np.arange(space.size)
+        starts = np.arange(space.size)
+        edges_of_codes = [_edge(label, key.width) for label in space.decode(starts)]
+        labels = list(dict.fromkeys(edges_of_codes))
         place = {label: n for n, label in enumerate(labels)}
         groups = np.array([place[label] for label in edges_of_codes])
     if key.column in schema.nullable:
@@ -388,8 +389,12 @@ def cut(
         made = column, tuple(found), tuple(by), column in spelled
         axis: Partition | None = schema.known.get(made)
         if axis is None:
-            bits = column in schema.open_columns or (schema.spaces[column].items is not None and not by)
-            axis = schema.known[made] = _bit_axis(column, schema, found) if bits else _axis(schema, *made)
+            has_bits = column in schema.open_columns or schema.spaces[column].items is not None
+            if has_bits and not by:
+                axis = _bit_axis(column, schema, found)
+            else:  # the law of sets is undone bit by bit, so where they are groups each set has a block
+                axis = _axis(schema, column, found, by, has_bits or column in spelled)
+            schema.known[made] = axis
         axes.append(axis)
     if math.prod(axis.blocks for axis in axes) > MOST_CELLS:
         raise TooLarge(f"the conditions and groups make more than {MOST_CELLS} cells: ask for fewer at once")
@@ -411,7 +416,7 @@ def _axis(schema: Schema, column: str, regions: Sequence[Region], keys: Sequence
     """Blocks of runs of codes for which every condition and every key say the same."""
     space, missing = schema.declared(column), [MISSING] if column in schema.nullable else []
     groups, stop = [grouping(key, schema) for key in keys], size_of(space)
-    if spelled or space.items is not None:  # the law of sets is undone bit by bit, so each has a block
+    if spelled:
         if space.size > _MOST_VALUES:
             raise TooLarge(f"column {column!r} has {space.size} values, too many to tell apart")
         first = np.array([*missing, *range(space.size)])
