@@ -13,7 +13,7 @@ from dproof.laws.noise import Lattice, lay_nodes, node_law
 from dproof.questions.partition import cut
 from dproof.questions.question import Schema
 from dproof.questions.sql import parse_predicate
-from dproof.spaces.scale import Scale
+from dproof.spaces.interval import Scale
 
 SPACE = Interval(0, 100, "0.01")
 MECHANISMS = {

@@ -13,7 +13,7 @@ from dproof.laws.laplace import stairs, two_sided
 from dproof.laws.noise import Lattice
 from dproof.questions.partition import cut
 from dproof.questions.question import Schema
-from dproof.spaces.scale import Scale
+from dproof.spaces.interval import Scale
 
 SPACE = Interval(0, 20, step=2)
 MIDDLE, UNIT = 10, 5  # numbers are counted from the middle, in this unit

@@ -22,12 +22,12 @@ from dproof.laws.debias import Array
 from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
 from dproof.plans.reader import Misplaced
 from dproof.questions.aggregates import Frequent, Rank
-from dproof.questions.partition import Partition, cut, grouping, numbered
+from dproof.questions.partition import cut, grouping, numbered
 from dproof.questions.question import Aggregate, Contains, Question, Schema, both, is_curve, leaves, resolve
 from dproof.questions.sql import parse
 from dproof.questions.sums import Term, centred_terms, present
-from dproof.spaces.interval import Bins
-from dproof.spaces.scale import Scale, scale_of
+from dproof.spaces.interval import Bins, Scale, scale_of
+from dproof.spaces.space import Partition
 
 _MOST_GROUPS = 10_000
 _MOST_CELLS = 10_000_000  # of a table

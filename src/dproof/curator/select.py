@@ -27,7 +27,7 @@ from dproof.privacy import Privacy
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.question import Aggregate, Question, Schema, expression
 from dproof.spaces import Space
-from dproof.spaces.scale import whole_scale
+from dproof.spaces.interval import whole_scale
 
 _BITS = 192  # of the first weight
 _WORD = 2**64 - 1

@@ -46,9 +46,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.errors import ArgumentError, TooLarge
-from dproof.spaces.interval import Line
-from dproof.spaces.scale import Scale
-from dproof.spaces.space import Space
+from dproof.spaces.interval import Line, Scale
+from dproof.spaces.space import Partition, Space
 
 Array = NDArray[Any]
 Powers = tuple[int, ...]  # of each number that an axis carries
@@ -79,7 +78,7 @@ def presence(
     question tells values apart that are there."""
     absent = column.space.absent
     assert absent is not None
-    there = PresentBlocks(column.blocks, absent).block
+    there = column.blocks.present(absent).block
     if len(np.unique(there)) > 1:
         return None
     member = np.eye(column.blocks.blocks)[[there[0], *column.blocks.of(np.array([absent]))]]
@@ -300,71 +299,12 @@ class Points:
 # What a question sees of a column -------------------------------------------------------------------------------------
 
 
-class Blocks(Protocol):
-    """The codes of a column in blocks that a question does not tell apart (`dproof.questions.partition.Partition`).
-
-    The codes from `first[n]` to `last[n]` lie in `block[n]`; with `bits` those that agree with `first[n]` in these.
-    """
-
-    @property
-    def first(self) -> Array: ...
-
-    @property
-    def last(self) -> Array: ...
-
-    @property
-    def block(self) -> Array: ...
-
-    @property
-    def sizes(self) -> Array: ...
-
-    @property
-    def bits(self) -> tuple[int, ...] | None: ...
-
-    @property
-    def blocks(self) -> int: ...
-
-    @property
-    def samples(self) -> Array: ...
-
-    def of(self, codes: Array) -> Array: ...
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PresentBlocks:
-    """The blocks of a column without its last code, that of a missing value; they keep their numbers."""
-
-    every: Blocks
-    size: int  # codes of values that are there
-
-    @property
-    def first(self) -> Array:
-        return self.every.first[self.every.first < self.size]
-
-    @property
-    def last(self) -> Array:
-        return np.minimum(self.every.last[: len(self.first)], self.size - 1)
-
-    @property
-    def block(self) -> Array:
-        return self.every.block[: len(self.first)]
-
-    @property
-    def blocks(self) -> int:
-        return self.every.blocks
-
-    sizes = samples = bits = property(lambda self: None)  # which the laws of numbers do not ask for
-
-    def of(self, codes: Array) -> Array:
-        return self.every.of(codes)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class SeenColumn:
     """A column as a question sees it: its blocks, where its values and its released values live, and the scale of its
     numbers, where sums of them are asked for; whether it is `asked` about, or only released with one that is."""
 
-    blocks: Blocks
+    blocks: Partition
     space: Space
     outputs: Space | Line
     scale: Scale | None

@@ -15,8 +15,7 @@ from dproof.errors import ArgumentError, TooLarge, VerificationFailed
 from dproof.exact import exact
 from dproof.laws.debias import DebiasAxes, MatrixAxis, SeenColumn, presence
 from dproof.laws.divergence import Odds, Pair, Worst
-from dproof.spaces.interval import Line
-from dproof.spaces.scale import Scale
+from dproof.spaces.interval import Line, Scale
 from dproof.spaces.space import Space
 
 _LARGEST_UNDONE = 1 << 24  # entries of a matrix that is inverted

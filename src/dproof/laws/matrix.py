@@ -20,8 +20,7 @@ from dproof.laws.divergence import Odds, Worst, tight_odds
 from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.laws.law import SIZE, TOTAL, WEIGHT, Law, listed, nearest_codes, presence_alone, read_number
 from dproof.laws.noise import overlaps
-from dproof.spaces.interval import Line
-from dproof.spaces.scale import Scale
+from dproof.spaces.interval import Line, Scale
 from dproof.spaces.space import Space
 
 _UNIT = 2.0**-53  # relative error of one rounded operation

@@ -22,21 +22,19 @@ from dproof.errors import ArgumentError, InputError, VerificationFailed
 from dproof.exact import bisect, exp_below
 from dproof.laws.debias import (
     Array,
-    Blocks,
     CodeBins,
     DebiasAxes,
     MatrixAxis,
     MomentsAxis,
     Points,
-    PresentBlocks,
     SeenColumn,
     presence,
 )
 from dproof.laws.divergence import Odds, Worst, profile_odds
 from dproof.laws.guide import Guide, guide
 from dproof.laws.law import SIZE, TOTAL, Law, Range, law_from_json, listed, read_number
-from dproof.spaces.scale import Scale
-from dproof.spaces.space import ABSENT, Space
+from dproof.spaces.interval import Scale
+from dproof.spaces.space import ABSENT, Partition, Space
 
 TABLED: Range = (1, 1 << 128)  # a weight of a recorded table of noise: none is 0
 
@@ -359,13 +357,13 @@ def node_law(law: Lattice, nodes: Nodes) -> Array:
     return np.diff(np.pad(upto, ((0, 0), (1, 1)), constant_values=((0, 0), (0, 1))), axis=1)
 
 
-def membership(nodes: Nodes, cut: Blocks) -> Array:
+def membership(nodes: Nodes, cut: Partition) -> Array:
     """The part of the codes around each node that lies in each block."""
     starts = np.maximum(nodes.centres - (nodes.step - 1) // 2, 0)
     return overlaps(starts, np.append(starts[1:], cut.last[-1] + 1), cut)
 
 
-def overlaps(starts: Array, stops: Array, cut: Blocks) -> Array:
+def overlaps(starts: Array, stops: Array, cut: Partition) -> Array:
     """The part of the codes from each start up to its stop that lies in each block."""
     shares = np.zeros((len(starts), cut.blocks))
     for first, last, block in zip(cut.first, cut.last, cut.block, strict=True):
@@ -537,7 +535,7 @@ class OptionalLaw(Law):
         space, absent = column.space.present, column.space.absent
         p, q = map(float, self._chances)
         assert space is not None and absent is not None
-        inside = replace(column, blocks=PresentBlocks(column.blocks, absent), space=space)
+        inside = replace(column, blocks=column.blocks.present(absent), space=space)
         moments = self.inner.moments_of(inside)
         if moments is not None or column.scale is None:
             by_presence = presence(column, (p, q), name, moments)

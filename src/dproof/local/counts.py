@@ -39,11 +39,12 @@ from dproof.laws.debias import (
 from dproof.laws.law import Law
 from dproof.local.recipe import JointColumns, RowLaw
 from dproof.plans.plan import ASKED
-from dproof.questions.partition import MOST_CELLS, Bit, Partition, cut, grouping, numbered
+from dproof.questions.partition import MOST_CELLS, Bit, cut, grouping, numbered
 from dproof.questions.question import Key, Predicate, condition, leaves, literal, name
 from dproof.questions.sums import Term
 from dproof.spaces.interval import Bins as ColumnBins
-from dproof.spaces.scale import Scale, scale_of
+from dproof.spaces.interval import Scale, scale_of
+from dproof.spaces.space import Partition
 from dproof.tables.duckdb import CLOSED, Decoder, count_alike, decode_all, expressions, stored_relation
 from dproof.tables.source import Parts
 

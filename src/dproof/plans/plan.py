@@ -34,9 +34,8 @@ from dproof.errors import ArgumentError, PlanError, SourceError, did_you_mean
 from dproof.plans.reader import Misplaced, Reader, read_text, read_toml, to_toml
 from dproof.privacy import Privacy, Unit
 from dproof.questions.question import Open, Schema
-from dproof.spaces.interval import Bins, default_bins, each_value
+from dproof.spaces.interval import Bins, default_bins, each_value, whole_scale
 from dproof.spaces.products import Rows
-from dproof.spaces.scale import whole_scale
 from dproof.spaces.space import Space
 from dproof.tables.source import USUAL, Layout
 

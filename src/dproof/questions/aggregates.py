@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from dproof.questions.answer import LARGEST, End, Range
-from dproof.spaces.scale import Scale
+from dproof.spaces.interval import Scale
 
 Number: TypeAlias = Any  # whatever + − × ÷ work on: a float, an array, a value with its gradient
 Argument: TypeAlias = Fraction | None

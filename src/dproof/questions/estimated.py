@@ -24,7 +24,7 @@ from dproof.questions.answer import Cell, Range
 from dproof.questions.measured import Shares, level_of_seldom
 from dproof.questions.question import Aggregate, Expression, Predicate, Question, Schema
 from dproof.questions.sums import Term, centred_terms, chooses, evaluate
-from dproof.spaces.scale import Scale
+from dproof.spaces.interval import Scale
 
 _NEAR_ZERO = 3.0  # standard errors from zero below which an estimate may well be one of zero
 _NOT_NORMAL = 3.0  # standard errors of fewer heaviest scores than this are not normal

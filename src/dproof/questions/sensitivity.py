@@ -27,7 +27,7 @@ from dproof.exact import exact, int_or_float
 from dproof.privacy import Neighbours
 from dproof.questions.aggregates import Rank
 from dproof.questions.measured import values_of
-from dproof.questions.partition import Grid, Partition, cut, grouping
+from dproof.questions.partition import Grid, cut, grouping
 from dproof.questions.question import (
     Aggregate,
     Applied,
@@ -48,8 +48,8 @@ from dproof.questions.question import (
 from dproof.questions.sql import Asked, Select, as_question
 from dproof.questions.sums import Term, present, terms
 from dproof.spaces import Space
-from dproof.spaces.scale import whole_scale
-from dproof.spaces.space import MISSING
+from dproof.spaces.interval import whole_scale
+from dproof.spaces.space import MISSING, Partition
 
 Row = dict[str, Any]
 

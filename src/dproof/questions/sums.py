@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from dproof.errors import QuestionError, TooLarge
 from dproof.questions.aggregates import Sums
-from dproof.questions.partition import MOST_CELLS, Partition, Places, cut, grouping, numbered
+from dproof.questions.partition import MOST_CELLS, cut, grouping, numbered
 from dproof.questions.question import (
     Aggregate,
     Applied,
@@ -42,8 +42,8 @@ from dproof.questions.question import (
     both,
     leaves,
 )
-from dproof.spaces.scale import WholeScale, whole_scale
-from dproof.spaces.space import MISSING
+from dproof.spaces.interval import WholeScale, whole_scale
+from dproof.spaces.space import MISSING, Partition, Places
 
 _LARGEST = 1 << 62
 

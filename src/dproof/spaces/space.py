@@ -23,6 +23,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -370,6 +371,76 @@ def numbered(values: Iterable[Any], what: str) -> tuple[tuple[Hashable, ...], di
 def plain(value: Any) -> Any:
     """A NumPy scalar as the Python value it stands for."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+# Codes in blocks ------------------------------------------------------------------------------------------------------
+
+Places = NDArray[np.int64] | int  # of each row, or of all rows
+
+
+@dataclass(frozen=True, eq=False)  # without slots: what follows from it is worked out once
+class Partition:
+    """The codes of a column in blocks: the groups of a key with their labels, or codes that no question tells apart.
+
+    The codes from `first[n]` up to the next first, or to the stop, lie in `block[n]`; with `bits` those that agree with
+    `first[n]` in these. A column that nobody declared has a bit for each condition on it: its code is the pattern of
+    those that hold. There may be `empty` blocks more, the last ones, without a code.
+    """
+
+    column: str
+    first: NDArray[np.int64]
+    block: NDArray[np.int64]
+    stop: int
+    bits: tuple[int, ...] | None = None
+    labels: tuple[Any, ...] = ()
+    empty: int = 0
+
+    @cached_property
+    def last(self) -> NDArray[np.int64]:
+        return self.first if self.bits is not None else np.append(self.first[1:], self.stop) - 1
+
+    @cached_property
+    def sizes(self) -> NDArray[Any]:
+        """How many codes each block has."""
+        if self.bits is not None:
+            return np.full(len(self.first), self.stop / (1 << len(self.bits)))
+        return np.append(np.bincount(self.block, self.last - self.first + 1.0), np.zeros(self.empty))
+
+    @cached_property
+    def blocks(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def samples(self) -> NDArray[np.int64]:
+        """One code of each block, the least."""
+        return self.first[np.unique(self.block, return_index=True)[1]]
+
+    def present(self, absent: int) -> Partition:
+        """The blocks without the last code, that of a missing value; they keep their numbers.
+
+        >>> blocks = Partition("x", np.array([0, 2, 4]), np.array([0, 1, 2]), 5).present(4)
+        >>> blocks.last, blocks.blocks
+        (array([1, 3]), 3)
+        """
+        kept = self.first < absent
+        block = self.block[kept]
+        return replace(self, first=self.first[kept], block=block, stop=absent, empty=self.blocks - int(block.max()) - 1)
+
+    def of(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        """The block of each code."""
+        places = np.asarray(codes).astype(np.int64)
+        if places.ndim > 1:
+            places = places[:, 0]  # a curve has all its places, or none
+        if self.bits is None:
+            return self.block[np.searchsorted(self.first, places, side="right") - 1]
+        block = np.zeros_like(places)
+        for n, bit in enumerate(self.bits):
+            block |= (places >> bit & 1) << n
+        return np.where(places == MISSING, self.blocks - 1, block)
+
+    def places(self, codes: NDArray[Any]) -> Places:
+        """The block of each code, or that of all codes where there is one alone: no code decides what is done."""
+        return self.of(codes) if self.blocks > 1 else 0
 
 
 # NULL as a value ------------------------------------------------------------------------------------------------------
