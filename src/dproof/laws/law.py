@@ -190,7 +190,7 @@ class Law(Protocol):
         return self.expectation(source, space.distances(source))
 
     def maximal_error(self, space: Space) -> Fraction:
-        """max_d E ρ(Y_d, d) likewise. HLM15, equation (13)."""
+        """max_d E ρ(Y_d, d), for outputs in the space of the inputs, or around it. HLM15, equation (13)."""
         return max(self.error(n, space) for n in range(space.size))
 
     def maximal_expectation(self, losses: Callable[[int], Any]) -> Fraction:

@@ -496,11 +496,11 @@ class OptionalLaw(Law):
         chance, code = self._shown(source)
         if source == self.inner.inputs:
             return chance * space.diameter
-        return chance * self.inner.error(code, space.present or space) + (1 - chance) * space.diameter
+        return chance * self.inner.error(code, space.without_missing) + (1 - chance) * space.diameter
 
     def maximal_error(self, space: Space) -> Fraction:
         p, q = self._chances
-        return max(p * self.inner.maximal_error(space.present or space) + (1 - p) * space.diameter, q * space.diameter)
+        return max(p * self.inner.maximal_error(space.without_missing) + (1 - p) * space.diameter, q * space.diameter)
 
     @cached_property
     def _guide(self) -> Guide:

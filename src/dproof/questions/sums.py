@@ -422,7 +422,7 @@ def even_sums(
     groupings = [(grid.position(key.column), grouping(key, schema)) for key in keys]
     shares = [_power_sums(axis, None, 0) for axis in grid.axes]
     group: Any = numbered(
-        (_along(groups.of(grid.axes[place].samples), place, grid.axes), len(groups.labels))
+        (along(groups.of(grid.axes[place].samples), place, len(grid.axes)), len(groups.labels))
         for place, groups in groupings
     )
     groups_of_cells, all_groups = np.broadcast_to(group, grid.shape), math.prod(len(g.labels) for _, g in groupings)
@@ -432,13 +432,14 @@ def even_sums(
         for place, axis in enumerate(grid.axes):
             power = powers[term][axis.column]
             sums = _power_sums(axis, term.scale(axis.column, schema), power) if power else shares[place]
-            cells = cells * _along(sums / shares[place].sum(), place, grid.axes)
+            cells = cells * along(sums / shares[place].sum(), place, len(grid.axes))
         found[term] = np.asarray(np.bincount(groups_of_cells.ravel(), cells.ravel(), all_groups), np.float64)
     return found
 
 
-def _along(values: NDArray[Any], place: int, axes: Sequence[Partition]) -> NDArray[Any]:
-    return values.reshape([-1 if n == place else 1 for n in range(len(axes))])
+def along(values: NDArray[Any], place: int, axes: int) -> NDArray[Any]:
+    """Values along one of several axes."""
+    return values.reshape([-1 if n == place else 1 for n in range(axes)])
 
 
 def _power_sums(axis: Partition, scale: WholeScale | None, power: int) -> NDArray[Any]:
