@@ -334,11 +334,11 @@ def cut(
         made = column, tuple(found), tuple(by), column in spelled
         axis: Partition | None = schema.known.get(made)
         if axis is None:
-            has_bits = column in schema.open_columns or schema.spaces[column].items is not None
-            if has_bits and not by:
+            of_sets = schema.spaces[column].items is not None
+            if column in schema.open_columns or (of_sets and not by):
                 axis = _bit_axis(column, schema, found)
             else:  # the law of sets is undone bit by bit, so where they are groups each set has a block
-                axis = _axis(schema, column, found, by, has_bits or column in spelled)
+                axis = _axis(schema, column, found, by, of_sets or column in spelled)
             schema.known[made] = axis
         axes.append(axis)
     if math.prod(axis.blocks for axis in axes) > MOST_CELLS:
