@@ -295,12 +295,12 @@ def test_no_row_changes_what_it_is_given() -> None:
 @pytest.mark.parametrize("points", [5, 6])
 def test_the_scores_of_a_row_are_right_on_average_whatever_it_holds(points: int) -> None:
     """Σ_y P(y) s(y) is x^k where the number x is there and 0 where it is missing, exactly but for floats."""
-    from dproof.laws.debias import PresenceAxis, Scale, SeenColumn
-    from dproof.questions.partition import Partition
-    from dproof.spaces.space import OptionalSpace
+    from dproof.laws.debias import PresenceAxis, SeenColumn
+    from dproof.spaces.interval import Scale
+    from dproof.spaces.space import OptionalSpace, Partition
 
     space = OptionalSpace(Interval(0, points - 1, 1))
-    law = laplace(space.inside, Privacy(1)).family.with_missing(Fraction(1), Fraction(0))
+    law = laplace(space.present, Privacy(1)).family.with_missing(Fraction(1), Fraction(0))
     middle, unit = float(space.middle), points / 2
     blocks = Partition("x", np.array([0, points]), np.array([0, 1]), points + 1)
     unmixed = law.debias_axes([SeenColumn(blocks, space, space.line, Scale(middle, unit))], 1, "x")

@@ -9,11 +9,12 @@ import pytest
 
 from dproof import Interval, Mechanism, Privacy, bounded_laplace, gaussian, laplace, staircase
 from dproof.laws import Lattice
-from dproof.laws.debias import MatrixAxis, Points, PresenceAxis, Scale, SeenColumn
+from dproof.laws.debias import MatrixAxis, Points, PresenceAxis, SeenColumn
 from dproof.laws.noise import lay_nodes, node_law
 from dproof.questions.partition import cut
 from dproof.questions.question import Schema
 from dproof.questions.sql import parse_predicate
+from dproof.spaces.interval import Scale
 
 SPACE = Interval(0, 100, "0.01")
 MECHANISMS = {

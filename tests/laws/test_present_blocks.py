@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 
-from dproof.laws.debias import PresentBlocks
+from dproof.spaces.space import Partition
 
 
 def test_the_block_of_a_missing_value_is_left_out_and_one_that_holds_it_is_cut() -> None:
-    alone = SimpleNamespace(first=np.array([0, 2, 4]), last=np.array([1, 3, 4]), block=np.array([0, 1, 2]), blocks=3)
-    joined = SimpleNamespace(first=np.array([0, 2]), last=np.array([1, 4]), block=np.array([0, 1]), blocks=2)
+    alone = Partition("x", np.array([0, 2, 4]), np.array([0, 1, 2]), 5)
+    joined = Partition("x", np.array([0, 2]), np.array([0, 1]), 5)
     for every in (alone, joined):
-        there = PresentBlocks(every, 4)  # type: ignore[arg-type]
+        there = every.present(4)
         assert there.first.tolist() == [0, 2] and there.last.tolist() == [1, 3] and there.block.tolist() == [0, 1]
+        assert there.sizes.tolist()[:2] == [2, 2] and there.blocks == every.blocks

@@ -9,10 +9,11 @@ import pytest
 
 from dproof import Interval
 from dproof.laws import Lattice
-from dproof.laws.debias import MomentsAxis, Scale, SeenColumn
+from dproof.laws.debias import MomentsAxis, SeenColumn
 from dproof.laws.laplace import stairs, two_sided
 from dproof.questions.partition import cut
 from dproof.questions.question import Schema
+from dproof.spaces.interval import Scale
 
 SPACE = Interval(0, 20, step=2)
 MIDDLE, UNIT = 10, 5  # numbers are counted from the middle, in this unit

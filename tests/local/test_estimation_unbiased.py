@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dproof.laws.debias import Contingency
-from dproof.local.counts import Counting
+from dproof.local.counts import QuestionAxes
 from dproof.local.recipe import RowLaw
 from dproof.questions.question import Key
 from dproof.questions.sql import parse_predicate
@@ -55,7 +55,7 @@ CONDITIONS: dict[str, Callable[[dict[str, Any]], bool]] = {
 KEYS: list[tuple[str, ...]] = [(), ("hobby",), ("sex",), ("kids", "sex"), ("sex", "age"), ("hobby", "likes")]
 
 
-def mixed_counts(law: RowLaw, counting: Counting, row: dict[str, Any]) -> np.ndarray:
+def mixed_counts(law: RowLaw, counting: QuestionAxes, row: dict[str, Any]) -> np.ndarray:
     """P(state | row), over the states of all axes: the mean counts of a table that has this row alone."""
     counts = np.ones(())
     for reader in counting.readers:
@@ -79,7 +79,7 @@ LAW = row_law(PLAN)
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_estimates_and_their_variances_are_unbiased(condition: str, keys: tuple[str, ...]) -> None:
     where = parse_predicate(condition)
-    counting = Counting(LAW, [Term((), where), Term(("kids",), where)], [Key(key) for key in keys])
+    counting = QuestionAxes(LAW, [Term((), where), Term(("kids",), where)], [Key(key) for key in keys])
     groups = counting.groups([()])
     sums = [counting.sum_of(Term((), where)), counting.sum_of(Term(("kids",), where))]
     axes = counting.axes

@@ -13,7 +13,7 @@ import pytest
 import dproof as dp
 from dproof import InputError
 from dproof.laws.debias import CodeBins, Contingency, DenseScores, MatrixAxis, Sets
-from dproof.local.counts import Counting, _binned, all_rows
+from dproof.local.counts import QuestionAxes, _binned, all_rows
 from dproof.questions.sums import centred_terms
 from tests.makers import resolved
 
@@ -45,7 +45,7 @@ def test_what_groups_share_is_what_each_of_them_has_by_itself(release: Any, sql:
     question = resolved(sql, release.law.schema)
     terms = [term for a in question.aggregates for term in centred_terms(a, question.where, release.law.schema)]
     needed = list(dict.fromkeys(terms))
-    counting = Counting(release.law, needed, question.group_by)
+    counting = QuestionAxes(release.law, needed, question.group_by)
     table, combos = counting.read(all_rows(release))
     groups, sums = counting.groups(combos), list(map(counting.sum_of, needed))
     shared = table.estimates(sums, groups)

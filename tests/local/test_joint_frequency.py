@@ -20,7 +20,7 @@ from dproof import InputError, Plan, TooLarge, VerificationFailed
 from dproof.advice.plan_advice import Prices
 from dproof.certification import verify_certificate
 from dproof.laws import BlockDesign, PlaneDesign, debias
-from dproof.local.counts import Counting
+from dproof.local.counts import QuestionAxes
 from dproof.local.recipe import RowLaw
 from dproof.mechanisms.frequency import even_variance
 from dproof.plans.questions import planned_question
@@ -83,7 +83,7 @@ def test_every_count_and_sum_is_unbiased_for_every_row(
     assert family.is_coded
     where = planned_question(f"SELECT count(*) FROM release WHERE {condition}", law.plan.columns).question.where
     term = Term(("floor",) if number else (), where)
-    asked = Counting(law, [term])
+    asked = QuestionAxes(law, [term])
     (axis,) = asked.axes
     summed = asked.sum_of(term)
     scores = axis.scores(summed.powers[0]).spread(summed.weights.reshape(-1), 0)
@@ -231,7 +231,7 @@ def test_groups_are_answered_as_single_questions_are(mechanism: str, monkeypatch
     plan = {**RELEASES["split"], "joint": [joined("a", "b", mechanism=mechanism)]}
     with seeded_coins(4):
         release = dp.sanitise(people(), plan)
-    monkeypatch.setattr(debias, "_WRITTEN_OUT", 1)  # the squares of one group at a time
+    monkeypatch.setattr(debias, "_PRODUCTS_AT_ONCE", 1)  # the squares of one group at a time
     for keys, more in [("a, b", ""), ("b, a", ""), ("a", ""), ("b", "a < 3")]:
         where = f"WHERE {more}" if more else ""
         rows = release.query(f"SELECT {keys}, count(*) AS n FROM release {where} GROUP BY {keys}").rows

@@ -138,12 +138,12 @@ def test_where_all_curves_or_none_are_missing(missing: int) -> None:
 
 def test_scores_are_right_on_average_whatever_a_row_holds() -> None:
     """For the number of curves and for sums over them: Σ over shown and not shown of P·s·z, exactly but for floats."""
-    from dproof.local.counts import Counting
+    from dproof.local.counts import QuestionAxes
 
     release = released(4)
     law: Any = release.law.group_of("load").mechanism.family
     there = Not(Missing("load"))
-    counting = Counting(release.law, [Term((), there)])
+    counting = QuestionAxes(release.law, [Term((), there)])
     (axis,) = counting.axes
     assert isinstance(axis, PresenceAxis)
     p, q = law.present / law.whole, law.missing / law.whole

@@ -17,7 +17,7 @@ import dproof as dp
 from dproof import InputError, NotPrivate, VerificationFailed
 from dproof.certification import verify_certificate
 from dproof.laws import LAWS
-from dproof.local.mechanisms import MECHANISMS, _Added, unbiased_design
+from dproof.local.mechanisms import MECHANISMS, _AddedMechanism, unbiased_design
 from dproof.testing import check_mechanism, seeded_coins
 from tests.forging import resealed
 
@@ -95,7 +95,7 @@ TABLE = pa.table(
 def registries(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test adds is gone after it, and what others added is not there."""
     for kind, known in MECHANISMS.items():
-        usual = {name: function for name, function in known.items() if not isinstance(function, _Added)}
+        usual = {name: function for name, function in known.items() if not isinstance(function, _AddedMechanism)}
         monkeypatch.setitem(MECHANISMS, kind, usual)
 
 

@@ -93,7 +93,7 @@ def _of_bins(plan: Plan, rows: int) -> Iterator[Hint]:
         on_number = [one for one in asked if name in columns[one.question]]
         before = [one.half_width for one in on_number if one.half_width is not None]
         column = plan.column(name)
-        binned = replace(column, bins=bins_between(column.space.present or column.space, edges))
+        binned = replace(column, bins=bins_between(column.space.without_missing, edges))
         groups = [replace(group, columns=(binned,)) if group.columns == (column,) else group for group in plan.groups]
         after = prices.widths(groups)[name]
         if before and after <= _CLEARLY * max(before):

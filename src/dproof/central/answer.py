@@ -52,7 +52,7 @@ from dproof.questions.question import (
     asks_for_curves,
     both,
 )
-from dproof.questions.sums import Counter, Statistics, Term, present, terms, value_of, values_on
+from dproof.questions.sums import Counter, Statistics, Term, present, terms, value_of
 
 Estimates: TypeAlias = Mapping[int | None, ResidualEstimates]  # of counts, and of the sums of each column
 _METHODS = {
@@ -110,7 +110,7 @@ class ResidualAnswerSource:
         self.rows, self.private = release.rows, release.private
         self.asked = QuestionSums(question, schema, release.law.axes)
         groups, needed = self.asked.groups, self.asked.needed
-        numbers = values_on(self.asked.scales)
+        numbers = self.asked.scales
         self.labels = list(product(*(key.labels for key in self.asked.keys)))
         sums = [measured_sum(release, self.asked.weights(term)) for term in needed]
         values, nothing = _totals(release.estimates, sums, groups), np.zeros((groups, len(sums)))

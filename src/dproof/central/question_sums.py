@@ -18,15 +18,16 @@ from numpy.typing import NDArray
 from dproof.central.estimates import ResidualEstimates
 from dproof.central.workload import Costs, Domain, Residual, Table, cell_costs, parts
 from dproof.errors import InputError, NotMeasured, QuestionError, TooLarge
-from dproof.laws.debias import Array, Scale
+from dproof.laws.debias import Array
 from dproof.limits import MOST_GROUPS, MOST_TABLE_CELLS
 from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
 from dproof.plans.reader import Misplaced
 from dproof.questions.aggregates import Frequent, Rank
-from dproof.questions.partition import Partition, cut, grouping, numbered
+from dproof.questions.partition import cut, grouping, numbered
 from dproof.questions.question import Aggregate, Contains, Question, Schema, both, is_curve, leaves, resolve
-from dproof.questions.sums import Term, centred_terms, present, scale_of
-from dproof.spaces.interval import Bins
+from dproof.questions.sums import Term, along, centred_terms, present
+from dproof.spaces.interval import Bins, Scale, scale_of
+from dproof.spaces.space import Partition
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,11 +178,11 @@ class QuestionSums:
         names = [axis.name for axis in axes]
         for name in (name for name in term.columns if name in names):
             n = names.index(name)
-            weights = weights * _along(_numbers(axes[n], self.scales[name]), n, len(axes))
+            weights = weights * along(_numbers(axes[n], self.scales[name]), n, len(axes))
         group = np.zeros(weights.shape, np.int64)
         for key, groups in zip(keys, self.keys, strict=True):
             n = names.index(key.column)
-            group = group * len(groups.labels) + _along(groups.of(np.array(axes[n].bins.starts)), n, len(axes))
+            group = group * len(groups.labels) + along(groups.of(np.array(axes[n].bins.starts)), n, len(axes))
         several = {self.axes[axis.name][0]: axis.size for axis in axes if axis.size > 1}
         place = None if number is None else number[0]
         return Weights(place, tuple(several), np.ravel(weights), np.ravel(group), tuple(several.values()))
@@ -214,11 +215,6 @@ class QuestionSums:
         if any(key.column == binned[0] for key in self.question.group_by):
             raise NotMeasured(f"{binned[0]!r} was not added up within its bins: group by another column")
         return self.axes[binned[0]]
-
-
-def _along(values: Array, place: int, axes: int) -> Array:
-    """Values along one of several axes."""
-    return values.reshape([-1 if n == place else 1 for n in range(axes)])
 
 
 def _numbers(axis: TableAxis, scale: Scale) -> Array:

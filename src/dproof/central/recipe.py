@@ -53,7 +53,7 @@ from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
 from dproof.privacy import Privacy
 from dproof.questions.estimated import NORMAL, Tails
 from dproof.questions.measured import level_of_seldom
-from dproof.questions.sums import whole_scale
+from dproof.spaces.interval import whole_scale
 
 if TYPE_CHECKING:
     from dproof.questions.estimated import Options

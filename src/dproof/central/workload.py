@@ -694,7 +694,7 @@ def lattice_of(expansion: Expansion, privacy: Privacy) -> CurveLattice:
             return _ForeseenNoise(_normal_deviation(privacy) ** 2 * added.square)
         return _ForeseenNoise(2 * added.spread * (added.steps / float(privacy.epsilon)) ** 2)
 
-    return least_noise(expansion.present or expansion, splits, foreseen, Fraction(1, FEW_ROWS**2))[0]
+    return least_noise(expansion.without_missing, splits, foreseen, Fraction(1, FEW_ROWS**2))[0]
 
 
 class _ForeseenNoise(NamedTuple):

@@ -31,7 +31,6 @@ from dproof.columns.arrow import (
     with_nulls,
 )
 from dproof.columns.values import (
-    MISSING,
     NO,
     NO_TEXT,
     OUTSIDE,
@@ -47,7 +46,7 @@ from dproof.columns.values import (
     written,
 )
 from dproof.errors import DproofError, InputError, SourceError
-from dproof.spaces.space import Space, narrowest
+from dproof.spaces.space import MISSING, Space, narrowest
 
 if TYPE_CHECKING:
     from dproof.plans.reader import Reader
@@ -69,7 +68,7 @@ class Column:
     `kind` is the plan's name of its space, or "public" or "drop". `sources` are the columns of the source that hold it:
     one, a flag for each item, or one for each grid point. A value outside the space becomes the nearest point
     (`clamp`), the value with the code `outside`, or is refused; a missing value becomes the value with the code
-    `missing`, or is refused. With `invalid_as_null` what would be refused has the code −1 instead. The stored file has
+    `missing`, or is refused. With `invalid_as_null` what would be refused is `MISSING` instead. The stored file has
     `extra_fields` beside those that the source has. A row of a number with `bins` is sanitised by its bin. Texts are
     read as numbers by the signs of `numerals`.
     """
@@ -324,8 +323,7 @@ class Codec:
 
     def encode(self, arrays: Sequence[Any]) -> NDArray[Any]:
         """The codes of the source's Arrow arrays of the column, each value treated as the plan says."""
-        found, places = looked_up(self._repeated, self.column, single(arrays[0]))
-        return accepted(self.column, settled(self.column, found).take(places, mode="clip"))
+        return treated(self.column, *looked_up(self._repeated, self.column, single(arrays[0])))
 
     def code_sql(self, whole: str | None) -> str | None:
         """The code of a value in SQL, treated as the plan says, from the SQL of a whole number; None where that has no
@@ -345,7 +343,7 @@ class Codec:
         return [store_labels(labels, self.space.size, codes)]
 
     def restore(self, arrays: Sequence[Any]) -> NDArray[np.int64]:
-        """The codes that stored arrays stand for, read by the encoder that sanitises; −1 for what is not a value."""
+        """The codes that stored arrays stand for, by the encoder that sanitises; `MISSING` for what is no value."""
         return encode_arrow(self.space, arrays[0]).astype(np.int64)
 
     def possible(self, arrays: Sequence[Any], given: NDArray[np.bool_] | None, reach: int | None) -> bool:
@@ -415,7 +413,7 @@ def stand_in_code(space: Any, given: Any, table: Reader) -> int:
 
 
 def encode_arrow(space: Any, array: Any, **treatment: Any) -> NDArray[Any]:
-    """The codes of an Arrow array by itself, −1 for a value that is none of the space."""
+    """The codes of an Arrow array by itself, `MISSING` for a value that is none of the space."""
     column = Column("values", "", ("values",), space, invalid_as_null=True, missing=space.absent, **treatment)
     return column.encoder()([array.combine_chunks() if hasattr(array, "combine_chunks") else array])
 
@@ -517,7 +515,7 @@ class CodeCodec(Codec):
         return [from_numpy(codes.astype(np.int32))]
 
     def restore(self, arrays: Sequence[Any]) -> NDArray[np.int64]:
-        return as_numpy(arrays[0], missing=-1).astype(np.int64)
+        return as_numpy(arrays[0], missing=MISSING).astype(np.int64)
 
 
 class NullCodec(Codec):
@@ -680,22 +678,19 @@ def python_values(values: Any) -> list[Any]:
         return [guarded(lambda scalar: scalar.as_py(), scalar, NO_TEXT) for scalar in values]
 
 
-def settled(column: Column, found: NDArray[np.int64]) -> NDArray[Any]:
-    """Codes with the plan's stand-ins; what the plan refuses is −1 with `invalid_as_null`, else one of two codes beyond
-    the space.
+def treated(column: Column, found: NDArray[np.int64], places: NDArray[Any] | None = None) -> NDArray[Any]:
+    """Codes with what the plan puts for values outside and missing; those that it refuses stop the work, unless with
+    `invalid_as_null` they are `MISSING`. With `places` the code of each row is that of the value found there.
 
     The type of the codes follows from the column alone.
     """
     size = column.space.size
-    outside, missing = (OUTSIDE, OUTSIDE) if column.invalid_as_null else (size, size + 1)
+    outside, missing = (MISSING, MISSING) if column.invalid_as_null else (size, size + 1)
     codes = np.where(found == OUTSIDE, outside if column.outside is None else column.outside, found)
     codes[found == MISSING] = missing if column.missing is None else column.missing
-    return codes.astype(np.min_scalar_type(-size) if column.invalid_as_null else narrowest(size + 2))
-
-
-def accepted(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
-    """The settled codes, unless one of them is beyond the space."""
-    size = column.space.size
+    codes = codes.astype(np.min_scalar_type(-size) if column.invalid_as_null else narrowest(size + 2))
+    if places is not None:
+        codes = codes.take(places, mode="clip")
     worst = int(codes.max()) if len(codes) else 0
     if worst < size:
         return codes

@@ -25,9 +25,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.columns.arrow import as_numpy, from_numpy, is_text, plain_texts
-from dproof.columns.codec import Codec, Column, Draft, Key, accepted, missing_key, outside_key, settled
+from dproof.columns.codec import Codec, Column, Draft, Key, missing_key, outside_key, treated
 from dproof.columns.values import (
-    MISSING,
     OUTSIDE,
     PLAIN,
     Numerals,
@@ -42,6 +41,7 @@ from dproof.errors import SourceError
 from dproof.exact import int_or_float
 from dproof.spaces.dates import CLOCK, EXAMPLE, day_of
 from dproof.spaces.interval import bins_between, largest
+from dproof.spaces.space import MISSING
 
 if TYPE_CHECKING:
     from dproof.plans.reader import Reader
@@ -160,7 +160,7 @@ class NumberCodec(Codec):
     def encode_texts(self, array: Any) -> NDArray[Any]:
         """Texts all rows at once, which takes as long whether they are alike or not; others by each distinct value."""
         if is_text(array.type):
-            return accepted(self.column, settled(self.column, self.lookups(plain_texts(array))))
+            return treated(self.column, self.lookups(plain_texts(array)))
         return Codec.encode(self, [array])
 
     def encode_numbers(self, values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
@@ -170,13 +170,13 @@ class NumberCodec(Codec):
         if not self.column.clamp:
             codes[~self.space.holds(values)] = OUTSIDE
         codes[missing] = MISSING
-        return accepted(self.column, settled(self.column, codes))
+        return treated(self.column, codes)
 
     def code_sql(self, whole: str | None) -> str | None:
         column, space = self.column, self.space
         if whole is None or not space.has_sums or space.line.scale != 1:
             return None
-        outside, missing = (OUTSIDE if code is None else code for code in (column.outside, column.missing))
+        outside, missing = (MISSING if code is None else code for code in (column.outside, column.missing))
         below, above = (0, space.size - 1) if column.clamp else (outside, outside)
         low, high, step = int(space.low), int(space.high), int(space.step)
         code = f"{whole} - {low}" if step == 1 else f"(2 * ({whole} - {low}) + {step}) // {2 * step}"

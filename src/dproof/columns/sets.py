@@ -19,7 +19,6 @@ from dproof.columns.codec import (
     Form,
     Key,
     Lookup,
-    accepted,
     as_dictionary,
     encode_arrow,
     looked_up,
@@ -28,12 +27,13 @@ from dproof.columns.codec import (
     outside_key,
     python_values,
     quoted,
-    settled,
     stand_in_code,
     text_literal,
+    treated,
 )
-from dproof.columns.values import MISSING, NO, OUTSIDE, YES, is_missing, listed, single, text_of
+from dproof.columns.values import NO, OUTSIDE, YES, is_missing, listed, single, text_of
 from dproof.errors import SourceError
+from dproof.spaces.space import MISSING
 from dproof.spaces.subsets import MISSING_ITEM, WORD, Subsets
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class SetCodec(Codec):
         if not self.column.clamp:
             masks[outside] = OUTSIDE
         masks[missing] = MISSING
-        return accepted(self.column, settled(self.column, masks))
+        return treated(self.column, masks)
 
     def _masks_of_lists(self, array: Any) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.bool_]]:
         """One bit per item, gathered over each list; which lists are missing, and which hold something else."""
@@ -294,12 +294,12 @@ def _stored_lists(items: Items, codes: NDArray[Any]) -> Any:
 
 
 def masks_of_flags(arrays: Sequence[Any], bits: Sequence[int]) -> NDArray[np.int64]:
-    """The masks whose given bits are stored as flags; −1 where one is missing."""
+    """The masks whose given bits are stored as flags; `MISSING` where one is null."""
     masks = np.zeros(len(arrays[0]) if len(arrays) else 1, np.int64)
     for bit, array in zip(bits, arrays, strict=True):
         masks |= as_numpy(array, missing=False).astype(np.int64) << bit
         if array.null_count:
-            masks[np.asarray(array.is_null())] = OUTSIDE
+            masks[np.asarray(array.is_null())] = MISSING
     return masks
 
 
@@ -312,7 +312,7 @@ class AnswerCodec(Codec):
         return [from_numpy(codes % 2 == 1, codes // 2 != n) for n in range(len(self.space.about))]
 
     def restore(self, arrays: Sequence[Any]) -> NDArray[np.int64]:
-        """The codes; −1 where not exactly one item has an answer."""
+        """The codes; `MISSING` where not exactly one item has an answer."""
         if self.column.form != "flags":
             return super().restore(arrays)
         codes, answers = np.zeros((2, len(arrays[0])), np.int64)
@@ -320,7 +320,7 @@ class AnswerCodec(Codec):
             there = np.asarray(array.is_valid())
             codes[there] = 2 * n + as_numpy(array, missing=False).astype(np.int64)[there]
             answers += there
-        return np.where(answers == 1, codes, -1)
+        return np.where(answers == 1, codes, MISSING)
 
     def possible(self, arrays: Sequence[Any], given: NDArray[np.bool_] | None, reach: int | None) -> bool:
         if self.column.form != "flags":

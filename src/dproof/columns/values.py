@@ -24,7 +24,7 @@ from dproof.columns.arrow import from_numpy
 from dproof.errors import InputError
 from dproof.exact import exact
 
-OUTSIDE, MISSING = -1, -2  # in the place of a code
+OUTSIDE = -2  # in the place of the code of a value that is not in the space: the plan says what becomes of it
 _LONGEST_NUMBER = 64  # characters; what is longer is no number that anybody meant
 _LONG = 10**60  # from here on a float is written with an exponent; its digits would be no number that anybody meant
 YES, NO = ("true", "1", "yes", "y", "x", "t", "✓"), ("false", "0", "no", "n", "f")  # of a box to tick

@@ -27,8 +27,8 @@ from dproof.limits import MOST_VALUES
 from dproof.privacy import Privacy
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.question import Aggregate, Question, Schema, expression
-from dproof.questions.sums import whole_scale
 from dproof.spaces import Space
+from dproof.spaces.interval import whole_scale
 
 _BITS = 192  # of the first weight
 _WORD = 2**64 - 1

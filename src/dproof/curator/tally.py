@@ -20,10 +20,9 @@ from dproof.columns.codec import quoted
 from dproof.curator.recipe import Measurement
 from dproof.plans.plan import Plan
 from dproof.plans.rows import count_rows, read_codes
-from dproof.questions.partition import MISSING
 from dproof.questions.question import Aggregate, Schema
 from dproof.questions.sums import Counter, Tally, Term, multiplied_out
-from dproof.spaces.space import decode_present
+from dproof.spaces.space import MISSING, decode_present
 from dproof.tables import Source
 from dproof.tables.duckdb import InDuckDB, count_alike
 

@@ -15,6 +15,7 @@ from dproof.columns.numbers import arrow_rows
 from dproof.curves.lattice import CurveLattice, Expansion, centre_of, expand, measured_expansion
 from dproof.errors import ArgumentError
 from dproof.spaces.curves import Curves
+from dproof.spaces.space import MISSING
 
 if TYPE_CHECKING:
     from dproof.plans.reader import Reader
@@ -81,8 +82,8 @@ class CurveCodec(Codec):
         """The places of the column's curves.
 
         A broken curve, with a missing point or another number of points, is a missing one. Where the plan says so it
-        becomes the public centre, or has −1 for its places, and one that leaves the declared range is clamped to it.
-        Else either is refused; with `invalid_as_null` it has −1 for its places instead.
+        becomes the public centre, or has `MISSING` for its places, and one that leaves the declared range is clamped.
+        Else either is refused; with `invalid_as_null` it has `MISSING` for its places instead.
         """
         column, expansion, space = self.column, self.space, self.space.space
         rows = arrow_rows(arrays, space.points, column.numerals)
@@ -100,7 +101,7 @@ class CurveCodec(Codec):
                 f"column {column.name!r} has a value outside its declared range: set outside = 'clamp' in the plan"
             )
         places: NDArray[Any] = space.encode(inside)
-        places[outside | (missing & (column.missing != 0))] = -1
+        places[outside | (missing & (column.missing != 0))] = MISSING
         return places
 
 

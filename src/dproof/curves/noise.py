@@ -30,7 +30,7 @@ from dproof.laws.gaussian import NARROWEST_SUM, GaussianSum, gaussian_sum
 from dproof.laws.k_norm import KNorm, k_norm
 from dproof.laws.laplace import TwoSided
 from dproof.laws.law import Law
-from dproof.laws.noise import Centred, OptionalLaw
+from dproof.laws.noise import LawWithMiddle, OptionalLaw
 from dproof.limits import MOST_HATS
 from dproof.mechanisms.mechanism import Distribution, Mechanism
 from dproof.mechanisms.noise import demand_gaussian, integer_laplace
@@ -51,7 +51,7 @@ FEW_ROWS = 1_000  # of a mean whose error is weighed where nobody says how many 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CurveLaw(Centred):
+class CurveLaw(LawWithMiddle):
     """The laws of lattice vectors z + noise, for all z of the lattice's region; codes are places on the grid.
 
     There is no end of inputs and outputs, so no law is written out. The middle is the public centre, z = 0: the region

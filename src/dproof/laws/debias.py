@@ -46,8 +46,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.errors import ArgumentError, TooLarge
-from dproof.spaces.interval import Line
-from dproof.spaces.space import Space
+from dproof.spaces.interval import Line, Scale
+from dproof.spaces.space import Partition, Space
 
 Array = NDArray[Any]
 Powers = tuple[int, ...]  # of each number that an axis carries
@@ -78,7 +78,7 @@ def presence(
     question tells values apart that are there."""
     absent = column.space.absent
     assert absent is not None
-    there = PresentBlocks(column.blocks, absent).block
+    there = column.blocks.present(absent).block
     if len(np.unique(there)) > 1:
         return None
     member = np.eye(column.blocks.blocks)[[there[0], *column.blocks.of(np.array([absent]))]]
@@ -299,83 +299,12 @@ class Points:
 # What a question sees of a column -------------------------------------------------------------------------------------
 
 
-class Blocks(Protocol):
-    """The codes of a column in blocks that a question does not tell apart (`dproof.questions.partition.Partition`).
-
-    The codes from `first[n]` to `last[n]` lie in `block[n]`; with `bits` those that agree with `first[n]` in these.
-    """
-
-    @property
-    def first(self) -> Array: ...
-
-    @property
-    def last(self) -> Array: ...
-
-    @property
-    def block(self) -> Array: ...
-
-    @property
-    def sizes(self) -> Array: ...
-
-    @property
-    def bits(self) -> tuple[int, ...] | None: ...
-
-    @property
-    def blocks(self) -> int: ...
-
-    @property
-    def samples(self) -> Array: ...
-
-    def of(self, codes: Array) -> Array: ...
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PresentBlocks:
-    """The blocks of a column without its last code, that of a missing value; they keep their numbers."""
-
-    every: Blocks
-    size: int  # codes of values that are there
-
-    @property
-    def first(self) -> Array:
-        return self.every.first[self.every.first < self.size]
-
-    @property
-    def last(self) -> Array:
-        return np.minimum(self.every.last[: len(self.first)], self.size - 1)
-
-    @property
-    def block(self) -> Array:
-        return self.every.block[: len(self.first)]
-
-    @property
-    def blocks(self) -> int:
-        return self.every.blocks
-
-    sizes = samples = bits = property(lambda self: None)  # which the laws of numbers do not ask for
-
-    def of(self, codes: Array) -> Array:
-        return self.every.of(codes)
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """value = middle + unit · number, so that powers of the numbers stay small."""
-
-    middle: float = 0.0
-    unit: float = 1.0
-
-    def numbers(self, space: Space | Line, codes: Array) -> Array:
-        """The numbers that codes stand for, also between and beyond those of an interval."""
-        return np.asarray((space.values_of(codes) - self.middle) / self.unit)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class SeenColumn:
     """A column as a question sees it: its blocks, where its values and its released values live, and the scale of its
     numbers, where sums of them are asked for; whether it is `asked` about, or only released with one that is."""
 
-    blocks: Blocks
+    blocks: Partition
     space: Space
     outputs: Space | Line
     scale: Scale | None
@@ -399,7 +328,7 @@ class CodeBins:
 # The axis of a block design -------------------------------------------------------------------------------------------
 
 _MOST_PRODUCTS = 1 << 30  # of scores, which are written out so many at a time
-_WRITTEN_OUT = 1 << 22
+_PRODUCTS_AT_ONCE = 1 << 22
 
 
 class Incidence(Protocol):
@@ -504,7 +433,7 @@ class ScoreProducts:
         groups, states = len(self.one.own), self.one.incidence.states
         if groups * states > _MOST_PRODUCTS:
             raise TooLarge("the question has too many groups of several values each: ask for single values, or fewer")
-        many = max(1, _WRITTEN_OUT // states)
+        many = max(1, _PRODUCTS_AT_ONCE // states)
         for first in range(0, groups, many):
             part = slice(first, first + many)
             yield part, self.one.spread(np.eye(groups)[part], 1) * self.other.spread(np.eye(groups)[part], 1)
@@ -1163,12 +1092,12 @@ def _outer(values: Any) -> Any:
 
 _LEAST_SINGULAR = 1e-12  # singular values below this part of the largest count as zero
 _UNSOLVED = 1e-8  # what may be left of f, as a part of its largest value
-_STEPS = 200  # of iterative Bayes: a rough distribution is enough to weigh bias against variance
+_BAYES_STEPS = 200  # a rough distribution is enough to weigh bias against variance
 _ROWS_ANYWHERE = 500  # spread evenly beside those counted: few rows do not tell where wide noise hides the others
-_STRENGTHS = 10.0 ** np.arange(-1, 13)
+_BIAS_PENALTIES = 10.0 ** np.arange(-1, 13)  # tried from smooth scores to sharp ones
 _WIDER_FOR_LESS_BIAS = 1.25  # how much wider an interval may be for less bias
 _WIDEST_TRIED = 4.0  # how much wider one may get before sharper scores are not tried any more
-_WIDTH = 1.96
+_STANDARD_ERRORS = 1.96  # of the half-width that is made least
 
 
 def solver(law: Array) -> Callable[[Array], Array]:
@@ -1200,7 +1129,7 @@ def likely_nodes(matrix: Array, counts: Array) -> Array:
     likely = np.full(len(matrix), 1 / len(matrix))
     if counts.sum():
         share = counts / counts.sum()
-        for _ in range(_STEPS):
+        for _ in range(_BAYES_STEPS):
             likely = likely * (matrix @ (share / np.maximum(likely @ matrix, 1e-300)))
     return np.asarray(likely / likely.sum() * max(float(counts.sum()), 1.0))
 
@@ -1238,7 +1167,7 @@ def smoother(matrix: Array, nodes: Array) -> Callable[[Array], Array]:
 def _half_width(matrix: Array, scores: Array, wanted: Array, nodes: Array) -> float:
     means = matrix @ scores
     variance = np.maximum(nodes @ (matrix @ scores**2 - means**2), 0.0)
-    return float((_WIDTH * np.sqrt(variance) + nodes @ np.abs(means - wanted)).sum())
+    return float((_STANDARD_ERRORS * np.sqrt(variance) + nodes @ np.abs(means - wanted)).sum())
 
 
 def _ever_sharper(matrix: Array, shares: Array) -> Callable[[Array], Iterator[Array]]:
@@ -1251,7 +1180,7 @@ def _ever_sharper(matrix: Array, shares: Array) -> Callable[[Array], Iterator[Ar
 
     def scores(wanted: Array) -> Iterator[Array]:
         target = vectors.T @ (root[:, None] * wanted)
-        for strength in _STRENGTHS:
+        for strength in _BIAS_PENALTIES:
             weight = strength / (strength * np.maximum(sizes, 0.0) + 1)
             level = (ones * weight) @ target / ((ones * weight) @ ones)
             rest = vectors @ (weight[:, None] * (target - ones[:, None] * level))

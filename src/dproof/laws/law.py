@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import ArgumentError, TooLarge, VerificationFailed
 from dproof.exact import exact
-from dproof.laws.debias import DebiasAxes, MatrixAxis, Scale, SeenColumn, presence
+from dproof.laws.debias import DebiasAxes, MatrixAxis, SeenColumn, presence
 from dproof.laws.divergence import Odds, Pair, Worst
-from dproof.spaces.interval import Line
+from dproof.spaces.interval import Line, Scale
 from dproof.spaces.space import Space
 
 _LARGEST_UNDONE = 1 << 24  # entries of a matrix that is inverted
@@ -190,7 +190,7 @@ class Law(Protocol):
         return self.expectation(source, space.distances(source))
 
     def maximal_error(self, space: Space) -> Fraction:
-        """max_d E ρ(Y_d, d) likewise. HLM15, equation (13)."""
+        """max_d E ρ(Y_d, d), for outputs in the space of the inputs, or around it. HLM15, equation (13)."""
         return max(self.error(n, space) for n in range(space.size))
 
     def maximal_expectation(self, losses: Callable[[int], Any]) -> Fraction:

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import ArgumentError
 from dproof.exact import exp_below
-from dproof.laws.debias import DebiasAxes, DenseScores, MatrixAxis, Points, Powers, Scale, SeenColumn, solver
+from dproof.laws.debias import DebiasAxes, DenseScores, MatrixAxis, Points, Powers, SeenColumn, solver
 from dproof.laws.divergence import Odds, Worst, tight_odds
 from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.laws.law import SIZE, TOTAL, WEIGHT, Law, listed, nearest_codes, presence_alone, read_number
 from dproof.laws.noise import overlaps
-from dproof.spaces.interval import Line
+from dproof.spaces.interval import Line, Scale
 from dproof.spaces.space import Space
 
 _UNIT = 2.0**-53  # relative error of one rounded operation
@@ -73,7 +73,8 @@ class Matrix(Law):
         return self.rows[source]  # type: ignore[no-any-return]
 
     def written_out(self, most: int | None = None) -> tuple[NDArray[Any], int]:
-        listed(self, most)
+        if most is not None:
+            listed(self, most)
         return self.rows, self.total
 
     def worst(self, odds: Fraction) -> Worst:

@@ -22,21 +22,19 @@ from dproof.errors import ArgumentError, InputError, VerificationFailed
 from dproof.exact import bisect, exp_below
 from dproof.laws.debias import (
     Array,
-    Blocks,
     CodeBins,
     DebiasAxes,
     MatrixAxis,
     MomentsAxis,
     Points,
-    PresentBlocks,
-    Scale,
     SeenColumn,
     presence,
 )
 from dproof.laws.divergence import Odds, Worst, profile_odds
 from dproof.laws.guide import Guide, guide
 from dproof.laws.law import SIZE, TOTAL, Law, Range, law_from_json, listed, read_number
-from dproof.spaces.space import ABSENT, Space
+from dproof.spaces.interval import Scale
+from dproof.spaces.space import ABSENT, Partition, Space
 
 TABLED: Range = (1, 1 << 128)  # a weight of a recorded table of noise: none is 0
 
@@ -115,7 +113,7 @@ class NoiseLaw(Protocol):
 NOISES: dict[str, Callable[[Mapping[str, Any]], NoiseLaw]] = {}  # how each kind is read back
 
 
-class Centred(Law, ABC):
+class LawWithMiddle(Law, ABC):
     """Noise around a value, with a middle value that lies nearer to every other than others may lie to each other."""
 
     @property
@@ -153,7 +151,7 @@ _TAIL = 1e-5  # what the noise may do beyond the outermost states
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lattice(Centred):
+class Lattice(LawWithMiddle):
     """Y_i = i + X on all of Z, or clamped to 0, …, size − 1; X has one law whatever i.
 
     Two inputs are a shift of at most size − 1 apart, and their laws differ by no more than the noise does under that
@@ -359,13 +357,13 @@ def node_law(law: Lattice, nodes: Nodes) -> Array:
     return np.diff(np.pad(upto, ((0, 0), (1, 1)), constant_values=((0, 0), (0, 1))), axis=1)
 
 
-def membership(nodes: Nodes, cut: Blocks) -> Array:
+def membership(nodes: Nodes, cut: Partition) -> Array:
     """The part of the codes around each node that lies in each block."""
     starts = np.maximum(nodes.centres - (nodes.step - 1) // 2, 0)
     return overlaps(starts, np.append(starts[1:], cut.last[-1] + 1), cut)
 
 
-def overlaps(starts: Array, stops: Array, cut: Blocks) -> Array:
+def overlaps(starts: Array, stops: Array, cut: Partition) -> Array:
     """The part of the codes from each start up to its stop that lies in each block."""
     shares = np.zeros((len(starts), cut.blocks))
     for first, last, block in zip(cut.first, cut.last, cut.block, strict=True):
@@ -401,7 +399,7 @@ class OptionalLaw(Law):
 
     kind: ClassVar[str] = "optional"
 
-    inner: Centred
+    inner: LawWithMiddle
     present: int
     missing: int
     whole: int
@@ -427,7 +425,7 @@ class OptionalLaw(Law):
         return self.inner.spare
 
     @property
-    def shown(self) -> Centred:
+    def shown(self) -> LawWithMiddle:
         return self.inner
 
     @property
@@ -498,11 +496,11 @@ class OptionalLaw(Law):
         chance, code = self._shown(source)
         if source == self.inner.inputs:
             return chance * space.diameter
-        return chance * self.inner.error(code, space.present or space) + (1 - chance) * space.diameter
+        return chance * self.inner.error(code, space.without_missing) + (1 - chance) * space.diameter
 
     def maximal_error(self, space: Space) -> Fraction:
         p, q = self._chances
-        return max(p * self.inner.maximal_error(space.present or space) + (1 - p) * space.diameter, q * space.diameter)
+        return max(p * self.inner.maximal_error(space.without_missing) + (1 - p) * space.diameter, q * space.diameter)
 
     @cached_property
     def _guide(self) -> Guide:
@@ -537,7 +535,7 @@ class OptionalLaw(Law):
         space, absent = column.space.present, column.space.absent
         p, q = map(float, self._chances)
         assert space is not None and absent is not None
-        inside = replace(column, blocks=PresentBlocks(column.blocks, absent), space=space)
+        inside = replace(column, blocks=column.blocks.present(absent), space=space)
         moments = self.inner.moments_of(inside)
         if moments is not None or column.scale is None:
             by_presence = presence(column, (p, q), name, moments)
@@ -592,7 +590,7 @@ class OptionalLaw(Law):
     @classmethod
     def around(cls, inner: Law, record: Mapping[str, Any]) -> OptionalLaw:
         """The law that a certificate has around this one."""
-        if not isinstance(inner, Centred):
+        if not isinstance(inner, LawWithMiddle):
             raise VerificationFailed("the certificate cannot be read: 'law' has no middle value")
         try:
             _ = inner.nearer
@@ -601,7 +599,7 @@ class OptionalLaw(Law):
         return cls(inner, *(read_number(record, name, TOTAL) for name in ("present", "missing", "whole")))
 
 
-def optional_law(inner: Centred, epsilon: Fraction, delta: Fraction) -> OptionalLaw:
+def optional_law(inner: LawWithMiddle, epsilon: Fraction, delta: Fraction) -> OptionalLaw:
     """The law that tells missing values from others as well as the promise allows.
 
     With 1 − q = e(1 − p), which is the most that may be hidden, and p/q = r that is q = (e − 1)/(e·r − 1); p − q rises

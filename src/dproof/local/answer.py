@@ -17,7 +17,7 @@ from dproof.errors import QuestionError
 from dproof.laws.debias import pooled
 from dproof.laws.noise import NODES
 from dproof.limits import MOST_GROUPS, MOST_NOISY_GROUPS
-from dproof.local.counts import Combos, Counting, StoredRows, all_rows, count, ends_of, rows_that_answer
+from dproof.local.counts import Combos, QuestionAxes, StoredRows, all_rows, count, ends_of, rows_that_answer
 from dproof.local.curves import ReleaseCurves
 from dproof.local.estimate import estimate
 from dproof.local.ranks import OrderStatistics
@@ -180,7 +180,7 @@ def _public_combos(release: Any, keys: Sequence[Key], where: Predicate | None = 
     parts = reduced.parts if isinstance(reduced, And) else () if reduced is None else (reduced,)
     known = [part for part in parts if all(schema.is_open(leaf.column) for leaf in leaves(part))]
     holds = " AND ".join(f"coalesce({condition(part)}, false)" for part in known) or "true"
-    counting = Counting(release.law, [Term((), None)], keys)
+    counting = QuestionAxes(release.law, [Term((), None)], keys)
     (*arrays, chosen), _, _ = count(release.data, [*counting.expressions, holds])
     return counting.cells([array.filter(chosen) for array in arrays], chosen.true_count)[1]
 
@@ -190,14 +190,14 @@ def sharpest(
     needed: list[Term],
     question: Question,
     ends: Mapping[str, tuple[float, float]] = MappingProxyType({}),
-) -> list[tuple[StoredRows, Counting, float]]:
+) -> list[tuple[StoredRows, QuestionAxes, float]]:
     """The parts of a release, the sharpest first: what is counted in each, and its weight, inverse to its variance.
 
     These are the variances for evenly spread values, which do not depend on the rows, and so do not bias what is
     pooled. Under wide noise intervals are worked out from one part alone, the sharpest. `ends` are those of the numbers
     of public columns, where rows are known.
     """
-    countings = [Counting(part.law, needed, question.group_by, ends=ends) for part in parts]
+    countings = [QuestionAxes(part.law, needed, question.group_by, ends=ends) for part in parts]
     if len(parts) == 1:
         return [(parts[0], countings[0], 1.0)]
     precisions = [part.rows * _precision(counting, part) for part, counting in zip(parts, countings, strict=True)]
@@ -209,7 +209,7 @@ def sharpest(
     return [(parts[n], countings[n], precisions[n] / total if total else 1.0) for n in used]
 
 
-def _precision(counting: Counting, part: StoredRows) -> float:
+def _precision(counting: QuestionAxes, part: StoredRows) -> float:
     """One over the variance of the sums from one row, for evenly spread values; 1 where they have none."""
     table, combos = counting.read(replace(part, data=None, rows=1))
     estimates = table.estimates(counting.sums, counting.groups(combos))

@@ -31,7 +31,6 @@ from dproof.laws.debias import (
     DebiasAxis,
     MatrixAxis,
     MomentsAxis,
-    Scale,
     SeenColumn,
     Sets,
     Sum,
@@ -41,11 +40,12 @@ from dproof.laws.law import Law
 from dproof.limits import MOST_CELLS
 from dproof.local.recipe import JointColumns, RowLaw
 from dproof.plans.plan import ASKED
-from dproof.questions.aggregates import Values
-from dproof.questions.partition import Bit, Partition, cut, grouping, numbered
+from dproof.questions.partition import Bit, cut, grouping, numbered
 from dproof.questions.question import Key, Predicate, condition, leaves, literal, name
-from dproof.questions.sums import Term, scale_of, values_on
+from dproof.questions.sums import Term
 from dproof.spaces.interval import Bins as ColumnBins
+from dproof.spaces.interval import Scale, scale_of
+from dproof.spaces.space import Partition
 from dproof.tables.duckdb import CLOSED, Decoder, count_alike, decode_all, expressions, stored_relation
 from dproof.tables.source import Parts
 
@@ -72,7 +72,7 @@ class Choice:
         return np.array_equal(self.takes, np.arange(len(self.labels)))
 
 
-class Counting:
+class QuestionAxes:
     """The axes that the sums and keys of a question need, over the law of a release.
 
     A sum has a condition, and columns whose numbers it multiplies; `numbers` has the scales of these. The columns in
@@ -163,11 +163,6 @@ class Counting:
     def sums(self) -> list[Sum]:
         """All sums that are needed."""
         return list(map(self.sum_of, self.needed))
-
-    @property
-    def values(self) -> dict[str, Values]:
-        """The numbers whose sums are taken, as a formula sees them."""
-        return values_on(self.numbers)
 
     # Rows ----------------------------------------------------------------------------------------------------------
 
@@ -530,8 +525,7 @@ def _by_codes(
         Decoder(*codec_of(space, column).reader(cuts[column.name].bits if unmixed.by_block else None))
         for column, space in read
     ]
-    together = Decoder(expressions(decoders), lambda arrays: state(decode_all(decoders, arrays)))
-    return AxisReader(names, unmixed.axes, together)
+    return AxisReader(names, unmixed.axes, Decoder.joined(decoders, state))
 
 
 def _binned(column: Column, bins: CodeBins) -> str:

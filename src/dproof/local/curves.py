@@ -22,7 +22,7 @@ from dproof.curves.lattice import CurveLattice
 from dproof.curves.noise import CurveMechanism
 from dproof.errors import QuestionError
 from dproof.laws.debias import Array, Contingency
-from dproof.local.counts import Counting, StoredRows, fits, rows_that_answer
+from dproof.local.counts import QuestionAxes, StoredRows, fits, rows_that_answer
 from dproof.local.estimate import refuse_singular
 from dproof.questions.curve_estimate import CurveEstimate, MeasuredCurves, basis_notes
 from dproof.questions.estimated import SUGGESTIONS, Options
@@ -37,8 +37,8 @@ from dproof.questions.question import (
 )
 from dproof.questions.sums import Term, present
 
-_BATCH = 1 << 16
-_FEW = 30  # rows below which a mean of noise is not yet normal
+_ROWS_AT_ONCE = 1 << 16
+_FEWEST_NORMAL_ROWS = 30  # rows below which a mean of noise is not yet normal
 
 
 class ReleaseCurves(MeasuredCurves):
@@ -54,7 +54,7 @@ class ReleaseCurves(MeasuredCurves):
                 raise QuestionError(
                     f"column {aggregate.columns[0]!r} holds curves: ask a release for AVG or SUM of them"
                 )
-        self.counted = _Counted(self.release, question.where, question.group_by)
+        self.counted = _CountedGroups(self.release, question.where, question.group_by)
         self.labels, self.shown = self.counted.groups.labels, self.counted.occurs()
         self.options = options.for_each(len(self.labels))
 
@@ -66,7 +66,7 @@ class ReleaseCurves(MeasuredCurves):
         (aggregate,), counted = aggregates_of(expression), self.counted
         taken = present(aggregate, counted.counting.schema)
         if taken is not None:
-            counted = _Counted(self.release, both(self.question.where, taken), self.question.group_by)
+            counted = _CountedGroups(self.release, both(self.question.where, taken), self.question.group_by)
         is_total = aggregate.definition.shape == "linear"
         return _functions(counted, aggregate.columns[0], groups, is_total, self.options)
 
@@ -77,12 +77,12 @@ class ReleaseCurves(MeasuredCurves):
             yield NOT_PRIVATE
 
 
-class _Counted:
+class _CountedGroups:
     """The stored rows that satisfy a condition, counted by the axes that tell which these are and their groups."""
 
     def __init__(self, release: StoredRows, where: Predicate | None, keys: Sequence[Key] = ()) -> None:
         self.release, self.where = release, where
-        self.counting = Counting(release.law, [Term((), where)], keys)
+        self.counting = QuestionAxes(release.law, [Term((), where)], keys)
         self.table, self.combos = self.counting.read(release)
         self.groups = self.counting.groups(self.combos)
 
@@ -98,7 +98,7 @@ def _mechanism(release: StoredRows, column: str) -> CurveMechanism:
 
 
 def _functions(
-    counted: _Counted, column: str, shown: Sequence[int], total: bool, options: Options
+    counted: _CountedGroups, column: str, shown: Sequence[int], total: bool, options: Options
 ) -> list[CurveEstimate | None]:
     """The means or totals of some groups; None where by the estimate there are no rows.
 
@@ -144,7 +144,7 @@ def _functions(
     return [_function(mechanism.lattice, first[n], second[n], noise, totalled, options.level) for n in shown]
 
 
-def _moments(counted: _Counted, column: Column, lattice: CurveLattice) -> Array:
+def _moments(counted: _CountedGroups, column: Column, lattice: CurveLattice) -> Array:
     """Σ (1, z)(1, z)ᵀ over the rows of each cell, for their lattice vectors z."""
     counting, cells = counted.counting, counted.table.counts.size
     size, times = lattice.terms + 1, lattice.space.times
@@ -153,7 +153,7 @@ def _moments(counted: _Counted, column: Column, lattice: CurveLattice) -> Array:
     undo = np.linalg.pinv(lattice.scales[:, None] * lattice.functions(times))
     wanted = [*counting.expressions, *map(name, column.stored)]
     with counted.release.relation() as rows:
-        for batch in rows.project(", ".join(wanted)).to_arrow_reader(_BATCH):
+        for batch in rows.project(", ".join(wanted)).to_arrow_reader(_ROWS_AT_ONCE):
             keys, held = batch.columns[: len(counting.expressions)], batch.columns[len(counting.expressions) :]
             values = stored_values(lattice, held)
             if values is None:
@@ -180,7 +180,9 @@ def _function(
     centred = np.column_stack([-mean, np.eye(terms)])
     covariance = centred @ second @ centred.T / weight**2 if noise is None else np.eye(terms) * noise / weight
     factor = np.vstack([_root(covariance), np.zeros(terms)])
-    notes = (f"only {weight:.0f} rows: the band assumes that their mean is normal",) if weight < _FEW else ()
+    notes = (
+        (f"only {weight:.0f} rows: the band assumes that their mean is normal",) if weight < _FEWEST_NORMAL_ROWS else ()
+    )
     # Where the variance is estimated it holds the spread of the curves too, and smoothing by that would bias the mean.
     smooth, scale = noise is not None and total is None, 1.0 if total is None else weight * total
     made = CurveEstimate(lattice, mean, factor, 1.0, scale, level, smooth, notes)

@@ -51,8 +51,8 @@ from dproof.laws.debias import (
 )
 from dproof.questions.estimated import Linear, half_widths
 
-_EVEN, _MANY = 12, 40  # thresholds that share the states evenly, beside those at cuts and in the place of them
-_MOST_CUTS = 8
+_THRESHOLDS_BESIDE_CUTS, _THRESHOLDS_ALONE = 12, 40  # that share the states evenly, with those at cuts or without
+_MOST_CUTS_WITH_THRESHOLDS = 8
 _AROUND = np.array([0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98])  # quantiles of the noise at a cut that are thresholds too
 _MOST_CHECKED = 1000  # blocks whose scores are looked through for a bias
 
@@ -82,8 +82,8 @@ class Condition:
     def tests(self) -> Array:
         """Whether each state lies below each of the thresholds, which are public and the same for all groups."""
         cuts = np.flatnonzero(np.diff(self.points.block)) + 1
-        few = len(cuts) <= _MOST_CUTS
-        count = _EVEN if few else _MANY
+        few = len(cuts) <= _MOST_CUTS_WITH_THRESHOLDS
+        count = _THRESHOLDS_BESIDE_CUTS if few else _THRESHOLDS_ALONE
         thresholds = [np.searchsorted(np.cumsum(self.axis.state_shares_if_uniform()), (np.arange(count) + 0.5) / count)]
         if few:
             laws = self.points.matrix[self.points.start[cuts]]

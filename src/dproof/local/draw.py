@@ -130,11 +130,11 @@ def _spread_out(pieces: list[Any], places: NDArray[np.int32], drawn: int) -> Any
 
 REACH = 1 << 20  # rows that are shuffled together; a table up to this size is shuffled as a whole
 Progress = Callable[[int, int | None], None]  # rows that were read, and how many there are where that is known
-_Rows = list[Any]  # as they were read: an array of codes for each reading, and Arrow's for each public column
+_Rows = list[Any]  # as they were read: an array of codes for each reader, and Arrow's for each public column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Reading:
+class _CodeReader:
     """Columns that are read as one code."""
 
     columns: Sequence[Column]
@@ -142,13 +142,13 @@ class _Reading:
     joined: Callable[[Sequence[NDArray[Any]]], NDArray[Any]]
 
 
-def _readings(law: RowLaw) -> list[_Reading]:
+def _code_readers(law: RowLaw) -> list[_CodeReader]:
     """A code for each group; where a row answers for one of several groups that share columns, for each column."""
     if law.weights is None:
         together = [(group.columns, group.joined) for group in law.groups]
     else:
         together = [((column,), _only) for column in law.plan.columns if column.private]
-    return [_Reading(columns, [c.sanitised_encoder() for c in columns], joined) for columns, joined in together]
+    return [_CodeReader(columns, [c.sanitised_encoder() for c in columns], joined) for columns, joined in together]
 
 
 def _only(codes: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -159,10 +159,10 @@ def sanitised_blocks(source: Source, law: RowLaw, coins: Coins, progress: Progre
     """The sanitised table as record batches of up to `REACH` rows, each batch in an order of its own."""
     waiting: list[_Rows] = []
     rows, types = 0, None
-    readings = _readings(law)
+    readers = _code_readers(law)
     for batch in source.read(law.plan.sources):
-        waiting.append(_read(batch, law, readings))
-        public_types = [column.type for column in waiting[-1][len(readings) :]]
+        waiting.append(_read(batch, law, readers))
+        public_types = [column.type for column in waiting[-1][len(readers) :]]
         if public_types != (types := types or public_types):
             raise SourceError("a public column has one type in some rows and another in others: cast it to one")
         rows += batch.num_rows
@@ -176,16 +176,16 @@ def sanitised_blocks(source: Source, law: RowLaw, coins: Coins, progress: Progre
         yield _sanitised(_joined(waiting), law, coins)
 
 
-def _read(batch: Any, law: RowLaw, readings: Sequence[_Reading]) -> _Rows:
-    """A code for each reading, and the public columns as they are."""
+def _read(batch: Any, law: RowLaw, readers: Sequence[_CodeReader]) -> _Rows:
+    """A code for each reader, and the public columns as they are."""
     codes = [
-        reading.joined(
+        reader.joined(
             [
                 encode([batch.column(name) for name in c.sources])
-                for c, encode in zip(reading.columns, reading.encoders, strict=True)
+                for c, encode in zip(reader.columns, reader.encoders, strict=True)
             ]
         )
-        for reading in readings
+        for reader in readers
     ]
     return [*codes, *(_plain(name, batch.column(name)) for name in law.plan.named("public"))]
 
@@ -221,7 +221,7 @@ def _sanitised(rows: _Rows, law: RowLaw, coins: Coins) -> Any:
 
 def made_up_rows(law: RowLaw, count: int, coins: Coins) -> Any:
     """Sanitised rows of a table that does not exist: every value is the first of its space."""
-    codes = [reading.joined([first_codes(c.space, count) for c in reading.columns]) for reading in _readings(law)]
+    codes = [reader.joined([first_codes(c.space, count) for c in reader.columns]) for reader in _code_readers(law)]
     return _sanitised([*codes, *(pa.nulls(count, pa.string()) for _ in law.plan.named("public"))], law, coins)
 
 

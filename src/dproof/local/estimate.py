@@ -46,7 +46,7 @@ from dproof.laws.debias import (
     scale_up,
 )
 from dproof.limits import MOST_LOGLINEAR, MOST_SHRUNK
-from dproof.local.counts import Counting
+from dproof.local.counts import QuestionAxes
 from dproof.local.distribution_free import DistributionFree
 from dproof.questions.estimated import EstimatedSums, Options, normal_quantile, tail
 from dproof.questions.question import Predicate
@@ -307,7 +307,7 @@ def _cell_weights(table: Contingency, wanted: Sum, groups: AnswerGroups) -> Arra
 
 
 def estimate(
-    counting: Counting,
+    counting: QuestionAxes,
     table: Contingency,
     groups: AnswerGroups,
     where: Predicate | None,
@@ -316,7 +316,7 @@ def estimate(
 ) -> EstimatedSums:
     """The sums of a question in every group, over all rows, of which the table has a random part or all."""
     sums, fitted, free = counting.sums, None, None
-    asked = counting.schema, counting.values, counting.needed, where, options
+    asked = counting.schema, counting.numbers, counting.needed, where, options
     is_part, scale = all_rows != table.rows, scale_up(table.rows, all_rows)
     with np.errstate(invalid="ignore"):  # a public number may be infinite, and then its sum is refused
         estimates = table.estimates(sums, groups)
@@ -345,7 +345,7 @@ def estimate(
 _FITS = {"likelihood": likelihood, "projection": projection, "shrinkage": shrinkage}
 
 
-def refuse_singular(counting: Counting, values: Array) -> None:
+def refuse_singular(counting: QuestionAxes, values: Array) -> None:
     """Say which law cannot be undone, if something was not found."""
     if np.isnan(values).any():
         for axis in counting.axes:

@@ -95,7 +95,7 @@ def add_mechanism(name: str, function: Calibrate) -> None:
     expect(name, str, "name", "a text: what plans call the mechanism")
     if not callable(function):
         raise ArgumentError(f"function must be a function of a space and a Privacy, not {described(function)}")
-    added = _Added(name, function)
+    added = _AddedMechanism(name, function)
     if name == "auto" or any(known.get(name, added) != added for known in MECHANISMS.values()):
         raise ArgumentError(f"there is a mechanism called {name[:40]!r} already: choose another name")
     for kind in _ADDING:
@@ -103,7 +103,7 @@ def add_mechanism(name: str, function: Calibrate) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Added:
+class _AddedMechanism:
     """A mechanism that was added: refused where no release could be made of it, or opened again."""
 
     name: str

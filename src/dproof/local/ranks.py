@@ -17,7 +17,7 @@ from dproof.errors import QuestionError
 from dproof.exact import int_or_float
 from dproof.laws.debias import Array, Contingency, Target, of_whole, scale_up
 from dproof.laws.noise import NODES
-from dproof.local.counts import Combos, Counting, StoredRows, count
+from dproof.local.counts import Combos, QuestionAxes, StoredRows, count
 from dproof.local.distribution_free import DistributionFree
 from dproof.local.estimate import estimate, refuse_singular
 from dproof.questions.aggregates import Frequent, Rank
@@ -28,7 +28,9 @@ from dproof.questions.question import Aggregate, Compare, Contains, Key, Predica
 from dproof.questions.sums import Term, present
 
 _MOST_STEPS = 512  # thresholds at which a distribution is estimated
-_LEFT = 0.5  # of the bias at a threshold: where values are smooth, that before it and that behind it cancel in part
+_BIAS_LEFT = (
+    0.5  # of the bias at a threshold: where values are smooth, that before it and that behind it cancel in part
+)
 
 
 class Steps(NamedTuple):
@@ -60,7 +62,7 @@ class OrderStatistics:
         self.schema = stored.law.schema
         self.question, self.options, self.labels = question, options.for_each(len(labels)), labels
         self.rough = np.zeros(len(labels), bool)  # groups with a distribution that wide noise hides
-        self.tables: dict[Any, tuple[Counting, Contingency, Combos]] = {}  # by column and condition
+        self.tables: dict[Any, tuple[QuestionAxes, Contingency, Combos]] = {}  # by column and condition
 
     def cells(self, aggregate: Aggregate) -> list[Cell]:
         """One cell for every group of the answer."""
@@ -102,7 +104,7 @@ class OrderStatistics:
         rows, all_rows = self.stored.rows, self.stored.release_rows
         scale, estimates = scale_up(rows, all_rows), of_whole(estimates, all_rows)
         variance = estimates.covariance(options.target)[:, 0, 0]
-        bias = scale * np.abs(table.likely_bias(sums[0], groups)) + _LEFT * estimates.doubts[:, 0]
+        bias = scale * np.abs(table.likely_bias(sums[0], groups)) + _BIAS_LEFT * estimates.doubts[:, 0]
         total, naive = (numbers[:, 0].reshape(-1, len(marks)) for numbers in (estimates.values, estimates.naive))
         starts = range(0, total.size, len(marks))
         biased = np.array([free.some_biased(range(start, start + len(marks))) for start in starts], bool)
@@ -138,7 +140,7 @@ class OrderStatistics:
         until = [bisect_left(range(steps), True, key=has_passed) for has_passed in (every, some)]
         return np.where(places < until[0], -np.inf, np.inf), np.where(places < until[1], -np.inf, np.inf)
 
-    def _spelled(self, column: str, where: Predicate | None) -> Counting:
+    def _spelled(self, column: str, where: Predicate | None) -> QuestionAxes:
         """What is counted where a column has a block for every value, or for as many steps as can be told apart."""
         space: Any = self.schema.spaces[column]
         most = _MOST_STEPS if self.stored.law.group_of(column).mechanism.family.is_sharp else NODES
@@ -150,12 +152,12 @@ class OrderStatistics:
             places = np.unique(np.linspace(0, space.candidates - 1, most + 1).astype(np.int64)[1:-1])
             cuts = [Compare(column, "<=", space.label(int(place))) for place in places]
         needed = [Term((), condition) for condition in (where, *cuts)]
-        return Counting(self.stored.law, needed, self.question.group_by, () if cuts else [column])
+        return QuestionAxes(self.stored.law, needed, self.question.group_by, () if cuts else [column])
 
     def _public(self, aggregate: Aggregate, where: Predicate | None) -> Iterator[Steps]:
         """The steps of a public column in every group: its values are exact, and the groups need not be."""
         (column,), options = aggregate.columns, self.options
-        counting = Counting(self.stored.law, [Term((), where)], [*self.question.group_by, Key(column)])
+        counting = QuestionAxes(self.stored.law, [Term((), where)], [*self.question.group_by, Key(column)])
         table, combos = counting.read(self.stored)
         inner = counting.groups(combos)
         estimates = table.estimates([counting.sum_of(Term((), where))], inner)
@@ -240,7 +242,7 @@ class OrderStatistics:
             chosen = [(item, both(where, Contains(column, item))) for item in listed]
         for item, condition in chosen:
             keys = [*self.question.group_by, *(() if items else (Key(column),))]
-            counting = Counting(self.stored.law, [Term((), condition)], keys)
+            counting = QuestionAxes(self.stored.law, [Term((), condition)], keys)
             table, combos = counting.read(self.stored)
             groups = counting.groups(combos)
             estimated = estimate(counting, table, groups, condition, options, self.stored.release_rows)
@@ -302,7 +304,7 @@ def _extreme(aggregate: Aggregate) -> str | None:
     return chosen.end if isinstance(chosen, Rank) else None
 
 
-def _block_ends(counting: Counting, column: str) -> Ends:
+def _block_ends(counting: QuestionAxes, column: str) -> Ends:
     """The least and the greatest number of each block of a column."""
     cut, space = counting.cuts[column], counting.schema.declared(column)
     last = cut.samples

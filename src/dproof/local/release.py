@@ -161,5 +161,5 @@ def _elsewhere(group: JointColumns) -> bool:
 
 
 def _lattice(outputs: Any) -> dict[str, str]:
-    interval = outputs.present or outputs
+    interval = outputs.without_missing
     return {"low": str(interval.low), "high": str(interval.high), "step": str(interval.step)}

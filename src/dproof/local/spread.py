@@ -30,7 +30,7 @@ from dproof.privacy import Privacy
 
 DRAWN = 1 << 16  # what all weights sum to: a word of 16 bits draws one
 _MOST_PAIRS, _LARGEST_PAIR = 256, 4096  # columns are asked in pairs where there are no more, each with so many values
-_UNITS = 8  # of ε for each group: optimal shares are multiples of it
+_UNITS_PER_GROUP = 8  # of ε for each group: optimal shares are multiples of it
 _ROUNDED = 1 << 40  # of a variance
 
 
@@ -230,12 +230,12 @@ def best_shares(plan: Plan, calibrate: Callable[[ColumnGroup, Privacy], Mechanis
     whole = sum((group.share for group in groups), Fraction(0))
     if _gives_shares(plan) or len(groups) < 2 or plan.privacy.epsilon == 0:
         return [group.share / whole for group in groups]
-    units = [_UNITS] * len(groups)
+    units = [_UNITS_PER_GROUP] * len(groups)
     known: dict[tuple[int, int], float | None] = {}
 
     def part(place: int, share_units: int) -> float | None:
         if (place, share_units) not in known:
-            share, promise = Fraction(share_units, _UNITS * len(groups)), plan.privacy
+            share, promise = Fraction(share_units, _UNITS_PER_GROUP * len(groups)), plan.privacy
             given = Privacy(promise.epsilon * share, promise.delta * share)
             known[place, share_units] = noise(groups[place].columns, calibrate(groups[place], given))
         return known[place, share_units]
@@ -244,7 +244,7 @@ def best_shares(plan: Plan, calibrate: Callable[[ColumnGroup, Privacy], Mechanis
         noises = [(g.columns, part(n, units[n] + moved.get(n, 0)) or 0.0) for n, g in enumerate(groups)]
         return _product_total(wanted, noises) or 0.0
 
-    movable = [n for n in range(len(groups)) if part(n, _UNITS) is not None]
+    movable = [n for n in range(len(groups)) if part(n, _UNITS_PER_GROUP) is not None]
     now = total({})
     while movable:
         more = {n: total({n: 1}) for n in movable}
@@ -256,7 +256,7 @@ def best_shares(plan: Plan, calibrate: Callable[[ColumnGroup, Privacy], Mechanis
             break
         now = then
         units[to], units[giver] = units[to] + 1, units[giver] - 1
-    return [Fraction(share_units, _UNITS * len(groups)) for share_units in units]
+    return [Fraction(share_units, _UNITS_PER_GROUP * len(groups)) for share_units in units]
 
 
 def _gives_shares(plan: Plan) -> bool:

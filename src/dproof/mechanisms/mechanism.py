@@ -242,7 +242,7 @@ class Mechanism:
         200.0
         """
         steps = self.family.shown.scale
-        line = (self.inputs if self.inputs.present is None else self.inputs.present).line
+        line = self.inputs.without_missing.line
         return None if steps is None or line is None else steps * float(line.step)
 
     def bias_and_variance(self) -> BiasAndVariance | None:

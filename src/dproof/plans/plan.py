@@ -25,7 +25,7 @@ from dproof.columns.codec import Column
 from dproof.errors import ArgumentError, PlanError, SourceError, did_you_mean
 from dproof.privacy import Privacy, Unit
 from dproof.questions.question import Open, Schema
-from dproof.spaces.interval import Bins
+from dproof.spaces.interval import Bins, whole_scale
 from dproof.spaces.products import Rows
 from dproof.tables.source import USUAL, Layout
 
@@ -348,8 +348,6 @@ class TableAxis:
         is_binned = bins.size < bins.stop
         if not is_binned or not column.space.has_sums:
             return cls(column, bins, column.name, bins.size, is_binned=is_binned)
-        from dproof.questions.sums import whole_scale  # takes all laws, which few plans need
-
         scale = whole_scale(column.space, True)
         return cls(column, bins, column.name, bins.size, None, False, True, int(scale.ends[1]), scale.unit)
 

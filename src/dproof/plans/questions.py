@@ -158,7 +158,7 @@ def question_bins(plan: Plan) -> dict[str, list[Any]]:
 def _edges(asked: list[Question], name: str, schema: Schema) -> list[Any]:
     """The edges at which some condition or group of a column begins; none where these are no bins."""
     space = schema.declared(name)
-    values = space.present or space
+    values = space.without_missing
     starts = {0}
     for question in asked:
         keys = [key for key in question.group_by if key.column == name]

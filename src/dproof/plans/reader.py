@@ -485,7 +485,7 @@ def axes_of(column: Column) -> tuple[TableAxis, ...]:
     if space.holds_curves:
         bins = Bins((0,), ("there",), 1).with_missing(space.absent)
         return (TableAxis(column, bins, column.name, bins.size, has_curves=True),)
-    inside = space.present or space
+    inside = space.without_missing
     if inside.line is None:
         if space.size > MOST_VALUES:
             problem = f"has more than {MOST_VALUES:,} values: declare fewer, or drop it"

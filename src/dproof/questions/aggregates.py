@@ -15,25 +15,16 @@ from fractions import Fraction
 from itertools import product
 from math import inf, prod, sqrt
 from types import EllipsisType
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from dproof.questions.answer import LARGEST, End, Range
+from dproof.spaces.interval import Scale
 
 Number: TypeAlias = Any  # whatever + − × ÷ work on: a float, an array, a value with its gradient
 Argument: TypeAlias = Fraction | None
 GIVEN = ...  # the argument is the last thing in the parentheses
-
-
-class Values(NamedTuple):
-    """The numbers of a column: sums are of z = (x − middle)/unit, with −half ≤ z ≤ half, so that low ≤ x ≤ high."""
-
-    middle: float
-    unit: float
-    half: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +38,7 @@ class Sums:
     """
 
     found: Mapping[tuple[str, ...], Number]
-    values: Mapping[str, Values]
+    values: Mapping[str, Scale]
     fewest: int = 0
     clip: bool = False
     doubt: int = 0

@@ -19,11 +19,12 @@ from dproof.coins import NOT_PRIVATE
 from dproof.errors import QuestionError, did_you_mean
 from dproof.exact import level_of
 from dproof.laws.debias import Array, SumEstimates, Target
-from dproof.questions.aggregates import Sums, Values
+from dproof.questions.aggregates import Sums
 from dproof.questions.answer import Cell, Range
 from dproof.questions.measured import Shares, level_of_seldom
 from dproof.questions.question import Aggregate, Expression, Predicate, Question, Schema
 from dproof.questions.sums import Term, centred_terms, chooses, evaluate
+from dproof.spaces.interval import Scale
 
 _NEAR_ZERO = 3.0  # standard errors from zero below which an estimate may well be one of zero
 _NOT_NORMAL = 3.0  # standard errors of fewer heaviest scores than this are not normal
@@ -449,7 +450,7 @@ class EstimatedSums:
     """The estimated sums of every group, ready to be calculated with."""
 
     schema: Schema
-    numbers: Mapping[str, Values]  # whose sums are taken, as a formula sees them
+    numbers: Mapping[str, Scale]  # of the columns whose sums are taken
     needed: list[Term]
     where: Predicate | None
     options: Options

@@ -39,8 +39,7 @@ from dproof.questions.question import (
 )
 from dproof.spaces import Space
 from dproof.spaces.interval import Line
-
-MISSING = -1  # the code of a value that is not there
+from dproof.spaces.space import MISSING, Partition, Places
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,62 +147,6 @@ def _singles(codes: set[int]) -> tuple[int, ...]:
     return tuple(end for code in sorted(codes) for end in (code, code + 1))
 
 
-Places = NDArray[np.int64] | int  # of each row, or of all rows
-
-
-@dataclass(frozen=True, eq=False)  # without slots: what follows from it is worked out once
-class Partition:
-    """The codes of a column in blocks: the groups of a key with their labels, or codes that no question tells apart.
-
-    The codes from `first[n]` up to the next first, or to the stop, lie in `block[n]`; with `bits` those that agree with
-    `first[n]` in these. A missing value has the code −1. A column that nobody declared (`Open`) has a bit for each
-    condition on it: its code is the pattern of those that hold.
-    """
-
-    column: str
-    first: NDArray[np.int64]
-    block: NDArray[np.int64]
-    stop: int
-    bits: tuple[int, ...] | None = None
-    labels: tuple[Any, ...] = ()
-
-    @cached_property
-    def last(self) -> NDArray[np.int64]:
-        return self.first if self.bits is not None else np.append(self.first[1:], self.stop) - 1
-
-    @cached_property
-    def sizes(self) -> NDArray[Any]:
-        """How many codes each block has."""
-        if self.bits is not None:
-            return np.full(len(self.first), self.stop / (1 << len(self.bits)))
-        return np.bincount(self.block, self.last - self.first + 1.0)
-
-    @cached_property
-    def blocks(self) -> int:
-        return len(self.sizes)
-
-    @property
-    def samples(self) -> NDArray[np.int64]:
-        """One code of each block, the least."""
-        return self.first[np.unique(self.block, return_index=True)[1]]
-
-    def of(self, codes: NDArray[Any]) -> NDArray[np.int64]:
-        """The block of each code."""
-        places = np.asarray(codes).astype(np.int64)
-        if places.ndim > 1:
-            places = places[:, 0]  # a curve has all its places, or none
-        if self.bits is None:
-            return self.block[np.searchsorted(self.first, places, side="right") - 1]
-        block = np.zeros_like(places)
-        for n, bit in enumerate(self.bits):
-            block |= (places >> bit & 1) << n
-        return np.where(places == MISSING, self.blocks - 1, block)
-
-    def places(self, codes: NDArray[Any]) -> Places:
-        """The block of each code, or that of all codes where there is one alone: no code decides what is done."""
-        return self.of(codes) if self.blocks > 1 else 0
-
-
 def grouping(key: Key, schema: Schema) -> Partition:
     """The groups of a key, worked out once. A column with missing values has a last group None for them.
 
@@ -225,6 +168,7 @@ def grouping(key: Key, schema: Schema) -> Partition:
 
 def _values(key: Key, schema: Schema, space: Space) -> Partition:
     """The groups of a key without conditions: values by themselves, or in bins of the plan or of a width."""
+    stop = size_of(space)
     if key.width is None and key.column in schema.bins:
         bins = schema.bins[key.column]
         labels, starts, groups = list(bins.labels), np.array(bins.starts), np.arange(bins.size)
@@ -235,15 +179,16 @@ def _values(key: Key, schema: Schema, space: Space) -> Partition:
             labels, starts = [*labels, None], np.append(starts, space.absent)
         groups = np.arange(len(labels))
     else:
-        _fits(key, space.size)
-        edges_of_codes = [_edge(label, key.width) for label in space.decode(np.arange(space.size))]
-        labels, starts = list(dict.fromkeys(edges_of_codes)), np.arange(space.size)
+        _fits(key, stop)
+        starts = np.arange(stop)
+        edges_of_codes = [_edge(label, key.width) for label in space.decode(starts)]
+        labels = list(dict.fromkeys(edges_of_codes))
         place = {label: n for n, label in enumerate(labels)}
         groups = np.array([place[label] for label in edges_of_codes])
     if key.column in schema.nullable:
         starts, groups = np.append(MISSING, starts), np.append(len(labels), groups)
         labels = [*labels, None]
-    return Partition(key.column, starts, groups, size_of(space), None, tuple(labels))
+    return Partition(key.column, starts, groups, stop, None, tuple(labels))
 
 
 def _cases(key: Key, schema: Schema, space: Space) -> Partition:
@@ -254,8 +199,8 @@ def _cases(key: Key, schema: Schema, space: Space) -> Partition:
         ends = {0, *(end for runs in regions.values() for end in runs.ends)}  # type: ignore[union-attr]
         starts = np.array(sorted(end for end in ends if 0 <= end < stop))
     else:
-        _fits(key, space.size)
-        starts = np.arange(space.size)
+        _fits(key, stop)
+        starts = np.arange(stop)
     if key.column in schema.nullable:
         starts = np.append(MISSING, starts)
     holds = [
@@ -386,8 +331,12 @@ def cut(
         made = column, tuple(found), tuple(by), column in spelled
         axis: Partition | None = schema.known.get(made)
         if axis is None:
-            bits = column in schema.open_columns or (schema.spaces[column].items is not None and not by)
-            axis = schema.known[made] = _bit_axis(column, schema, found) if bits else _axis(schema, *made)
+            of_sets = schema.spaces[column].items is not None
+            if column in schema.open_columns or (of_sets and not by):
+                axis = _bit_axis(column, schema, found)
+            else:  # the law of sets is undone bit by bit, so where they are groups each set has a block
+                axis = _axis(schema, column, found, by, of_sets or column in spelled)
+            schema.known[made] = axis
         axes.append(axis)
     if math.prod(axis.blocks for axis in axes) > MOST_CELLS:
         raise TooLarge(f"the conditions and groups make more than {MOST_CELLS} cells: ask for fewer at once")
@@ -411,7 +360,7 @@ def _axis(schema: Schema, column: str, regions: Sequence[Region], keys: Sequence
     """Blocks of runs of codes for which every condition and every key say the same."""
     space, missing = schema.declared(column), [MISSING] if column in schema.nullable else []
     groups, stop = [grouping(key, schema) for key in keys], size_of(space)
-    if spelled or space.items is not None:  # the law of sets is undone bit by bit, so each has a block
+    if spelled:
         if space.size > _MOST_VALUES:
             raise TooLarge(f"column {column!r} has {space.size} values, too many to tell apart")
         first = np.array([*missing, *range(space.size)])

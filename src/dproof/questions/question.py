@@ -382,9 +382,11 @@ class Open:
 
 @dataclass(frozen=True)  # without slots: what follows from it is worked out once
 class Schema:
-    """The name of the table, the space of each column, and the columns in which a value may be missing.
+    """The name of the table, and the space of each column.
 
-    `null_groups` has those of them whose missing values the plan declares, so that they are a group of the answer.
+    The `nullable` columns have rows with the code `MISSING`, those of the true table that the plan has nothing for;
+    `null_groups` are those of them whose missing values the plan declares, so that they are a group of the answer. A
+    release has none: a missing value is `absent` there, a value of its own. Either is NULL to a question.
     Where values were counted in bins, `bins` has these, and a key without a width groups by them.
 
     >>> from dproof.spaces import Categories
@@ -430,17 +432,16 @@ class Schema:
         assert not isinstance(space, Open)
         return space
 
-    def find(self, column: str, *, gaps: bool = False, curves: bool = False) -> str:
+    def find(self, column: str, *, missing: bool = False, curves: bool = False) -> str:
         """The declared column of that name; case matters only where two names differ by nothing else.
 
-        A column of curves is found only by what asks for `curves`, or for those that are missing (`gaps`), where some
-        may be.
+        A column of curves is found only by what asks for `curves`, or for those that are `missing`, where some may be.
         """
         same = [known for known in self.spaces if known.casefold() == column.casefold()]
         if column not in self.spaces and len(same) != 1:
             raise QuestionError(f"there is no column {column!r}{did_you_mean(column, self.spaces)}")
         name = column if column in self.spaces else same[0]
-        if self.spaces[name].holds_curves and not curves and not (gaps and name in self.may_be_missing):
+        if self.spaces[name].holds_curves and not curves and not (missing and name in self.may_be_missing):
             raise QuestionError(_ALONE.format(name))
         return name
 
@@ -581,7 +582,7 @@ def _unnest(unnest: Unnest, schema: Schema) -> Unnest:
 
 def _aggregate(aggregate: Aggregate, schema: Schema) -> Aggregate:
     definition, argument = aggregate.definition, aggregate.argument
-    wanted = {"gaps": definition.counts == "rows", "curves": definition.of_curves}
+    wanted = {"missing": definition.counts == "rows", "curves": definition.of_curves}
     columns = tuple(schema.find(column, **wanted) for column in aggregate.columns)
     for column in columns:
         space = schema.spaces[column]
@@ -611,7 +612,7 @@ def _predicate(predicate: Predicate | None, schema: Schema) -> Predicate | None:
 
 
 def _condition(leaf: Leaf, schema: Schema) -> Leaf:
-    column = schema.find(leaf.column, gaps=isinstance(leaf, Missing))
+    column = schema.find(leaf.column, missing=isinstance(leaf, Missing))
     space = schema.spaces[column]
     match leaf:
         case Contains(_, item):

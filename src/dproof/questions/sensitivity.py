@@ -28,7 +28,7 @@ from dproof.limits import MOST_ROW_KINDS
 from dproof.privacy import Neighbours
 from dproof.questions.aggregates import Rank
 from dproof.questions.measured import values_of
-from dproof.questions.partition import MISSING, Grid, Partition, cut, grouping
+from dproof.questions.partition import Grid, cut, grouping
 from dproof.questions.question import (
     Aggregate,
     Applied,
@@ -47,8 +47,10 @@ from dproof.questions.question import (
     resolve,
 )
 from dproof.questions.sql import Asked, Select, as_question
-from dproof.questions.sums import Term, present, terms, whole_scale
+from dproof.questions.sums import Term, present, terms
 from dproof.spaces import Space
+from dproof.spaces.interval import whole_scale
+from dproof.spaces.space import MISSING, Partition
 
 Row = dict[str, Any]
 

@@ -17,20 +17,16 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
 from itertools import combinations
-from math import gcd, lcm
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dproof.errors import QuestionError, TooLarge
-from dproof.exact import exact
-from dproof.laws.debias import Scale
 from dproof.limits import MOST_CELLS
-from dproof.questions.aggregates import Sums, Values
-from dproof.questions.partition import MISSING, Partition, Places, cut, grouping, numbered
+from dproof.questions.aggregates import Sums
+from dproof.questions.partition import cut, grouping, numbered
 from dproof.questions.question import (
     Aggregate,
     Applied,
@@ -47,68 +43,10 @@ from dproof.questions.question import (
     both,
     leaves,
 )
+from dproof.spaces.interval import WholeScale, whole_scale
+from dproof.spaces.space import MISSING, Partition, Places
 
 _LARGEST = 1 << 62
-
-
-@dataclass(frozen=True, slots=True)
-class WholeScale:
-    """The numbers of a column as whole numbers: value = origin + unit · (shift + factor · code), or a table of them.
-
-    `ends` are the least and the greatest.
-    """
-
-    unit: Fraction
-    origin: Fraction
-    ends: tuple[int, int]
-    shift: int
-    factor: int
-    table: tuple[int, ...] | None = None
-
-    def whole(self, codes: NDArray[Any]) -> NDArray[np.int64]:
-        """The whole number of each code; 0 for a missing value, which adds nothing to any sum."""
-        integers = np.asarray(codes).astype(np.int64)
-        if self.table is not None:
-            return np.where(integers == MISSING, 0, np.array(self.table, np.int64)[integers])
-        return np.where(integers == MISSING, 0, self.shift + self.factor * integers)
-
-    def value(self, whole: int) -> Fraction:
-        return self.origin + self.unit * whole
-
-
-@lru_cache(maxsize=256)  # a question needs it again and again
-def whole_scale(space: Any, centred: bool) -> WholeScale:
-    """The scale of a space of numbers, about zero or, centred, about the middle of its range.
-
-    >>> from dproof.spaces import Categories
-    >>> whole_scale(Categories([0, 5, 10]), True)
-    WholeScale(unit=Fraction(5, 1), origin=Fraction(5, 1), ends=(-1, 1), shift=0, factor=0, table=(-1, 0, 1))
-    """
-    if space.line is None:
-        numbers = [None if label is None else exact(label) for label in space.labels]
-        known = [number for number in numbers if number is not None]
-        low, high = min(known), max(known)
-        origin = (low + high) / 2 if centred else Fraction(0)
-        unit = _unit([number - origin for number in known])
-        table = tuple(0 if number is None else int((number - origin) / unit) for number in numbers)
-        return WholeScale(unit, origin, (int((low - origin) / unit), int((high - origin) / unit)), 0, 0, table)
-    low, step = space.line.origin, space.line.step
-    origin = space.middle if centred else Fraction(0)
-    unit = _unit([low - origin, step])
-    shift, factor = int((low - origin) / unit), int(step / unit)
-    return WholeScale(unit, origin, (shift, shift + factor * (space.candidates - 1)), shift, factor)
-
-
-def scale_of(space: Any) -> Scale:
-    """The scale on which the numbers of a space go from −1 to 1."""
-    exact = whole_scale(space, True)
-    return Scale(float(exact.origin), float(exact.unit * exact.ends[1]) or 1.0)
-
-
-def _unit(numbers: list[Fraction]) -> Fraction:
-    """The greatest number of which all of these are whole multiples."""
-    bottom = lcm(*(number.denominator for number in numbers))
-    return Fraction(gcd(*(int(number * bottom) for number in numbers)) or 1, bottom)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +98,13 @@ def terms(aggregate: Aggregate, schema: Schema) -> tuple[Term, ...]:
 
 def centred_terms(aggregate: Aggregate, where: Predicate | None, schema: Schema) -> list[Term]:
     """Sums about the middle that tell the same of the rows that satisfy `where`, the number of rows first."""
-    products = [part for term in terms(aggregate, schema) for part in multiplied_out(term.columns)]
-    rows = both(where, present(aggregate, schema.with_undeclared_missing))
-    return [Term(columns, rows, bool(columns)) for columns in dict.fromkeys([(), *products])]
+    found: list[Term] | None = schema.known.get((aggregate, where))
+    if found is None:
+        products = [part for term in terms(aggregate, schema) for part in multiplied_out(term.columns)]
+        rows = both(where, present(aggregate, schema.with_undeclared_missing))
+        found = [Term(columns, rows, bool(columns)) for columns in dict.fromkeys([(), *products])]
+        schema.known[aggregate, where] = found
+    return found
 
 
 def chooses(term: Term) -> bool:
@@ -235,22 +177,12 @@ def value_of(
         if definition.formula is None:
             raise KeyError(aggregate)
         needed = terms(aggregate, schema)
-        values = {column: _values(term.scale(column, schema)) for term in needed for column in term.columns}
+        values = {column: term.scale(column, schema).in_floats() for term in needed for column in term.columns}
         fewest = 2 if doubt and definition.shape == "curved" else 1
         sums = Sums({term.columns: stats[term] for term in needed}, values, fewest, clip, doubt)
         return np.asarray(definition.formula(sums, aggregate.columns, aggregate.argument))
 
     return np.asarray(evaluate(expression, value))
-
-
-def _values(scale: WholeScale) -> Values:
-    low, high = (float(scale.value(end)) for end in scale.ends)
-    return Values(float(scale.origin), float(scale.unit), float(scale.ends[1]), low, high)
-
-
-def values_on(scales: Mapping[str, Scale]) -> dict[str, Values]:
-    """Numbers on these scales, as a formula sees them."""
-    return {c: Values(s.middle, s.unit, 1.0, s.middle - s.unit, s.middle + s.unit) for c, s in scales.items()}
 
 
 # Exact counting -------------------------------------------------------------------------------------------------------
@@ -491,7 +423,7 @@ def even_sums(
     groupings = [(grid.position(key.column), grouping(key, schema)) for key in keys]
     shares = [_power_sums(axis, None, 0) for axis in grid.axes]
     group: Any = numbered(
-        (_along(groups.of(grid.axes[place].samples), place, grid.axes), len(groups.labels))
+        (along(groups.of(grid.axes[place].samples), place, len(grid.axes)), len(groups.labels))
         for place, groups in groupings
     )
     groups_of_cells, all_groups = np.broadcast_to(group, grid.shape), math.prod(len(g.labels) for _, g in groupings)
@@ -501,13 +433,14 @@ def even_sums(
         for place, axis in enumerate(grid.axes):
             power = powers[term][axis.column]
             sums = _power_sums(axis, term.scale(axis.column, schema), power) if power else shares[place]
-            cells = cells * _along(sums / shares[place].sum(), place, grid.axes)
+            cells = cells * along(sums / shares[place].sum(), place, len(grid.axes))
         found[term] = np.asarray(np.bincount(groups_of_cells.ravel(), cells.ravel(), all_groups), np.float64)
     return found
 
 
-def _along(values: NDArray[Any], place: int, axes: Sequence[Partition]) -> NDArray[Any]:
-    return values.reshape([-1 if n == place else 1 for n in range(len(axes))])
+def along(values: NDArray[Any], place: int, axes: int) -> NDArray[Any]:
+    """Values along one of several axes."""
+    return values.reshape([-1 if n == place else 1 for n in range(axes)])
 
 
 def _power_sums(axis: Partition, scale: WholeScale | None, power: int) -> NDArray[Any]:

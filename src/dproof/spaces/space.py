@@ -1,6 +1,19 @@
 """What a metric space of data offers. HLM15, section 2.1. Nothing outside this folder asks which space it has.
 
 How values of a space are read from a table and stored is not here: see `dproof.columns`.
+
+A missing value, from a table to an answer:
+
+    text      null, NaN or an empty text (`columns.values.is_missing`); of flags, all of them blank; of a number or a
+              date also what is none
+    code      `MISSING`, which is no value of any space; where the plan says what stands for it, the code of that
+              (`Column.missing`), which with missing = "category" is `absent`, a value of its own
+    law       `absent` is one more input and output, with the last code (`OptionalSpace`; `OptionalLaw` is put around
+              the law of the values that are `present`). Categories have it among their values, so any law will do. Of
+              sets it is the last item, alone: a law may show that beside others, and no estimate loses by it. On a line
+              without ends, where every other code is a number, it is `ABSENT`
+    stored    null; of a set the item `MISSING_ITEM`
+    question  NULL, be it `MISSING` (`Schema.nullable`) or `absent`: IS NULL holds of both, no comparison of either
 """
 
 from __future__ import annotations
@@ -8,8 +21,9 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -24,6 +38,8 @@ if TYPE_CHECKING:
     from dproof.spaces.interval import Line
 
 
+MISSING = -1  # the code of a value that is not there
+ABSENT = -(1 << 63)  # the code of a missing value beside points without an end: none that is stored has it
 COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     "<>": operator.ne,
@@ -44,6 +60,8 @@ class Space(ABC):
 
     mechanisms: ClassVar[str] = "categories"  # whose mechanisms a plan can name for it
     is_counted: ClassVar[bool] = True  # whether single values are worth counting
+    holds_curves: ClassVar[bool] = False  # whether the points are curves, which have no list of codes
+    present: Any = None  # the space of the values that are there, where a law for a missing one is put around theirs
 
     @classmethod
     def from_plan(cls, table: Reader) -> Self:
@@ -98,7 +116,7 @@ class Space(ABC):
         return np.array([self.code(value) for value in listed(values, "values", COLUMN)], narrowest(self.size))
 
     def _arrow_codes(self, values: Any, **treatment: Any) -> NDArray[Any]:
-        """The codes of an Arrow array, −1 for a value that is none of the space: as a column of a plan is read."""
+        """The codes of an Arrow array, read as a column is; `MISSING` for a value that is none of the space."""
         from dproof.columns.codec import encode_arrow
 
         return encode_arrow(self, values, **treatment)
@@ -140,11 +158,6 @@ class Space(ABC):
         return None
 
     @property
-    def present(self) -> Any:
-        """The space of the values that are there, where a law for a missing one is put around theirs; else None."""
-        return None
-
-    @property
     def without_missing(self) -> Any:
         """The space of what a table holds, where the plan added a missing value to it; else the space itself."""
         return self.present or self
@@ -157,11 +170,6 @@ class Space(ABC):
     def spacing(self) -> Fraction | None:
         """The distance of neighbouring points, where all points lie on a line, equally far apart, in their order."""
         return None
-
-    @property
-    def holds_curves(self) -> bool:
-        """Whether the points are curves, which have no list of codes."""
-        return False
 
     @property
     def rows(self) -> int:
@@ -365,9 +373,77 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-# NULL as a value ------------------------------------------------------------------------------------------------------
+# Codes in blocks ------------------------------------------------------------------------------------------------------
 
-ABSENT = -(1 << 63)  # the code of a missing value beside points without an end: none that is stored has it
+Places = NDArray[np.int64] | int  # of each row, or of all rows
+
+
+@dataclass(frozen=True, eq=False)  # without slots: what follows from it is worked out once
+class Partition:
+    """The codes of a column in blocks: the groups of a key with their labels, or codes that no question tells apart.
+
+    The codes from `first[n]` up to the next first, or to the stop, lie in `block[n]`; with `bits` those that agree with
+    `first[n]` in these. A column that nobody declared has a bit for each condition on it: its code is the pattern of
+    those that hold. There may be `empty` blocks more, the last ones, without a code.
+    """
+
+    column: str
+    first: NDArray[np.int64]
+    block: NDArray[np.int64]
+    stop: int
+    bits: tuple[int, ...] | None = None
+    labels: tuple[Any, ...] = ()
+    empty: int = 0
+
+    @cached_property
+    def last(self) -> NDArray[np.int64]:
+        return self.first if self.bits is not None else np.append(self.first[1:], self.stop) - 1
+
+    @cached_property
+    def sizes(self) -> NDArray[Any]:
+        """How many codes each block has."""
+        if self.bits is not None:
+            return np.full(len(self.first), self.stop / (1 << len(self.bits)))
+        return np.append(np.bincount(self.block, self.last - self.first + 1.0), np.zeros(self.empty))
+
+    @cached_property
+    def blocks(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def samples(self) -> NDArray[np.int64]:
+        """One code of each block, the least."""
+        return self.first[np.unique(self.block, return_index=True)[1]]
+
+    def present(self, absent: int) -> Partition:
+        """The blocks without the last code, that of a missing value; they keep their numbers.
+
+        >>> blocks = Partition("x", np.array([0, 2, 4]), np.array([0, 1, 2]), 5).present(4)
+        >>> blocks.last, blocks.blocks
+        (array([1, 3]), 3)
+        """
+        kept = self.first < absent
+        block = self.block[kept]
+        return replace(self, first=self.first[kept], block=block, stop=absent, empty=self.blocks - int(block.max()) - 1)
+
+    def of(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        """The block of each code."""
+        places = np.asarray(codes).astype(np.int64)
+        if places.ndim > 1:
+            places = places[:, 0]  # a curve has all its places, or none
+        if self.bits is None:
+            return self.block[np.searchsorted(self.first, places, side="right") - 1]
+        block = np.zeros_like(places)
+        for n, bit in enumerate(self.bits):
+            block |= (places >> bit & 1) << n
+        return np.where(places == MISSING, self.blocks - 1, block)
+
+    def places(self, codes: NDArray[Any]) -> Places:
+        """The block of each code, or that of all codes where there is one alone: no code decides what is done."""
+        return self.of(codes) if self.blocks > 1 else 0
+
+
+# NULL as a value ------------------------------------------------------------------------------------------------------
 
 
 class Endless:
@@ -409,8 +485,8 @@ class Endless:
         return replace(self, optional=True)  # type: ignore[type-var]  # a dataclass
 
 
-def _of_inside(name: str) -> Any:
-    return property(lambda self: getattr(self.inside, name))
+def _of_present(name: str) -> Any:
+    return property(lambda self: getattr(self.present, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,78 +499,74 @@ class OptionalSpace(Space):
     (112, [36, 111], Fraction(110, 1))
     """
 
-    inside: Space
-
-    @property
-    def present(self) -> Space:
-        return self.inside
+    present: Space = field()  # without a default: the class above has one
 
     @property
     def size(self) -> int:
-        return self.inside.size + 1
+        return self.present.size + 1
 
     @property
     def absent(self) -> int:
-        return self.inside.size
+        return self.present.size
 
     @property
     def diameter(self) -> Fraction:
-        return self.inside.diameter or Fraction(1)
+        return self.present.diameter or Fraction(1)
 
     @property
     def separation(self) -> Fraction:
-        return self.inside.separation or self.diameter
+        return self.present.separation or self.diameter
 
     def distance(self, x: Any, y: Any) -> Fraction:
         if x is None or y is None:
             return self.diameter if x is not y else Fraction(0)
-        return self.inside.distance(x, y)
+        return self.present.distance(x, y)
 
     def distances(self, code: int) -> NDArray[Any]:
         if code == self.absent:
             return np.array([self.diameter] * self.absent + [Fraction(0)], object)
-        return np.array([*self.inside.distances(code), self.diameter], object)
+        return np.array([*self.present.distances(code), self.diameter], object)
 
     def largest_sum(self) -> Fraction:
-        return max(self.inside.largest_sum() + self.diameter, self.absent * self.diameter)
+        return max(self.present.largest_sum() + self.diameter, self.absent * self.diameter)
 
     def code(self, value: Any) -> int:
-        return self.absent if value is None else self.inside.code(value)
+        return self.absent if value is None else self.present.code(value)
 
     def label(self, code: int) -> Any:
-        return None if code == self.absent else self.inside.label(code)
+        return None if code == self.absent else self.present.label(code)
 
     def decode(self, codes: NDArray[Any]) -> list[Any]:
-        return decode_present(self.inside.decode, codes, self.absent)
+        return decode_present(self.present.decode, codes, self.absent)
 
     @property
     def line(self) -> Any:
-        return None if self.inside.line is None else self.inside.line.with_missing()
+        return None if self.present.line is None else self.present.line.with_missing()
 
     # A question is asked of the values that are there.
-    mechanisms, is_counted, declared = map(_of_inside, ("mechanisms", "is_counted", "declared"))
-    has_numbers, has_order, has_sums = map(_of_inside, ("has_numbers", "has_order", "has_sums"))
-    ends, shown, refusal, selected = map(_of_inside, ("ends", "shown", "refusal", "selected"))
+    mechanisms, is_counted, declared = map(_of_present, ("mechanisms", "is_counted", "declared"))
+    has_numbers, has_order, has_sums = map(_of_present, ("has_numbers", "has_order", "has_sums"))
+    ends, shown, refusal, selected = map(_of_present, ("ends", "shown", "refusal", "selected"))
 
     @property
     def middle(self) -> Fraction:
         """The middle, at a point of the space: a missing number is shown as this one, and must add nothing to a sum."""
-        line = self.inside.line
+        line = self.present.line
         if line is None:
-            return self.inside.middle
-        return line.origin + (self.inside.size - 1) // 2 * line.step
+            return self.present.middle
+        return line.origin + (self.present.size - 1) // 2 * line.step
 
     def values_of(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         lacking = np.asarray(codes) == self.absent
-        return np.where(lacking, 0.0, self.inside.values_of(np.where(lacking, 0, codes)))
+        return np.where(lacking, 0.0, self.present.values_of(np.where(lacking, 0, codes)))
 
     def fewer(self, count: int) -> OptionalSpace | None:
-        space = self.inside.fewer(count)
+        space = self.present.fewer(count)
         return None if space is None else OptionalSpace(space)
 
     def between(self, low: Any, high: Any, step: Any) -> OptionalSpace:
         """The space of an interval of the same kind of values, and a missing one."""
-        return OptionalSpace(self.inside.between(low, high, step))  # type: ignore[attr-defined]
+        return OptionalSpace(self.present.between(low, high, step))  # type: ignore[attr-defined]
 
 
 def decode_present(decode: Callable[[NDArray[Any]], list[Any]], codes: NDArray[Any], absent: int) -> list[Any]:

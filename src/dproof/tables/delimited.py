@@ -132,7 +132,7 @@ def header_line(path: Path, encoding: str) -> bytes:
     if is_utf_8(encoding) and _is_utf_16(path):
         raise SourceError(f'{path.name!r} is UTF-16 text: write encoding = "utf-16" under [file] in the plan')
     with refusing(f"{path.name!r} cannot be opened"), unpacked(path) as raw:
-        file = raw if is_utf_8(encoding) else io.BufferedReader(_Transcoded(raw, encoding))
+        file = raw if is_utf_8(encoding) else io.BufferedReader(_Utf8File(raw, encoding))
         while line := file.readline(_LONGEST_HEADER):
             if line.removeprefix(codecs.BOM_UTF8).strip():
                 return line
@@ -182,7 +182,7 @@ def _first_fault(path: Path, encoding: str, separator: str) -> str | None:
 def _lines(path: Path, encoding: str, longest: int) -> Iterator[str]:
     """The lines of a file with their ends, each character one byte of UTF-8: only separators and quotes matter."""
     with unpacked(path) as raw:
-        file = raw if is_utf_8(encoding) else io.BufferedReader(_Transcoded(raw, encoding))
+        file = raw if is_utf_8(encoding) else io.BufferedReader(_Utf8File(raw, encoding))
         text = io.TextIOWrapper(file, "latin-1", newline="")
         line = text.readline(longest).removeprefix(codecs.BOM_UTF8.decode("latin-1"))
         while line:
@@ -203,7 +203,7 @@ def is_utf_8(encoding: str) -> bool:
 def _content(path: Path, encoding: str) -> Any:
     """What Arrow reads: the file itself, or a stream of the same text in UTF-8."""
     if not is_utf_8(encoding):
-        return io.BufferedReader(_Transcoded(unpacked(path), encoding), _CHUNK)
+        return io.BufferedReader(_Utf8File(unpacked(path), encoding), _CHUNK)
     return pa.input_stream(str(path), compression="gzip") if _is_packed(path) else path
 
 
@@ -216,7 +216,7 @@ def _is_packed(path: Path) -> bool:
     return path.suffix.lower() == ".gz"
 
 
-class _Transcoded(io.RawIOBase):
+class _Utf8File(io.RawIOBase):
     """A file in UTF-8, in bounded memory.
 
     Bytes that the encoding does not know become U+FFFD, so the value around them is one that no plan declares, and
