@@ -250,4 +250,5 @@ def test_no_curve_outside_its_range_stops_a_curator(missing: str, tmp_path: Path
     broken = [[9.0] * POINTS, [None] * POINTS, [1.0]]
     rows = table([*LOADS.tolist(), *broken], [*KIND, *["flat"] * 3])
     curator = Curator(rows, plan(outside="refuse", missing=missing), ledger=tmp_path / "budget.db")
-    assert curator.ask("SELECT avg(load) FROM data", epsilon=1)
+    (row,) = curator.ask("SELECT avg(load) AS mean FROM data", epsilon=10).rows
+    assert np.abs(np.subtract(row["mean"].estimate, LOADS.mean(axis=0))).max() < 1  # the broken ones hardly count
