@@ -27,7 +27,7 @@ from dproof.tables import open_source
 from tests.curator.test_curator_counts import plain, relation, same, without_noise
 from tests.curator.test_curator_price import misses
 from tests.curator.test_curator_selection import law_of_flips
-from tests.makers import resolved
+from tests.makers import measured_for, resolved
 
 COLUMNS: dict[str, Any] = {
     "salary": {"space": "interval", "low": 0, "high": 200_000, "step": 1},
@@ -271,7 +271,7 @@ def test_duckdb_and_row_by_row_count_the_same(
     rows = [row for row in rows if not small or (row[0] or 0) < 128]
     data = pa.table({name: pa.array([row[n] for row in rows], kind) for n, (name, kind) in enumerate(kinds.items())})
     text = f"SELECT {', '.join(f'{part} AS p{n}' for n, part in enumerate(parts))} FROM data {where} {groups}"
-    measurement = measure(resolved(text, schema_of(plan)), schema_of(plan), Privacy(1))
+    measurement = measured_for(text, schema_of(plan), Privacy(1))
     slowly = tally_in_batches(open_source(data), plan, measurement)
     quickly = tally_in_duckdb(relation(data), plan, measurement)
     assert (quickly is not None) == ("c" not in measurement.question.columns)  # no number is read otherwise
@@ -285,7 +285,7 @@ def test_a_missing_number_keeps_the_quick_way(tmp_path: Path) -> None:
     numbers = np.random.default_rng(1).integers(0, 10**7, 200_000)
     data = pa.table({"x": pa.array(numbers, mask=numbers % 7 == 0)})
     pyarrow.parquet.write_table(data, tmp_path / "x.parquet")
-    measurement = measure(resolved("SELECT avg(x), var(x) FROM data", schema_of(plan)), schema_of(plan), Privacy(1))
+    measurement = measured_for("SELECT avg(x), var(x) FROM data", schema_of(plan), Privacy(1))
     for thing in (data, tmp_path / "x.parquet"):
         slowly = tally_in_batches(open_source(data), plan, measurement)
         assert tally_in_duckdb(relation(thing), plan, measurement) == slowly

@@ -22,6 +22,7 @@ from dproof.curator.ledger import LedgerFile
 from dproof.plans.rows import counted_rows, read_codes
 from dproof.tables.source import Source
 from dproof.testing import seeded_coins
+from tests.makers import with_noise
 
 PLAN: dict[str, Any] = {
     "privacy": {"epsilon": 3},
@@ -477,8 +478,7 @@ def test_questions_built_in_python(curator: dp.Curator) -> None:
     ],
 )
 def test_intervals_cover_the_truth_as_often_as_they_say(question: str, truth: Any, tmp_path: Path) -> None:
-    from dproof.coins import current
-    from dproof.curator.released import answer_of, draw
+    from dproof.curator.released import answer_of
     from dproof.curator.tally import tally
 
     curator = dp.Curator(people(), PLAN, ledger=tmp_path / "b.db")
@@ -487,7 +487,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say(question: str, truth: An
     right, covered, runs = float(truth(people()["age"].to_numpy())), 0, 150
     with seeded_coins(11):
         for _ in range(runs):
-            found = answer_of(measurement, draw(measurement, counted, current()), 0.95).rows[0]["x"]
+            found = answer_of(measurement, with_noise(measurement, counted), 0.95).rows[0]["x"]
             covered += found.low <= right <= found.high
     assert 0.92 * runs <= covered <= 0.99 * runs
 
@@ -501,8 +501,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say(question: str, truth: An
     ],
 )
 def test_moments_of_few_rows_have_intervals_that_say_how_little_is_known(asked: str, tmp_path: Path) -> None:
-    from dproof.coins import current
-    from dproof.curator.released import answer_of, draw
+    from dproof.curator.released import answer_of
     from dproof.curator.tally import tally
 
     made = np.random.default_rng(3)
@@ -518,7 +517,7 @@ def test_moments_of_few_rows_have_intervals_that_say_how_little_is_known(asked: 
     true = {"var": lambda d: d.age.var(), "std": lambda d: d.age.std(ddof=0), "cov": lambda d: d.age.cov(d["size"])}
     right = [true.get(asked[:3], lambda d: d.age.corr(d["size"]))(rows[rows.sex == sex]) for sex in "fm"]
     with seeded_coins(5):
-        found = [answer_of(measurement, draw(measurement, counted, current()), 0.9).rows for _ in range(60)]
+        found = [answer_of(measurement, with_noise(measurement, counted), 0.9).rows for _ in range(60)]
     for place, value in enumerate(right):
         assert sum(row[place]["x"].low <= value <= row[place]["x"].high for row in found) >= 0.84 * len(found)
 

@@ -9,15 +9,11 @@ import pyarrow as pa
 import pytest
 
 from dproof import Plan, Privacy
-from dproof.coins import current
 from dproof.curator import simulate
-from dproof.curator.recipe import measure
-from dproof.curator.released import answer_of, draw
-from dproof.curator.tally import tally
+from dproof.curator.released import answer_of
 from dproof.plans.plan import schema_of
-from dproof.tables import open_source
 from dproof.testing import seeded_coins
-from tests.makers import resolved
+from tests.makers import measured_for, tallied, with_noise
 
 NUMBER = {"space": "interval", "low": 0, "high": 100, "step": 1, "missing": 0}
 PLAN = Plan.from_dict(
@@ -30,10 +26,10 @@ PLAN = Plan.from_dict(
 
 def answers(asked: str, table: Any, runs: int, level: float, epsilon: str = "2") -> list[list[dict[str, Any]]]:
     schema = schema_of(PLAN)
-    measurement = measure(resolved(asked, schema), schema, Privacy(epsilon))
-    counted = tally(open_source(table), PLAN, measurement)
+    measurement = measured_for(asked, schema, Privacy(epsilon))
+    counted = tallied(table, PLAN, measurement)
     with seeded_coins(11):
-        drawn = [draw(measurement, counted, current()) for _ in range(runs)]
+        drawn = [with_noise(measurement, counted) for _ in range(runs)]
     return [answer_of(measurement, released, level).rows for released in drawn]
 
 
