@@ -7,9 +7,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from dproof import Plan
+from dproof import Plan, Privacy
 from dproof.central.measure import count_tables
 from dproof.central.recipe import TableLaw, certify_tables
+from dproof.coins import current
+from dproof.curator.recipe import Measurement, measure
+from dproof.curator.released import draw
+from dproof.curator.tally import Tally, tally
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.questions.question import Question, Schema, resolve
 from dproof.questions.sql import parse
@@ -66,6 +70,21 @@ def exact_tables(table: Any, law: TableLaw) -> Any:
 def resolved(sql: str, schema: Schema) -> Question:
     """A question with every name and value checked."""
     return resolve(parse(sql), schema)
+
+
+def measured_for(sql: str, schema: Schema, privacy: Privacy, **more: Any) -> Measurement:
+    """What a curator measures for a question at this price."""
+    return measure(resolved(sql, schema), schema, privacy, **more)
+
+
+def tallied(table: Any, plan: Plan, measurement: Measurement) -> Tally:
+    """The counts and sums that a curator adds noise to."""
+    return tally(open_source(table), plan, measurement)
+
+
+def with_noise(measurement: Measurement, counted: Tally) -> dict[str, Any]:
+    """What leaves the curator, with the coins of this moment."""
+    return draw(measurement, counted, current())
 
 
 HOBBIES = ["Sports", "Cars", "Reading"]

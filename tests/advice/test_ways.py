@@ -66,7 +66,7 @@ def test_no_epsilon_is_said_and_wrong_wishes_are_refused():
         dp.least_epsilon(LOCAL, rows=1000, question=QUESTION, column="n", half_width=1)
 
 
-@pytest.mark.parametrize("rows", [5, 500])
+@pytest.mark.parametrize("rows", [500, pytest.param(5, marks=pytest.mark.slow)])
 def test_an_epsilon_is_found_though_the_plans_own_would_tell_nothing(rows):
     asked = "SELECT sex, avg(age) AS a FROM data GROUP BY sex"
     draft = {"privacy": {"epsilon": "0.1"}, "columns": COLUMNS, "questions": [{"sql": asked}]}

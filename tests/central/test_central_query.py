@@ -18,7 +18,7 @@ from dproof.testing import seeded_coins
 from tests.brute_force import covariance
 from tests.makers import exact_tables, table_law
 
-ROWS, TIMES = 2000, 80
+ROWS, TIMES = 2000, 150
 PROMISE = {"model": "central", "epsilon": 2}
 
 
@@ -102,7 +102,7 @@ def check(described: dict[str, Any], questions: dict[str, Any]) -> None:
         assert abs(estimates.mean() - true) < 4 * estimates.std() / TIMES**0.5, sql
         assert errors.mean() == pytest.approx(estimates.std(), rel=0.3), sql
         covered = np.mean([c.low <= true <= c.high for c in cells[sql]])
-        assert 0.87 <= covered <= 1, (sql, covered)
+        assert 0.89 <= covered <= (1 if law.is_pure else 0.995), (sql, covered)
 
 
 def test_covariances_of_groups_are_those_of_whole_tables() -> None:
@@ -201,7 +201,7 @@ def test_quantiles_lie_in_their_intervals_and_near_the_truth(delta: str) -> None
         "median(score)": np.median(scores[women]),
     }
     covered: dict[str, list[bool]] = {asked: [] for asked in truth}
-    for seed in range(40):
+    for seed in range(60):
         with seeded_coins(seed) as coins:
             release = release_of(law, certificate, law.measure(counts, coins))
         for asked, found in covered.items():

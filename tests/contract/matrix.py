@@ -37,6 +37,7 @@ SPACES: dict[str, dict[str, Any]] = {
     "category": {"space": "categories", "values": ["p", "q", "r"]},
     "numeric category": {"space": "categories", "values": [1, 2, 4, 8]},
     "number": {"space": "interval", "low": -10, "high": 14, "step": 1},
+    "number with a heap": {"space": "interval", "low": 0, "high": 24, "step": 1},
     "number in bins": {"space": "interval", "low": 0, "high": 30, "step": 1, "bins": [0, 8, 20, 30]},
     "date": {
         "space": "date",
@@ -48,7 +49,8 @@ SPACES: dict[str, dict[str, Any]] = {
 }
 KINDS = (*SPACES, *(f"{kind}, some missing" for kind in SPACES))
 CONDITIONS = {  # at edges of bins
-    "category": "v <> 'p'", "numeric category": "v >= 2", "number": "v >= 0", "number in bins": "v >= 20",
+    "category": "v <> 'p'", "numeric category": "v >= 2", "number": "v >= 0", "number with a heap": "v = 10",
+    "number in bins": "v >= 20",
     "date": "v >= DATE '2024-01-21'", "set": "list_contains(v, 's')",
 }  # fmt: skip
 SHAPES = {
@@ -61,7 +63,10 @@ SHAPES = {
     "rooted": "SELECT sqrt({} + 1) AS a FROM {}",
     "filtered": "SELECT {} FILTER (WHERE g = 'a') AS a FROM {}",
     "where": "SELECT {} AS a FROM {} WHERE {where}",
+    "where another": "SELECT {} AS a FROM {} WHERE x >= 20",
+    "where either": "SELECT {} AS a FROM {} WHERE {where} OR g = 'a'",
     "grouped": "SELECT g, {} AS a FROM {} GROUP BY g",
+    "grouped where": "SELECT g, {} AS a FROM {} WHERE {where} GROUP BY g",
     "by itself": "SELECT v, {} AS a FROM {} GROUP BY v",
     "having": "SELECT g, {0} AS a FROM {1} GROUP BY g HAVING {0} > 2",
     "having twice": "SELECT g, {0} AS a FROM {1} GROUP BY g HAVING 2 * {0} > 4 AND count(*) > 0",
@@ -88,6 +93,8 @@ def private_table(kind: str) -> Any:
     else:
         low, high = SPACES[base]["low"], SPACES[base]["high"]
         v = [int(low + code * (high - low) // 999) for code in codes]
+        if "heap" in base:
+            v = [10 if n % 2 else value for n, value in enumerate(v)]
     if kind != base:
         v = [None if gone else value for value, gone in zip(v, some.random(ROWS) < 0.15, strict=True)]
     return pa.table({"g": g, "x": x, "v": v})
@@ -176,7 +183,8 @@ class Case:
         return SHAPES[self.shape].format(call or self.call, table, where=where)
 
 
-CASES = [Case(a, call, shape, kind) for a in ASKERS for kind in KINDS for call in CALLS for shape in SHAPES]
+def cases(asker: str, kind: str) -> list[Case]:
+    return [Case(asker, call, shape, kind) for call in CALLS for shape in SHAPES]
 
 
 @cache

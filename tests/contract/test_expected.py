@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tests.contract.expected import ASKERS, problem
-from tests.contract.matrix import CASES, KINDS, Case
+from tests.contract.matrix import KINDS, Case, cases
 
 CASES_TRIED = 14  # of each asker, all about one kind of column
 
@@ -16,7 +16,7 @@ def sample() -> list[Case]:
     some, chosen = random.Random(30), []
     for asker in ASKERS:
         kind = some.choice(KINDS)
-        chosen += some.sample([case for case in CASES if (case.asker, case.kind) == (asker, kind)], CASES_TRIED)
+        chosen += some.sample(cases(asker, kind), CASES_TRIED)
     return chosen
 
 
@@ -28,5 +28,4 @@ def test_a_sample_of_answers_has_the_widths_that_were_told() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("asker", ASKERS)
 def test_every_answer_has_the_width_that_was_told(asker: str, kind: str) -> None:
-    cases = [case for case in CASES if (case.asker, case.kind) == (asker, kind)]
-    assert [found for case in cases if (found := problem(case)) is not None] == []
+    assert [found for case in cases(asker, kind) if (found := problem(case)) is not None] == []

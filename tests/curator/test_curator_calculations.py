@@ -8,14 +8,10 @@ import pyarrow as pa
 import pytest
 
 from dproof import Plan, Privacy
-from dproof.coins import current
-from dproof.curator.recipe import measure
-from dproof.curator.released import answer_of, draw
-from dproof.curator.tally import tally
+from dproof.curator.released import answer_of
 from dproof.plans.plan import schema_of
-from dproof.tables import open_source
 from dproof.testing import seeded_coins
-from tests.makers import resolved
+from tests.makers import measured_for, tallied, with_noise
 
 RUNS = 100
 NUMBER = {"space": "interval", "low": 0, "high": 100, "step": 1}
@@ -43,10 +39,10 @@ NOBODY = " + ".join(f"count(*) FILTER (WHERE town = '{town}')" for town in "cdef
 
 def answers(asked: str, epsilon: str = "1", table: Any = TABLE, runs: int = RUNS) -> list[Any]:
     schema = schema_of(PLAN)
-    measurement = measure(resolved(f"SELECT {asked} AS v FROM data", schema), schema, Privacy(epsilon))
-    counted = tally(open_source(table), PLAN, measurement)
+    measurement = measured_for(f"SELECT {asked} AS v FROM data", schema, Privacy(epsilon))
+    counted = tallied(table, PLAN, measurement)
     with seeded_coins(11):
-        drawn = [draw(measurement, counted, current()) for _ in range(runs)]
+        drawn = [with_noise(measurement, counted) for _ in range(runs)]
     return [answer_of(measurement, released, 0.95).rows[0]["v"] for released in drawn]
 
 

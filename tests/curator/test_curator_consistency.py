@@ -17,15 +17,12 @@ from hypothesis import strategies as st
 
 import dproof as dp
 from dproof import Plan, Privacy
-from dproof.coins import current
-from dproof.curator.recipe import Measurement, measure
-from dproof.curator.released import adding_up, answer_of, draw
-from dproof.curator.tally import tally
+from dproof.curator.recipe import Measurement
+from dproof.curator.released import adding_up, answer_of
 from dproof.plans.plan import schema_of
 from dproof.privacy import Unit
-from dproof.tables import open_source
 from dproof.testing import seeded_coins
-from tests.makers import resolved
+from tests.makers import measured_for, tallied, with_noise
 
 PLAN: dict[str, Any] = {
     "privacy": {"epsilon": 100},
@@ -73,14 +70,14 @@ def test_the_table_errs_by_no_more_than_what_was_drawn_but_for_whole_numbers(cel
 def measured(text: str, epsilon: Any = 1, **options: Any) -> Measurement:
     plan = Plan.from_dict(PLAN)
     privacy = Privacy(epsilon, neighbours=options.pop("neighbours", "change-one"))
-    return measure(resolved(text, schema_of(plan)), schema_of(plan), privacy, **options)
+    return measured_for(text, schema_of(plan), privacy, **options)
 
 
 def answers(text: str, runs: int, table: pa.Table) -> list[Any]:
     measurement = measured(text)
-    counted = tally(open_source(table), Plan.from_dict(PLAN), measurement)
+    counted = tallied(table, Plan.from_dict(PLAN), measurement)
     with seeded_coins(3):
-        drawn = [draw(measurement, counted, current()) for _ in range(runs)]
+        drawn = [with_noise(measurement, counted) for _ in range(runs)]
     return [answer_of(measurement, released, 0.95) for released in drawn]
 
 
@@ -149,8 +146,8 @@ def test_what_is_calculated_from_counts_agrees_with_them() -> None:
 def test_where_the_number_of_rows_is_private_it_is_not_told_and_where_not_all_count_nothing_is_adjusted(
     measurement: Measurement, public: bool
 ) -> None:
-    counted = tally(open_source(sparse()), Plan.from_dict(PLAN), measurement)
-    released = draw(measurement, counted, current())
+    counted = tallied(sparse(), Plan.from_dict(PLAN), measurement)
+    released = with_noise(measurement, counted)
     assert released.get("rows") == (300 if public else None)
     answer = answer_of(measurement, released, 0.95)
     assert all(row["n"].estimate == max(0, row["n"].raw) for row in answer.rows)

@@ -16,14 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof import Answer, Cell, Plan, Privacy
-from dproof.coins import current
 from dproof.curator.recipe import measure
-from dproof.curator.released import answer_of, draw
-from dproof.curator.tally import tally, tally_in_batches, tally_in_duckdb
+from dproof.curator.released import answer_of
+from dproof.curator.tally import tally_in_batches, tally_in_duckdb
 from dproof.plans.plan import schema_of
 from dproof.tables import open_source
 from dproof.tables.duckdb import InDuckDB
-from tests.makers import resolved
+from tests.makers import measured_for, resolved, tallied, with_noise
 
 PLAN = Plan.from_dict(
     {
@@ -61,7 +60,7 @@ def without_noise(text: str, data: Any, plan: Plan = PLAN) -> Answer:
     question = resolved(text, schema)
     measurement = measure(question, schema, Privacy(1000))
     measurement = replace(measurement, noisy=tuple(replace(part, noise=None) for part in measurement.noisy))
-    released = draw(measurement, tally(open_source(data), plan, measurement), current())
+    released = with_noise(measurement, tallied(data, plan, measurement))
     return answer_of(measurement, released, 0.95)
 
 
@@ -143,8 +142,8 @@ def relation(thing: Any) -> InDuckDB:
 
 def both_ways(thing: Any, plan: Plan, text: str) -> list[Any]:
     """What is counted of a table and of its neighbour with one number outside, each as the curator would."""
-    measurement = measure(resolved(text, schema_of(plan)), schema_of(plan), Privacy(1))
-    return list(tally(open_source(thing), plan, measurement).sums.values())
+    measurement = measured_for(text, schema_of(plan), Privacy(1))
+    return list(tallied(thing, plan, measurement).sums.values())
 
 
 TIMES = {
@@ -203,14 +202,14 @@ def test_what_nobody_declared_is_missing_where_missing_is_a_category_too() -> No
     )
     data = pa.table({"sex": ["f", "x", None], "grade": ["middle"] * 3})
     text = "SELECT grade, count(DISTINCT sex), count(sex), count(*) FILTER (WHERE sex IS NULL) FROM data GROUP BY grade"
-    measurement = measure(resolved(text, schema_of(plan)), schema_of(plan), Privacy(1))
-    found = tally(open_source(data), plan, measurement)
+    measurement = measured_for(text, schema_of(plan), Privacy(1))
+    found = tallied(data, plan, measurement)
     assert list(found.histograms.values()) == [[{}, {0: 1}, {}, {}]]
     assert sorted(found.sums.values()) == [[0, 1, 0, 0], [0, 2, 0, 0]]
 
 
 def test_duckdb_counts_nothing_of_an_empty_table() -> None:
-    measurement = measure(resolved("SELECT avg(age) FROM data", SCHEMA), SCHEMA, Privacy(1))
+    measurement = measured_for("SELECT avg(age) FROM data", SCHEMA, Privacy(1))
     empty = table(3, seed=1).slice(0, 0)
     quickly = tally_in_duckdb(relation(empty), PLAN, measurement)
     assert quickly == tally_in_batches(open_source(empty), PLAN, measurement)

@@ -12,13 +12,12 @@ import pyarrow as pa
 import pytest
 
 from dproof import Categories, Cost, Curator, Privacy, Subsets
-from dproof.curator.recipe import measure
 from dproof.exact import log_above
 from dproof.mechanisms.noise import integer_laplace
 from dproof.privacy import Unit
 from dproof.questions.measured import different, level_of_each
 from dproof.questions.question import Schema, canonical
-from tests.makers import resolved
+from tests.makers import measured_for, resolved
 
 TABLE = Schema("data", {"x": Categories([0, 1, 2]), "g": Categories(["a", "b"])}, frozenset("x"))
 ROWS = list(product([0, 1, 2, None], "ab"))
@@ -47,7 +46,7 @@ def test_the_noise_is_made_for_what_one_person_can_do(
     privacy = Privacy("0.7", delta, neighbours=neighbours)
     text = f"SELECT count(DISTINCT x) AS n FROM data {'GROUP BY g' if grouped else ''}"
     unit = Unit(privacy.neighbours, rows_per_person=rows_per_person)
-    (noisy,) = measure(resolved(text, TABLE), TABLE, privacy, unit=unit, by_value=by_value).noisy
+    (noisy,) = measured_for(text, TABLE, privacy, unit=unit, by_value=by_value).noisy
     noise, person = noisy.noise, tables(rows_per_person)
     assert noise is not None and noisy.values == (3 if by_value else None)
     moved, squared, cells = 0, 0, 0
@@ -71,7 +70,7 @@ def test_the_noise_is_made_for_what_one_person_can_do(
 def test_a_set_adds_to_the_count_of_each_item(neighbours: Any, grouped: bool) -> None:
     schema = Schema("data", {"x": Subsets(["tea", "jam", "rum"]), "g": Categories(["a", "b"])})
     text = f"SELECT count(DISTINCT unnest(x)) AS n FROM data {'GROUP BY g' if grouped else ''}"
-    (noisy,) = measure(resolved(text, schema), schema, Privacy(1, neighbours=neighbours)).noisy
+    (noisy,) = measured_for(text, schema, Privacy(1, neighbours=neighbours)).noisy
     rows = [[(mask >> bit & 1) * (g == group) for group in range(1 + grouped) for bit in range(3)]
             for mask in range(8) for g in range(1 + grouped)]  # fmt: skip
     others = rows if neighbours == "change-one" else [[0] * 3 * (1 + grouped)]
@@ -152,7 +151,7 @@ def test_an_accuracy_is_that_of_the_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize("neighbours", ["change-one", "add-remove"])
 def test_two_of_them_share_the_price(neighbours: Any) -> None:
     text = "SELECT g, count(DISTINCT x) AS n, count(DISTINCT x) FILTER (WHERE x > 0) AS m FROM data GROUP BY g"
-    found = measure(resolved(text, TABLE), TABLE, Privacy(1, neighbours=neighbours)).noisy
+    found = measured_for(text, TABLE, Privacy(1, neighbours=neighbours)).noisy
     loss = sum(part.sensitivity * log_above(part.noise.law.ratio) for part in found)  # type: ignore[union-attr]
     assert len(found) == 2 and Fraction(99, 100) < loss <= 1
 

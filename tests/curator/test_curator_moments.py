@@ -10,14 +10,11 @@ import pyarrow as pa
 import pytest
 
 from dproof import Plan, Privacy
-from dproof.coins import current
 from dproof.curator.recipe import Measurement, measure
-from dproof.curator.released import answer_of, draw
-from dproof.curator.tally import tally
+from dproof.curator.released import answer_of
 from dproof.plans.plan import schema_of
-from dproof.tables import open_source
 from dproof.testing import seeded_coins
-from tests.makers import resolved
+from tests.makers import measured_for, resolved, tallied, with_noise
 
 AGES = {"space": "interval", "low": 0, "high": 110, "step": 1}
 TRUTHS: dict[str, Callable[[Any, Any], float]] = {
@@ -44,9 +41,9 @@ def cells(
     schema = schema_of(plan)
     question = resolved(f"SELECT {asked} AS a FROM data", schema)
     measurement = measure(question, schema, Privacy(epsilon, neighbours=neighbours))
-    counted = tally(open_source(table), plan, measurement)
+    counted = tallied(table, plan, measurement)
     with seeded_coins(7):
-        drawn = [draw(measurement, counted, current()) for _ in range(runs)]
+        drawn = [with_noise(measurement, counted) for _ in range(runs)]
     found = [answer_of(measurement, released, 0.95).rows[0]["a"] for released in drawn]
     return found, float(TRUTHS[asked](age[there], size[there]))
 
@@ -84,7 +81,7 @@ def test_where_the_noise_is_small_the_interval_is_that_of_a_linear_calculation()
 def variance_measured(epsilon: int) -> Measurement:
     plan = Plan.from_dict({"privacy": {"epsilon": 9}, "columns": {"age": AGES | {"missing": 40}}})
     schema = schema_of(plan)
-    return measure(resolved("SELECT var_pop(age) AS a FROM data", schema), schema, Privacy(epsilon))
+    return measured_for("SELECT var_pop(age) AS a FROM data", schema, Privacy(epsilon))
 
 
 @pytest.mark.parametrize("ages", [[55] * 8, [0, 110] * 4, [0, 10, 50, 60], [110] * 30, list(range(110))])

@@ -6,14 +6,11 @@ import pyarrow as pa
 import pytest
 
 from dproof import Plan, Privacy
-from dproof.coins import current
 from dproof.curator.recipe import measure
-from dproof.curator.released import answer_of, draw
-from dproof.curator.tally import tally
+from dproof.curator.released import answer_of
 from dproof.plans.plan import schema_of
-from dproof.tables import open_source
 from dproof.testing import seeded_coins
-from tests.makers import resolved
+from tests.makers import measured_for, resolved, tallied, with_noise
 
 AGES = {"space": "interval", "low": 0, "high": 110, "step": "1/2"}
 PLAN = Plan.from_dict({"privacy": {"epsilon": 10, "neighbours": "add-remove"}, "columns": {"age": AGES}})
@@ -29,9 +26,9 @@ def test_the_standard_error_is_that_of_the_noise(asked: str, factor: float) -> N
     schema = schema_of(PLAN)
     question = resolved(f"SELECT {asked} AS a FROM data", schema)
     measurement = measure(question, schema, Privacy("0.5", neighbours="add-remove"))
-    counted = tally(open_source(TABLE), PLAN, measurement)
+    counted = tallied(TABLE, PLAN, measurement)
     with seeded_coins(3):
-        cell = answer_of(measurement, draw(measurement, counted, current()), 0.95).rows[0]["a"]
+        cell = answer_of(measurement, with_noise(measurement, counted), 0.95).rows[0]["a"]
     (noise,) = [part.noise for part in measurement.noisy if part.noise is not None]
     assert cell.stderr == pytest.approx(factor * float(noise.variance) ** 0.5)
 
@@ -40,8 +37,8 @@ def test_a_difference_of_two_noisy_counts_has_the_noise_of_both() -> None:
     schema = schema_of(PLAN)
     young, old = ("count(*) FILTER (WHERE age < 40)", "count(*) FILTER (WHERE age >= 40)")
     asked = f"SELECT {young} AS y, {old} AS o, {young} - {old} AS d FROM data"
-    measurement = measure(resolved(asked, schema), schema, Privacy(1, neighbours="add-remove"))
-    counted = tally(open_source(TABLE), PLAN, measurement)
+    measurement = measured_for(asked, schema, Privacy(1, neighbours="add-remove"))
+    counted = tallied(TABLE, PLAN, measurement)
     with seeded_coins(3):
-        row = answer_of(measurement, draw(measurement, counted, current()), 0.95).rows[0]
+        row = answer_of(measurement, with_noise(measurement, counted), 0.95).rows[0]
     assert row["d"].stderr == pytest.approx((row["y"].stderr ** 2 + row["o"].stderr ** 2) ** 0.5, rel=0.1)

@@ -7,14 +7,11 @@ import pyarrow as pa
 import pytest
 
 from dproof import Plan, Privacy
-from dproof.coins import current
 from dproof.curator.recipe import measure
-from dproof.curator.released import answer_of, draw
-from dproof.curator.tally import tally
+from dproof.curator.released import answer_of
 from dproof.plans.plan import schema_of
-from dproof.tables import open_source
 from dproof.testing import seeded_coins
-from tests.makers import resolved
+from tests.makers import resolved, tallied, with_noise
 
 COLUMNS = {
     "kind": {"space": "categories", "values": ["a", "b"]},
@@ -32,7 +29,7 @@ def test_each_group_has_its_curve(asked: str, times: dict[str, int], neighbours:
     question = resolved(f"SELECT kind, {asked}(load) AS curve FROM data GROUP BY kind", schema)
     measurement = measure(question, schema, Privacy(100, neighbours=neighbours))
     with seeded_coins(6):
-        released = draw(measurement, tally(open_source(table), plan, measurement), current())
+        released = with_noise(measurement, tallied(table, plan, measurement))
     assert "rows" not in released and len(released["noisy"]) == 3  # of those whose kind is not declared as well
     for row in answer_of(measurement, released, 0.95).rows:
         curve, truth = row["curve"], np.array(CURVES[row["kind"]]) * times[row["kind"]]

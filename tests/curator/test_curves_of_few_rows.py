@@ -10,14 +10,11 @@ import pytest
 
 import dproof as dp
 from dproof import Plan, Privacy
-from dproof.coins import current
 from dproof.curator.recipe import measure
-from dproof.curator.released import answer_of, draw
-from dproof.curator.tally import tally
+from dproof.curator.released import answer_of
 from dproof.plans.plan import schema_of
-from dproof.tables import open_source
 from dproof.testing import seeded_coins
-from tests.makers import resolved
+from tests.makers import resolved, tallied, with_noise
 
 RUNS, POINTS, HIGH = 80, 4, 4.0
 PLAN: dict[str, Any] = {
@@ -40,11 +37,11 @@ def test_the_band_covers(rows: int) -> None:
     schema = schema_of(plan)
     question = resolved("SELECT avg(load) AS v FROM data WHERE town = 'b'", schema)
     measurement = measure(question, schema, Privacy(1, neighbours="add-remove"))
-    counted = tally(open_source(table(rows)), plan, measurement)
+    counted = tallied(table(rows), plan, measurement)
     held = 0
     with seeded_coins(5):
         for _ in range(RUNS):
-            cell = answer_of(measurement, draw(measurement, counted, current()), 0.95).rows[0]["v"]
+            cell = answer_of(measurement, with_noise(measurement, counted), 0.95).rows[0]["v"]
             held += all(low <= HIGH <= high for low, high in zip(cell.low, cell.high, strict=True))
     assert held >= 0.93 * RUNS
 

@@ -6,14 +6,11 @@ import pyarrow as pa
 import pytest
 
 from dproof import Plan, Privacy
-from dproof.coins import current
 from dproof.curator.recipe import measure
-from dproof.curator.released import answer_of, draw
-from dproof.curator.tally import tally
+from dproof.curator.released import answer_of
 from dproof.plans.plan import schema_of
-from dproof.tables import open_source
 from dproof.testing import seeded_coins
-from tests.makers import resolved
+from tests.makers import resolved, tallied, with_noise
 
 AGES = {"space": "interval", "low": 0, "high": 100}
 PLAN = Plan.from_dict({"privacy": {"epsilon": 10, "neighbours": "add-remove"}, "columns": {"age": AGES}})
@@ -25,7 +22,7 @@ def test_the_interval_of_a_variance_stays_away_from_0(seed: int) -> None:
     schema = schema_of(PLAN)
     question = resolved("SELECT var_pop(age) AS v FROM data", schema)
     measurement = measure(question, schema, Privacy("0.5", neighbours="add-remove"))
-    counted = tally(open_source(TABLE), PLAN, measurement)
+    counted = tallied(TABLE, PLAN, measurement)
     with seeded_coins(seed):
-        cell = answer_of(measurement, draw(measurement, counted, current()), 0.95).rows[0]["v"]
+        cell = answer_of(measurement, with_noise(measurement, counted), 0.95).rows[0]["v"]
     assert 30 < cell.low < 100 < cell.high < 220

@@ -8,16 +8,13 @@ import pyarrow as pa
 import pytest
 
 from dproof import Categories, Plan, Privacy
-from dproof.coins import current
 from dproof.curator.recipe import measure
-from dproof.curator.released import answer_of, draw
-from dproof.curator.tally import tally
+from dproof.curator.released import answer_of
 from dproof.plans.plan import schema_of
 from dproof.privacy import Neighbours, Unit
 from dproof.questions.question import Schema
-from dproof.tables import open_source
 from dproof.testing import seeded_coins
-from tests.makers import resolved
+from tests.makers import resolved, tallied, with_noise
 
 COLUMNS = {"sex": {"space": "categories", "values": ["f", "m"]}}
 TABLE = pa.table({"sex": ["f", "m", "m"] * 100})
@@ -41,9 +38,9 @@ def test_the_number_of_rows_leaves_where_it_is_public(
     question = resolved("SELECT sex, count(*) AS n FROM data GROUP BY sex", schema)
     unit = Unit(neighbours, **owners)
     measurement = measure(question, schema, Privacy("0.1", neighbours=neighbours), unit=unit)
-    counted = tally(open_source(TABLE), plan, measurement)
+    counted = tallied(TABLE, plan, measurement)
     with seeded_coins(5):
-        released = draw(measurement, counted, current())
+        released = with_noise(measurement, counted)
     assert ("rows" in released) is public
     notes = " ".join(answer_of(measurement, released, 0.95).notes)
     assert ("adjusted to add up to the public number of rows, 300" in notes) is public

@@ -26,12 +26,11 @@ import pytest
 
 from dproof import Plan, Privacy
 from dproof.curator.recipe import measure as measurement_of
-from dproof.curator.tally import tally
 from dproof.plans.plan import schema_of
 from dproof.plans.rows import read_codes
 from dproof.tables import duckdb as counting
 from dproof.tables import open_source
-from tests.makers import resolved
+from tests.makers import resolved, tallied
 from tests.workbooks import write_workbook
 
 _FEW = 60  # calls that one value may cost by itself
@@ -178,7 +177,7 @@ def trace(thing: Any, plan: Plan, sql: str, monkeypatch: pytest.MonkeyPatch) -> 
         return whole(relation, keys, sums)
 
     monkeypatch.setattr("dproof.curator.tally.count_alike", noted)
-    asked = calls(lambda: tally(open_source(thing()), plan, measurement))
+    asked = calls(lambda: tallied(thing(), plan, measurement))
     return ran, [
         asked,
         calls(lambda: list(read_codes(open_source(thing()), plan, names, treatment=lambda column: column))),

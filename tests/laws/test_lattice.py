@@ -121,7 +121,7 @@ def test_the_bound_of_delta_is_tight_to_a_billionth_on_wide_lattices(shift: int)
 
 
 def test_too_wide_a_scale_is_refused_when_the_law_is_made() -> None:
-    with pytest.raises(TooLarge, match="coarser step"):
+    with pytest.raises(TooLarge):
         two_sided(exp_below(Fraction(1, 10**17)))
     with pytest.raises(TooLarge):
         gaussian(Fraction(10**40))

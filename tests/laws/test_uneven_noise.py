@@ -61,7 +61,7 @@ def test_tables_of_another_shape_are_refused(lower: tuple, top: tuple, reach: in
 
 @pytest.mark.parametrize("ratio", [Fraction(1), Fraction(1, 2)])
 def test_noise_that_does_not_fall_is_refused(ratio: Fraction) -> None:
-    with pytest.raises(TooLarge, match="coarser step"):
+    with pytest.raises(TooLarge):
         two_sided(ratio)
 
 

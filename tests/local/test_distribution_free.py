@@ -79,32 +79,6 @@ def test_what_is_assumed_is_named() -> None:
         release.query(sql, assume="rough")
 
 
-def test_groups_and_conditions_on_other_columns_are_covered() -> None:
-    release = released(epsilon=6)
-    for row in release.query("SELECT town, count(*) AS n FROM release WHERE x = 40 GROUP BY town").rows:
-        assert_covered(row["n"], ((X == 40) & (row["town"] == TOWN)).sum())
-    for row in release.query("SELECT region, count(*) AS n FROM release WHERE x < 40 GROUP BY region").rows:
-        assert_covered(row["n"], ((X < 40) & (row["region"] == TOWN)).sum())
-    assert_covered(
-        cell(release, "count(*) AS n FROM release WHERE x < 40 OR town = 'a'"), ((X < 40) | (TOWN == "a")).sum()
-    )
-    for row in release.query("SELECT bin(x, 25) AS b, count(*) AS n FROM release GROUP BY bin(x, 25)").rows:
-        assert_covered(row["n"], ((row["b"] <= X) & (row["b"] + 25 > X)).sum())
-
-
-def test_sums_means_and_shares_are_covered() -> None:
-    release = released(epsilon=8)
-    late = X >= 40
-    assert_covered(cell(release, "sum(x) AS v FROM release WHERE x >= 40"), X[late].sum())
-    assert_covered(cell(release, "avg(x) AS v FROM release WHERE x >= 40"), X[late].mean())
-    assert_covered(cell(release, "sum(y) AS v FROM release WHERE x >= 40"), Y[late].sum())
-    assert_covered(cell(release, "avg(y) AS v FROM release WHERE x >= 40"), Y[late].mean())
-    assert_covered(cell(release, "proportion(x = 40) AS v FROM release"), (X == 40).mean())
-    share = cell(release, "100 * proportion(club = 'in') AS v FROM release WHERE x >= 40")
-    assert_covered(share, 100 * (CLUB[late] == "in").mean())
-    assert 0 <= share.low < share.high < 100
-
-
 def test_the_conditions_of_two_numbers_bound_each_other() -> None:
     quarter = {"space": "interval", "low": 0, "high": 24, "step": 1}
     with seeded_coins(1):
@@ -116,17 +90,6 @@ def test_the_conditions_of_two_numbers_bound_each_other() -> None:
     either = cell(release, "count(*) AS n FROM release WHERE x < 10 OR y < 12")
     assert_covered(either, ((X < 40) | (Y < 50)).sum())
     assert either.low > 0
-
-
-def test_quantiles_of_groups_are_covered() -> None:
-    """Also of a group so small that noise hides whether anybody is in it."""
-    few = np.where(np.arange(ROWS) < 30, "few", np.where(TOWN == "a", "a", "b"))
-    columns = {"x": NUMBER, "town": {"space": "categories", "values": ["a", "b", "few"]}}
-    with seeded_coins(4):
-        release = dp.sanitise(pa.table({"x": X, "town": few}), {"privacy": {"epsilon": 6}, "columns": columns})
-    for row in release.query("SELECT town, median(x) AS m, max(x) AS top FROM release GROUP BY town").rows:
-        assert row["m"].low <= np.median(X[few == row["town"]]) <= row["m"].high
-        assert row["top"].low <= X[few == row["town"]].max() <= row["top"].high
 
 
 def test_numbers_that_different_columns_of_an_answer_ask_for_do_not_disturb_each_other() -> None:

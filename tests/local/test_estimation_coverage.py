@@ -77,7 +77,7 @@ def test_an_interval_that_covered_everything_would_be_told(releases: list[Any]) 
     assert 0.35 < np.mean(hits) < 0.65
 
 
-def test_intervals_for_a_population_cover_it(releases: list[Any]) -> None:
+def test_intervals_for_a_population_cover_it() -> None:
     """Fresh rows each time: intervals for the table are then too short for the population, those for it are not."""
     sql = "SELECT count(*) AS v FROM release WHERE income = 'high'"
     short, long = [], []

@@ -75,8 +75,13 @@ def mixed_counts(law: RowLaw, counting: QuestionAxes, row: dict[str, Any]) -> np
 LAW = row_law(PLAN)
 
 
-@pytest.mark.parametrize("keys", KEYS, ids=" ".join)
-@pytest.mark.parametrize("condition", CONDITIONS)
+def cases() -> list[Any]:
+    """Every condition with every key: half of them in turn, and all in `make test-slow`."""
+    pairs = enumerate(product(CONDITIONS, KEYS))
+    return [pytest.param(*pair, marks=[pytest.mark.slow] if (n + n // len(KEYS)) % 2 else []) for n, pair in pairs]
+
+
+@pytest.mark.parametrize(("condition", "keys"), cases())
 def test_estimates_and_their_variances_are_unbiased(condition: str, keys: tuple[str, ...]) -> None:
     where = parse_predicate(condition)
     counting = QuestionAxes(LAW, [Term((), where), Term(("kids",), where)], [Key(key) for key in keys])

@@ -61,15 +61,3 @@ def test_values_that_are_missing_have_no_rank() -> None:
     there = [value for value in x if value is not None]
     assert row["m"].low <= np.quantile(there, 0.5, method="inverted_cdf") <= row["m"].high
     assert row["m"].high - row["m"].low < 30
-
-
-def test_a_median_of_a_condition_with_parts_is_covered() -> None:
-    """Rows of one town by one condition and those of another by another: two measures of the same rows."""
-    town = np.where(np.arange(ROWS) % 3 == 0, "a", "b")
-    number = {"space": "interval", "low": 0, "high": 99, "step": 1, "mechanism": "laplace"}
-    columns = {"x": number, "town": {"space": "categories", "values": ["a", "b"]}}
-    with seeded_coins(2):
-        release = dp.sanitise(pa.table({"x": X, "town": town}), {"privacy": {"epsilon": 40}, "columns": columns})
-    (row,) = release.query("SELECT median(x) AS m FROM release WHERE town = 'a' OR x < 50").rows
-    true = np.quantile(X[(town == "a") | (X < 50)], 0.5, method="inverted_cdf")
-    assert row["m"].low <= true <= row["m"].high and row["m"].high - row["m"].low < 30

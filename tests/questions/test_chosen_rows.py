@@ -10,14 +10,11 @@ import pytest
 
 import dproof as dp
 from dproof import Plan, Privacy
-from dproof.coins import current
 from dproof.curator.recipe import measure
-from dproof.curator.released import answer_of, draw
-from dproof.curator.tally import tally
+from dproof.curator.released import answer_of
 from dproof.plans.plan import schema_of
-from dproof.tables import open_source
 from dproof.testing import seeded_coins
-from tests.makers import resolved
+from tests.makers import resolved, tallied, with_noise
 
 TOWNS, EACH = [f"town {n:02}" for n in range(20)], 50
 TABLE = pa.table({"town": TOWNS * EACH, "x": [0, 10] * (len(TOWNS) * EACH // 2)})
@@ -46,11 +43,11 @@ def test_a_curators_intervals_cover_among_those_shown(choice: str) -> None:
     schema = schema_of(made)
     question = resolved(f"{COUNT.format('data')} {choice}", schema)
     measurement = measure(question, schema, Privacy("0.5"))
-    counted = tally(open_source(TABLE), made, measurement)
+    counted = tallied(TABLE, made, measurement)
     missed = []
     with seeded_coins(2):
         for _ in range(300):
-            cells = [row["v"] for row in answer_of(measurement, draw(measurement, counted, current()), 0.95).rows]
+            cells = [row["v"] for row in answer_of(measurement, with_noise(measurement, counted), 0.95).rows]
             missed.append(sum(not cell.low <= EACH <= cell.high for cell in cells) / max(len(cells), 1))
     assert sum(missed) / len(missed) <= 0.05
 
@@ -111,9 +108,9 @@ def test_the_best_mean_of_many_covers() -> None:
     schema = schema_of(made)
     question = resolved("SELECT town, avg(x) AS v FROM data GROUP BY town ORDER BY v DESC LIMIT 1", schema)
     measurement = measure(question, schema, Privacy(1))
-    counted = tally(open_source(TABLE), made, measurement)
+    counted = tallied(TABLE, made, measurement)
     true = {town: 10.0 * (n % 2) for n, town in enumerate(TOWNS)}
     with seeded_coins(2):
-        drawn = [draw(measurement, counted, current()) for _ in range(100)]
+        drawn = [with_noise(measurement, counted) for _ in range(100)]
     rows = [answer_of(measurement, released, 0.95).rows[0] for released in drawn]
     assert sum(row["v"].low <= true[row["town"]] <= row["v"].high for row in rows) >= 95

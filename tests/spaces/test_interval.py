@@ -65,7 +65,7 @@ def test_what_is_no_interval_is_refused_with_the_way_out(arguments: tuple[object
 
 
 def test_too_many_points_are_refused() -> None:
-    with pytest.raises(TooLarge, match="coarser step"):
+    with pytest.raises(TooLarge):
         Interval(0, "1e18", 1)
 
 

@@ -67,8 +67,8 @@ def test_calculations_with_several_counts(asked: str, counts: tuple[int, ...]) -
 @pytest.mark.parametrize(
     ("ratio", "divisor"),
     [
-        *((0, 2), (1, 1), (1, 8), (3, 2), (3, 12)),
-        *(pytest.param(*more, marks=pytest.mark.slow) for more in ((1, 4), (3, 6), (3, 20))),
+        *((0, 2), (1, 1), (3, 2)),
+        *(pytest.param(*more, marks=pytest.mark.slow) for more in ((1, 4), (1, 8), (3, 6), (3, 12), (3, 20))),
     ],
 )
 def test_a_ratio_of_a_curators_counts(ratio: int, divisor: int) -> None:
@@ -81,11 +81,11 @@ def test_a_ratio_of_a_curators_counts(ratio: int, divisor: int) -> None:
     [
         ("sum(x) / sum(y)", [(1, 1)] * 6, "2", "add-remove"),
         ("sum(x) / (sum(x) + sum(y))", [(1, 1), (0, 0)] * 6, "1", "change-one"),
-        ("sum(x) / (sum(x) + sum(y))", [(1, 1)] * 4, "2", "change-one"),
+        pytest.param("sum(x) / (sum(x) + sum(y))", [(1, 1)] * 4, "2", "change-one", marks=pytest.mark.slow),
         ("sum(x) / (sum(x) + sum(y))", [(1, 0), (1, 1), (1, 1)] * 2, "2", "add-remove"),
         ("avg(x) * avg(y)", [(1, 1)] * 3, "3", "change-one"),
         pytest.param("avg(x) * avg(y)", [(1, 1)] * 3, "3", "add-remove", marks=pytest.mark.slow),
-        ("avg(x) * avg(y)", [(1, 1)] * 4, "2", "change-one"),
+        pytest.param("avg(x) * avg(y)", [(1, 1)] * 4, "2", "change-one", marks=pytest.mark.slow),
         ("avg(x) / avg(y)", [(1, 1), (0, 0)] * 3, "2", "change-one"),
     ],
 )

@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 
 from dproof import Plan, Privacy
-from dproof.coins import current
 from dproof.curator.curves import NoisyCurves
-from dproof.curator.recipe import Measurement, measure
-from dproof.curator.released import draw
+from dproof.curator.recipe import Measurement
 from dproof.curator.tally import tally
 from dproof.curves.noise import vector_noise
 from dproof.plans.plan import schema_of
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
-from tests.makers import resolved
+from tests.makers import measured_for, with_noise
 
 pa = pytest.importorskip("pyarrow")
 
@@ -45,7 +43,7 @@ def plan(**load) -> Plan:
 
 def mean_load(asked: Plan, privacy: Privacy) -> Measurement:
     schema = schema_of(asked)
-    return measure(resolved("SELECT avg(load) FROM data", schema), schema, privacy)
+    return measured_for("SELECT avg(load) FROM data", schema, privacy)
 
 
 def l2(curves: np.ndarray) -> np.ndarray:
@@ -74,7 +72,7 @@ def test_the_band_covers_and_the_error_is_half_that_of_noise_at_each_point(how: 
     hits, errors = 0, []
     with seeded_coins(1):
         for _ in range(RUNS):
-            released = draw(measurement, counted, current())
+            released = with_noise(measurement, counted)
             (curve,) = NoisyCurves(measurement, released, 0.95).functions
             hits += curve.covers(truth)
             errors.append(curve.estimate - truth)
@@ -98,6 +96,6 @@ def test_pure_privacy_has_a_band_too() -> None:
     hits = 0
     with seeded_coins(2):
         for _ in range(40):
-            released = draw(measurement, counted, current())
+            released = with_noise(measurement, counted)
             hits += NoisyCurves(measurement, released, 0.9).functions[0].covers(truth)
     assert 0.8 * 40 <= hits <= 0.99 * 40

@@ -104,7 +104,7 @@ def test_what_cannot_be_unbiased_is_refused() -> None:
         from dproof import Categories
 
         design(Categories([1, 2]), Privacy(1), unbiased=True)
-    with pytest.raises(TooLarge, match="coarser step"):
+    with pytest.raises(TooLarge):
         design(Interval(0, 1), Privacy(1), unbiased=True)
     with pytest.raises(InputError, match="outside"):
         design(LATTICE, Privacy(1), unbiased=True).draw([2])
