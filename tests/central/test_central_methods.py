@@ -235,3 +235,12 @@ def test_deviations_of_few_rows_in_many_bins_cover() -> None:
         cell = release.query("SELECT stddev(x) AS d FROM release", level=0.99).rows[0]["d"]
         missed += cell.informative and cell.low > 0
     assert missed <= 4
+
+
+def test_a_missing_set_is_none_of_the_most_frequent_items() -> None:
+    likes = {"space": "subsets", "values": ["tea", "cake", "jam"], "separator": ";", "missing": "category"}
+    described = {"privacy": {"model": "central", "epsilon": 8}, "release": {"rows": True}, "columns": {"likes": likes}}
+    release = dp.sanitise(pa.table({"likes": ["tea;cake", None, None, "tea"] * 50}), described)
+    for method in ("model", "inverse"):
+        (row,) = release.query("SELECT top(likes, 2) AS t FROM release", method=method).rows
+        assert row["t"].estimate == ["tea", "cake"]

@@ -380,7 +380,7 @@ class ModelRows:
             return number_of_values(aggregate, self.schema, histogram)
         counts: dict[Any, int]
         if space.items is not None:
-            counts = dict(zip(space.items, space.tallies(histogram).values(), strict=True))
+            counts = {space.candidate(place): rows for place, rows in space.tallies(histogram).items()}
         else:
             counts = {space.label(code): rows for code, rows in histogram.items()}
         labels = sorted(counts) if isinstance(definition.chosen, Rank) else [one for one in counts if counts[one]]
