@@ -92,6 +92,11 @@ class DproofWarning(UserWarning):
     """Something legitimate that a careful curator would want to know."""
 
 
+def with_notes(error: BaseException) -> str:
+    """The sentence of an error and what was noted on it, such as what is paid for already."""
+    return "; ".join([str(error), *getattr(error, "__notes__", ())])
+
+
 _NEAR = 0.65  # of the letters alike: one slip in a word of three, but not "round" for "count"
 
 

@@ -81,14 +81,14 @@ def design(
         unbiased=unbiased,
         metric_privacy=metric_privacy,
     )
-    answer = _answer(mechanism, privacy)
+    answer = _design_json(mechanism, privacy)
     if picture is not None:
         from dproof.report.drawings import matrix_picture
 
         picture.write_text(matrix_picture(mechanism), encoding="utf-8")
     if law is not None:
         _write_law(mechanism, law)
-    emit(answer, as_json, lambda: _page(answer, space.name))
+    emit(answer, as_json, lambda: _design_page(answer, space.name))
     for written in filter(None, (law, picture)):
         advise(f"written to {written}")
 
@@ -122,7 +122,7 @@ def _loss(given: str) -> Any:
     return read_matrix(path).rows
 
 
-def _answer(mechanism: Mechanism, privacy: Privacy) -> dict[str, Any]:
+def _design_json(mechanism: Mechanism, privacy: Privacy) -> dict[str, Any]:
     family, optimum = mechanism.family, mechanism.optimum
     inputs, outputs, _ = listed(family)
     assert isinstance(optimum, Optimum)  # every design has one
@@ -160,7 +160,7 @@ def _write_law(mechanism: Mechanism, path: Path) -> None:
             writer.writerow([str(_plain(mechanism.inputs.label(n))), *(f"{int(w)}/{total}" for w in row)])
 
 
-def _page(answer: dict[str, Any], name: str) -> Page:
+def _design_page(answer: dict[str, Any], name: str) -> Page:
     yield (
         f"\nThe least error for [bold]{escape(name)}[/bold] at ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}, "
         f"loss: {answer['loss']}.\n"

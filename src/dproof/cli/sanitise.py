@@ -58,11 +58,11 @@ def sanitise(data: Path, plan: Path, out: Path, table: str | None, ledger: Path 
             advise("an earlier run had paid for this release and drawn it: it is now published, at no further cost")
         elif payment is not None and payment.resumed:
             advise("an earlier run had paid for this release and not published it: there was no further cost")
-        answer = _answer(release, out)
-        emit(answer, as_json, lambda: _page(answer))
+        answer = _release_json(release, out)
+        emit(answer, as_json, lambda: _release_page(answer))
 
 
-def _answer(release: Any, out: Path) -> dict[str, Any]:
+def _release_json(release: Any, out: Path) -> dict[str, Any]:
     certificate, about, privacy = release.certificate, release.certificate["release"], release.privacy
     model, care = {}, list(advice(privacy))
     if release.plan.model == "central":
@@ -91,7 +91,7 @@ def _answer(release: Any, out: Path) -> dict[str, Any]:
     }
 
 
-def _page(answer: dict[str, Any]) -> Page:
+def _release_page(answer: dict[str, Any]) -> Page:
     """What was made and what it promises, what to take care of, and what to do next."""
     where = escape(answer["release"])
     promise = f"[bold]ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']})"

@@ -113,9 +113,10 @@ Widths: TypeAlias = dict[str, float | None]
 
 
 class Refusal(_Body):
-    """One sentence: what is wrong, where, and the way out."""
+    """One sentence: what is wrong, where, and the way out; and the code of the class of error, where it has one."""
 
     error: str
+    code: str | None = None
 
 
 class Amount(_Body):

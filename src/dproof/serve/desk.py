@@ -33,7 +33,7 @@ from dproof.serve.tokens import Holder, Tokens, check_request
 PendingAnswer: TypeAlias = Callable[[], Callable[[], Answer]]
 
 
-class NotAllowed(InputError):
+class NotAllowed(InputError, code="not-allowed"):
     """The token is not for this."""
 
 
