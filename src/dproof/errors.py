@@ -97,7 +97,7 @@ def with_notes(error: BaseException) -> str:
     return "; ".join([str(error), *getattr(error, "__notes__", ())])
 
 
-_NEAR = 0.65  # of the letters alike: one slip in a word of three, but not "round" for "count"
+_LEAST_ALIKE = 0.65  # of the letters alike: one slip in a word of three, but not "round" for "count"
 
 
 def nearest(name: object, options: Iterable[object]) -> str | None:
@@ -108,7 +108,7 @@ def nearest(name: object, options: Iterable[object]) -> str | None:
     """
     known = [str(option) for option in options]
     near = [o for o in known if o.casefold() == str(name).casefold()]
-    return next(iter(near or get_close_matches(str(name), known, n=1, cutoff=_NEAR)), None)
+    return next(iter(near or get_close_matches(str(name), known, n=1, cutoff=_LEAST_ALIKE)), None)
 
 
 def did_you_mean(name: object, options: Iterable[object]) -> str:

@@ -53,8 +53,8 @@ COMMANDS = {
     "mcp": "Let an assistant ask a server, by the Model Context Protocol.",
 }
 ALIASES = {"sanitize": "sanitise"}
-_SOON = 0.01  # seconds until a signal is looked at again
-_WIDEST = 100  # columns that help takes, however wide the terminal is
+_SIGNAL_DELAY = 0.01  # seconds until a signal is looked at again
+_WIDEST_HELP = 100  # columns that help takes, however wide the terminal is
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -153,7 +153,7 @@ def _noting(signals: list[int]) -> Iterator[None]:
         nonlocal at
         now = monotonic()
         if _is_importing(frame):
-            threading.Timer(_SOON, signal.raise_signal, [number]).start()
+            threading.Timer(_SIGNAL_DELAY, signal.raise_signal, [number]).start()
         elif now - at > 1:
             at = now
             signals.append(number)
@@ -226,7 +226,7 @@ def application() -> click.Group:
         context_settings={
             "help_option_names": ["-h", "--help"],
             "show_default": True,
-            "terminal_width": min(get_terminal_size().columns, _WIDEST) - 2,
+            "terminal_width": min(get_terminal_size().columns, _WIDEST_HELP) - 2,
         },
     )
 

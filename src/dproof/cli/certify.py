@@ -20,7 +20,7 @@ from dproof.laws.law import listed
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
 
-_SHOWN = 12  # outputs of the worst set that a person is shown
+_MOST_OUTPUTS = 12  # outputs of the worst set that a person is shown
 
 
 @command
@@ -116,5 +116,5 @@ def _certify_page(answer: dict[str, Any], name: str) -> Page:
 
 
 def _listed(outputs: list[Any]) -> str:
-    more = f", … ({len(outputs)} in all)" if len(outputs) > _SHOWN else ""
-    return ", ".join(map(str, outputs[:_SHOWN])) + more
+    more = f", … ({len(outputs)} in all)" if len(outputs) > _MOST_OUTPUTS else ""
+    return ", ".join(map(str, outputs[:_MOST_OUTPUTS])) + more

@@ -17,6 +17,7 @@ from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import Page, Table, emit, escape, having_done
 from dproof.coins import Coins
 from dproof.errors import FileError
+from dproof.limits import MOST_DUMMY_ROWS
 
 COLUMNS = """
 [columns.hobby]
@@ -75,7 +76,7 @@ QUESTIONS = (
 @command
 @click.option("--out", metavar="DIR", type=PATH, help="The folder to make for the demo; a temporary one by default.")
 @click.option(
-    "--people", metavar="N", type=click.IntRange(1, 10**7), default=20_000, help="How many people to make up."
+    "--people", metavar="N", type=click.IntRange(1, MOST_DUMMY_ROWS), default=20_000, help="How many people to make up."
 )
 @json_option
 def demo(out: Path | None, people: int, as_json: bool) -> None:

@@ -24,7 +24,7 @@ from dproof.privacy import Privacy
 from dproof.spaces.space import Space
 
 _NAMES = ", ".join(name for name, space in SPACES.items() if "design" in MECHANISMS[space.mechanisms])
-_SHOWN = 11  # inputs and outputs of a matrix that a person is shown
+_MOST_SHOWN = 11  # inputs and outputs of a matrix that a person is shown
 
 
 @command
@@ -172,7 +172,7 @@ def _design_page(answer: dict[str, Any], name: str) -> Page:
             ("relative gap, proven", f"{answer['gap']:.2g}"),
         ]
     )
-    if max(len(answer["inputs"]), len(answer["outputs"])) <= _SHOWN:
+    if max(len(answer["inputs"]), len(answer["outputs"])) <= _MOST_SHOWN:
         inputs, outputs = ([escape(_short(label)) for label in answer[side]] for side in ("inputs", "outputs"))
         rows = ((label, *(f"{100 * p:.3g}" for p in row)) for label, row in zip(inputs, answer["matrix"], strict=True))
         yield "\nThe law in per cent: true values in rows, released ones in columns."

@@ -18,7 +18,7 @@ from dproof.plans.plan import not_protected
 from dproof.releases import sanitise as sanitisation
 from dproof.releases.sanitise import ReleasePayment
 
-_WIDE = 60  # columns of a terminal from which the bar tells the rate as well
+_RATE_WIDTH = 60  # columns of a terminal from which the bar tells the rate as well
 
 
 @command
@@ -128,7 +128,7 @@ def _progress(quiet: bool) -> Iterator[Progress | None]:
         def advance(rows: int, total: int | None) -> None:
             bar.update(task, advance=rows, total=total)
             speed = bar.tasks[0].speed  # there is none before the second step
-            rate = "" if speed is None or console.width < _WIDE else f", {speed:,.0f} a second"
+            rate = "" if speed is None or console.width < _RATE_WIDTH else f", {speed:,.0f} a second"
             bar.update(task, description=f"{bar.tasks[0].completed:,.0f} rows{rate}")
 
         yield advance

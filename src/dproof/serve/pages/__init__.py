@@ -116,7 +116,7 @@ def enumerated(names: Sequence[str], most: int = 20) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
-def _minute(time: str) -> str:
+def minute(time: str) -> str:
     """A time of ISO 8601 as people read it."""
     return time[:16].replace("T", " ")
 
@@ -154,7 +154,7 @@ TEMPLATES.filters |= {
     "budget_left": _budget_left,
     "enumerated": enumerated,
     "figure": _figure,
-    "minute": _minute,
+    "minute": minute,
     "percent": meaning.percent,
     "price": _price,
     "promise": _promise,

@@ -32,7 +32,7 @@ _CHOSEN = dict.fromkeys(("what", "number", "by", "where", "comparison", "value")
 PRICED = {"sql": "SELECT count(*) AS n FROM data", "epsilon": "0.1", "accuracy": "", "delta": "0", **_CHOSEN}
 _FREE = {"sql": "SELECT count(*) AS n FROM release", **_CHOSEN}
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_MOST_VALUES = 200  # of a column, that are listed
+_MOST_LISTED_VALUES = 200  # of a column, that are listed
 
 
 @router.get("/tables/{name}")
@@ -225,7 +225,7 @@ def _askable(column: Any, table: Mapping[str, Any]) -> AskableColumn:
     is_set = column.private and space.items is not None
     is_number = column.private and not space.is_counted and not space.holds_curves
     given = table.get("values") or table.get("columns") or ()
-    values = tuple(str(value) for value in given[:_MOST_VALUES])
+    values = tuple(str(value) for value in given[:_MOST_LISTED_VALUES])
     ends = f"{table['low']} to {table['high']}" if "low" in table and "high" in table else ""
     steps = f" in steps of {table['step']}" if "step" in table else ""
     bins = f", in bins at {', '.join(map(str, table['bins']))}" if "bins" in table else ""

@@ -12,14 +12,14 @@ from dproof.errors import with_notes
 from dproof.serve import api
 from dproof.serve.bodies import TokenRequest
 from dproof.serve.desk import Desk
-from dproof.serve.pages import Link, Sent, address, checked, page
+from dproof.serve.pages import Link, Sent, address, checked, minute, page
 from dproof.serve.service import Custodian, TheDesk
 from dproof.serve.tokens import Holder
 
 router = APIRouter(include_in_schema=False)
 LINK = Link("/custody", "Plans and tokens", for_custodians=True)
 _NEW = {"name": "", "epsilon": "0.5", "delta": "0", "days": "90"}
-_MOST_DEEDS = 50  # of custodians, that are shown
+_MOST_SHOWN_DEEDS = 50  # of custodians, that are shown
 
 
 @router.get("/custody")
@@ -50,7 +50,7 @@ def _whole(text: str) -> int:
 
 
 def _custody_page(desk: Desk, who: Holder, error: str | None = None, **shown: Any) -> HTMLResponse:
-    holders, deeds = desk.tokens.holders, desk.record.latest(_MOST_DEEDS)
+    holders, deeds = desk.tokens.holders, desk.record.latest(_MOST_SHOWN_DEEDS)
     known = {
         "files": desk.custody.files(),
         "tables": {one["name"]: one for one in desk.tables(who)},
@@ -59,7 +59,7 @@ def _custody_page(desk: Desk, who: Holder, error: str | None = None, **shown: An
         "endings": api.ENDINGS,
         "holders": holders,
         "good": {one.number for one in holders if desk.tokens.is_good(one)},
-        "deeds": [(one["at"][:16].replace("T", " "), one["who"] or "a command", _deed(one)) for one in reversed(deeds)],
+        "deeds": [(minute(one["at"]), one["who"] or "a command", _deed(one)) for one in reversed(deeds)],
     }
     new: dict[str, Any] = {"typed": _NEW, "ticked": [], "given": None, "revoked": None, "address": None}
     status = 200 if error is None else 400
