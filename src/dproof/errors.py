@@ -25,7 +25,7 @@ class DproofError(Exception):
 
 
 class InputError(DproofError, ValueError, code="input"):
-    """What was asked cannot be done as it was asked."""
+    """A request that cannot be met as it was made."""
 
 
 class ArgumentError(InputError, code="argument"):

@@ -217,7 +217,7 @@ def in_words(privacy: Privacy, rows: int = 1) -> dict[str, str]:
 
 
 def beliefs(privacy: Privacy) -> list[tuple[str, str, float, float]]:
-    """Some beliefs to begin with, and the range of each afterwards: in words, and its two ends.
+    """Beliefs to begin with, and the range of each afterwards: in words, and its two ends.
 
     >>> [(before, after) for before, after, _, _ in beliefs(Privacy(1))][1:3]
     [('10%', '3.9% to 23.2%'), ('50%', '26.9% to 73.1%')]

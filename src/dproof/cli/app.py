@@ -112,7 +112,7 @@ def _run(words: list[str]) -> None:
 
 
 def _problem(error: BaseException, signals: Sequence[int]) -> tuple[dict[str, str], int]:
-    """What went wrong: a short code, one sentence and where to read on, as `--json` prints them; and the exit code."""
+    """The error as `--json` prints it, a short code, one sentence and where to read on; and the exit code."""
     if signals or isinstance(error, click.Abort):  # whatever native code has made of it
         message = "interrupted" if hasattr(error, "__notes__") else "interrupted; nothing was written"
         told, left = ("interrupted", message, "run the command again"), 128 + (signals or [signal.SIGINT])[0]

@@ -112,7 +112,7 @@ def _draft(columns: Iterable[tuple[str, str]], layout: Layout) -> str:
 
 
 def _seen_layout(data: Path, table: str | None, look: bool) -> Layout:
-    """How a file is written, as far as its header shows it, or its first rows."""
+    """The separator and encoding of a file, as far as its header shows them, or its first rows."""
     from dproof.tables.delimited import header_encoding, header_line, separator_of, usual_separator
     from dproof.tables.files import files_of
 
@@ -138,7 +138,7 @@ def _types(source: Source) -> dict[str, Any]:
 
 
 def _drafted(name: str, kind: Any) -> tuple[str, str]:
-    """What kind a column seems to be, and its table in the plan."""
+    """The kind that a column seems to be, and its table in the plan."""
     if not name:
         return "nameless", "# A column without a name.\n" + to_toml({"columns": {name: {"drop": True}}})
     # Spaces that were added come first; categories, which text is drafted as, come last.

@@ -116,7 +116,7 @@ class Table:
         return widths
 
     def _ranges(self) -> list[tuple[int, int]]:
-        """How narrow a column can be, its longest word or figure, and how wide."""
+        """The least width of each column, that of its longest word or figure, and its full width."""
         from rich.cells import cell_len
 
         def longest_word(text: Any) -> int:

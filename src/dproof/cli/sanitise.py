@@ -92,7 +92,7 @@ def _release_json(release: Any, out: Path) -> dict[str, Any]:
 
 
 def _release_page(answer: dict[str, Any]) -> Page:
-    """What was made and what it promises, what to take care of, and what to do next."""
+    """The page about a new release: its promise, what to take care of, and what to do next."""
     where = escape(answer["release"])
     promise = f"[bold]ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']})"
     if "measurements" in answer:

@@ -53,7 +53,7 @@ router = APIRouter(
 
 
 def _documented(model: Any, status: int = 200, *, arrow: bool = False) -> dict[int | str, dict[str, Any]]:
-    """What /openapi.json says of an answer. Nothing is made anew by it: a test holds the answers to their models."""
+    """The entry of an answer in /openapi.json. It changes no answer: a test holds the answers to their models."""
     content = {"content": {ARROW: {"schema": {"type": "string", "format": "binary"}}}} if arrow else {}
     return {status: {"model": model, "description": "Done.", **content}}
 
@@ -87,7 +87,7 @@ def table(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
 
 @router.post("/tables/{name}/preview", responses=_documented(bodies.Preview))
 async def preview(name: str, asked: AskRequest, service: TheService, who: Known) -> Response:
-    """What a question would cost and how good its answer would be: free, and no row is read."""
+    """Preview the cost of a question and the accuracy of its answer: free, and no row is read."""
     with service.under_way.counted(who):
         table = await service.opened(who, name)
         told = await service.working(who, partial(service.desk.preview, table, asked.sql, asked.terms))
@@ -112,13 +112,13 @@ async def ask(
 
 @router.get("/tables/{name}/budget", responses=_documented(bodies.Budget))
 def budget(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
-    """What you may still spend, as numbers and in words."""
+    """The budget that you have left, as numbers and in words."""
     return desk.budget(who, name)
 
 
 @router.get("/tables/{name}/history", responses=_documented(list[bodies.Question]))
 def history(name: str, desk: TheDesk, who: Known, before: int | None = None, most: Most = 100) -> list[dict[str, Any]]:
-    """What you have asked, with its cost, oldest first: the latest, or those before the entry of a number."""
+    """Your questions with their costs, oldest first: the latest, or those before the entry of a number."""
     return desk.history(who, name, before=before, most=most)
 
 
@@ -139,7 +139,7 @@ def releases(desk: TheDesk, who: Known) -> list[dict[str, Any]]:
 
 @router.get("/releases/{name}", responses=_documented(bodies.ListedRelease))
 def release(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
-    """What a release says of itself."""
+    """Model, rows, columns, promise and seal of a release."""
     return desk.release(name)
 
 

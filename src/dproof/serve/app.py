@@ -55,7 +55,7 @@ def application(desk: Desk, hosts: frozenset[str], settings: Settings | None = N
 
 
 def _largest(method: str, path: str) -> int:
-    """How many bytes a body may have."""
+    """The most bytes that a body may have."""
     if method == "PUT" and path.startswith(f"{api.router.prefix}/files/"):
         return limits.LARGEST_UPLOAD
     planned = ("/plans/", *(f"{api.router.prefix}/{part}/" for part in ("plans", "drafts")))
@@ -63,7 +63,7 @@ def _largest(method: str, path: str) -> int:
 
 
 def _errors(app: FastAPI) -> None:
-    """What becomes of an error: one sentence, and nothing of the data in it."""
+    """Answer every error by one sentence, with nothing of the data in it."""
 
     async def told(request: Request, error: Exception) -> Response:
         status, said = _said(error)
@@ -168,7 +168,7 @@ class Guard:
 
 
 def hosts_of(addresses: Sequence[str], port: int, names: Sequence[str] = ()) -> frozenset[str]:
-    """What a browser may call a server: its addresses with its port, and the names that its operator gave.
+    """The hosts that a browser may ask for: its addresses with its port, and the names that its operator gave.
 
     A name counts with any port in front of the server, so it stands for itself: nobody else can be reached by it.
 

@@ -76,7 +76,7 @@ class RemoteTable:
         return dict(self.connection.call("GET", self.path))
 
     def preview(self, sql: str, **terms: Any) -> dict[str, Any]:
-        """What a question would cost and how good its answer would be: free."""
+        """Preview the cost of a question and the accuracy of its answer: free."""
         return dict(self.connection.call("POST", f"{self.path}/preview", {"sql": sql, **terms}))
 
     def ask(self, sql: str, **terms: Any) -> Answer:
@@ -84,11 +84,11 @@ class RemoteTable:
         return _told_answer(self.connection.call("POST", f"{self.path}/ask", {"sql": sql, **terms}))
 
     def remaining(self) -> dict[str, Any]:
-        """What may still be spent, as numbers and in words."""
+        """The budget that is left, as numbers and in words."""
         return dict(self.connection.call("GET", f"{self.path}/budget"))
 
     def history(self, before: int | None = None, most: int = 100) -> list[dict[str, Any]]:
-        """What was asked with this token: the latest, or what was asked before the entry of a number."""
+        """The questions asked with this token: the latest, or those before the entry of a number."""
         earlier = "" if before is None else f"&before={_whole(before, 'before', 0)}"
         return list(self.connection.call("GET", f"{self.path}/history?most={_whole(most, 'most', 1)}{earlier}"))
 
@@ -105,7 +105,7 @@ class RemoteRelease:
     path: str
 
     def describe(self) -> dict[str, Any]:
-        """What it says of itself."""
+        """Model, columns, promise and seal of the release."""
         return dict(self.connection.call("GET", self.path))
 
     def query(self, sql: str, **options: Any) -> Answer:
@@ -114,7 +114,7 @@ class RemoteRelease:
 
 
 def refusal(status: int, body: bytes) -> DproofError:
-    """What a server refused, in its own words, as the error that a curator or a release raises itself."""
+    """The error of a refused request, in the server's words, and of the class that a curator or a release raises."""
     try:
         told = json.loads(body)
         return _KINDS.get(told.get("code"), InputError)(str(told["error"]))

@@ -98,7 +98,7 @@ class Folder:
 
     @property
     def files(self) -> dict[str, list[Path]]:
-        """What lies in the folder of tables, by the names of tables, whether they have a plan or not."""
+        """The files in the folder of tables, by the names of tables, whether they have a plan or not."""
         found: dict[str, list[Path]] = {}
         for file in sorted(os.listdir(self.root / _TABLES)):
             if _NAME.fullmatch(name := file.partition(".")[0]):
@@ -148,7 +148,7 @@ class Folder:
         return self.file(name)
 
     def state(self, name: str) -> list[Any]:
-        """What changes when the plan of a table does, and when its rows do."""
+        """The state of a table's plan and of its rows: it changes when one of them does."""
         data = self.table(name)  # says so where there is none
         return [state_of(self.plan_file(name)), state_of(data)]
 
@@ -200,12 +200,12 @@ def _absent(what: str, name: str, known: Iterable[str]) -> FileError:
 
 
 def _for_others(path: Path) -> int:
-    """Who besides its owner may enter a folder: bits for the group and for everybody."""
+    """Permission bits of the group and of everybody to enter a folder."""
     return stat.S_IMODE(os.stat(path).st_mode) & 0o011 if os.name == "posix" else 0
 
 
 def state_of(path: Path) -> Any:
-    """What changes when a file does, or a file in a folder.
+    """Inode, size and times of a file, or of each file in a folder: they change when it does.
 
     Its time and size can be those of another file: `cp -p` and `touch -r` set the time. No program sets `st_ctime`.
     """
@@ -235,7 +235,7 @@ _Content = TypeVar("_Content")
 
 @dataclass(slots=True)
 class _Place(Generic[_Content]):
-    """What is kept under one key, with the state in which its files were; nothing at first."""
+    """A content that is kept under one key, with the state in which its files were; none at first."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     found: tuple[Any, _Content] | None = None
@@ -257,7 +257,7 @@ class StateCache(Generic[_Key, _Content]):
         self._lock = threading.Lock()
 
     def get(self, key: _Key, state: Any, opened: Callable[[], _Content]) -> _Content:
-        """What was opened under a key, or is opened now where its files have changed."""
+        """The content under a key, which is opened anew where its files have changed."""
         with self._lock:
             place = self._places.setdefault(key, _Place())
             self._places.move_to_end(key)
@@ -269,7 +269,7 @@ class StateCache(Generic[_Key, _Content]):
             return place.found[1]
 
     def holds(self, key: _Key, state: Any) -> bool:
-        """Whether this is open already."""
+        """Whether the content under a key is open in this state."""
         place = self._places.get(key)
         return place is not None and place.found is not None and place.found[0] == state
 

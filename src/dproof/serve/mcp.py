@@ -39,7 +39,7 @@ INSTRUCTIONS = (
 
 
 def tools_of(server: Connection) -> list[Callable[..., Any]]:
-    """What an assistant can do, each with a docstring that tells it when."""
+    """The tools of an assistant, each with a docstring that says when to use it."""
 
     def list_tables() -> str:
         """The private tables that you may ask and the releases that you may query, with their columns and budgets."""
@@ -141,7 +141,7 @@ class McpEndpoint:
 
     @asynccontextmanager
     async def running(self, _: Any) -> AsyncIterator[None]:
-        """What has to run as long as the application does."""
+        """Run the session manager as long as the application runs."""
         async with self._server.session_manager.run():
             yield
 

@@ -280,7 +280,7 @@ def _bins(key: str, typed: Mapping[str, str]) -> list[Any] | None:
 
 
 def _outside_ways(kind: str) -> tuple[str, ...]:
-    """What a plan can do about a value outside; first the usual."""
+    """The ways in which a plan treats a value outside; first the usual."""
     return next(key.options for key in plan_keys(kind) if key.name == "outside")
 
 

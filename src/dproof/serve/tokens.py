@@ -38,7 +38,7 @@ def now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds a token: a custodian may do everything, an analyst may ask these tables under a budget."""
+    """A holder of a token: a custodian may do everything, an analyst may ask these tables under a budget."""
 
     number: int
     name: str
@@ -96,7 +96,7 @@ class Tokens:
         return text, next(holder for holder in self.holders if holder.number == number)
 
     def holder(self, text: str) -> Holder | None:
-        """Who holds a token that is still good; every stored hash is compared, and in constant time."""
+        """The holder of a token that is still good; every stored hash is compared, and in constant time."""
         given, found = _hash(text), None
         for stored, holder in self._rows():
             if hmac.compare_digest(given, stored):
@@ -108,7 +108,7 @@ class Tokens:
         return holder.revoked is None and _time(self._clock()) < holder.ends
 
     def by_number(self, number: int) -> Holder | None:
-        """Who holds a token that is still good, by its number."""
+        """The holder of the token with a number, if it is still good."""
         return next((one for one in self.holders if one.number == number and self.is_good(one)), None)
 
     @property

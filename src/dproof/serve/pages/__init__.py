@@ -44,7 +44,7 @@ def page(template: str, title: str, holder: Holder | None, *, status: int = 200,
 
 
 def error_page(status: int, sentence: str) -> Response:
-    """What a person is shown instead of a page; who is not signed in is asked to."""
+    """The page about an error; who is not signed in is asked to sign in."""
     if status == 401:
         return RedirectResponse("/sign-in", 303)
     told = "There is no such page." if status in (404, 405) else sentence
@@ -87,7 +87,7 @@ Sent = Annotated[Fields, Depends(_sent_fields)]
 
 
 def checked(model: type[Model], **fields: Any) -> Model:
-    """What programs send as JSON, from the fields of a form."""
+    """The body that programs send as JSON, from the fields of a form."""
     try:
         return model(**fields)
     except ValidationError as error:
@@ -126,7 +126,7 @@ def _price(amount: Mapping[str, float]) -> str:
 
 
 def _budget_left(budget: Mapping[str, Any]) -> str:
-    """What is left to spend, in figures and words."""
+    """The budget that is left, in figures and words."""
     if not budget["remaining"]["epsilon"]:
         return (
             "Nothing is left to spend on this table. Questions that were answered before stay free, and so do all "

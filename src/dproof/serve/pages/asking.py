@@ -184,7 +184,7 @@ def _as_csv(made: pa.Table) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class AskableColumn:
-    """One column, as an analyst needs to know it: its values or bounds, and what may be asked about it."""
+    """A column as an analyst needs to know it: its values or bounds, and what may be asked about it."""
 
     name: str
     kind: str
@@ -201,7 +201,7 @@ class AskableColumn:
 
     @property
     def answers(self) -> str:
-        """What may be asked, in words."""
+        """The questions that may be asked about the column, in words."""
         if self.kind == "public":
             return ""
         if self.is_number:

@@ -76,7 +76,7 @@ def _tables_of(plan: str | None) -> dict[str, Any]:
 
 
 def _typed(sent: Fields, saved: Mapping[str, Any], columns: list[str]) -> PlanForm:
-    """What came with the form; a column has its fields at the same place of every list."""
+    """The form as it was typed; a column has its fields at the same place of every list."""
     empty = filled(saved, columns)
     fields = {key: sent.get(key, "") for key in empty.fields}
     if sent.get("take", ""):  # an ε that was found
@@ -96,7 +96,7 @@ def _typed(sent: Fields, saved: Mapping[str, Any], columns: list[str]) -> PlanFo
 def _expected(
     desk: Desk, form: PlanForm, saved: Mapping[str, Any], rows: str
 ) -> tuple[dict[str, Any] | None, InputError | None]:
-    """What the plan in the form would give, or what is wrong with it; neither while no column has a kind."""
+    """± of the plan in the form, or the error in it; neither while no column has a kind."""
     if all(one["kind"] in ("drop", "public") for one in form.columns.values()):
         return None, None
     try:
@@ -146,7 +146,7 @@ def _plan_page(
 
 
 def expectation(expected: Mapping[str, Any] | None, error: InputError | None) -> dict[str, Any]:
-    """What the part beside the form shows: ± each way, the column that costs most, and why nothing can be told."""
+    """The part beside the form: ± each way, the column that costs most, and why nothing can be told."""
     incomplete = error.sentence if isinstance(error, WrongKey) else error and str(error)
     answers = [] if expected is None else [*expected["questions"], *expected["columns"]]
     keys = (json.dumps([one.get("question", ""), one.get("column", one.get("name"))]) for one in answers)

@@ -32,7 +32,7 @@ def sanitise(name: str, desk: TheDesk, who: Custodian, form: Sent) -> Response:
 
 @router.get("/jobs/{job}")
 def progress(job: str, desk: TheDesk, who: Custodian, release: str = "") -> HTMLResponse:
-    """How far the work is; a script looks again by itself."""
+    """The page of a job's progress; a script looks again by itself."""
     found = desk.custody.job(job)
     return page("job.html", f"Sanitising {found['what']}", who, job=found, release=release)
 
