@@ -20,7 +20,7 @@ def text() -> str:
     """The whole page."""
     from dproof.columns.codec import REQUIRED
     from dproof.local.mechanisms import MECHANISMS
-    from dproof.plans.plan import SPACES, plan_keys
+    from dproof.plans.reader import SPACES, plan_keys
 
     parts = [_COMMON]
     for name, space in SPACES.items():

@@ -116,7 +116,7 @@ def run_page(page, folder):
 @pytest.mark.filterwarnings("default::dproof.DproofWarning")  # a page may show a design that one is warned of
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_block_runs(page, tmp_path, monkeypatch):
-    from dproof.plans.plan import SPACES
+    from dproof.plans.reader import SPACES
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NO_COLOR", "1")

@@ -54,7 +54,7 @@ def test_a_schema_alone_asks_which_columns_have_no_declared_values() -> None:
 
 def test_nobody_asks_for_the_name_of_a_space_or_a_form() -> None:
     """`column.kind == "interval"` would be the same question in other words."""
-    from dproof.plans.plan import SPACES
+    from dproof.plans.reader import SPACES
 
     names: dict[str, set[str]] = {"kind": set(SPACES), "form": {"plain", "joined", "list", "flags", "wide"}}
     asked = []

@@ -72,9 +72,9 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.optimality.design import design as design
     from dproof.optimality.design import design_row as design_row
     from dproof.plans.plan import Plan as Plan
-    from dproof.plans.plan import add_space as add_space
-    from dproof.plans.plan import plan_keys as plan_keys
     from dproof.plans.reader import WrongKey as WrongKey
+    from dproof.plans.reader import add_space as add_space
+    from dproof.plans.reader import plan_keys as plan_keys
     from dproof.privacy import Cost as Cost
     from dproof.privacy import Privacy as Privacy
     from dproof.questions.answer import Answer as Answer
@@ -116,8 +116,8 @@ _PUBLIC = {
     "Curves": "dproof.spaces.curves",
     "Rows": "dproof.spaces.products",
     "Table": "dproof.spaces.products",
-    "add_space": "dproof.plans.plan",
-    "plan_keys": "dproof.plans.plan",
+    "add_space": "dproof.plans.reader",
+    "plan_keys": "dproof.plans.reader",
     "Mechanism": "dproof.mechanisms.mechanism",
     "Distribution": "dproof.mechanisms.mechanism",
     "add_mechanism": "dproof.local.mechanisms",

@@ -8,6 +8,7 @@ above it. No comparison is ever made in floating point.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -245,6 +246,35 @@ def least_whole(good: Callable[[int], bool], near: int = 0) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if good(middle) else (middle, high)
     return high
+
+
+def least_decimal(
+    good: Callable[[Fraction], bool], near: Fraction, least: Fraction, most: Fraction, digits: int, decimals: int = 0
+) -> Fraction | None:
+    """The least good number from `least` to `most` of so many digits, or decimals where these are finer.
+
+    Every number above a good one must be good; None where `most` is not. The search starts `near` it.
+
+    >>> [str(least_decimal(lambda x: 3 * x > n, Fraction(1), Fraction(1, 10), Fraction(50), 2)) for n in (1, 100, 200)]
+    ['17/50', '34', 'None']
+    """
+    grid = []  # of each power of ten: the step, and how many steps its numbers are
+    for power in range(-12, 3):
+        step = Fraction(10) ** min(power + 1 - digits, -decimals)
+        first, last = max(least, Fraction(10) ** power), min(most, Fraction(10) ** (power + 1) - step)
+        grid.append((step, range(math.ceil(first / step), math.floor(last / step) + 1)))
+
+    def number(place: int) -> Fraction:
+        for step, steps in grid:
+            if place < len(steps):
+                return step * steps[place]
+            place -= len(steps)
+        raise IndexError(place)
+
+    every = range(sum(len(steps) for _, steps in grid))
+    start = min(bisect_left(every, near, key=number), len(every) - 1)
+    found = least_whole(lambda place: place >= len(every) or good(number(place)), start)
+    return number(found) if found < len(every) else None
 
 
 # Numbers as they are shown --------------------------------------------------------------------------------------------

@@ -17,8 +17,7 @@ import dproof as dp
 from dproof import VerificationFailed, storage
 from dproof.certification import verify_certificate
 from dproof.certification.verify_certificate import declared
-from dproof.plans.plan import read_column
-from dproof.plans.reader import Reader
+from dproof.plans.reader import Reader, read_column
 from dproof.storage import CERTIFICATE, DATA, PARQUET, PLAN, REPORT, digest
 from tests.forging import forge
 

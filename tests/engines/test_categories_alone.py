@@ -10,8 +10,7 @@ import pandas
 import pytest
 
 from dproof.columns.values import written
-from dproof.plans.plan import read_column
-from dproof.plans.reader import Reader
+from dproof.plans.reader import Reader, read_column
 from dproof.plans.rows import counted_rows
 from dproof.tables import open_source
 from tests.engines.test_objects_alone import READERS

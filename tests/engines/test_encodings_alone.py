@@ -11,7 +11,7 @@ import pytest
 
 import dproof as dp
 from dproof import InputError
-from dproof.plans.plan import _EAST_ASIAN, _NEVER_SECOND, ENCODINGS
+from dproof.plans.reader import _EAST_ASIAN, _NEVER_SECOND, ENCODINGS
 from dproof.tables import open_source
 from dproof.tables.source import Layout
 

@@ -13,8 +13,7 @@ import pytest
 
 from dproof import InputError
 from dproof.columns.values import single
-from dproof.plans.plan import read_column
-from dproof.plans.reader import Reader
+from dproof.plans.reader import Reader, read_column
 from dproof.plans.rows import counted_rows
 from dproof.tables import open_source
 

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from dproof.columns.values import _bytes, object_array, single, texts
 from dproof.local.draw import _plain
-from dproof.plans.plan import read_column
-from dproof.plans.reader import Reader
+from dproof.plans.reader import Reader, read_column
 from dproof.plans.rows import counted_rows
 from dproof.tables import open_source
 from tests.odd_objects import COLUMNS, FRAMES, ODD, Sex, batches_of

@@ -17,8 +17,7 @@ import dproof.tables.frames
 import dproof.tables.source
 from dproof import InputError
 from dproof.columns.codec import Column
-from dproof.plans.plan import read_column
-from dproof.plans.reader import Reader
+from dproof.plans.reader import Reader, read_column
 from dproof.tables import open_source
 
 _ENDS, _FLOATS = [2**63 - 1, -(2**63), 0, None], [0.15, -0.0, float("nan"), float("inf"), float("-inf"), None]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dproof.exact import bisect, least, least_whole, root_above
+from dproof.exact import bisect, least, least_decimal, least_whole, root_above
 
 POSITIVE = st.fractions(min_value=Fraction(1, 10**5), max_value=10**9)
 
@@ -69,3 +69,18 @@ def test_the_root_lies_above_and_close(x: Fraction, bits: int) -> None:
 @pytest.mark.parametrize("root", [Fraction(0), Fraction(7), Fraction(3, 2), Fraction(10**40, 7)])
 def test_the_root_of_a_square_is_exact(root: Fraction) -> None:
     assert root_above(root * root) == root
+
+
+@pytest.mark.parametrize("near", [Fraction(0), Fraction(1, 10**5), Fraction(1), Fraction(10**4)])
+@pytest.mark.parametrize(("digits", "decimals"), [(2, 0), (3, 0), (3, 3)])
+def test_least_decimal_is_the_first_good_number_of_its_digits(near: Fraction, digits: int, decimals: int) -> None:
+    low, high = Fraction("0.005"), Fraction("12.3")
+    steps = [(e, Fraction(10) ** min(e + 1 - digits, -decimals)) for e in range(-3, 2)]
+    numbers = [
+        k * step for e, step in steps for k in range(int(Fraction(10) ** e / step), int(Fraction(10) ** (e + 1) / step))
+    ]
+    every = [number for number in numbers if low <= number <= high]
+    for wanted in (every[0], every[7], every[-1], Fraction(1), Fraction("0.0999"), Fraction("9.96")):
+        found = least_decimal(lambda x, wanted=wanted: x >= wanted, near, low, high, digits, decimals)  # type: ignore[misc]
+        assert found == next(number for number in every if number >= wanted)
+    assert least_decimal(lambda x: False, near, low, high, digits, decimals) is None

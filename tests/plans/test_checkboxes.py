@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 import dproof as dp
 from dproof import InputError
 from dproof.columns.codec import Column
-from dproof.plans.plan import read_column
-from dproof.plans.reader import Reader
+from dproof.plans.reader import Reader, read_column
 
 SIDES = ["Side dishes? - Corn", "Side dishes? - Yams/sweet potatoes"]
 PLAN: dict[str, Any] = {"space": "subsets", "columns": SIDES, "missing": []}

@@ -10,8 +10,7 @@ from docs.make_keys import PAGE, text
 from dproof import plan_keys
 from dproof.certification.verify_central import axes_of
 from dproof.certification.verify_certificate import declared
-from dproof.plans.plan import SPACES, read_column
-from dproof.plans.reader import Reader
+from dproof.plans.reader import SPACES, Reader, read_column
 
 # The least that a plan says of a column of each space, and more; a space that is added needs its line here.
 TABLES: dict[str, list[dict[str, Any]]] = {

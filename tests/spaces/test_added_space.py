@@ -14,8 +14,7 @@ import pytest
 
 import dproof as dp
 from dproof import InputError, VerificationFailed
-from dproof.plans.plan import SPACES, read_column
-from dproof.plans.reader import Reader
+from dproof.plans.reader import SPACES, Reader, read_column
 from dproof.testing import check_column, check_metric, seeded_coins
 
 MODULE = '''

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from dproof import Categories, InputError, Interval, Subsets, add_space
-from dproof.plans.plan import SPACES, read_column
-from dproof.plans.reader import Reader
+from dproof.plans.reader import SPACES, Reader, read_column
 from dproof.testing import check_column
 
 COLUMNS: dict[str, dict[str, Any]] = {

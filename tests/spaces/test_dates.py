@@ -16,8 +16,7 @@ from dproof import InputError
 from dproof.columns.arrow import as_numpy
 from dproof.columns.codec import Column, codec_of
 from dproof.columns.values import object_array
-from dproof.plans.plan import read_column
-from dproof.plans.reader import Reader
+from dproof.plans.reader import Reader, read_column
 from dproof.testing import check_column, seeded_coins
 
 LEAP = dp.Dates("2024-02-01", "2024-03-10")

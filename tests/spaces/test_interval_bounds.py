@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from dproof import Interval
 from dproof.columns.values import object_array
-from dproof.plans.plan import read_column
-from dproof.plans.reader import Reader
+from dproof.plans.reader import Reader, read_column
 
 BOUNDS = [
     ("0.3", "0.7", "0.1"),

@@ -17,8 +17,7 @@ from dproof import Dates, Interval
 from dproof.columns.codec import Column, codec_of
 from dproof.columns.numbers import FAR, LARGEST_FACTOR, read_decimals
 from dproof.columns.values import DECIMALS, THOUSANDS, Numerals
-from dproof.plans.plan import read_column
-from dproof.plans.reader import Reader
+from dproof.plans.reader import Reader, read_column
 from dproof.tables import open_source
 
 SIGNS = [Numerals(decimal, mark) for decimal in DECIMALS for mark in THOUSANDS if decimal != mark]

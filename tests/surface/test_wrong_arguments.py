@@ -13,7 +13,7 @@ import pytest
 
 import dproof as dp
 from dproof import InputError
-from dproof.plans import plan
+from dproof.plans import reader
 
 PLAN: dict[str, Any] = {
     "privacy": {"epsilon": 1},
@@ -258,7 +258,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def place(tmp_path: Path, stored: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)  # a text may be taken for the path of a file
-    monkeypatch.setattr(plan, "SPACES", dict(plan.SPACES))  # a name that is taken by chance is not kept
+    monkeypatch.setattr(reader, "SPACES", dict(reader.SPACES))  # a name that is taken by chance is not kept
     (tmp_path / "plan.toml").write_text(dp.Plan.of(PLAN).text)
     (tmp_path / "release").symlink_to(stored)
     return tmp_path

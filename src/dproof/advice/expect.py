@@ -11,11 +11,9 @@ the bins of one are taken to hold equally many rows.
 from __future__ import annotations
 
 import os
-from bisect import bisect_left
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from math import inf, isclose, isfinite, sqrt
@@ -32,11 +30,11 @@ from dproof.columns.codec import quoted
 from dproof.curator.preview import spreads
 from dproof.curator.recipe import measure
 from dproof.errors import ArgumentError, InputError
-from dproof.exact import exact, least_whole, written
+from dproof.exact import exact, least_decimal, written
 from dproof.limits import LARGEST_FOUND_EPSILON, MOST_EXPECTED_ROWS
 from dproof.local.recipe import JointColumns, RowLaw, certify_row
 from dproof.plans.plan import Plan, schema_of
-from dproof.plans.questions import PlannedQuestion, checked_question
+from dproof.plans.questions import PlannedQuestion, planned_question
 from dproof.privacy import Privacy
 from dproof.questions.answer import Range
 from dproof.questions.measured import HalfWidths, Shares, interval_widths, possible_columns
@@ -55,6 +53,7 @@ from dproof.recipe import Recipe, ReleaseRecipe
 
 Way = Literal["release", "ask"]
 LEVEL = 0.95
+_LEAST_EPSILON = Fraction(1, 10**6)  # that is tried
 DEVIATIONS = NormalDist().inv_cdf((1 + LEVEL) / 2)
 _BIAS = 1e-9  # of the interval's length, which rounding floats may feign
 _FEW, _MANY = 10**2, 10**9  # rows: a ± that is the same with both does not depend on their number
@@ -139,52 +138,45 @@ def law_of(plan: Plan) -> ReleaseRecipe[Any]:
 
 def asked_questions(plan: Plan, questions: str | Sequence[str] | None) -> Sequence[PlannedQuestion]:
     """The questions of the plan, or those given: these count alike, and what the plan knows of their rows it knows."""
-    shares = {one.sql: one.share_of_rows for one in plan.questions}
-    texts = [questions] if isinstance(questions, str) else questions
     asked: Sequence[PlannedQuestion] = plan.questions
-    if texts is not None:
-        given = listed(texts, "questions", "one or more texts of SQL")
-        asked = [
-            PlannedQuestion(text, Fraction(1), shares.get(text) if isinstance(text, str) else None) for text in given
-        ]
+    if questions is not None:
+        shares = {one.sql: one.share_of_rows for one in plan.questions}
+        texts = (
+            [questions] if isinstance(questions, str) else listed(questions, "questions", "one or more texts of SQL")
+        )
+        asked = [replace(planned_question(text, plan.columns), share_of_rows=shares.get(text)) for text in texts]
     if not asked:
         raise ArgumentError("questions must be one or more: give them here, or as [[questions]] in the plan")
-    for one in asked:
-        checked_question(one.sql, plan.columns)
     return asked
 
 
 def expected_of_release(law: ReleaseRecipe[Any], planned: PlannedQuestion, rows: int | None) -> list[Expected]:
     """± of each column of the answer to one question, from a release by this law."""
     schema = law.schema
-    parsed = replace(checked_question(planned.sql, law.plan.columns), table=schema.table)
     try:
-        question = resolve(parsed, schema)
+        question = resolve(replace(planned.question, table=schema.table), schema)
     except InputError:  # such as whether curves are missing, which a release without missing ones does not tell
-        return _unknown(planned, parsed)
+        return _unknown(planned)
     parts = _parts_of_local_answers(question, schema) if isinstance(law, RowLaw) else None
     return _expected(planned, question, law, rows, parts)
 
 
 def expected_of_asking(plan: Plan, planned: PlannedQuestion, rows: int | None, privacy: Privacy) -> list[Expected]:
     """± of each column of the answer to one question, from `Curator.ask` at this price."""
-
     schema = schema_of(plan)
-    parsed = replace(checked_question(planned.sql, plan.columns), table=schema.table)
     try:
-        question = resolve(parsed, schema)
+        question = resolve(replace(planned.question, table=schema.table), schema)
         measurement = measure(question, schema, privacy, unit=plan.unit)
         known = spreads(measurement, LEVEL, rows if plan.rows_are_public else None)
     except InputError:  # a curator cannot be asked about public columns, whose values nobody declared
-        return _unknown(planned, parsed)
-
+        return _unknown(planned)
     found = _expected(planned, question, measurement, rows, [] if measurement.curves else None)
     return [one.known(known[one.column][0]) for one in found]
 
 
-def _unknown(planned: PlannedQuestion, question: Question) -> list[Expected]:
+def _unknown(planned: PlannedQuestion) -> list[Expected]:
     """The columns of an answer that cannot be had this way."""
-    items = [item.alias for item in question.select if aggregates_of(item.expression)]
+    items = [item.alias for item in planned.question.select if aggregates_of(item.expression)]
     return [Expected(planned.sql, alias, planned.weight, None) for alias in items]
 
 
@@ -253,16 +245,16 @@ def _rare_width(common: HalfWidths | None, rare: HalfWidths | None, reach: Range
 # The usual question about a column -----------------------------------------------------------------------------------
 
 
-def usual_question(plan: Plan, column: str) -> str:
-    """The count of the first value, item or bin of a column, or its mean.
+def usual_question(plan: Plan, column: str) -> PlannedQuestion:
+    """The question for the count of the first value, item or bin of a column, or for its mean.
 
     >>> age = {"space": "interval", "low": 0, "high": 110, "step": 1}
-    >>> usual_question(Plan.of({"privacy": {"epsilon": 1}, "columns": {"age": age}}), "age")
+    >>> usual_question(Plan.of({"privacy": {"epsilon": 1}, "columns": {"age": age}}), "age").sql
     'SELECT avg("age") FROM release'
     """
     space, schema = plan.column(column).space, schema_of(plan, "release")
     if plan.column(column).is_averaged:
-        return f"SELECT avg({quoted(column)}) FROM release"
+        return planned_question(f"SELECT avg({quoted(column)}) FROM release", plan.columns)
     first = space.candidate(0)
     value = first if isinstance(first, (str, bool)) else exact(first)
     where: Predicate = Compare(column, "=", value)
@@ -271,7 +263,7 @@ def usual_question(plan: Plan, column: str) -> str:
     elif column in schema.bins and schema.bins[column].size > 1:
         start = space.label(schema.bins[column].starts[1])
         where = Compare(column, "<", start if isinstance(start, str) else exact(start)) if space.has_order else where
-    return f"SELECT count(*) FROM release WHERE {condition(where)}"
+    return planned_question(f"SELECT count(*) FROM release WHERE {condition(where)}", plan.columns)
 
 
 # ± whatever the data are ---------------------------------------------------------------------------------------------
@@ -418,25 +410,6 @@ def cost_shares(law: TableLaw, groups: Sequence[Collection[int]]) -> list[float]
 # The ε for a ± -------------------------------------------------------------------------------------------------------
 
 
-def search_epsilon(
-    half_width: Callable[[Decimal], float | None], wanted: Fraction, near: Fraction, digits: int, least: str, most: str
-) -> Decimal | None:
-    """The least ε of so many digits, in a range, with which ± is no more than is wanted; None if there is none.
-
-    ± is about as many times larger as ε is smaller, so the search begins at `near` times what is missing there.
-    """
-    first = 10 ** (digits - 1)
-    numbers = (Decimal(n).scaleb(power) for power in range(-12, 3) for n in range(first, 10 * first))
-    epsilons = [epsilon for epsilon in numbers if Decimal(least) <= epsilon <= Decimal(most)]
-
-    def enough(place: int) -> bool:
-        width = half_width(epsilons[place]) if place < len(epsilons) else 0.0
-        return width is not None and width <= wanted
-
-    found = least_whole(enough, min(bisect_left(epsilons, near), len(epsilons) - 1))
-    return epsilons[found] if found < len(epsilons) else None
-
-
 def epsilon_for_counts(plan: Plan, rows: int, half_width: Any) -> Fraction:
     """The least ε, to three digits, with which every count over `rows` rows is accurate to ± the half-width.
 
@@ -448,16 +421,17 @@ def epsilon_for_counts(plan: Plan, rows: int, half_width: Any) -> Fraction:
     if not any(group.space.is_counted for group in plan.groups):
         raise ArgumentError("no column of the plan is counted: choose epsilon by the error of its values instead")
 
-    def widest(epsilon: Decimal) -> float | None:
+    def reaches(epsilon: Fraction) -> bool:
         law = certify_row(replace(plan, privacy=Privacy(epsilon, plan.privacy.delta)))
         widths = row_widths(law, rows)
         counts = [widths[group.name].count for group in law.groups if group.mechanism.inputs.is_counted]
-        return max(inf if count is None else count for count in counts)
+        return all(count is not None and count <= wanted for count in counts)
 
-    found = search_epsilon(widest, wanted, plan.privacy.epsilon, 3, "1e-6", str(LARGEST_FOUND_EPSILON))
+    most = Fraction(LARGEST_FOUND_EPSILON)
+    found = least_decimal(reaches, plan.privacy.epsilon, _LEAST_EPSILON, most, 3)
     if found is None:
         raise ArgumentError(
             f"no epsilon up to {LARGEST_FOUND_EPSILON} makes every count over {rows} rows accurate to ± {half_width}: "
             "ask for a larger ±, or give the plan fewer columns"
         )
-    return Fraction(found)
+    return found

@@ -17,7 +17,7 @@ from dproof.exact import written
 from dproof.local.mechanisms import MECHANISMS, choose
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.plans.plan import ColumnGroup, Plan, split
-from dproof.plans.questions import PlannedQuestion, checked_question, question_bins
+from dproof.plans.questions import PlannedQuestion, planned_question, question_bins
 from dproof.spaces.interval import bins_between
 from dproof.spaces.subsets import Subsets
 
@@ -88,9 +88,9 @@ def _of_bins(plan: Plan, rows: int) -> Iterator[Hint]:
     chosen = question_bins(plan)
     law = certify_row(plan) if chosen else None
     asked = [] if law is None else [one for each in plan.questions for one in expected_of_release(law, each, rows)]
-    prices = Prices(plan, rows)
+    prices, columns = Prices(plan, rows), {planned.sql: planned.question.columns for planned in plan.questions}
     for name, edges in chosen.items():
-        on_number = [one for one in asked if name in checked_question(one.question, plan.columns).columns]
+        on_number = [one for one in asked if name in columns[one.question]]
         before = [one.half_width for one in on_number if one.half_width is not None]
         column = plan.column(name)
         binned = replace(column, bins=bins_between(column.space.present or column.space, edges))
@@ -141,7 +141,7 @@ def _of_pairs(law: RowLaw, rows: int, width: float) -> Iterator[Hint]:
         return
     names = tuple(column.name for column in plan.columns if column.private)
     single = tuple(
-        PlannedQuestion(f"SELECT {quoted(n)}, count(*) FROM release GROUP BY {quoted(n)}", Fraction(1)) for n in names
+        planned_question(f"SELECT {quoted(n)}, count(*) FROM release GROUP BY {quoted(n)}", plan.columns) for n in names
     )
     known = row_widths(certify_row(replace(plan, questions=single)), rows)
     after = max(each.count or 0.0 for each in known.values())
@@ -157,7 +157,8 @@ def _of_pairs(law: RowLaw, rows: int, width: float) -> Iterator[Hint]:
 
 def asking_advice(plan: Plan) -> PlanAdvice:
     """Advice for a plan under which there can be no release."""
-    (one,) = expected_of_asking(plan, PlannedQuestion("SELECT count(*) FROM data", Fraction(1)), None, plan.privacy)
+    count = planned_question("SELECT count(*) FROM data", plan.columns)
+    (one,) = expected_of_asking(plan, count, None, plan.privacy)
     width = one.half_width
     counts = "" if width is None else f", which gives a count to {_width(width)} where one question gets all of ε"
     return PlanAdvice(
@@ -213,7 +214,7 @@ def _asking(plan: Plan, rows: int, column: str, width: float, what: str) -> Iter
     """What a curator would give instead, where that is better."""
     if plan.column(column).space.holds_curves:
         return
-    (one,) = expected_of_asking(plan, PlannedQuestion(usual_question(plan, column), Fraction(1)), rows, plan.privacy)
+    (one,) = expected_of_asking(plan, usual_question(plan, column), rows, plan.privacy)
     asked = one.half_width
     if asked is not None and asked < width:
         text = f"`dproof ask` at the same ε gives {what} to {_width(asked)}, for one question"
@@ -358,7 +359,7 @@ def both_spreads(law: RowLaw, rows: int | None) -> dict[str, Any]:
 
     for column in plan.columns:
         if column.private and not column.space.holds_curves:
-            for _, widths, _ in expected(PlannedQuestion(usual_question(plan, column.name), Fraction(1))):
+            for _, widths, _ in expected(usual_question(plan, column.name)):
                 told["columns"].append({"name": column.name, **widths})
     questions = [
         {"question": planned.sql, "column": alias, **widths, "informative": informative}

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import partial
 from math import ceil, exp, log
 from typing import Any
 
@@ -22,7 +23,6 @@ from dproof.advice.expect import (
     expected_of_asking,
     expected_of_release,
     law_of,
-    search_epsilon,
     too_noisy_message,
     unused_delta,
     usual_question,
@@ -32,12 +32,12 @@ from dproof.arguments import expect as expect_kind
 from dproof.arguments import whole
 from dproof.central.recipe import TableLaw
 from dproof.errors import ArgumentError, InputError
-from dproof.exact import exact, written
+from dproof.exact import exact, least_decimal, written
 from dproof.limits import MOST_EXPECTED_ROWS
 from dproof.local.recipe import RowLaw
 from dproof.meaning import explain
 from dproof.plans.plan import Plan
-from dproof.plans.questions import PlannedQuestion, checked_question
+from dproof.plans.questions import PlannedQuestion
 from dproof.privacy import Privacy
 from dproof.questions.answer import NOTHING, rarely
 
@@ -57,7 +57,8 @@ def compare_ways(plan: Plan | str | os.PathLike[str] | Draft, *, rows: int) -> d
     (draft, plan), rows = _draft(plan), whole(rows, "rows", 1, MOST_EXPECTED_ROWS)
     names = [column.name for column in plan.columns if column.private]
     refused: dict[str, str] = {}
-    found = {way: _tried(way, draft, rows, names, plan.questions, refused) for way in WAYS}
+    texts = [planned.sql for planned in plan.questions]
+    found = {way: _tried(way, draft, rows, names, texts, refused) for way in WAYS}
 
     def told(*key: str) -> dict[str, Any]:
         known = {way: found[way].get(key) for way in WAYS}
@@ -102,24 +103,28 @@ def least_epsilon(
     expect_kind(column, str, "column", "the name of a column")
     if wanted <= 0:
         raise ArgumentError("the half-width must be positive")
-    asked = [one for one in plan.questions if one.sql == question]
-    if question and not asked:
+    asked = [question] if question else []
+    if question and question not in [planned.sql for planned in plan.questions]:
         raise ArgumentError("that question is not one of the plan's")
     names = [] if question else [plan.column(column).name]
     refused: dict[str, str] = {}
     found: dict[str, str | None] = {}
+
+    def width_at(way: str, epsilon: Fraction) -> float | None:
+        priced = {**draft, "privacy": {**draft["privacy"], "epsilon": str(epsilon)}}
+        one = _tried(way, priced, rows, names, asked, refused).get((question, column))
+        return None if one is None else one.half_width
+
+    def reaches(way: str, epsilon: Fraction) -> bool:
+        width = width_at(way, epsilon)
+        return width is not None and width <= wanted
+
     for way in WAYS:
-
-        def width_at(epsilon: Any, way: str = way) -> float | None:
-            priced = {**draft, "privacy": {**draft["privacy"], "epsilon": str(epsilon)}}
-            one = _tried(way, priced, rows, names, asked, refused).get((question, column))
-            return None if one is None else one.half_width
-
-        now = width_at(plan.privacy.epsilon)  # where nothing would be known, the search begins at the plan's own ε
+        now = width_at(way, plan.privacy.epsilon)  # where nothing would be known, the search begins at the plan's own ε
         near = plan.privacy.epsilon * (Fraction(now) / wanted if now else 1)
         # Two digits, from 0.05 on: the laws of smaller ones take long to make.
-        epsilon = search_epsilon(width_at, wanted, near, 2, "0.05", "9.9")
-        found[way] = None if epsilon is None else f"{epsilon.normalize():f}"
+        epsilon = least_decimal(partial(reaches, way), near, Fraction("0.05"), Fraction("9.9"), 2)
+        found[way] = None if epsilon is None else f"{float(epsilon):g}"
         if epsilon is not None:
             refused.pop(way, None)  # too small an ε is refused, too
     return {"epsilon": found, "refused": refused}
@@ -136,7 +141,7 @@ def _tried(
     draft: Draft,
     rows: int,
     names: Sequence[str],
-    asked: Sequence[PlannedQuestion],
+    texts: Sequence[str],
     refused: dict[str, str],
 ) -> dict[tuple[str, ...], Expected]:
     """What is expected one way, by a question and the column of its answer; or a sentence in `refused`.
@@ -146,6 +151,7 @@ def _tried(
     """
     try:
         plan = Plan.from_dict(_DRAFTS[way](draft))
+        asked = [planned for planned in plan.questions if planned.sql in texts]
         if way == "ask":
             return _asked(plan, rows, names, asked)
         law, kept = law_of(plan), {column.name for column in plan.kept}
@@ -153,7 +159,7 @@ def _tried(
         found: dict[tuple[str, ...], Expected] = {(one.question, one.column): one for one in answers}
         for name in (name for name in names if name in kept):
             with suppress(InputError):  # a central release does not measure it
-                (found["", name],) = expected_of_release(law, _usual(plan, name), rows)
+                (found["", name],) = expected_of_release(law, usual_question(plan, name), rows)
         return found
     except InputError as error:
         refused[way] = getattr(error, "sentence", str(error))
@@ -165,14 +171,10 @@ def _asked(
 ) -> dict[tuple[str, ...], Expected]:
     found: dict[tuple[str, ...], Expected] = {}
     for name in (name for name in names if not plan.column(name).space.holds_curves):
-        (found["", name],) = expected_of_asking(plan, _usual(plan, name), rows, plan.privacy)
+        (found["", name],) = expected_of_asking(plan, usual_question(plan, name), rows, plan.privacy)
     part = shared(plan.privacy, max(1, len(plan.questions)))
     answers = [one for each in asked for one in expected_of_asking(plan, each, rows, part)]
     return found | {(one.question, one.column): one for one in answers}
-
-
-def _usual(plan: Plan, name: str) -> PlannedQuestion:
-    return PlannedQuestion(usual_question(plan, name), Fraction(1))
 
 
 def shared(promise: Privacy, questions: int) -> Privacy:
@@ -195,8 +197,7 @@ def _central_draft(draft: Draft) -> Draft:
         return draft
     given, needed = _without_model(draft), set(draft.get("columns", {}))
     if draft.get("questions"):  # with them, a central release measures no other columns
-        plan = Plan.from_dict(draft)
-        needed = {name for one in plan.questions for name in checked_question(one.sql, plan.columns).columns}
+        needed = {name for planned in Plan.from_dict(draft).questions for name in planned.question.columns}
     else:
         given["release"] = _CENTRAL
     left_out = {"drop": True}

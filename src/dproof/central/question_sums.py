@@ -25,7 +25,6 @@ from dproof.plans.reader import Misplaced
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.partition import Partition, cut, grouping, numbered
 from dproof.questions.question import Aggregate, Contains, Question, Schema, both, is_curve, leaves, resolve
-from dproof.questions.sql import parse
 from dproof.questions.sums import Term, centred_terms, present, scale_of
 from dproof.spaces.interval import Bins
 
@@ -356,9 +355,9 @@ def with_question_tables(plan: Plan) -> Plan:
 def _sums(plan: Plan, axes: tuple[TableAxis, ...], n: int) -> list[tuple[float, Weights]]:
     """The sums that a question needs; a question that tables do not answer is refused with its place in the plan."""
     try:
-        parsed = parse(plan.questions[n].sql)
-        schema = replace(schema_of(plan, "release"), table=parsed.table)
-        return list(QuestionSums(resolve(parsed, schema), schema, axes).every())
+        schema = schema_of(plan, "release")
+        question = resolve(replace(plan.questions[n].question, table=schema.table), schema)
+        return list(QuestionSums(question, schema, axes).every())
     except InputError as error:
         raise Misplaced(("questions", str(n + 1), "sql"), f"has no answer from tables: {error}") from None
 

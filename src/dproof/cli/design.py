@@ -18,8 +18,7 @@ from dproof.laws.law import listed
 from dproof.local.mechanisms import MECHANISMS
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.optimality import design as optimality
-from dproof.plans.plan import SPACES, read_column
-from dproof.plans.reader import Reader, read_text, read_toml
+from dproof.plans.reader import SPACES, Reader, read_column, read_text, read_toml
 from dproof.privacy import Privacy
 from dproof.spaces.space import Space
 

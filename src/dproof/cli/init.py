@@ -22,8 +22,7 @@ from dproof.cli.output import advise, emit
 from dproof.columns.arrow import decoded
 from dproof.columns.codec import codec_class
 from dproof.columns.values import Numerals
-from dproof.plans.plan import SPACES
-from dproof.plans.reader import to_toml
+from dproof.plans.reader import SPACES, to_toml
 from dproof.tables import Source, open_source
 from dproof.tables.delimited import doubtful_names, unpacked
 from dproof.tables.source import USUAL, Layout, ending

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from dproof.curator.released import MeasuredTable
 from dproof.curator.select import promise
 from dproof.curator.simulate import SUGGESTIONS, Released, is_affine
 from dproof.errors import ArgumentError, InputError, TooLarge
-from dproof.exact import int_or_float, several, written
+from dproof.exact import int_or_float, least_decimal, several, written
 from dproof.limits import LARGEST_FOUND_EPSILON
 from dproof.privacy import Cost
 from dproof.questions.answer import Range
@@ -318,7 +317,7 @@ def _json(rows: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
     ]
 
 
-_COARSEST, _FINEST = Fraction(1, 1000), Fraction(1, 10**8)  # what one step of ε is worth
+_LEAST_EPSILON = Fraction(1, 10**8)  # that is tried
 
 
 def accurate(
@@ -329,7 +328,7 @@ def accurate(
     `rows` is their public number, if it is public.
     """
 
-    def reaches(epsilon: Fraction) -> bool:
+    def widest(epsilon: Fraction) -> float:
         widths = {name: width for name, (width, _) in spreads(measured(epsilon), level, rows).items()}
         unknown = next((name for name, width in widths.items() if width is None), None)
         if unknown is not None:
@@ -338,18 +337,18 @@ def accurate(
                 "ε instead of an accuracy; the width is known for counts, sums, and means of a public number of "
                 "values (the plan must say what stands for a missing one)"
             )
-        return all(math.isfinite(width) and Fraction(width) <= wanted for width in widths.values() if width)
+        return max((width for width in widths.values() if width), default=0.0)
 
-    def suffices(epsilon: Fraction) -> bool:
+    def known_width(epsilon: Fraction) -> float:
         with suppress(TooLarge):  # the noise would be too wide to be drawn
-            return reaches(epsilon)
-        return False
+            return widest(epsilon)
+        return math.inf
 
     most = Fraction(LARGEST_FOUND_EPSILON)
-    if wanted <= 0 or not reaches(most):
+    if wanted <= 0 or widest(most) > wanted:
         raise ArgumentError(f"no epsilon up to {most} gives that accuracy: ask for a larger ±")
-    enough, step = most, _COARSEST
-    while step > _FINEST and suffices(100 * step):
-        enough, step = 100 * step, step / 10
-    steps = 1 + bisect_left(range(1, int(enough / step)), True, key=lambda number: suffices(number * step))
-    return measured(steps * step)
+    at_one = known_width(Fraction(1))  # ± is about as many times larger as ε is smaller
+    near = Fraction(at_one) / wanted if math.isfinite(at_one) else most
+    found = least_decimal(lambda epsilon: known_width(epsilon) <= wanted, near, _LEAST_EPSILON, most, 3, 3)
+    assert found is not None
+    return measured(found)

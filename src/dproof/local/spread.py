@@ -69,19 +69,16 @@ def needs(plan: Plan) -> list[Need]:
 
 def _questioned(plan: Plan) -> Iterable[tuple[frozenset[str], Fraction]]:
     """The columns that each answer of the plan's questions needs."""
-    if plan.questions:
-        from dproof.plans.questions import checked_question  # takes a parser of SQL, which few plans need
-
-        for planned in plan.questions:
-            needed = checked_question(planned.sql, plan.columns).columns_needed
-            yield from ((columns, planned.weight / len(needed)) for columns in needed)
+    for planned in plan.questions:
+        needed = planned.question.columns_needed
+        yield from ((columns, planned.weight / len(needed)) for columns in needed)
 
 
 def _uses(plan: Plan) -> dict[str, frozenset[Any]]:
     """What the plan's questions need of each column."""
     if not plan.questions:
         return {}
-    from dproof.plans.questions import uses  # takes a parser of SQL, too
+    from dproof.plans.questions import uses  # takes a parser of SQL, which few plans need
 
     return uses(plan.questions, plan.columns)
 

@@ -6,20 +6,19 @@ They say what is needed of each column, by which `mechanism = "auto"` chooses a 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
 from dproof.columns.codec import Column
 from dproof.errors import InputError, QuestionError
-from dproof.plans.plan import Plan, schema_of
+from dproof.plans.plan import Plan, data_schema, release_schema, schema_of
 from dproof.plans.reader import Reader
 from dproof.questions.aggregates import Frequent
 from dproof.questions.partition import cut
 from dproof.questions.question import (
     Aggregate,
     Contains,
-    Open,
     Question,
     Schema,
     atoms,
@@ -28,19 +27,18 @@ from dproof.questions.question import (
 )
 from dproof.questions.sql import parse
 
-_TABLES = ("data", "release")  # what the table is called: by a curator, and in a release
-
 
 @dataclass(frozen=True, slots=True)
 class PlannedQuestion:
     """A question that will be asked, and how much it counts beside the others.
 
-    `share_of_rows` is about what part of the rows a group of it has, or a condition in it: public knowledge, which
-    only the ± that is told beforehand depends on.
+    `question` is what its text asks about the columns of the plan. `share_of_rows` is about what part of the rows a
+    group of it has, or a condition in it: public knowledge, which only the ± that is told beforehand depends on.
     """
 
     sql: str
-    weight: Fraction
+    question: Question = field(repr=False, compare=False)
+    weight: Fraction = Fraction(1)
     share_of_rows: Fraction | None = None
 
 
@@ -55,27 +53,27 @@ def read_questions(tables: Iterable[Reader], columns: Iterable[Column]) -> tuple
         if share is not None and not 0 < share <= 1:
             raise table.wrong("share_of_rows", "must lie between 0 and 1: about what part of the rows a group has")
         try:
-            checked_question(sql, columns)
+            found.append(planned_question(sql, columns, weight, share))
         except InputError as error:
             raise table.wrong("sql", f"is wrong: {error}") from None
         table.finish()
-        found.append(PlannedQuestion(sql, weight, share))
     return tuple(found)
 
 
-def checked_question(sql: str, columns: Iterable[Column]) -> Question:
+def planned_question(
+    sql: str, columns: Iterable[Column], weight: Fraction = Fraction(1), share_of_rows: Fraction | None = None
+) -> PlannedQuestion:
     """The question that a text asks about the columns of a plan, of the table or of its release.
 
-    >>> checked_question("SELECT count(*) FROM people", ())
+    >>> planned_question("SELECT count(*) FROM people", ())
     Traceback (most recent call last):
     dproof.errors.QuestionError: there is no table 'people': ask FROM data or FROM release
     """
     parsed = parse(sql)
-    if parsed.table.casefold() not in _TABLES:
+    if parsed.table.casefold() not in ("data", "release"):
         raise QuestionError(f"there is no table {parsed.table!r}: ask FROM data or FROM release")
-    spaces = {column.name: column.space if column.private else Open() for column in columns if column.kind != "drop"}
-    gaps = frozenset(c.name for c in columns if c.private and c.refuses and parsed.table.casefold() == "data")
-    return resolve(parsed, Schema(parsed.table, spaces, gaps))
+    schema = data_schema(columns) if parsed.table.casefold() == "data" else release_schema(columns)
+    return PlannedQuestion(sql, resolve(parsed, schema), weight, share_of_rows)
 
 
 Use = Literal["sums", "values", "items", "more"]
@@ -95,10 +93,10 @@ def uses(questions: Iterable[PlannedQuestion], columns: Iterable[Column]) -> dic
     >>> [sorted(group.uses) for group in plan.groups]
     [['sums'], ['values']]
     """
-    known, found = list(columns), dict[str, set[Use]]()
-    optional = {column.name for column in known if column.private and column.space.absent is not None}
+    found = dict[str, set[Use]]()
+    optional = {column.name for column in columns if column.private and column.space.absent is not None}
     for planned in questions:
-        for name, use in _uses(checked_question(planned.sql, known), optional):
+        for name, use in _uses(planned.question, optional):
             found.setdefault(name, set()).add(use)
     return {name: frozenset(some) for name, some in found.items()}
 
@@ -145,7 +143,7 @@ def question_bins(plan: Plan) -> dict[str, list[Any]]:
     >>> question_bins(plan)
     {'hours': [1, 40, 41, 99]}
     """
-    asked = [checked_question(one.sql, plan.columns) for one in plan.questions]
+    asked = [planned.question for planned in plan.questions]
     summed = {column for question in asked for aggregate in question.aggregates for column in aggregate.columns}
     found, schema = {}, schema_of(plan, "release")
     for group in plan.groups:

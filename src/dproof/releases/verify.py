@@ -36,8 +36,8 @@ from dproof.laws.law import law_from_json
 from dproof.local.draw import stored_schema, stored_types
 from dproof.local.recipe import JointColumns, RowLaw
 from dproof.local.release import LocalRelease, about
-from dproof.plans.plan import ASKED, added_sizes
-from dproof.plans.reader import Misplaced
+from dproof.plans.plan import ASKED
+from dproof.plans.reader import Misplaced, added_sizes
 from dproof.recipe import Release
 from dproof.releases.load import load, opened
 from dproof.storage import CERTIFICATE, PLAN, SEEDED, check_metadata, fetch, is_remote, is_unfinished
