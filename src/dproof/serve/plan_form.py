@@ -263,20 +263,20 @@ def _plain(key: str, typed: Mapping[str, str]) -> Any:
     text = typed[key].strip()
     if not text:
         return None
-    return text if key == "separator" or (typed["kind"] == "date" and key != "step") else _number(text)
+    return _number(text) if _form_of(typed["kind"], key) in ("number", "whole number") else text
 
 
 def _values(key: str, typed: Mapping[str, str]) -> list[Any]:
     """Numbers where all of them are written as numbers usually are: 007 is a text."""
     texts = values_of(typed["values"], typed["taken"])
     numbers = [_number(text) for text in texts]
-    are_numbers = typed["kind"] == "categories" and all(str(n) == text for n, text in zip(numbers, texts, strict=True))
+    are_numbers = not _holds_items(typed) and all(str(n) == text for n, text in zip(numbers, texts, strict=True))
     return numbers if are_numbers and not any(isinstance(n, str) for n in numbers) else list(texts)
 
 
 def _bins(key: str, typed: Mapping[str, str]) -> list[Any] | None:
     edges = [edge.strip() for edge in typed["bins"].replace(";", ",").split(",") if edge.strip()]
-    return [edge if typed["kind"] == "date" else _number(edge) for edge in edges] or None
+    return [_number(edge) if _has_numbers(typed) else edge for edge in edges] or None
 
 
 def _outside_ways(kind: str) -> tuple[str, ...]:
@@ -297,14 +297,24 @@ def _outside_value(key: str, typed: Mapping[str, str]) -> Any:
 
 
 def _has_numbers(typed: Mapping[str, str]) -> bool:
-    return typed["kind"] == "interval" or any(not isinstance(value, str) for value in _values("values", typed))
+    is_interval = _form_of(typed["kind"], "low") == "number"
+    return is_interval or any(not isinstance(value, str) for value in _values("values", typed))
+
+
+def _holds_items(typed: Mapping[str, str]) -> bool:
+    return _form_of(typed["kind"], "values") == "texts"
+
+
+def _form_of(kind: str, name: str) -> str | None:
+    """The form of what stands under a key of a space, if it has the key."""
+    return next((key.form for key in plan_keys(kind) if key.name == name), None)
 
 
 def _missing(key: str, typed: Mapping[str, str]) -> Any:
     text = typed["stand_in"].strip()
     if typed["missing"] != "value":
         return typed["missing"]
-    if typed["kind"] == "subsets":
+    if _holds_items(typed):
         return [part.strip() for part in text.split(typed["separator"] or ";") if part.strip()]
     return _number(text) if _has_numbers(typed) else text
 
