@@ -108,7 +108,7 @@ def _run(words: list[str]) -> None:
             error.show()
         else:
             advise(problem["message"])
-    sys.exit(left)
+    sys.exit(left or 0)
 
 
 def _problem(error: BaseException, signals: Sequence[int]) -> tuple[dict[str, str], int]:
