@@ -96,9 +96,9 @@ def _run(words: list[str]) -> None:
             warnings.showwarning = _show_warning
             warnings.simplefilter("always", DproofWarning)  # told as a line, whatever the environment makes of warnings
             left = application().main(words, "dproof", standalone_mode=False)
-    except SystemExit:
-        raise
     except BaseException as error:
+        if isinstance(error, SystemExit) and not signals:
+            raise
         problem, left = _problem(error, signals)
         # With what the command noted on it, such as what is paid for already.
         problem["message"] = "; ".join([problem["message"], *getattr(error, "__notes__", ())])
