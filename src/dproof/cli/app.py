@@ -91,18 +91,19 @@ def _run(words: list[str]) -> None:
     # Imports leave hardly any garbage, and to look for it again and again would be a tenth of a short command's time.
     gc.set_threshold(200_000, 20, 20)
     signals: list[int] = []
+    printed: list[str] = []  # the answer, by `emit`: after it no error is printed to stdout
     try:
         with _noting(signals), warnings.catch_warnings():
             warnings.showwarning = _show_warning
             warnings.simplefilter("always", DproofWarning)  # told as a line, whatever the environment makes of warnings
-            left = application().main(words, "dproof", standalone_mode=False)
+            left = application().main(words, "dproof", standalone_mode=False, obj=printed)
     except BaseException as error:
         if isinstance(error, SystemExit) and not signals:
             raise
         problem, left = _problem(error, signals)
         # With what the command noted on it, such as what is paid for already.
         problem["message"] = "; ".join([problem["message"], *getattr(error, "__notes__", ())])
-        if "--json" in words:
+        if "--json" in words and not printed:
             emit(problem, True, list)
         if isinstance(error, click.ClickException) and not signals:
             error.show()

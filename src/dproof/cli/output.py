@@ -11,6 +11,8 @@ from shutil import get_terminal_size
 from textwrap import fill
 from typing import Any
 
+import click
+
 _GAP = 3  # columns of the terminal between two columns of a table
 Page = Iterable[Any]  # what a person is shown: markup and renderables of rich
 
@@ -25,7 +27,11 @@ def emit(answer: Mapping[str, Any], as_json: bool, human: Callable[[], Page]) ->
       "private": true
     }
     """
-    _write(json.dumps(answer, indent=2, allow_nan=False) + "\n" if as_json else _rendered_page(human()))
+    text = json.dumps(answer, indent=2, allow_nan=False) + "\n" if as_json else _rendered_page(human())
+    context = click.get_current_context(silent=True)
+    if context is not None and isinstance(context.obj, list):
+        context.obj.append(text)
+    _write(text)
 
 
 def advise(message: str) -> None:
