@@ -116,17 +116,23 @@ def run_page(page, folder):
 @pytest.mark.filterwarnings("default::dproof.DproofWarning")  # a page may show a design that one is warned of
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_block_runs(page, tmp_path, monkeypatch):
+    from dproof.laws import LAWS
+    from dproof.local.mechanisms import MECHANISMS
     from dproof.plans.reader import SPACES
+    from dproof.questions.aggregates import AGGREGATES
+    from dproof.questions.answer import FORMATS
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.delenv("COLUMNS", raising=False)
-    known = dict(SPACES)
+    tables = [SPACES, *MECHANISMS.values(), LAWS, AGGREGATES, FORMATS]
+    known = [dict(table) for table in tables]
     try:
         run_page(page, tmp_path)
     finally:  # what a page adds, other tests do not know
-        SPACES.clear()
-        SPACES.update(known)
+        for table, before in zip(tables, known, strict=True):
+            table.clear()
+            table.update(before)
 
 
 @pytest.mark.parametrize(

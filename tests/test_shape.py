@@ -71,3 +71,14 @@ def test_nobody_asks_for_the_name_of_a_space_or_a_form() -> None:
 
 def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def test_every_docstring_stands_alone() -> None:
+    """`help()` shows one docstring at a time: one that begins with "The same" needs another."""
+    found = []
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            has_docstring = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+            if has_docstring and (ast.get_docstring(node) or "").startswith(("The same", "Likewise", "As above")):
+                found.append(f"{path.relative_to(SOURCE)}:{node.lineno}")
+    assert found == []

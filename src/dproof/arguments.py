@@ -45,7 +45,7 @@ def described(value: Any) -> str:
 
 
 def choice(value: Any, options: Sequence[str], name: str) -> str:
-    """One of a few words.
+    """A word that must be one of a few.
 
     >>> choice("supp", ("sup", "l2"), "norm")
     Traceback (most recent call last):

@@ -25,7 +25,7 @@ class DproofError(Exception):
 
 
 class InputError(DproofError, ValueError, code="input"):
-    """What was asked cannot be done as it was asked."""
+    """A request that cannot be met as it was made."""
 
 
 class ArgumentError(InputError, code="argument"):
@@ -92,7 +92,12 @@ class DproofWarning(UserWarning):
     """Something legitimate that a careful curator would want to know."""
 
 
-_NEAR = 0.65  # of the letters alike: one slip in a word of three, but not "round" for "count"
+def with_notes(error: BaseException) -> str:
+    """The sentence of an error and what was noted on it, such as what is paid for already."""
+    return "; ".join([str(error), *getattr(error, "__notes__", ())])
+
+
+_LEAST_ALIKE = 0.65  # of the letters alike: one slip in a word of three, but not "round" for "count"
 
 
 def nearest(name: object, options: Iterable[object]) -> str | None:
@@ -103,7 +108,7 @@ def nearest(name: object, options: Iterable[object]) -> str | None:
     """
     known = [str(option) for option in options]
     near = [o for o in known if o.casefold() == str(name).casefold()]
-    return next(iter(near or get_close_matches(str(name), known, n=1, cutoff=_NEAR)), None)
+    return next(iter(near or get_close_matches(str(name), known, n=1, cutoff=_LEAST_ALIKE)), None)
 
 
 def did_you_mean(name: object, options: Iterable[object]) -> str:

@@ -25,7 +25,7 @@ def _templates() -> Environment:
 
 
 def render(template: str, macro: str, **values: Any) -> Markup:
-    """What a macro of a template makes of these values, to stand by itself or inside another."""
+    """Render a macro of a template with these values, to stand by itself or inside another."""
     made: Markup = getattr(_templates().get_template(template).module, macro)(**values)
     return made
 

@@ -96,7 +96,7 @@ MOST_DRAWN_CURVES = 24
 MOST_EXPECTED_ROWS = 10**15
 """rows for which an accuracy is expected (`--rows` of `dproof plan`)"""
 MOST_DUMMY_ROWS = 10**7
-"""dummy rows"""
+"""dummy rows, and made-up people of `dproof demo`"""
 MOST_PARTS = 100_000
 """parts of `dproof compose`"""
 MOST_COMPOSED_ROWS = 1_000

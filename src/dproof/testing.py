@@ -69,7 +69,7 @@ def check_metric(space: Space) -> None:
 
 
 def check_column(column: Column) -> None:
-    """What is stored for a code is possible, and is read back as that code: from a release, and from a source."""
+    """Check that what is stored for a code is possible, and read back as that code from a release and from a source."""
     codes = np.arange(column.space.size)
     arrays = column.codec.store(codes)
     assert column.codec.restore(arrays).tolist() == codes.tolist(), "restore undoes store"

@@ -131,6 +131,12 @@ def test_with_json_wrong_usage_is_one_object_too(dproof):
     assert "--nonsense" in ran.json["message"] and ran.json["hint"] == "dproof explain --help lists what it takes"
 
 
+def test_after_an_answer_no_second_object_is_printed(dproof, tmp_path):
+    (tmp_path / "law.csv").write_text("0.6,0.4\n0.4,0.6\n")
+    ran = dproof("certify", tmp_path / "law.csv", "--epsilon", 1, "--json", "--certificate", tmp_path / "no" / "x.json")
+    assert ran.code == 2 and ran.json["private"] and ran.err.startswith("dproof: ")
+
+
 def test_every_class_of_error_has_a_code_of_its_own():
     named = (getattr(dp, name) for name in dir(dp))
     kinds = [

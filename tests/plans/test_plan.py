@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from fractions import Fraction
 
 import pytest
@@ -179,3 +180,10 @@ def test_mappings_and_toml_say_the_same(values: list[str], name: str) -> None:
     assert Plan.parse(to_toml(tables)) == plan
     assert plan.column(name).space.values == tuple(values)
     assert Plan.parse(plan.text) == plan
+
+
+def test_a_plan_with_questions_goes_to_another_process() -> None:
+    columns = {"age": {"space": "interval", "low": 0, "high": 9}}
+    asked = [{"sql": "SELECT count(*) AS n, avg(age) AS m FROM data"}]
+    plan = Plan.of({"privacy": {"epsilon": 1}, "columns": columns, "questions": asked})
+    assert pickle.loads(pickle.dumps(plan)) == plan  # noqa: S301  # by the server, to read files apart

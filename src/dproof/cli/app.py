@@ -53,8 +53,8 @@ COMMANDS = {
     "mcp": "Let an assistant ask a server, by the Model Context Protocol.",
 }
 ALIASES = {"sanitize": "sanitise"}
-_SOON = 0.01  # seconds until a signal is looked at again
-_WIDEST = 100  # columns that help takes, however wide the terminal is
+_SIGNAL_DELAY = 0.01  # seconds until a signal is looked at again
+_WIDEST_HELP = 100  # columns that help takes, however wide the terminal is
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -91,28 +91,29 @@ def _run(words: list[str]) -> None:
     # Imports leave hardly any garbage, and to look for it again and again would be a tenth of a short command's time.
     gc.set_threshold(200_000, 20, 20)
     signals: list[int] = []
+    printed: list[str] = []  # the answer, by `emit`: after it no error is printed to stdout
     try:
         with _noting(signals), warnings.catch_warnings():
             warnings.showwarning = _show_warning
             warnings.simplefilter("always", DproofWarning)  # told as a line, whatever the environment makes of warnings
-            left = application().main(words, "dproof", standalone_mode=False)
-    except SystemExit:
-        raise
+            left = application().main(words, "dproof", standalone_mode=False, obj=printed)
     except BaseException as error:
+        if isinstance(error, SystemExit) and not signals:
+            raise
         problem, left = _problem(error, signals)
         # With what the command noted on it, such as what is paid for already.
         problem["message"] = "; ".join([problem["message"], *getattr(error, "__notes__", ())])
-        if "--json" in words:
+        if "--json" in words and not printed:
             emit(problem, True, list)
         if isinstance(error, click.ClickException) and not signals:
             error.show()
         else:
             advise(problem["message"])
-    sys.exit(left)
+    sys.exit(left or 0)
 
 
 def _problem(error: BaseException, signals: Sequence[int]) -> tuple[dict[str, str], int]:
-    """What went wrong: a short code, one sentence and where to read on, as `--json` prints them; and the exit code."""
+    """The error as `--json` prints it, a short code, one sentence and where to read on; and the exit code."""
     if signals or isinstance(error, click.Abort):  # whatever native code has made of it
         message = "interrupted" if hasattr(error, "__notes__") else "interrupted; nothing was written"
         told, left = ("interrupted", message, "run the command again"), 128 + (signals or [signal.SIGINT])[0]
@@ -153,7 +154,7 @@ def _noting(signals: list[int]) -> Iterator[None]:
         nonlocal at
         now = monotonic()
         if _is_importing(frame):
-            threading.Timer(_SOON, signal.raise_signal, [number]).start()
+            threading.Timer(_SIGNAL_DELAY, signal.raise_signal, [number]).start()
         elif now - at > 1:
             at = now
             signals.append(number)
@@ -226,7 +227,7 @@ def application() -> click.Group:
         context_settings={
             "help_option_names": ["-h", "--help"],
             "show_default": True,
-            "terminal_width": min(get_terminal_size().columns, _WIDEST) - 2,
+            "terminal_width": min(get_terminal_size().columns, _WIDEST_HELP) - 2,
         },
     )
 

@@ -13,6 +13,7 @@ from dproof.cli.query import answer_page, out_option, plot_option
 from dproof.curator.curator import Curator, Terms
 from dproof.curator.ledger import Ledger
 from dproof.errors import ArgumentError, InputError
+from dproof.limits import MOST_ASKED_GROUPS
 from dproof.questions.answer import output_file
 
 
@@ -42,7 +43,12 @@ from dproof.questions.answer import output_file
 @click.option("--preview", is_flag=True, help="Show cost and accuracy; spend and read nothing.")
 @plot_option
 @out_option
-@click.option("--all", "every", is_flag=True, help="Answer more than 1,000 groups too, and print every one.")
+@click.option(
+    "--all",
+    "every",
+    is_flag=True,
+    help=f"Answer more than {MOST_ASKED_GROUPS:,} groups too, and print every one.",
+)
 @json_option
 def ask(
     data: Path,

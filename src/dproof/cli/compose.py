@@ -61,7 +61,7 @@ def compose(
     """
     if epsilon is not None and delta is not None:
         raise ArgumentError("give --delta or --epsilon: the other one is the answer")
-    given = [part for text in parts for part in _read(text, neighbours)]
+    given = [part for text in parts for part in _read_part(text, neighbours)]
     if len(given) > MOST_PARTS:
         raise TooLarge(f"at most {MOST_PARTS:,} parts are composed; these are {len(given):,}")
     asked = _asked(given, epsilon, delta, neighbours)
@@ -80,10 +80,10 @@ def compose(
         else {"rows": rows, **_derived(guarantee.for_group(rows), tight)},
         "change_one": None if guarantee is None or neighbours == "change-one" else _changed(guarantee, tight),
     }
-    emit(_finite(answer), as_json, lambda: _page(answer, given))
+    emit(_finite(answer), as_json, lambda: _compose_page(answer, given))
 
 
-def _read(text: str, neighbours: str) -> list[Any]:
+def _read_part(text: str, neighbours: str) -> list[Any]:
     """The promises or mechanisms of one PART."""
     matched = _PART.fullmatch(text.strip())
     times, rest = (matched.group(1), matched.group(2)) if matched and not Path(text).is_file() else (None, text)
@@ -154,7 +154,7 @@ def _finite(answer: dict[str, Any]) -> dict[str, Any]:
     return {**answer, "epsilon": epsilon, **({"rules": rules} if rules else {})}
 
 
-def _page(answer: dict[str, Any], given: Sequence[Any]) -> Page:
+def _compose_page(answer: dict[str, Any], given: Sequence[Any]) -> Page:
     what = "mechanism" if isinstance(given[0], Mechanism) else "guarantee"
     yield f"\n[bold]{several(len(given), what)}[/bold] about the same rows, {answer['neighbours']}:\n"
     yield Table(("rule", "ε", "δ", ""), (_figures(row["rule"], row) for row in answer["rules"]), left=(0, 3))

@@ -191,7 +191,7 @@ def _entries(row: Sequence[Any], place: str, first_column: int) -> list[Fraction
 
 
 def _labelled(inputs: Any, outputs: Any, rows: list[list[Fraction]]) -> MatrixFile:
-    """One set of labels serves both sides of a square matrix."""
+    """A matrix with its labels; one set of them serves both sides of a square matrix."""
     height, width = len(rows), len(rows[0])
     if height == width:
         inputs, outputs = outputs if inputs is None else inputs, inputs if outputs is None else outputs

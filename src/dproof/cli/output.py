@@ -11,6 +11,8 @@ from shutil import get_terminal_size
 from textwrap import fill
 from typing import Any
 
+import click
+
 _GAP = 3  # columns of the terminal between two columns of a table
 Page = Iterable[Any]  # what a person is shown: markup and renderables of rich
 
@@ -25,7 +27,11 @@ def emit(answer: Mapping[str, Any], as_json: bool, human: Callable[[], Page]) ->
       "private": true
     }
     """
-    _write(json.dumps(answer, indent=2, allow_nan=False) + "\n" if as_json else _page(human()))
+    text = json.dumps(answer, indent=2, allow_nan=False) + "\n" if as_json else _rendered_page(human())
+    context = click.get_current_context(silent=True)
+    if context is not None and isinstance(context.obj, list):
+        context.obj.append(text)
+    _write(text)
 
 
 def advise(message: str) -> None:
@@ -116,7 +122,7 @@ class Table:
         return widths
 
     def _ranges(self) -> list[tuple[int, int]]:
-        """How narrow a column can be, its longest word or figure, and how wide."""
+        """The least width of each column, that of its longest word or figure, and its full width."""
         from rich.cells import cell_len
 
         def longest_word(text: Any) -> int:
@@ -140,7 +146,7 @@ def pairs(rows: Iterable[tuple[Any, ...]]) -> Any:
     return made
 
 
-def _page(parts: Page) -> str:
+def _rendered_page(parts: Page) -> str:
     from rich.console import Console
 
     width, height = get_terminal_size()  # rich itself takes every dumb terminal for one of 80 columns

@@ -44,8 +44,8 @@ from dproof.privacy import Privacy
 from dproof.questions.answer import NOTHING, RARELY, rarely, stated
 from dproof.questions.measured import A_TENTH
 
-_SHOWN = 8  # names of columns that are left out
-_LISTED = 12  # tables that are shown one by one
+_MOST_NAMED = 8  # names of columns that are left out
+_MOST_LISTED = 12  # tables that are shown one by one
 _BEYOND = " Numbers are released beyond their range, so that means are right."
 _CONDITIONS = {  # what to ask of a number, by whether it answers conditions
     True: "Numbers for conditions: {}. With bins, conditions are at the edges, a mean's ± includes their width, and "
@@ -114,7 +114,7 @@ def _solved(
 
 def _dropped(answer: dict[str, Any]) -> Page:
     if answer["dropped"]:
-        shown, more = answer["dropped"][:_SHOWN], len(answer["dropped"]) - _SHOWN
+        shown, more = answer["dropped"][:_MOST_NAMED], len(answer["dropped"]) - _MOST_NAMED
         yield f"\nLeft out: {escape(', '.join(shown))}{f' and {more} more columns' if more > 0 else ''}."
 
 
@@ -159,7 +159,7 @@ def _local(plan: Plan, rows: int | None, questions: list[str] | None, solved: Fr
 
 
 def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:
-    """What is done to each column, or to columns that are joined."""
+    """The law of each column, or of columns that are joined: mechanism, share of ε, error and ±."""
     widths = {} if rows is None else row_widths(law, rows)
     total = sum((group.privacy.epsilon for group in law.groups), Fraction(0))
     shares = [group.privacy.epsilon / total if total else None for group in law.groups]
@@ -189,7 +189,7 @@ def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:
 
 
 def _compared(plan: Plan, rows: int | None, questions: list[str] | None) -> dict[str, Any]:
-    """What the questions would give, both ways."""
+    """± of the questions, from a release and from a curator."""
     if rows is None or not (questions or plan.questions):
         keys = ("column", "release", "ask", "ask_shared", "rare", "informative", "estimated", "break_even")
         unknown = dict.fromkeys((*keys, "share_of_rows"))
@@ -267,7 +267,7 @@ def _columns(answer: dict[str, Any]) -> Page:
 
 
 def _spread(answer: dict[str, Any]) -> Page:
-    """How ε is spread over the columns, and what the other way would give."""
+    """Lines about how ε is spread over the columns, with ± of the other way."""
     spread = answer["spread"]
     how = "Every row answers for all columns, and ε is split over them"
     if spread["chosen"] == "sample":
@@ -286,7 +286,7 @@ def _spread(answer: dict[str, Any]) -> Page:
 
 
 def _questions(answer: dict[str, Any]) -> Page:
-    """What each question would give, from a release and from a curator."""
+    """Lines about each question: ± from a release and from a curator."""
     many = len({asked["question"] for asked in answer["questions"]})
     if answer["questions"] and answer["rows"] is None:
         yield "\nThe plan has questions: with --rows you see how well they would be answered."
@@ -441,14 +441,14 @@ def _central_page(answer: dict[str, Any], name: str) -> Page:
 
 
 def _worth(answer: dict[str, Any]) -> Page:
-    """Whether the counts say anything, and how sharp means are."""
+    """Lines about what counts and means are worth at this noise."""
     if answer["verdict"] is not None:
         yield f"[yellow]Take care: {escape(answer['verdict'])}.[/yellow]\n"
     elif answer["least_rows"]:
         yield f"With fewer than {math.ceil(answer['least_rows']):,} rows no count says anything.\n"
     means = [one for one in answer["tables"] if one.get("mean_half_width") is not None]
     if means:
-        told = [f"{_named(one)} ± {_mean(one)}" for one in means[:_LISTED]]
+        told = [f"{_named(one)} ± {_mean(one)}" for one in means[:_MOST_LISTED]]
         tenth = " (and in a group that has a tenth of that)" if any(one["columns"] for one in means) else ""
         yield f"Means, at most, if the rows are spread evenly{tenth}: {escape('; '.join(told))}.\n"
 
@@ -496,10 +496,10 @@ def _asking(asked: dict[str, Any]) -> str:
 
 
 def _lines(tables: Sequence[dict[str, Any]]) -> Page:
-    """Each table, or how sharp those with equally many columns are; sums of numbers likewise."""
+    """Rows of the page, one for each table and sum; of many, one for all with equally many columns."""
     kinds: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for one in tables:
-        by = len(one["columns"]) if len(tables) > _LISTED else tuple(one["columns"])
+        by = len(one["columns"]) if len(tables) > _MOST_LISTED else tuple(one["columns"])
         kinds.setdefault((one["sum_of"], by), []).append(one)
     for (summed, by), alike in kinds.items():
         name = " × ".join(by) or "all rows" if isinstance(by, tuple) else f"{len(alike):,} of {several(by, 'column')}"

@@ -133,7 +133,7 @@ class Aggregate:
     argument: Fraction | None = None
     where: Predicate | None = None
 
-    @cached_property
+    @property  # looked up and not kept: a question goes to another process with its plan, and a formula does not
     def definition(self) -> Definition:
         return AGGREGATES[self.kind]
 

@@ -50,7 +50,7 @@ _MOST_WRITTEN = 7  # columns of a table up to which counts are written into its 
 
 
 class Pictures(NamedTuple):
-    """What can be drawn before there is a release: the law of each group, and their whole guarantees."""
+    """Pictures that need no release: the law of each group, and their whole guarantees."""
 
     laws: Mapping[str, Markup]
     profile: Markup
@@ -102,7 +102,7 @@ def local_page(law: RowLaw, certificate: Mapping[str, Any], pictures: Pictures |
 
 
 def deniability_section(privacy: Privacy, rows_per_person: int = 1) -> Markup:
-    """What a person can deny whose rows, together, have this promise, as a section."""
+    """The section about deniability: what a person can deny whose rows, together, have this promise."""
     return render(
         "release.html",
         "deniability",
@@ -121,7 +121,7 @@ def _first_question(sql: str, column: str) -> dict[str, str]:
 
 
 def _groups(law: RowLaw, rows: int, pictures: Mapping[str, Markup]) -> list[dict[str, Any]]:
-    """What was done to each column, or to columns that are joined."""
+    """Facts and picture of each column, or of columns that are joined."""
     widths, groups = row_widths(law, rows), []
     for group, chance in zip(law.groups, law.chances, strict=True):
         name = group.name
@@ -228,7 +228,7 @@ def _pairs(law: TableLaw, counts: ResidualEstimates) -> list[dict[str, Any]]:
 
 
 def _dependence(counts: ResidualEstimates, pair: Table) -> float:
-    """How far a table is from that of two columns which have nothing to do with each other, in units of the noise."""
+    """The distance of a table from that of two independent columns, in units of the noise."""
     cells, total = counts.table(pair), max(float(counts.residuals[()]), 1.0)
     alone = cells.sum(axis=1, keepdims=True) * cells.sum(axis=0, keepdims=True) / total
     noise = counts.cell_variance(pair)

@@ -21,6 +21,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dproof import DproofError, InputError, OverBudget, __version__
+from dproof.errors import with_notes
 from dproof.serve import api, limits, pages
 from dproof.serve.bodies import first_fault
 from dproof.serve.desk import Desk, NotAllowed
@@ -54,7 +55,7 @@ def application(desk: Desk, hosts: frozenset[str], settings: Settings | None = N
 
 
 def _largest(method: str, path: str) -> int:
-    """How many bytes a body may have."""
+    """The most bytes that a body may have."""
     if method == "PUT" and path.startswith(f"{api.router.prefix}/files/"):
         return limits.LARGEST_UPLOAD
     planned = ("/plans/", *(f"{api.router.prefix}/{part}/" for part in ("plans", "drafts")))
@@ -62,13 +63,14 @@ def _largest(method: str, path: str) -> int:
 
 
 def _errors(app: FastAPI) -> None:
-    """What becomes of an error: one sentence, and nothing of the data in it."""
+    """Answer every error by one sentence, with nothing of the data in it."""
 
     async def told(request: Request, error: Exception) -> Response:
         status, said = _said(error)
         sentence = (await desk_of(request)).folder.hide(said)
         if request.url.path.startswith(("/api/", "/health", PATH)):
-            return JSONResponse({"error": sentence}, status)
+            code = {"code": error.code} if isinstance(error, DproofError) else {}
+            return JSONResponse({"error": sentence, **code}, status)
         return pages.error_page(status, sentence)
 
     for kind in (DproofError, HTTPException, RequestValidationError, UnknownToken, Exception):
@@ -81,7 +83,7 @@ def _said(error: Exception) -> tuple[int, str]:
             return 401, "sign in with a token: it is unknown, revoked or over"
         case DproofError():
             status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
-            return status, "; ".join([str(error), *getattr(error, "__notes__", ())])
+            return status, with_notes(error)
         case ClientDisconnect():
             return 400, "the request did not come to its end"
         case HTTPException():
@@ -166,7 +168,7 @@ class Guard:
 
 
 def hosts_of(addresses: Sequence[str], port: int, names: Sequence[str] = ()) -> frozenset[str]:
-    """What a browser may call a server: its addresses with its port, and the names that its operator gave.
+    """The hosts that a browser may ask for: its addresses with its port, and the names that its operator gave.
 
     A name counts with any port in front of the server, so it stands for itself: nobody else can be reached by it.
 

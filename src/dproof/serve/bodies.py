@@ -26,7 +26,7 @@ Number = Annotated[str | float, BeforeValidator(_number)]  # as it was written: 
 
 
 def first_fault(faults: Sequence[Any]) -> str:
-    """What is wrong with a request, in one sentence."""
+    """The first fault of a request, in one sentence."""
     where = ".".join(str(part) for part in faults[0]["loc"] if part != "body")
     return f"{where or 'the body'}: {str(faults[0]['msg']).removeprefix('Value error, ')}"
 
@@ -100,7 +100,7 @@ class ReleaseRequest(_Body):
 
 
 class TokenRequest(_Body):
-    """What an analyst gets: a token, and a budget on each of some tables."""
+    """A token for an analyst, with a budget on each of some tables."""
 
     name: str = Field(max_length=limits.LONGEST_NAME)
     tables: list[str]
@@ -113,9 +113,10 @@ Widths: TypeAlias = dict[str, float | None]
 
 
 class Refusal(_Body):
-    """One sentence: what is wrong, where, and the way out."""
+    """One sentence: what is wrong, where, and the way out; and the code of the class of error, where it has one."""
 
     error: str
+    code: str | None = None
 
 
 class Amount(_Body):
@@ -127,7 +128,7 @@ class Amount(_Body):
 
 
 class Budget(_Body):
-    """What may be spent, was spent and is left, as numbers and in words."""
+    """A budget: all of it, what was spent and what is left, as numbers and in words."""
 
     budget: Amount
     spent: Amount
@@ -163,7 +164,7 @@ class Table(ListedTable):
 
 
 class Preview(_Body):
-    """What a question would cost, and the ± of each column of its answer; null where that depends on the data."""
+    """The cost of a question, and the ± of each column of its answer; null where that depends on the data."""
 
     question: str
     cost: Amount
@@ -262,7 +263,7 @@ class SentTable(_Body):
 
 
 class Expectation(_Body):
-    """What a draft would give: ± of each column and question, from a local release, a central one and asking."""
+    """± of each column and question of a draft, from a local release, a central one and asking."""
 
     plan: str
     model: str
@@ -307,7 +308,7 @@ class StartedJob(_Body):
 
 
 class Job(_Body):
-    """How far a job is, and what stopped it."""
+    """The progress of a job, and what stopped it."""
 
     what: str
     rows: int
@@ -330,7 +331,7 @@ class Account(_Body):
 
 
 class Holder(_Body):
-    """Who was given a token."""
+    """A person who was given a token."""
 
     number: int
     name: str
@@ -349,7 +350,7 @@ class Token(Holder):
 
 
 class Deed(_Body):
-    """What a custodian did; without `who` it was done by a command on the machine itself."""
+    """An act of a custodian; without `who` it was done by a command on the machine itself."""
 
     model_config = ConfigDict(extra="allow", strict=True)
     number: int
@@ -360,7 +361,7 @@ class Deed(_Body):
 
 
 class Health(_Body):
-    """Whether the server works, its version, and that of this interface."""
+    """The state of the server, its version, and that of this interface."""
 
     status: str
     version: str

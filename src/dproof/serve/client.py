@@ -9,9 +9,11 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-from dproof import Answer, ArgumentError, Cell, DproofError, InputError, OverBudget
+from dproof import Answer, ArgumentError, Cell, DproofError, InputError, errors
 
-_KINDS: dict[int, type[DproofError]] = {409: OverBudget}
+_KINDS: dict[str, type[DproofError]] = {
+    kind.code: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, DproofError)
+}
 _FIELDS = {"estimate", "low", "high", "stderr", "raw"}
 
 
@@ -74,19 +76,19 @@ class RemoteTable:
         return dict(self.connection.call("GET", self.path))
 
     def preview(self, sql: str, **terms: Any) -> dict[str, Any]:
-        """What a question would cost and how good its answer would be: free."""
+        """Preview the cost of a question and the accuracy of its answer: free."""
         return dict(self.connection.call("POST", f"{self.path}/preview", {"sql": sql, **terms}))
 
     def ask(self, sql: str, **terms: Any) -> Answer:
         """Answer a question at the price ε (and δ), or at the least price for an accuracy; it is paid for first."""
-        return _answer(self.connection.call("POST", f"{self.path}/ask", {"sql": sql, **terms}))
+        return _told_answer(self.connection.call("POST", f"{self.path}/ask", {"sql": sql, **terms}))
 
     def remaining(self) -> dict[str, Any]:
-        """What may still be spent, as numbers and in words."""
+        """The budget that is left, as numbers and in words."""
         return dict(self.connection.call("GET", f"{self.path}/budget"))
 
     def history(self, before: int | None = None, most: int = 100) -> list[dict[str, Any]]:
-        """What was asked with this token: the latest, or what was asked before the entry of a number."""
+        """The questions asked with this token: the latest, or those before the entry of a number."""
         earlier = "" if before is None else f"&before={_whole(before, 'before', 0)}"
         return list(self.connection.call("GET", f"{self.path}/history?most={_whole(most, 'most', 1)}{earlier}"))
 
@@ -103,21 +105,21 @@ class RemoteRelease:
     path: str
 
     def describe(self) -> dict[str, Any]:
-        """What it says of itself."""
+        """Model, columns, promise and seal of the release."""
         return dict(self.connection.call("GET", self.path))
 
     def query(self, sql: str, **options: Any) -> Answer:
         """Debiased answers with intervals, at no cost."""
-        return _answer(self.connection.call("POST", f"{self.path}/query", {"sql": sql, **options}))
+        return _told_answer(self.connection.call("POST", f"{self.path}/query", {"sql": sql, **options}))
 
 
 def refusal(status: int, body: bytes) -> DproofError:
-    """What a server refused, in its own words."""
+    """The error of a refused request, in the server's words, and of the class that a curator or a release raises."""
     try:
-        sentence = str(json.loads(body)["error"])
-    except (ValueError, LookupError, TypeError):
-        sentence = f"the server answered {status}"
-    return _KINDS.get(status, InputError)(sentence)
+        told = json.loads(body)
+        return _KINDS.get(told.get("code"), InputError)(str(told["error"]))
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return InputError(f"the server answered {status}")
 
 
 def connect(url: str, token: str) -> Connection:
@@ -143,12 +145,12 @@ def _whole(value: Any, name: str, least: int) -> int:
     return value
 
 
-def _answer(told: dict[str, Any]) -> Answer:
-    rows = [{name: _value(value) for name, value in row.items()} for row in told["rows"]]
+def _told_answer(told: dict[str, Any]) -> Answer:
+    rows = [{name: _told_value(value) for name, value in row.items()} for row in told["rows"]]
     return Answer(tuple(told["columns"]), rows, told["level"], tuple(told["notes"]), told["method"])
 
 
-def _value(value: Any) -> Any:
+def _told_value(value: Any) -> Any:
     if isinstance(value, dict) and value.keys() >= _FIELDS:
         return Cell(**{key: value[key] for key in (*_FIELDS, "informative") if key in value})
     return value

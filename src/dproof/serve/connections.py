@@ -246,7 +246,7 @@ class TimedRequests:
 def listening(
     app: ASGIApp, certificate: Path | None = None, key: Path | None = None, patience: float = limits.PATIENCE
 ) -> uvicorn.Config:
-    """How an application is served, by TLS where there is a certificate."""
+    """The configuration under which an application is served, by TLS where there is a certificate."""
     places, tls = Places(patience), None
     if certificate is not None:
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

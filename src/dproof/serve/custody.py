@@ -42,6 +42,7 @@ from dproof import (
     least_epsilon,
     sanitise,
 )
+from dproof.errors import with_notes
 from dproof.serve import limits
 from dproof.serve.folder import Folder, StateCache, state_of, write_whole
 from dproof.serve.tokens import Holder, now
@@ -78,7 +79,7 @@ class Custody:
         return {"name": name, "columns": list(found.names), "doubtful": doubtful, "plan": text, "wrong": wrong}
 
     def expected(self, draft: Mapping[str, Any], rows: int) -> dict[str, Any]:
-        """What a draft would give for so many rows."""
+        """± of a draft of a plan in each model, for this number of rows."""
         return compare_ways(draft, rows=_checked_rows(rows))
 
     def epsilon(
@@ -112,7 +113,7 @@ class Custody:
         return {"plan": plan.text, "file": f"plans/{place.name}"}
 
     def check(self, who: Holder, name: str) -> dict[str, Any]:
-        """How many values the plan does not cover, without noise: CONFIDENTIAL. From then on analysts may ask."""
+        """Count the values that the plan does not cover, without noise: CONFIDENTIAL. From then on analysts may ask."""
         self.folder.table(name)
         self.record.add(who, "looked at a table", table=name)
         found: dict[str, Any] = check_table(self.folder, name).to_json()
@@ -158,7 +159,7 @@ class Custody:
         return self.jobs.runs(_into(table, release))
 
     def job(self, name: str) -> dict[str, Any]:
-        """How far a job is."""
+        """The progress of a job, and what stopped it."""
         found = self.jobs.find(name)
         if found is None:
             raise ArgumentError("there is no such job")
@@ -275,7 +276,7 @@ if "forkserver" in _WAYS:
 
 
 def apart(work: Callable[..., _Done], *arguments: Any) -> _Done:
-    """What a function returns, called in a process of its own; whatever stops it is refused in one sentence.
+    """Call a function in a process of its own and return its result; whatever stops it is refused in one sentence.
 
     >>> apart(int, "12")
     12
@@ -330,7 +331,7 @@ class Job:
 
 
 class Jobs:
-    """What is running and what has ended."""
+    """The jobs that are running or have ended."""
 
     def __init__(self) -> None:
         self._jobs: OrderedDict[str, Job] = OrderedDict()
@@ -346,7 +347,7 @@ class Jobs:
         return name
 
     def runs(self, what: str) -> bool:
-        """Whether such work is not done yet."""
+        """Whether a job of this description is not done yet."""
         return any(job.what == what and not job.done for job in list(self._jobs.values()))
 
     def find(self, name: str) -> Job | None:
@@ -357,7 +358,7 @@ class Jobs:
             try:
                 work(job)
             except DproofError as error:
-                job.error = "; ".join([str(error), *getattr(error, "__notes__", ())])
+                job.error = with_notes(error)
             except Exception as error:  # its text may quote the data
                 job.error = f"a fault of dproof itself: {type(error).__name__}"
             finally:

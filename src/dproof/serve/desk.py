@@ -33,7 +33,7 @@ from dproof.serve.tokens import Holder, Tokens, check_request
 PendingAnswer: TypeAlias = Callable[[], Callable[[], Answer]]
 
 
-class NotAllowed(InputError):
+class NotAllowed(InputError, code="not-allowed"):
     """The token is not for this."""
 
 
@@ -58,7 +58,7 @@ class Desk:
         return {**self._told(holder, name), "plan": plan.text, "meaning": explain(plan.privacy)}
 
     def _or_why_not(self, name: str, told: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """What is told of a table or a release, or why it cannot be used: the others still can."""
+        """The description of a table or a release, or why it cannot be used: the others still can."""
         try:
             return told()
         except DproofError as error:
@@ -104,7 +104,7 @@ class Desk:
         self._opened.curator(asked)
 
     def preview(self, asked: Table, sql: str, terms: Terms) -> dict[str, Any]:
-        """What a question would cost and how good its answer would be: free, and no row is read.
+        """Preview the cost of a question and the accuracy of its answer: free, and no row is read.
 
         It depends on the plan, the question and the ledger alone, so it is kept until one of them changes.
         """
@@ -137,7 +137,7 @@ class Desk:
                 )
 
     def budget(self, holder: Holder, name: str) -> dict[str, Any]:
-        """What somebody may still spend on a table, as numbers and in words."""
+        """The budget that somebody has left on a table, as numbers and in words."""
         return self._budget(holder, self._table(holder, name))
 
     def _budget(self, holder: Holder, table: Table) -> dict[str, Any]:
@@ -174,7 +174,7 @@ class Desk:
         return [self._or_why_not(name, partial(self.release, name)) for name in self.folder.releases]
 
     def release(self, name: str) -> dict[str, Any]:
-        """What a release says of itself."""
+        """Model, rows, columns, promise and seal of a release."""
         found = self._opened.release(name)
         plan, about = found.plan, found.certificate["release"]
         return {

@@ -20,7 +20,7 @@ import sqlite3
 import stat
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,7 +32,7 @@ from dproof.errors import ArgumentError, FileError, did_you_mean
 from dproof.serve import limits
 
 CERTIFICATE, REPORT = "certificate.json", "report.html"  # files of a release
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{limits.LONGEST_NAME - 1}}}")
 _TABLES, _PLANS, _LEDGERS, _CHECKED, _RELEASES = "tables", "plans", "ledgers", "checked", "releases"
 UNFINISHED = ".upload-"  # how the name of a file begins that is not all there; no table has such a name
 
@@ -44,7 +44,7 @@ def checked_name(name: str, what: str) -> str:
     'census_2024'
     """
     if not _NAME.fullmatch(name):
-        raise ArgumentError(f"the name of a {what} has letters, digits, _ and -, at most 64 of them")
+        raise ArgumentError(f"the name of a {what} has letters, digits, _ and -, at most {limits.LONGEST_NAME} of them")
     return name
 
 
@@ -98,7 +98,7 @@ class Folder:
 
     @property
     def files(self) -> dict[str, list[Path]]:
-        """What lies in the folder of tables, by the names of tables, whether they have a plan or not."""
+        """The files in the folder of tables, by the names of tables, whether they have a plan or not."""
         found: dict[str, list[Path]] = {}
         for file in sorted(os.listdir(self.root / _TABLES)):
             if _NAME.fullmatch(name := file.partition(".")[0]):
@@ -126,7 +126,7 @@ class Folder:
         """The file of a table, whether it has a plan or not."""
         files = self.files
         if name not in files:
-            raise FileError(f"there is no table {name[:64]!r}{did_you_mean(name[:64], files)}")
+            raise _absent("table", name, files)
         if len(files[name]) > 1:  # a copy beside the table: which one is meant?
             raise FileError(
                 f"{_TABLES}/ holds {len(files[name])} files with the name {name!r}: leave one of them there"
@@ -144,11 +144,11 @@ class Folder:
     def table(self, name: str) -> Path:
         """The file of a table that can be asked."""
         if not _NAME.fullmatch(name) or not self.plan_file(name).is_file():
-            raise FileError(f"there is no table {name[:64]!r}{did_you_mean(name[:64], self.tables)}")
+            raise _absent("table", name, self.tables)
         return self.file(name)
 
     def state(self, name: str) -> list[Any]:
-        """What changes when the plan of a table does, and when its rows do."""
+        """The state of a table's plan and of its rows: it changes when one of them does."""
         data = self.table(name)  # says so where there is none
         return [state_of(self.plan_file(name)), state_of(data)]
 
@@ -156,7 +156,7 @@ class Folder:
         """The folder of a release."""
         found = self.releases
         if name not in found:
-            raise FileError(f"there is no release {name[:64]!r}{did_you_mean(name[:64], found)}")
+            raise _absent("release", name, found)
         return found[name]
 
     def plan_file(self, name: str) -> Path:
@@ -194,13 +194,18 @@ class Folder:
         return self.root / "tokens.db"
 
 
+def _absent(what: str, name: str, known: Iterable[str]) -> FileError:
+    shown = name[: limits.LONGEST_NAME]
+    return FileError(f"there is no {what} {shown!r}{did_you_mean(shown, known)}")
+
+
 def _for_others(path: Path) -> int:
-    """Who besides its owner may enter a folder: bits for the group and for everybody."""
+    """Permission bits of the group and of everybody to enter a folder."""
     return stat.S_IMODE(os.stat(path).st_mode) & 0o011 if os.name == "posix" else 0
 
 
 def state_of(path: Path) -> Any:
-    """What changes when a file does, or a file in a folder.
+    """Inode, size and times of a file, or of each file in a folder: they change when it does.
 
     Its time and size can be those of another file: `cp -p` and `touch -r` set the time. No program sets `st_ctime`.
     """
@@ -230,7 +235,7 @@ _Content = TypeVar("_Content")
 
 @dataclass(slots=True)
 class _Place(Generic[_Content]):
-    """What is kept under one key, with the state in which its files were; nothing at first."""
+    """A content that is kept under one key, with the state in which its files were; none at first."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     found: tuple[Any, _Content] | None = None
@@ -252,7 +257,7 @@ class StateCache(Generic[_Key, _Content]):
         self._lock = threading.Lock()
 
     def get(self, key: _Key, state: Any, opened: Callable[[], _Content]) -> _Content:
-        """What was opened under a key, or is opened now where its files have changed."""
+        """The content under a key, which is opened anew where its files have changed."""
         with self._lock:
             place = self._places.setdefault(key, _Place())
             self._places.move_to_end(key)
@@ -264,7 +269,7 @@ class StateCache(Generic[_Key, _Content]):
             return place.found[1]
 
     def holds(self, key: _Key, state: Any) -> bool:
-        """Whether this is open already."""
+        """Whether the content under a key is open in this state."""
         place = self._places.get(key)
         return place is not None and place.found is not None and place.found[0] == state
 

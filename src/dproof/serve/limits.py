@@ -44,6 +44,7 @@ MOST_JOBS = 100  # whose end is known
 
 SHOWN = SimpleNamespace(  # what templates need of these
     days=MOST_TOKEN_DAYS,
+    name=LONGEST_NAME,
     dummy_rows=MOST_DUMMY_ROWS,
     shown=MOST_SHOWN,
     text=LONGEST_SHOWN_TEXT,

@@ -39,12 +39,12 @@ INSTRUCTIONS = (
 
 
 def tools_of(server: Connection) -> list[Callable[..., Any]]:
-    """What an assistant can do, each with a docstring that tells it when."""
+    """The tools of an assistant, each with a docstring that says when to use it."""
 
     def list_tables() -> str:
         """The private tables that you may ask and the releases that you may query, with their columns and budgets."""
-        lines = [f"private table {one['name']}: {_told(one)}" for one in server.tables()]
-        lines += [f"release {one['name']}: {_told(one)}" for one in server.releases()]
+        lines = [f"private table {one['name']}: {_described(one)}" for one in server.tables()]
+        lines += [f"release {one['name']}: {_described(one)}" for one in server.releases()]
         return "\n".join(lines) or "There is nothing that this token may ask."
 
     def describe_table(table: str) -> str:
@@ -78,7 +78,7 @@ def tools_of(server: Connection) -> list[Callable[..., Any]]:
     return [list_tables, describe_table, preview, ask, query, budget]
 
 
-def _told(one: dict[str, Any]) -> str:
+def _described(one: dict[str, Any]) -> str:
     """The columns of a table or a release and what is left to spend, or why it cannot be used."""
     if "error" in one:
         return f"cannot be used: {one['error']}"
@@ -141,7 +141,7 @@ class McpEndpoint:
 
     @asynccontextmanager
     async def running(self, _: Any) -> AsyncIterator[None]:
-        """What has to run as long as the application does."""
+        """Run the session manager as long as the application runs."""
         async with self._server.session_manager.run():
             yield
 

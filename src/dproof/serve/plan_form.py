@@ -63,11 +63,11 @@ def filled(saved: Tables, names: Sequence[str]) -> PlanForm:
     >>> form.fields["epsilon"], form.columns["age"]["high"], form.columns["age"]["missing"]
     ('2', '9', 'refuse')
     """
-    promise, release = _table(saved, "privacy"), _table(saved, "release") if saved else _NEW_RELEASE
+    promise, release = _subtable(saved, "privacy"), _subtable(saved, "release") if saved else _NEW_RELEASE
     fields = {key: _text(promise.get(key, (_USUAL if saved else _NEW)[key])) for key in _PROMISE}
     fields |= {key: "" if isinstance(release.get(key), list) else _text(release.get(key, "")) for key in _RELEASE}
-    fields["questions"] = "\n".join(_one_line(one) for one in _listed(saved, "questions"))
-    columns = _table(saved, "columns")
+    fields["questions"] = "\n".join(_one_line(one) for one in _sublist(saved, "questions"))
+    columns = _subtable(saved, "columns")
     parts = {
         source: name
         for name, table in columns.items()
@@ -164,14 +164,14 @@ def _joined(value: Any, separator: str) -> str:
 def _unknown(saved: Tables) -> list[Path]:
     """The keys of a plan that the form has no field for."""
     found: list[Path] = [(key,) for key in saved if key not in ("privacy", "columns", "questions", "release")]
-    found += [("privacy", key) for key in _table(saved, "privacy") if key not in _PROMISE]
-    release = _table(saved, "release")
+    found += [("privacy", key) for key in _subtable(saved, "privacy") if key not in _PROMISE]
+    release = _subtable(saved, "release")
     found += [("release", key) for key in release if key not in _RELEASE or isinstance(release[key], list)]
-    for name, table in _table(saved, "columns").items():
+    for name, table in _subtable(saved, "columns").items():
         kind = _column_fields(table)["kind"]
         if kind != AS_SAVED and isinstance(table, Mapping):
             found += [("columns", name, key) for key in table if key not in ("space", "drop", "public", *_KEYS[kind])]
-    if any(set(one) - {"sql"} for one in _listed(saved, "questions") if isinstance(one, Mapping)):
+    if any(set(one) - {"sql"} for one in _sublist(saved, "questions") if isinstance(one, Mapping)):
         found.append(("questions", "weight"))
     return found
 
@@ -189,12 +189,12 @@ def _one_line(question: Any) -> str:
     return " ".join(str(question.get("sql", "")).split()) if isinstance(question, Mapping) else ""
 
 
-def _table(tables: Tables, key: str) -> Tables:
+def _subtable(tables: Tables, key: str) -> Tables:
     found = tables.get(key)
     return found if isinstance(found, Mapping) else {}
 
 
-def _listed(tables: Tables, key: str) -> list[Any]:
+def _sublist(tables: Tables, key: str) -> list[Any]:
     found = tables.get(key)
     return found if isinstance(found, list) else []
 
@@ -239,7 +239,7 @@ def _set_release(tables: dict[str, Any], typed: Mapping[str, str], before: Mappi
 def _set_questions(tables: dict[str, Any], typed: str, before: str | None) -> None:
     if typed.split() == (before or "").split():
         return
-    known = {_one_line(one): one for one in _listed(tables, "questions")}
+    known = {_one_line(one): one for one in _sublist(tables, "questions")}
     lines = [" ".join(line.split()) for line in typed.splitlines() if line.strip()]
     tables["questions"] = [known.get(line, {"sql": line}) for line in lines]
     if not lines:
@@ -263,24 +263,24 @@ def _plain(key: str, typed: Mapping[str, str]) -> Any:
     text = typed[key].strip()
     if not text:
         return None
-    return text if key == "separator" or (typed["kind"] == "date" and key != "step") else _number(text)
+    return _number(text) if _form_of(typed["kind"], key) in ("number", "whole number") else text
 
 
 def _values(key: str, typed: Mapping[str, str]) -> list[Any]:
     """Numbers where all of them are written as numbers usually are: 007 is a text."""
     texts = values_of(typed["values"], typed["taken"])
     numbers = [_number(text) for text in texts]
-    are_numbers = typed["kind"] == "categories" and all(str(n) == text for n, text in zip(numbers, texts, strict=True))
+    are_numbers = not _holds_items(typed) and all(str(n) == text for n, text in zip(numbers, texts, strict=True))
     return numbers if are_numbers and not any(isinstance(n, str) for n in numbers) else list(texts)
 
 
 def _bins(key: str, typed: Mapping[str, str]) -> list[Any] | None:
     edges = [edge.strip() for edge in typed["bins"].replace(";", ",").split(",") if edge.strip()]
-    return [edge if typed["kind"] == "date" else _number(edge) for edge in edges] or None
+    return [_number(edge) if _has_numbers(typed) else edge for edge in edges] or None
 
 
 def _outside_ways(kind: str) -> tuple[str, ...]:
-    """What a plan can do about a value outside; first the usual."""
+    """The ways in which a plan treats a value outside; first the usual."""
     return next(key.options for key in plan_keys(kind) if key.name == "outside")
 
 
@@ -297,14 +297,24 @@ def _outside_value(key: str, typed: Mapping[str, str]) -> Any:
 
 
 def _has_numbers(typed: Mapping[str, str]) -> bool:
-    return typed["kind"] == "interval" or any(not isinstance(value, str) for value in _values("values", typed))
+    is_interval = _form_of(typed["kind"], "low") == "number"
+    return is_interval or any(not isinstance(value, str) for value in _values("values", typed))
+
+
+def _holds_items(typed: Mapping[str, str]) -> bool:
+    return _form_of(typed["kind"], "values") == "texts"
+
+
+def _form_of(kind: str, name: str) -> str | None:
+    """The form of what stands under a key of a space, if it has the key."""
+    return next((key.form for key in plan_keys(kind) if key.name == name), None)
 
 
 def _missing(key: str, typed: Mapping[str, str]) -> Any:
     text = typed["stand_in"].strip()
     if typed["missing"] != "value":
         return typed["missing"]
-    if typed["kind"] == "subsets":
+    if _holds_items(typed):
         return [part.strip() for part in text.split(typed["separator"] or ";") if part.strip()]
     return _number(text) if _has_numbers(typed) else text
 

@@ -37,7 +37,7 @@ class UnknownToken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the server behaves: the tick at which answers leave, and how often somebody may come."""
+    """Settings of a server: the tick at which answers leave, and how often somebody may come."""
 
     tick: float = 1.0
     per_second: float = limits.REQUESTS_PER_SECOND
@@ -48,14 +48,14 @@ class Settings:
 
 
 class UnderWay:
-    """How many requests of each token are under way, with those that wait: each keeps a connection from others."""
+    """The number of requests of each token that are under way or wait: each keeps a connection from others."""
 
     def __init__(self) -> None:
         self._count: Counter[int] = Counter()
 
     @contextmanager
     def counted(self, holder: Holder) -> Iterator[None]:
-        """One more for as long as this lasts, or refused where there are many already."""
+        """Count one more request for as long as this lasts; refuse it where there are many already."""
         if self._count[holder.number] >= limits.MOST_UNDER_WAY:
             raise HTTPException(429, "too many requests at once: wait for their answers")
         self._count[holder.number] += 1
@@ -120,7 +120,7 @@ class Service:
 
     @asynccontextmanager
     async def _whole_ticks(self) -> AsyncIterator[None]:
-        """What is done in here takes a whole number of ticks, be it done or refused."""
+        """Make what is done in here take a whole number of ticks, be it done or refused."""
         began = self.settings.clock()
         try:
             yield
@@ -128,7 +128,7 @@ class Service:
             await self.settings.sleep(until_tick(self.settings.clock() - began, self.settings.tick))
 
     def known(self, request: Request, token: str) -> Holder | None:
-        """Who holds a token; an address that guesses is slowed down."""
+        """The holder of a token; an address that guesses is slowed down."""
         address = request.client.host if request.client else ""
         found = self.desk.tokens.holder(token)
         if found is None and not self._guesses.allows(address):
@@ -136,7 +136,7 @@ class Service:
         return self._paced(found)
 
     def holder(self, request: Request) -> Holder:
-        """Who sends a request: by a token in its header, or signed in at the page."""
+        """The sender of a request: by a token in its header, or signed in at the page."""
         header = request.headers.get("authorization")
         if header is not None:
             found = self.known(request, header.removeprefix("Bearer ").strip())
@@ -185,7 +185,7 @@ def holder_of(request: Request, _: Annotated[Any, Security(_BEARER)], __: Annota
 
 
 async def custodian_of(who: Annotated[Holder, Depends(holder_of)]) -> Holder:
-    """Who sends a request that only custodians may send."""
+    """The custodian who sends a request; anybody else is refused."""
     need_custodian(who)
     return who
 
@@ -197,7 +197,7 @@ Custodian = Annotated[Holder, Depends(custodian_of)]
 
 
 def until_tick(spent: float, tick: float) -> float:
-    """How many seconds an answer still waits after so many: it leaves a whole number of ticks after the question came.
+    """The seconds that an answer still waits: it leaves a whole number of ticks after the question came.
 
     So the time that reading took shows only where it passes a tick, and the tick is far longer than that.
 
@@ -209,7 +209,7 @@ def until_tick(spent: float, tick: float) -> float:
 
 
 class Rate:
-    """So many requests a second for each key, and a few more at once.
+    """A limit of `per_second` requests for each key, and of `at_once` in a burst.
 
     >>> rate = Rate(per_second=1, at_once=2, clock=lambda: 0.0)
     >>> [rate.allows("ann"), rate.allows("ann"), rate.allows("ann"), rate.allows("bob")]
@@ -222,7 +222,7 @@ class Rate:
         self._lock = threading.Lock()
 
     def allows(self, key: str) -> bool:
-        """Whether one more may come now; if so it is counted."""
+        """Whether one more request may come now; if so it is counted."""
         with self._lock:
             now = self._clock()
             left, at = self._left.pop(key, (float(self._at_once), now))

@@ -38,7 +38,7 @@ def now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds a token: a custodian may do everything, an analyst may ask these tables under a budget."""
+    """A holder of a token: a custodian may do everything, an analyst may ask these tables under a budget."""
 
     number: int
     name: str
@@ -96,7 +96,7 @@ class Tokens:
         return text, next(holder for holder in self.holders if holder.number == number)
 
     def holder(self, text: str) -> Holder | None:
-        """Who holds a token that is still good; every stored hash is compared, and in constant time."""
+        """The holder of a token that is still good; every stored hash is compared, and in constant time."""
         given, found = _hash(text), None
         for stored, holder in self._rows():
             if hmac.compare_digest(given, stored):
@@ -108,7 +108,7 @@ class Tokens:
         return holder.revoked is None and _time(self._clock()) < holder.ends
 
     def by_number(self, number: int) -> Holder | None:
-        """Who holds a token that is still good, by its number."""
+        """The holder of the token with a number, if it is still good."""
         return next((one for one in self.holders if one.number == number and self.is_good(one)), None)
 
     @property
@@ -160,7 +160,9 @@ class Tokens:
 def check_request(name: str, role: str, tables: Sequence[str], days: int) -> None:
     """Refuse a token that cannot be issued, before anything is written for it."""
     if not name.strip() or len(name) > limits.LONGEST_NAME or not name.isprintable():
-        raise ArgumentError("a token needs the name of who will hold it, at most 64 printable characters")
+        raise ArgumentError(
+            f"a token needs the name of who will hold it, at most {limits.LONGEST_NAME} printable characters"
+        )
     if role not in get_args(Role):
         raise ArgumentError(f"a token is for a custodian or an analyst, not for {role[:40]!r}")
     if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= limits.MOST_TOKEN_DAYS:

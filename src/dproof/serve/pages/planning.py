@@ -11,9 +11,10 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from dproof import ArgumentError, InputError, Ledger, WrongKey
+from dproof.errors import with_notes
 from dproof.serve import limits
 from dproof.serve.desk import Desk
-from dproof.serve.pages import Fields, Sent, page, refusal
+from dproof.serve.pages import Fields, Sent, page
 from dproof.serve.plan_form import AS_SAVED, COLUMN_FIELDS, KINDS, PlanForm, drafted, filled, looks_like_code_book
 from dproof.serve.service import Custodian, TheDesk
 from dproof.serve.tokens import Holder
@@ -36,20 +37,20 @@ def shown_plan(name: str, desk: TheDesk, who: Custodian) -> HTMLResponse:
     saved, is_wide = _tables_of(found["plan"]), len(found["columns"]) > limits.MOST_SHOWN
     form = filled(saved, [] if is_wide else found["columns"])  # one that is too wide for a form is not shown in it
     expected, error = _expected(desk, form, saved, _ROWS) if saved and not is_wide else (None, None)
-    return _page(desk, who, name, found, form, expected=expected, error=error)
+    return _plan_page(desk, who, name, found, form, expected=expected, error=error)
 
 
 @router.post("/plans/{name}")
 def changed_plan(name: str, desk: TheDesk, who: Custodian, sent: Sent) -> HTMLResponse:
     """Tell what the plan in the form would give; save it; or look for an ε."""
     found = desk.custody.columns(name)
-    saved, do = _tables_of(found["plan"]), sent.text("do")
-    form, rows = _typed(sent, saved, found["columns"]), sent.text("row_count", _ROWS)
-    shown: dict[str, Any] = {"row_count": rows, "target": sent.text("target"), "half_width": sent.text("half_width")}
+    saved, do = _tables_of(found["plan"]), sent.get("do", "")
+    form, rows = _typed(sent, saved, found["columns"]), sent.get("row_count", _ROWS)
+    shown: dict[str, Any] = {"row_count": rows, **{key: sent.get(key, "") for key in ("target", "half_width")}}
     expected, error = _expected(desk, form, saved, rows)
     if do == "save" and error is None:
         try:
-            are_names = sent.text("names_are_public") == "true"
+            are_names = sent.get("names_are_public", "") == "true"
             shown["saved_as"] = desk.custody.save(who, name, drafted(form, saved), names_are_public=are_names)["file"]
             found = desk.custody.columns(name)
             form = filled(_tables_of(found["plan"]), found["columns"])
@@ -61,9 +62,9 @@ def changed_plan(name: str, desk: TheDesk, who: Custodian, sent: Sent) -> HTMLRe
             draft, wanted = drafted(form, saved), shown["half_width"] or "0"
             shown["epsilons"] = desk.custody.epsilon(draft, _whole(rows), question, column, wanted)
         except (InputError, ValueError) as refused:
-            shown["epsilon_error"] = refusal(refused)
+            shown["epsilon_error"] = with_notes(refused)
     status = 200 if error is None or do == "look" else 400  # who is still typing has done nothing wrong
-    return _page(desk, who, name, found, form, expected=expected, error=error, status=status, **shown)
+    return _plan_page(desk, who, name, found, form, expected=expected, error=error, status=status, **shown)
 
 
 def _tables_of(plan: str | None) -> dict[str, Any]:
@@ -75,27 +76,27 @@ def _tables_of(plan: str | None) -> dict[str, Any]:
 
 
 def _typed(sent: Fields, saved: Mapping[str, Any], columns: list[str]) -> PlanForm:
-    """What came with the form; a column has its fields at the same place of every list."""
+    """The form as it was typed; a column has its fields at the same place of every list."""
     empty = filled(saved, columns)
-    fields = {key: sent.text(key) for key in empty.fields}
-    if sent.text("take"):  # an ε that was found
-        fields["epsilon"] = sent.text("take")
-    names = sent.all("column")
-    lists = {key: sent.all(key) for key in COLUMN_FIELDS}
+    fields = {key: sent.get(key, "") for key in empty.fields}
+    if sent.get("take", ""):  # an ε that was found
+        fields["epsilon"] = sent.get("take", "")
+    names = sent.getlist("column")
+    lists = {key: sent.getlist(key) for key in COLUMN_FIELDS}
     if any(len(texts) != len(names) for texts in lists.values()):
         raise ArgumentError("the form is not complete: load the page again")
     typed = {name: {key: texts[place] for key, texts in lists.items()} for place, name in enumerate(names)}
     known = {name: typed.get(name, before) for name, before in empty.columns.items()}
     if any(one["kind"] == AS_SAVED != empty.columns[name]["kind"] for name, one in known.items()):
         raise ArgumentError("the form is not complete: load the page again")
-    kept = tuple(path for path in empty.kept if json.dumps(path) in sent.all("keep"))
+    kept = tuple(path for path in empty.kept if json.dumps(path) in sent.getlist("keep"))
     return PlanForm(fields, known, kept, empty.parts)
 
 
 def _expected(
     desk: Desk, form: PlanForm, saved: Mapping[str, Any], rows: str
 ) -> tuple[dict[str, Any] | None, InputError | None]:
-    """What the plan in the form would give, or what is wrong with it; neither while no column has a kind."""
+    """± of the plan in the form, or the error in it; neither while no column has a kind."""
     if all(one["kind"] in ("drop", "public") for one in form.columns.values()):
         return None, None
     try:
@@ -109,7 +110,7 @@ def _whole(text: str) -> int:
     return int(plain) if plain.isdecimal() and len(plain) <= 12 else 0
 
 
-def _page(
+def _plan_page(
     desk: Desk,
     who: Holder,
     name: str,
@@ -145,7 +146,7 @@ def _page(
 
 
 def expectation(expected: Mapping[str, Any] | None, error: InputError | None) -> dict[str, Any]:
-    """What the part beside the form shows: ± each way, the column that costs most, and why nothing can be told."""
+    """The part beside the form: ± each way, the column that costs most, and why nothing can be told."""
     incomplete = error.sentence if isinstance(error, WrongKey) else error and str(error)
     answers = [] if expected is None else [*expected["questions"], *expected["columns"]]
     keys = (json.dumps([one.get("question", ""), one.get("column", one.get("name"))]) for one in answers)
