@@ -32,7 +32,7 @@ from dproof.curves.lattice import Expansion
 from dproof.errors import QuestionError, TooLarge
 from dproof.exact import root_above
 from dproof.laws.gaussian import Gaussian
-from dproof.mechanisms.noise import Noise, demand_noise, integer_gaussian, integer_laplace
+from dproof.mechanisms.noise import Noise, demand_noise, integer_gaussian, laplace_noise
 from dproof.privacy import Cost, Privacy, Unit
 from dproof.questions.aggregates import Frequent
 from dproof.questions.measured import rows_of_group, values_of
@@ -301,7 +301,7 @@ def _linear(
     weights = [shares[n] / size if size else Fraction(0) for n, size in enumerate(alone)]
     joint = row_effects.largest(neighbours, weights=weights)[0]
     sizes, epsilon, cut = [int(size) * rows for size in alone], pure_part(price), Fraction(0)
-    noises = {n: integer_laplace(sizes[n], epsilon * shares[n] / joint) for n in moving if epsilon}
+    noises = {n: laplace_noise(sizes[n], sizes[n], epsilon * shares[n] / joint) for n in moving if epsilon}
     if price.delta:
         squared = row_effects.largest_alone(neighbours, power=2)
         squares = {n: int(squared[n]) for n in moving}
@@ -368,12 +368,12 @@ def _narrower(price: Cost, size: int, square: int, cells: int) -> tuple[Noise, F
 
     At most `cells` of its numbers move. And what the tables of the noise may miss, where ρ is counted.
     """
-    privacy, cut = Privacy(pure_part(price), price.delta if price.rho is None else 0), Fraction(0)
-    laplace = integer_laplace(size, privacy, coordinates=cells)
+    cut = Fraction(0)
+    laplace = laplace_noise(size, cells, pure_part(price), price.delta if price.rho is None else Fraction(0))
     if not price.delta:
         return laplace, cut
     if price.rho is None:
-        noises = {0: integer_gaussian(square, privacy, coordinates=cells)}
+        noises = {0: integer_gaussian(square, Privacy(price.epsilon, price.delta), coordinates=cells)}
     else:
         noises, cut = gaussian_noises(price, {0: Fraction(1)}, {0: square}, Fraction(square), cells)
     return (noises[0], cut) if noises and noises[0].variance < laplace.variance else (laplace, Fraction(0))
