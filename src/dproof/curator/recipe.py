@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import product
 from math import ceil, isqrt
 from typing import TYPE_CHECKING, Any, cast
@@ -51,7 +51,7 @@ from dproof.questions.question import (
     normalise,
 )
 from dproof.questions.sensitivity import Coordinate, Effects, effects
-from dproof.questions.sums import Term, present, terms
+from dproof.questions.sums import Counter, Term, present, terms
 
 if TYPE_CHECKING:
     from dproof.questions.measured import AnswerSource, Shares
@@ -78,7 +78,7 @@ class Noisy:
     values: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: what follows from it is worked out once
 class Measurement:
     """Everything that is public about an answer before it is given."""
 
@@ -91,13 +91,14 @@ class Measurement:
     chosen: tuple[Chosen, ...]
     curves: CurveSums | None = None  # where curves are asked for, and then nothing else is
     cut: Fraction = Fraction(0)  # of its noise, see `privacy.Cost`
+    sums_of: Mapping[Aggregate, tuple[Term, ...]] = field(default_factory=dict)  # what an aggregate is calculated from
 
     @property
     def person(self) -> Privacy:
         """What a person may lose by the answer."""
         return Privacy(self.price.epsilon, self.price.delta, neighbours=self.unit.neighbours)
 
-    @property
+    @cached_property
     def cost(self) -> Cost:
         """What a ledger debits: the price, and what the tables of its noise may miss."""
         return replace(self.price, cut=self.cut)
@@ -114,7 +115,13 @@ class Measurement:
         known = self.unit.rows_are_public and self.question.where is None
         return every if known and any(n.statistic == every and n.noise is not None for n in self.noisy) else None
 
-    @property
+    @cached_property
+    def counter(self) -> Counter:
+        """What is counted of the table, with nothing counted yet; refused where that is too much to count."""
+        statistics = [*(n.statistic for n in self.noisy), *(c.aggregate for c in self.chosen)]
+        return Counter(self.schema, self.keys, self.question.where, statistics, self.curves)
+
+    @cached_property
     def free(self) -> bool:
         """Whether no row can move anything: then there is nothing to pay."""
         return self.curves is None and not self.chosen and all(noisy.noise is None for noisy in self.noisy)
@@ -197,7 +204,7 @@ def measure(
     for aggregate in picked:
         pure = Privacy(pure_part(one), neighbours=unit.neighbours)
         choices.append(choice_of(aggregate, schema, pure, unit.rows_per_person, groups))
-    return Measurement(question, keys, schema, price, unit, tuple(noisy), tuple(choices), None, cut)
+    return Measurement(question, keys, schema, price, unit, tuple(noisy), tuple(choices), None, cut, sums_of)
 
 
 def _part(price: Cost, share: Fraction) -> Cost:

@@ -35,7 +35,7 @@ from dproof.questions.measured import (
     rows_by_value,
 )
 from dproof.questions.question import Aggregate, Expression, aggregates_of
-from dproof.questions.sums import Statistics, Tally, Term, terms, value_of
+from dproof.questions.sums import Statistics, Tally, Term, value_of
 
 _AS_DRAWN = "This costs nothing. The numbers as drawn are in the cell's `raw` (on the command line: with --json)."
 
@@ -141,7 +141,7 @@ class MeasuredTable:
         self.question, self.schema = measurement.question, measurement.schema
         self.measurement, self.numbers, self.level = measurement, released, level
         self.statistics: dict[Aggregate, tuple[Any, ...]] = {
-            a: terms(a, self.schema) or (a,) for a in self.question.aggregates
+            a: measurement.sums_of.get(a, (a,)) for a in self.question.aggregates
         }
         self.noise: dict[Any, Noisy] = {noisy.statistic: noisy for noisy in measurement.noisy}
         self.released = {

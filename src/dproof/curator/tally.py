@@ -21,7 +21,7 @@ from dproof.curator.recipe import Measurement
 from dproof.plans.plan import Plan
 from dproof.plans.rows import count_rows, read_codes
 from dproof.questions.partition import MISSING
-from dproof.questions.question import Aggregate, Schema
+from dproof.questions.question import Schema
 from dproof.questions.sums import Counter, Tally, Term, multiplied_out
 from dproof.spaces.space import decode_present
 from dproof.tables import Source
@@ -39,12 +39,7 @@ def tally(source: Source, plan: Plan, measurement: Measurement) -> Tally:
 
 def counter_of(measurement: Measurement) -> Counter:
     """What a measurement counts, with nothing counted yet; refuses what is too large to count."""
-    where, curves = measurement.question.where, measurement.curves
-    return Counter(measurement.schema, measurement.keys, where, _statistics(measurement), curves)
-
-
-def _statistics(measurement: Measurement) -> list[Term | Aggregate]:
-    return [*(n.statistic for n in measurement.noisy), *(c.aggregate for c in measurement.chosen)]
+    return measurement.counter.fresh()
 
 
 def made_up(measurement: Measurement) -> Tally:
@@ -65,7 +60,8 @@ def read_rows(source: Source, plan: Plan, names: Sequence[str], schema: Schema) 
 def tally_in_batches(source: Source, plan: Plan, measurement: Measurement) -> Tally:
     """Count what a measurement needs, row by row; whole numbers of several parts add up, whatever the order."""
     parts = count_rows(source, plan, measurement.question.columns, lambda: counter_of(measurement))
-    return Tally.together(_statistics(measurement), parts or [counter_of(measurement).counted()])
+    counter = measurement.counter
+    return Tally.together([*counter.terms, *counter.picked], parts or [counter.counted()])
 
 
 def tally_in_duckdb(table: InDuckDB, plan: Plan, measurement: Measurement) -> Tally | None:
