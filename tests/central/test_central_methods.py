@@ -13,9 +13,8 @@ import pytest
 import dproof as dp
 from dproof import InputError, Plan
 from dproof.central.estimates import nearest
-from dproof.central.measure import count_tables
 from dproof.central.recipe import certify_tables
-from dproof.central.release import about, release_of
+from dproof.central.release import about, count_tables, release_of
 from dproof.cli.app import main
 from dproof.errors import TooLarge
 from dproof.tables import open_source

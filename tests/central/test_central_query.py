@@ -12,9 +12,8 @@ import dproof as dp
 from dproof import InputError, Plan
 from dproof.central.answer import Weights, covariances
 from dproof.central.estimates import ResidualEstimates
-from dproof.central.measure import count_tables
 from dproof.central.recipe import certify_tables
-from dproof.central.release import release_of
+from dproof.central.release import count_tables, release_of
 from dproof.central.workload import parts
 from dproof.tables import open_source
 from dproof.testing import seeded_coins

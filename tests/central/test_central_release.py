@@ -17,8 +17,8 @@ import dproof as dp
 from dproof import InputError, Ledger, OverBudget, Plan, ReleasePayment, VerificationFailed
 from dproof.central import recipe as table_law
 from dproof.central.estimates import measured
-from dproof.central.measure import count_tables
 from dproof.central.recipe import certify_tables
+from dproof.central.release import count_tables
 from dproof.central.workload import Residual
 from dproof.certification.verify_certificate import seal
 from dproof.coins import Coins

@@ -11,9 +11,8 @@ import pytest
 
 import dproof as dp
 from dproof import InputError, Plan
-from dproof.central.measure import count_tables
 from dproof.central.recipe import certify_tables
-from dproof.central.release import about, release_of
+from dproof.central.release import about, count_tables, release_of
 from dproof.certification import verify_central, verify_certificate
 from dproof.tables import open_source
 from dproof.testing import seeded_coins

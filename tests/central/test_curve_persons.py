@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from dproof import Plan
-from dproof.central.measure import count_tables
 from dproof.central.recipe import TableLaw, certify_tables
+from dproof.central.release import count_tables
 from dproof.tables import open_source
 
 pytestmark = pytest.mark.usefixtures("gaussian")

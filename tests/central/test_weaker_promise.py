@@ -14,8 +14,8 @@ import pytest
 
 import dproof as dp
 from dproof import Ledger, Plan, Privacy, ReleasePayment, VerificationFailed
-from dproof.central.measure import count_tables
 from dproof.central.recipe import TableLaw, answers_of, certify_tables, error_of
+from dproof.central.release import count_tables
 from dproof.central.workload import largest_loss, shape
 from dproof.certification import verify_central as verifier
 from dproof.certification import verify_certificate

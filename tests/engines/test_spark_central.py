@@ -14,8 +14,8 @@ import pytest
 
 import dproof as dp
 from dproof import InputError, Plan
-from dproof.central.measure import count_tables
 from dproof.central.recipe import certify_tables
+from dproof.central.release import count_tables
 from dproof.tables import open_source
 
 pyspark = pytest.importorskip("pyspark", minversion="4.1")

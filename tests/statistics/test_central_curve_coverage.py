@@ -12,9 +12,8 @@ import pyarrow.csv
 import pytest
 
 from dproof import Plan
-from dproof.central.measure import count_tables
 from dproof.central.recipe import certify_tables
-from dproof.central.release import about, release_of
+from dproof.central.release import about, count_tables, release_of
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
 

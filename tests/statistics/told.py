@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from dproof import Categories, Plan, Privacy
 from dproof.central.answer import ResidualAnswerSource
-from dproof.central.measure import count_tables
 from dproof.central.recipe import TableLaw, certify_tables
-from dproof.central.release import about, release_of
+from dproof.central.release import about, count_tables, release_of
 from dproof.coins import Coins
 from dproof.curator.recipe import measure
 from dproof.curator.released import answer_of

@@ -30,7 +30,7 @@ from dproof.privacy import Cost, Privacy, Promise
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.curve_estimate import CurveEstimate
 from dproof.questions.question import Question, asks_for_curves, canonical, resolve
-from dproof.questions.sensitivity import Declared, declare
+from dproof.questions.sensitivity import DeclaredQuery, declare
 from dproof.questions.sql import Asked, Select, as_question
 from dproof.tables import open_source, readable_again
 
@@ -218,7 +218,7 @@ class Curator:
         if measurement.free:
             exact_answer = partial(self._answer, measurement, on.level, self._drawn(measurement), free=True)
             return lambda: exact_answer
-        store = self._read(self._key(measurement), measurement.cost, *self._steps(measurement, on.level))
+        store = self._pay_and_read(self._key(measurement), measurement.cost, *self._steps(measurement, on.level))
 
         def stored() -> Callable[[], Answer]:
             released, free = store()
@@ -241,9 +241,9 @@ class Curator:
         functions = [replace(function, notes=notes) for function in curves.functions]
         return list(zip(curves.labels, functions, strict=True))
 
-    def ask_declared(self, query: Declared, *, epsilon: Any, level: float = 0.95) -> Answer:
+    def ask_declared(self, query: DeclaredQuery, *, epsilon: Any, level: float = 0.95) -> Answer:
         """Answer a query of the user's own at the price ε, with noise for the sensitivity that its author declares."""
-        expect(query, Declared, "query", "a query that declare(…) made")
+        expect(query, DeclaredQuery, "query", "a query that declare(…) made")
         cost, level = self.price(epsilon, 0), level_of(level)
         replaced = cost.neighbours == "change-one" and not self.plan.rows_are_public
         if query.neighbours != ("add-remove" if replaced else cost.neighbours):
@@ -317,9 +317,9 @@ class Curator:
         if stored is not None:  # waits for no other question, as in `ask`
             return stored, True
         with self.lock:
-            return self._read(key, cost, rehearsed, fresh)()
+            return self._pay_and_read(key, cost, rehearsed, fresh)()
 
-    def _read(
+    def _pay_and_read(
         self, key: str, cost: Cost, rehearsed: Callable[[], object], fresh: Callable[[], Released]
     ) -> Callable[[], tuple[Released, bool]]:
         """Pay and read, unless an answer was stored meanwhile; what comes back stores it and gives it as `buy` does."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins, for_rehearsal
 from dproof.curator.curves import CurveSums, NoisyCurves, covariances
-from dproof.curator.recipe import Measurement, Noisy
+from dproof.curator.recipe import Measurement, NoisyStatistic
 from dproof.curator.select import choose, promise
 from dproof.curator.simulate import SUGGESTIONS, Floats, Released, is_affine, public_seed, simulated_interval
 from dproof.exact import int_or_float
@@ -143,7 +143,7 @@ class MeasuredTable:
         self.statistics: dict[Aggregate, tuple[Any, ...]] = {
             a: measurement.sums_of.get(a, (a,)) for a in self.question.aggregates
         }
-        self.noise: dict[Any, Noisy] = {noisy.statistic: noisy for noisy in measurement.noisy}
+        self.noise: dict[Any, NoisyStatistic] = {noisy.statistic: noisy for noisy in measurement.noisy}
         self.released = {
             noisy.statistic: np.array(values, object)
             for noisy, values in zip(measurement.noisy, released["noisy"], strict=True)

@@ -27,7 +27,7 @@ from dproof.spaces.space import decode_present
 from dproof.tables import Source
 from dproof.tables.duckdb import InDuckDB, count_alike
 
-_MOST_KINDS = 1 << 17
+_MOST_KINDS = 1 << 17  # of rows that are brought together
 
 
 def tally(source: Source, plan: Plan, measurement: Measurement) -> Tally:
@@ -87,7 +87,7 @@ def tally_in_duckdb(table: InDuckDB, plan: Plan, measurement: Measurement) -> Ta
         return None
     found = {name: as_numpy(kinds.column(f"k{n}")) for n, name in enumerate(keys)}
     counter.add_alike(
-        as_numpy(kinds.column("n")), found, {t: _sums(t, kinds, measurement.schema) for t in counter.sums}
+        as_numpy(kinds.column("n")), found, {t: _sums_of_kinds(t, kinds, measurement.schema) for t in counter.sums}
     )
     return counter.finish()
 
@@ -99,7 +99,7 @@ def _sums_in_sql(terms: Iterable[Term]) -> dict[str, str]:
     return {f"sum {names}": f"sum({product})::VARCHAR" for names, product in factors.items()}
 
 
-def _sums(term: Term, kinds: Any, schema: Schema) -> list[int]:
+def _sums_of_kinds(term: Term, kinds: Any, schema: Schema) -> list[int]:
     """Σ ∏ (a + b·code) over each kind of row, multiplied out into the sums of products of some of the codes.
 
     What is added up of kinds in which a number is missing is never asked for.
