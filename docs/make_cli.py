@@ -31,7 +31,30 @@ def text() -> str:
         f"```text\n{helped()}\n```",
     ]
     parts += [f"## dproof {name}\n\n```text\n{helped(name)}\n```" for name in COMMANDS]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*parts, _ERRORS, error_table()]) + "\n"
+
+
+_ERRORS = """\
+## Exit codes and errors
+
+A command leaves with 0 when it is done and the answer is yes, with 1 when the answer is no, with 2 when what was
+asked cannot be done, and with 130 or 143 when it was interrupted. What is wrong is one sentence on stderr. With
+`--json` it is also one object on stdout, with `code`, `message` and `hint`: programs ask for the code, since
+sentences may be worded anew. `usage` is an option or argument that a command does not take, `interrupted` a command
+that was stopped, and `internal` a mistake in dproof itself. The others are the classes of errors in Python:"""
+
+
+def error_table() -> str:
+    """The code of every class of error, when it is raised and where to read on."""
+    from dproof import errors
+
+    rows = ["| code | in Python | exit code | when | hint |", "| --- | --- | ---: | --- | --- |"]
+    for error in vars(errors).values():
+        if isinstance(error, type) and issubclass(error, errors.DproofError) and error is not errors.DproofError:
+            left = 2 if issubclass(error, errors.InputError) else 1
+            when = " ".join((error.__doc__ or "").split())
+            rows.append(f"| `{error.code}` | `{error.__name__}` | {left} | {when} | {error.hint} |")
+    return "\n".join(rows)
 
 
 if __name__ == "__main__":

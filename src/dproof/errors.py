@@ -14,12 +14,14 @@ class DproofError(Exception):
     """The root of every error that dproof raises on purpose.
 
     Each class has a short `code`: programs and tests ask for the code or the class, and a sentence may be worded anew.
+    Its `hint` says where to read on.
     """
 
     code = "dproof"
+    hint = "dproof COMMAND --help says what a command does"
 
-    def __init_subclass__(cls, code: str | None = None) -> None:
-        cls.code = code or cls.code
+    def __init_subclass__(cls, code: str | None = None, hint: str | None = None) -> None:
+        cls.code, cls.hint = code or cls.code, hint or cls.hint
 
 
 class InputError(DproofError, ValueError, code="input"):
@@ -30,19 +32,27 @@ class ArgumentError(InputError, code="argument"):
     """An argument of a function or an option of a command has the wrong type, or lies outside what is allowed."""
 
 
-class PlanError(InputError, code="plan"):
+class PlanError(
+    InputError,
+    code="plan",
+    hint="docs/keys.md lists the keys of a column, and dproof plan PLAN.toml shows what a plan does",
+):
     """The plan cannot be read, or says what cannot be kept; the message names the key."""
 
 
-class QuestionError(InputError, code="question"):
+class QuestionError(InputError, code="question", hint="dproof query --help says what a question may ask for"):
     """The question cannot be read, or asks for what nobody can answer in this way."""
 
 
-class NotMeasured(QuestionError, code="not-measured"):
+class NotMeasured(
+    QuestionError,
+    code="not-measured",
+    hint="dproof plan PLAN.toml shows what a release of the plan can answer",
+):
     """The question is sound, but this release holds nothing that tells its answer."""
 
 
-class SourceError(InputError, code="source"):
+class SourceError(InputError, code="source", hint="dproof check DATA --plan PLAN.toml shows how a table is read"):
     """The table of private rows cannot be opened or read as the plan says."""
 
 
@@ -50,15 +60,19 @@ class FileError(InputError, code="file"):
     """A plan, release, certificate, ledger or folder is missing, in the way, damaged, or cannot be written."""
 
 
-class MissingExtra(InputError, code="missing-extra"):
+class MissingExtra(InputError, code="missing-extra", hint="install dproof with the extra that the message names"):
     """An optional package is not installed; the message names the extra that brings it."""
 
 
-class TooLarge(InputError, code="too-large"):
+class TooLarge(InputError, code="too-large", hint="docs/limits.md lists how large things may be"):
     """The problem is larger than can be solved; the message names the size that fits."""
 
 
-class NotPrivate(DproofError, code="not-private"):
+class NotPrivate(
+    DproofError,
+    code="not-private",
+    hint="dproof certify shows the inputs and the outputs that break the promise",
+):
     """The mechanism breaks the promise; `witness` is the pair of inputs and the set that show it."""
 
     def __init__(self, message: str, witness: Any = None) -> None:
@@ -66,11 +80,11 @@ class NotPrivate(DproofError, code="not-private"):
         self.witness = witness
 
 
-class VerificationFailed(DproofError, code="verification"):
+class VerificationFailed(DproofError, code="verification", hint="do not rely on it: ask whoever made it"):
     """A certificate, a release or a ledger does not match its stored data or its hash chain."""
 
 
-class OverBudget(DproofError, code="over-budget"):
+class OverBudget(DproofError, code="over-budget", hint="dproof budget LEDGER shows what was spent and what is left"):
     """The question costs more than is left; nothing was read and nothing was spent."""
 
 
@@ -78,7 +92,12 @@ class DproofWarning(UserWarning):
     """Something legitimate that a careful curator would want to know."""
 
 
-_NEAR = 0.65  # of the letters alike: one slip in a word of three, but not "round" for "count"
+def with_notes(error: BaseException) -> str:
+    """The sentence of an error and what was noted on it, such as what is paid for already."""
+    return "; ".join([str(error), *getattr(error, "__notes__", ())])
+
+
+_LEAST_ALIKE = 0.65  # of the letters alike: one slip in a word of three, but not "round" for "count"
 
 
 def nearest(name: object, options: Iterable[object]) -> str | None:
@@ -89,7 +108,7 @@ def nearest(name: object, options: Iterable[object]) -> str | None:
     """
     known = [str(option) for option in options]
     near = [o for o in known if o.casefold() == str(name).casefold()]
-    return next(iter(near or get_close_matches(str(name), known, n=1, cutoff=_NEAR)), None)
+    return next(iter(near or get_close_matches(str(name), known, n=1, cutoff=_LEAST_ALIKE)), None)
 
 
 def did_you_mean(name: object, options: Iterable[object]) -> str:

@@ -30,7 +30,7 @@ _WEAK_EPSILON = 5
 _PRIORS = (Fraction(1, 100), Fraction(1, 10), Fraction(1, 2), Fraction(9, 10))
 _CHANCES = ("0.001", "0.01", "0.1", "0.5", "0.9")
 _GROUPS = (2, 5, 10)
-_LARGEST = Fraction(10) ** 300
+_LARGEST_TOLD = Fraction(10) ** 300
 _LARGE_DELTA = Fraction(1, 10**6)
 
 # What the guarantee is about: what an attacker cannot tell apart, what odds are given to, what an observer wonders.
@@ -274,7 +274,7 @@ def _three_digits(bound: Fraction) -> Fraction:
 
 
 def _above(bound: Fraction) -> float | None:
-    return float_above(bound) if bound < _LARGEST else None
+    return float_above(bound) if bound < _LARGEST_TOLD else None
 
 
 def _between(between: Range) -> dict[str, float]:

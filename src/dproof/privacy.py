@@ -13,17 +13,17 @@ import numpy as np
 from dproof.arguments import choice, described, whole
 from dproof.errors import ArgumentError
 from dproof.exact import decimals, exact, exp_above, float_above, float_below, several
+from dproof.limits import LARGEST_EPSILON
 
 Neighbours = Literal["change-one", "add-remove"]
-_LARGEST_EPSILON = 1000
 Promise: TypeAlias = "Privacy | int | float | str | Fraction | Decimal"  # as callers may give it: see `Privacy.of`
 
 
 def as_epsilon(value: Any) -> Fraction:
     """An argument ε, exactly: from 0 to 1000."""
     epsilon = exact(value, "epsilon")
-    if not 0 <= epsilon <= _LARGEST_EPSILON:
-        raise ArgumentError(f"epsilon must lie between 0 and {_LARGEST_EPSILON}; small means private, 1 is usual")
+    if not 0 <= epsilon <= LARGEST_EPSILON:
+        raise ArgumentError(f"epsilon must lie between 0 and {LARGEST_EPSILON}; small means private, 1 is usual")
     return epsilon
 
 

@@ -110,7 +110,7 @@ def test_tables_with_fewer_rows_than_cells_are_not_flattened() -> None:
 
 
 def test_projection_of_too_many_cells_is_refused(release: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dproof.central.estimates._MOST_CELLS", 10)
+    monkeypatch.setattr("dproof.central.estimates.MOST_PROJECTED", 10)
     with pytest.raises(TooLarge, match="10 cells at most: leave the method out"):
         release.query("SELECT count(*) FROM release", method="projection")
 

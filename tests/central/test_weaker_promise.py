@@ -113,7 +113,7 @@ def test_a_release_without_delta_still_has_the_epsilon_and_the_neighbours_of_its
 
 def test_a_debit_of_an_earlier_version_pays_for_it_too(tmp_path: Path) -> None:
     payment, law = ReleasePayment(tmp_path / "ledger.db", tmp_path / "out"), certify_tables(Plan.from_dict(SMALL))
-    _, description, digest = payment._told(law)
+    _, description, digest = payment._entry(law)
     earlier = Privacy(3, "1e-6", neighbours="add-remove")
     Ledger(tmp_path / "ledger.db", budget=earlier, unit=law.plan.unit).release(earlier, description, plan=digest)
     payment.pay(law)

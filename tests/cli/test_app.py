@@ -103,6 +103,42 @@ def test_an_error_is_one_sentence_and_a_code(dproof, monkeypatch, error, code, m
     assert dproof("explain", "--epsilon", "1") == (code, "", message)
 
 
+@pytest.mark.parametrize(
+    ("error", "left", "code"),
+    [
+        (InputError("no such column"), 2, "input"),
+        (dp.TooLarge("too many"), 2, "too-large"),
+        (OverBudget("nothing is left"), 1, "over-budget"),
+        (FileNotFoundError(2, "No such file or directory", "x.csv"), 2, "file"),
+        (MemoryError(), 2, "too-large"),
+        (RuntimeError("Zebra-4711 of a private row"), 2, "internal"),
+    ],
+)
+def test_with_json_an_error_is_one_object_too(dproof, monkeypatch, error, left, code):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(meaning, "explain", fail)
+    ran = dproof("explain", "--epsilon", "1", "--json")
+    assert ran.code == left and list(ran.json) == ["code", "message", "hint"]
+    assert ran.json["code"] == code and ran.json["hint"] and ran.err == f"dproof: {ran.json['message']}\n"
+    assert "Zebra" not in ran.out
+
+
+def test_with_json_wrong_usage_is_one_object_too(dproof):
+    ran = dproof("explain", "--nonsense", "--json")
+    assert (ran.code, ran.json["code"]) == (2, "usage")
+    assert "--nonsense" in ran.json["message"] and ran.json["hint"] == "dproof explain --help lists what it takes"
+
+
+def test_every_class_of_error_has_a_code_of_its_own():
+    named = (getattr(dp, name) for name in dir(dp))
+    kinds = [
+        one for one in named if isinstance(one, type) and issubclass(one, dp.DproofError) and one is not dp.WrongKey
+    ]
+    assert len({one.code for one in kinds}) == len(kinds)
+
+
 def test_a_warning_is_one_line(dproof, monkeypatch):
     import warnings
 

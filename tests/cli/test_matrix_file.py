@@ -168,6 +168,6 @@ def test_json_that_cannot_be_read(tmp_path, content, words):
 
 
 def test_a_file_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("dproof.cli.matrix_file._LARGEST_FILE", 100)
+    monkeypatch.setattr("dproof.cli.matrix_file.LARGEST_MATRIX", 100)
     with pytest.raises(InputError, match="larger than"):
         read(tmp_path, "0.5,0.5\n" * 20)

@@ -325,7 +325,7 @@ def test_a_workbook_that_would_fill_the_memory_is_refused(tmp_path: Path, monkey
             file.writestr(name, wide)
     with pytest.raises(InputError, match="cells too far apart"):
         open_source(tmp_path / "far.xlsx")
-    monkeypatch.setattr("dproof.tables.workbook._LARGEST", 1000)
+    monkeypatch.setattr("dproof.tables.workbook.LARGEST_WORKBOOK", 1000)
     with pytest.raises(InputError, match="unpacks to more than"):
         open_source(path)
 

@@ -68,7 +68,7 @@ def test_the_budget_of_an_analyst_is_a_share(made):
         ({"level": 2}, 422, "level"),
         ({"sql": 7}, 422, "sql"),
         ({"sqll": "x"}, 422, "sqll"),
-        ({"sql": "x" * 20_000}, 422, "sql"),
+        ({"sql": "x" * 20_001}, 422, "sql"),
     ],
 )
 def test_bad_questions_get_a_sentence_and_cost_nothing(made, asked, status, words):

@@ -140,12 +140,12 @@ def test_a_table_that_opens_slowly_holds_up_no_other(tmp_path, monkeypatch):
 
     monkeypatch.setattr("dproof.serve.folder.Curator", opened)
     desk = Desk(made.folder, made.tokens)
-    price = {"sql": QUESTION["sql"], "epsilon": "0.1"}
-    waiting = threading.Thread(target=lambda: desk.preview(desk.askable(holder, "slow"), **price))
+    question = QUESTION["sql"], dp.Terms(epsilon="0.1")
+    waiting = threading.Thread(target=lambda: desk.preview(desk.askable(holder, "slow"), *question))
     waiting.start()
     try:
         assert opening.wait(60)
-        assert not desk.preview(desk.askable(holder, "people"), **price)["free"]
+        assert not desk.preview(desk.askable(holder, "people"), *question)["free"]
         assert desk.budget(holder, "slow")["remaining"]["epsilon"] == 1
     finally:
         go_on.set()

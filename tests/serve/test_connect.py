@@ -30,3 +30,17 @@ def test_no_proxy_sees_a_token_that_goes_without_tls(tmp_path, monkeypatch):
     monkeypatch.delenv("no_proxy", raising=False)
     with serving(make_folder(tmp_path)) as made:
         assert dp.connect(f"http://127.0.0.1:{made.port}", made.ann).tables()
+
+
+@pytest.mark.parametrize(
+    ("sql", "epsilon", "kind"),
+    [
+        ("SELECT nothing FROM data", "0.1", dp.QuestionError),
+        ("SELECT count(*) AS n FROM data WHERE sex = 'f'", "99", dp.OverBudget),
+        ("SELECT count(*) AS n FROM data WHERE sex = 'f'", "-1", dp.ArgumentError),
+    ],
+)
+def test_a_refusal_is_the_error_that_a_curator_raises(tmp_path, sql, epsilon, kind):
+    with serving(make_folder(tmp_path)) as made, pytest.raises(kind) as refused:
+        dp.connect(f"http://127.0.0.1:{made.port}", made.ann).table("people").ask(sql, epsilon=epsilon)
+    assert type(refused.value) is kind

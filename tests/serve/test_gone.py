@@ -4,6 +4,7 @@ import asyncio
 
 import anyio
 
+from dproof import Terms
 from dproof.serve.desk import Desk
 from dproof.serve.service import Service, Settings
 from tests.serve.server import make_folder
@@ -12,13 +13,7 @@ from tests.serve.server import make_folder
 def test_an_answer_is_stored_though_nobody_waits_for_it(tmp_path):
     made = make_folder(tmp_path)
     desk, ann = Desk(made.folder, made.tokens), made.tokens.holder(made.ann)
-    question = {
-        "sql": "SELECT count(*) AS n FROM data WHERE sex = 'f'",
-        "epsilon": "0.1",
-        "delta": 0,
-        "accuracy": None,
-        "level": 0.95,
-    }
+    question = "SELECT count(*) AS n FROM data WHERE sex = 'f'", Terms(epsilon="0.1")
 
     async def asked():
         read, gone = asyncio.Event(), asyncio.Event()
@@ -31,10 +26,10 @@ def test_an_answer_is_stored_though_nobody_waits_for_it(tmp_path):
         table = desk.askable(ann, "people")
         desk.open(table)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(service.reading, ann, "people", lambda: desk.ask(table, **question))
+            tasks.start_soon(service.reading, ann, "people", lambda: desk.ask(table, *question))
             await read.wait()
             tasks.cancel_scope.cancel()
             gone.set()
-        return desk.stored(table, **question)
+        return desk.stored(table, *question)
 
     assert asyncio.run(asked()) is not None

@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import fields
 
 import pytest
 from pydantic import TypeAdapter
@@ -24,6 +25,12 @@ def made(tmp_path_factory):
     (made.root / "tables" / "two.csv").write_text("sex,age\nf,3\n")
     with serving(made) as made:
         yield made
+
+
+def test_a_question_has_the_terms_that_a_curator_takes():
+    terms, sent = {one.name for one in fields(dp.Terms)}, set(bodies.AskRequest.model_fields)
+    assert terms - sent == {"all_groups"}  # an answer of any size would fill the memory of the server
+    assert sent - terms == {"sql", "chart"}
 
 
 def test_every_answer_is_as_it_is_documented(made):

@@ -31,6 +31,7 @@ from dproof.curator.preview import spreads
 from dproof.curator.recipe import measure
 from dproof.errors import ArgumentError, InputError
 from dproof.exact import exact, least_decimal, written
+from dproof.limits import LARGEST_FOUND_EPSILON, MOST_EXPECTED_ROWS
 from dproof.local.recipe import JointColumns, RowLaw, certify_row
 from dproof.plans.plan import Plan, schema_of
 from dproof.plans.questions import PlannedQuestion, planned_question
@@ -52,8 +53,7 @@ from dproof.recipe import Recipe, ReleaseRecipe
 
 Way = Literal["release", "ask"]
 LEVEL = 0.95
-MOST_ROWS = 10**15
-_LEAST_EPSILON, _LARGEST_EPSILON = Fraction(1, 10**6), Fraction(100)  # that are tried
+_LEAST_EPSILON = Fraction(1, 10**6)  # that is tried
 DEVIATIONS = NormalDist().inv_cdf((1 + LEVEL) / 2)
 _BIAS = 1e-9  # of the interval's length, which rounding floats may feign
 _FEW, _MANY = 10**2, 10**9  # rows: a ± that is the same with both does not depend on their number
@@ -123,7 +123,7 @@ def expect(
     """
     chosen = Plan.of(plan)
     choice(way, ("release", "ask"), "way")
-    rows = None if rows is None else whole(rows, "rows", 1, MOST_ROWS)
+    rows = None if rows is None else whole(rows, "rows", 1, MOST_EXPECTED_ROWS)
     asked = asked_questions(chosen, questions)
     if way == "ask":
         return tuple(one for planned in asked for one in expected_of_asking(chosen, planned, rows, chosen.privacy))
@@ -427,10 +427,10 @@ def epsilon_for_counts(plan: Plan, rows: int, half_width: Any) -> Fraction:
         counts = [widths[group.name].count for group in law.groups if group.mechanism.inputs.is_counted]
         return all(count is not None and count <= wanted for count in counts)
 
-    found = least_decimal(reaches, plan.privacy.epsilon, _LEAST_EPSILON, _LARGEST_EPSILON, 3)
+    found = least_decimal(reaches, plan.privacy.epsilon, _LEAST_EPSILON, Fraction(LARGEST_FOUND_EPSILON), 3)
     if found is None:
         raise ArgumentError(
-            f"no epsilon up to {_LARGEST_EPSILON} makes every count over {rows} rows accurate to ± {half_width}: "
+            f"no epsilon up to {LARGEST_FOUND_EPSILON} makes every count over {rows} rows accurate to ± {half_width}: "
             "ask for a larger ±, or give the plan fewer columns"
         )
     return found

@@ -17,7 +17,6 @@ from typing import Any
 
 from dproof.advice.expect import (
     LEVEL,
-    MOST_ROWS,
     ExpectedWidth,
     asked_questions,
     cost_shares,
@@ -34,6 +33,7 @@ from dproof.arguments import whole
 from dproof.central.recipe import TableLaw
 from dproof.errors import ArgumentError, InputError
 from dproof.exact import exact, least_decimal, written
+from dproof.limits import MOST_EXPECTED_ROWS
 from dproof.local.recipe import RowLaw
 from dproof.meaning import explain
 from dproof.plans.plan import Plan
@@ -54,7 +54,7 @@ def compare_ways(plan: Plan | str | os.PathLike[str] | Draft, *, rows: int) -> d
     central release would not measure it. Of each column it is that of the usual question: the count of one value, or
     the mean of a number without bins. `informative` has False where an answer would tell nothing.
     """
-    (draft, plan), rows = _draft_and_plan(plan), whole(rows, "rows", 1, MOST_ROWS)
+    (draft, plan), rows = _draft_and_plan(plan), whole(rows, "rows", 1, MOST_EXPECTED_ROWS)
     names = [column.name for column in plan.columns if column.private]
     refused: dict[str, str] = {}
     texts = [planned.sql for planned in plan.questions]
@@ -98,7 +98,7 @@ def least_epsilon(
     The answer is a column of one of the draft's questions; with the question "" it is the usual one about a column.
     """
     wanted, (draft, plan) = exact(half_width, "the half-width"), _draft_and_plan(plan)
-    rows = whole(rows, "rows", 1, MOST_ROWS)
+    rows = whole(rows, "rows", 1, MOST_EXPECTED_ROWS)
     expect_kind(question, str, "question", "a question of the plan, or an empty text")
     expect_kind(column, str, "column", "the name of a column")
     if wanted <= 0:
@@ -406,7 +406,7 @@ def advise(
     ('ask', 55)
     """
     chosen = Plan.of(plan)
-    rows, asked = whole(rows, "rows", 1, MOST_ROWS), asked_questions(chosen, questions)
+    rows, asked = whole(rows, "rows", 1, MOST_EXPECTED_ROWS), asked_questions(chosen, questions)
     law = law_of(chosen) if chosen.model == "central" or chosen.has_row_law else None
     comparisons: list[Comparison] = []
     for planned in asked:

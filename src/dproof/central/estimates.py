@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from dproof.central.workload import Residual, Table, cell_shares, maximal, parts, residual_variances
 from dproof.errors import TooLarge
 from dproof.laws.debias import on_simplex
+from dproof.limits import MOST_PROJECTED
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -230,7 +231,6 @@ def _components(noisy: Floats, counts: Floats, scales: Sequence[Floats], varianc
 # No negative counts ---------------------------------------------------------------------------------------------------
 
 _STEPS = 1000
-_MOST_CELLS = 1_000_000
 _SETTLED = 1e-3  # of the rows that a cell has in the mean, and of one row: what a step may still change
 _ROUNDING = 1e-9  # rows: residuals that cancel leave a little less than 0
 
@@ -238,8 +238,8 @@ _ROUNDING = 1e-9  # rows: residuals that cancel leave a little less than 0
 def projection(estimates: ResidualEstimates, tables: Iterable[Table]) -> ResidualEstimates:
     """The estimates with less noise (see `shrunk`), moved to the nearest tables without a negative count."""
     listed, k = list(tables), estimates.sizes
-    if sum(prod(k[i] for i in table) for table in maximal(listed)) > _MOST_CELLS:
-        raise TooLarge(f"projection takes tables of {_MOST_CELLS:,} cells at most: leave the method out")
+    if sum(prod(k[i] for i in table) for table in maximal(listed)) > MOST_PROJECTED:
+        raise TooLarge(f"projection takes tables of {MOST_PROJECTED:,} cells at most: leave the method out")
     return nearest(shrunk(estimates, listed), listed)
 
 

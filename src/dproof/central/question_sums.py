@@ -19,6 +19,7 @@ from dproof.central.estimates import ResidualEstimates
 from dproof.central.workload import Costs, Domain, Residual, Table, cell_costs, parts
 from dproof.errors import InputError, NotMeasured, QuestionError, TooLarge
 from dproof.laws.debias import Array, Scale
+from dproof.limits import MOST_GROUPS, MOST_TABLE_CELLS
 from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
 from dproof.plans.reader import MisplacedKey
 from dproof.questions.aggregates import Frequent, Rank
@@ -26,9 +27,6 @@ from dproof.questions.partition import Partition, cut, grouping, numbered
 from dproof.questions.question import Aggregate, Contains, Question, Schema, both, is_curve, leaves, resolve
 from dproof.questions.sums import Term, centred_terms, present, scale_of
 from dproof.spaces.interval import Bins
-
-_MOST_GROUPS = 10_000
-_MOST_CELLS = 10_000_000  # of a table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,9 +86,9 @@ class QuestionSums:
         self.scales: dict[str, Scale] = {name: scale_of(schema.spaces[name]) for name in numbers}
         self.keys: list[Partition] = [grouping(key, schema) for key in question.group_by]
         self.groups = prod(len(key.labels) for key in self.keys)
-        if self.groups > _MOST_GROUPS:
+        if self.groups > MOST_GROUPS:
             raise QuestionError(
-                f"the question has {self.groups:,} groups, and {_MOST_GROUPS:,} are the most: group by fewer columns"
+                f"the question has {self.groups:,} groups, and {MOST_GROUPS:,} are the most: group by fewer columns"
             )
 
     def occurring(self) -> list[int]:
@@ -162,10 +160,10 @@ class QuestionSums:
         grid = cut(self.schema, [term.where], keys, list(dict.fromkeys([*named, *term.columns, *also])))
         by_column = [self._blocks(part) for part in grid.axes]
         axes, number = [axis for own, _ in by_column for axis in own], self._summed(term)
-        if prod(axis.size for axis in axes) > _MOST_CELLS:
+        if prod(axis.size for axis in axes) > MOST_TABLE_CELLS:
             raise TooLarge(
-                f"the table of {' × '.join(axis.name for axis in axes)} has more than {_MOST_CELLS:,} cells: ask about "
-                "fewer columns at once, or give numbers fewer `bins`"
+                f"the table of {' × '.join(axis.name for axis in axes)} has more than {MOST_TABLE_CELLS:,} cells: ask "
+                "about fewer columns at once, or give numbers fewer `bins`"
             )
         weights = grid.mask(term.where).astype(float)
         for n, (_, blocks) in reversed(list(enumerate(by_column))):

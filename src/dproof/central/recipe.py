@@ -48,6 +48,7 @@ from dproof.coins import Coins
 from dproof.curves.lattice import CurveLattice
 from dproof.errors import InputError, PlanError, TooLarge, VerificationFailed
 from dproof.exact import float_above
+from dproof.limits import MOST_TABLE_CELLS, MOST_TABLE_COLUMNS, MOST_TABLE_PARTS
 from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
 from dproof.privacy import Privacy
 from dproof.questions.estimated import NORMAL, Tails
@@ -60,9 +61,6 @@ if TYPE_CHECKING:
     from dproof.questions.question import Question, Schema
 
 LEVEL = 0.95  # of what is told before there is any data
-_MOST_CELLS = 10_000_000  # of all tables together
-_MOST_COLUMNS = 12  # of a table: every set of them has a residual
-_MOST_PARTS = 1 << 16  # of all tables, each with a residual: so many a certificate may have
 _MOST_ROWS = 1 << 32
 _MOST_MADE_UP = 10**6  # rows that the noise alone may make up: they are made in memory
 _MOST_STEPS = 1 << 31  # that a row may move a sum by: then so many rows add up within 64 bits
@@ -403,24 +401,24 @@ def table_law(plan: Plan, person: Privacy) -> TableLaw:
     needed: dict[int | None, list[Table]] = {None: []}
     for key in (*map(Residual, tables), *sums):
         needed.setdefault(key.number, []).append(tuple(i for i in key.table if domain.sizes[i] > 1))
-    if any(len(table) > _MOST_COLUMNS for some in needed.values() for table in some):
+    if any(len(table) > MOST_TABLE_COLUMNS for some in needed.values() for table in some):
         raise TooLarge(
-            f"a table has more than {_MOST_COLUMNS} columns: list smaller ones with [[release.tables]], or write a "
-            "smaller number of `tables`"
+            f"a table has more than {MOST_TABLE_COLUMNS} columns: list smaller ones with [[release.tables]], or write "
+            "a smaller number of `tables`"
         )
     is_pure, residuals = not person.delta, list[Residual]()
-    is_large = domain.count(map(Residual, tables)) > _MOST_CELLS
-    is_large = is_large or has_many_parts(domain.sizes, needed, _MOST_PARTS, pairs=is_pure)
+    is_large = domain.count(map(Residual, tables)) > MOST_TABLE_CELLS
+    is_large = is_large or has_many_parts(domain.sizes, needed, MOST_TABLE_PARTS, pairs=is_pure)
     if not is_large:
         of = ((number, table) for number, some in needed.items() for table in parts(some))
         residuals = [Residual(t, number) for number, t in of if t or number is not None or not plan.rows_are_public]
     schema = schema_of(plan, "release")
     law = TableLaw(plan, person, asked, axes, schema, lattices, domain, tables, sums, needed, residuals, is_pure)
     wanted = [] if is_large else measurements(law)
-    if is_large or domain.count(wanted) > _MOST_CELLS:
+    if is_large or domain.count(wanted) > MOST_TABLE_CELLS:
         widest = (axes[place] for place in max(tables, key=domain.cells))
         raise TooLarge(
-            f"the tables have more than {_MOST_CELLS:,} cells, or {_MOST_PARTS:,} parts, the largest that of "
+            f"the tables have more than {MOST_TABLE_CELLS:,} cells, or {MOST_TABLE_PARTS:,} parts, the largest that of "
             f"{', '.join(f'{axis.name!r} ({axis.size:,} values)' for axis in widest)}: give numbers fewer `bins`, or "
             "list fewer tables with [[release.tables]]"
         )

@@ -1,7 +1,7 @@
 """The command `dproof`: which commands there are, and what becomes of an error.
 
 Exit codes: 0 done and it holds; 1 the answer is no; 2 bad input or usage; 130 interrupted. A user's mistake is one
-sentence on stderr and never a traceback.
+sentence on stderr and never a traceback; with --json also an object with code, message and hint on stdout.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from typing import Any
 import click
 
 from dproof import __version__
-from dproof.cli.output import advise
-from dproof.errors import DproofError, DproofWarning, InputError
+from dproof.cli.output import advise, emit
+from dproof.errors import DproofError, DproofWarning, FileError, InputError, TooLarge
 
 # A new command is one file with one function of its name, and one line here: the first line of the function's
 # docstring. `dproof --help` shows them in this order, and loads none of them.
@@ -53,8 +53,8 @@ COMMANDS = {
     "mcp": "Let an assistant ask a server, by the Model Context Protocol.",
 }
 ALIASES = {"sanitize": "sanitise"}
-_SOON = 0.01  # seconds until a signal is looked at again
-_WIDEST = 100  # columns that help takes, however wide the terminal is
+_SIGNAL_DELAY = 0.01  # seconds until a signal is looked at again
+_WIDEST_HELP = 100  # columns that help takes, however wide the terminal is
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -95,34 +95,46 @@ def _run(words: list[str]) -> None:
         with _noting(signals), warnings.catch_warnings():
             warnings.showwarning = _show_warning
             warnings.simplefilter("always", DproofWarning)  # told as a line, whatever the environment makes of warnings
-            application()(words, prog_name="dproof")
+            left = application().main(words, "dproof", standalone_mode=False)
+    except SystemExit:
+        raise
     except BaseException as error:
-        if signals:  # whatever native code has made of it
-            noted = hasattr(error, "__notes__")
-            _leave(error, "interrupted" if noted else "interrupted; nothing was written", 128 + signals[0])
-        _leave_with(error)
+        problem, left = _problem(error, signals)
+        # With what the command noted on it, such as what is paid for already.
+        problem["message"] = "; ".join([problem["message"], *getattr(error, "__notes__", ())])
+        if "--json" in words:
+            emit(problem, True, list)
+        if isinstance(error, click.ClickException) and not signals:
+            error.show()
+        else:
+            advise(problem["message"])
+    sys.exit(left)
 
 
-def _leave_with(error: BaseException) -> None:
-    """Say in one sentence what went wrong, and leave with its code."""
-    match error:
-        case DproofError():
-            _leave(error, str(error), 2 if isinstance(error, InputError) else 1)
-        case OSError():
-            where = f"{error.filename}: " if error.filename else ""
-            _leave(error, f"{where}{error.strerror or error}", 2)
-        case MemoryError():
-            _leave(
-                error,
-                "there is not enough memory for this: make the problem smaller, or use a machine with more memory",
-                2,
-            )
-        case Exception():
-            # Whatever this is, its text might quote the data: it is told by its kind and place alone.
-            place = extract_tb(error.__traceback__)[-1]
-            what = f"{type(error).__name__} at {Path(place.filename).name}, line {place.lineno}"
-            _leave(error, f"an error in dproof itself, not in your input: {what}; please report it with the command", 2)
-    raise error
+def _problem(error: BaseException, signals: Sequence[int]) -> tuple[dict[str, str], int]:
+    """What went wrong: a short code, one sentence and where to read on, as `--json` prints them; and the exit code."""
+    if signals or isinstance(error, click.Abort):  # whatever native code has made of it
+        message = "interrupted" if hasattr(error, "__notes__") else "interrupted; nothing was written"
+        told, left = ("interrupted", message, "run the command again"), 128 + (signals or [signal.SIGINT])[0]
+    elif isinstance(error, DproofError):
+        told, left = (error.code, str(error), error.hint), 2 if isinstance(error, InputError) else 1
+    elif isinstance(error, click.ClickException):
+        context = getattr(error, "ctx", None)
+        hint = f"{'dproof' if context is None else context.command_path} --help lists what it takes"
+        told, left = ("usage", error.format_message(), hint), error.exit_code
+    elif isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        told, left = (FileError.code, f"{where}{error.strerror or error}", FileError.hint), 2
+    elif isinstance(error, MemoryError):
+        message = "there is not enough memory for this: make the problem smaller, or use a machine with more memory"
+        told, left = (TooLarge.code, message, TooLarge.hint), 2
+    else:
+        # Whatever this is, its text might quote the data: it is told by its kind and place alone.
+        place = extract_tb(error.__traceback__)[-1]
+        what = f"{type(error).__name__} at {Path(place.filename).name}, line {place.lineno}"
+        message = f"an error in dproof itself, not in your input: {what}; please report it with the command"
+        told, left = ("internal", message, "report it with the command and the version of dproof"), 2
+    return dict(zip(("code", "message", "hint"), told, strict=True)), left
 
 
 class _StopSignal(BaseException):
@@ -141,7 +153,7 @@ def _noting(signals: list[int]) -> Iterator[None]:
         nonlocal at
         now = monotonic()
         if _is_importing(frame):
-            threading.Timer(_SOON, signal.raise_signal, [number]).start()
+            threading.Timer(_SIGNAL_DELAY, signal.raise_signal, [number]).start()
         elif now - at > 1:
             at = now
             signals.append(number)
@@ -214,15 +226,9 @@ def application() -> click.Group:
         context_settings={
             "help_option_names": ["-h", "--help"],
             "show_default": True,
-            "terminal_width": min(get_terminal_size().columns, _WIDEST) - 2,
+            "terminal_width": min(get_terminal_size().columns, _WIDEST_HELP) - 2,
         },
     )
-
-
-def _leave(error: BaseException, message: str, code: int) -> None:
-    """Tell the error and what the command noted on it, such as what is paid for already."""
-    advise("; ".join([message, *getattr(error, "__notes__", ())]))
-    sys.exit(code)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import click
 
 from dproof.cli.command import PATH, command, data_argument, json_option, table_option
 from dproof.cli.output import advise, emit, escape, having_done
 from dproof.cli.query import answer_page, out_option, plot_option
-from dproof.curator.curator import Curator
+from dproof.curator.curator import Curator, Terms
 from dproof.curator.ledger import Ledger
 from dproof.errors import ArgumentError, InputError
+from dproof.limits import MOST_ASKED_GROUPS
 from dproof.questions.answer import output_file
 
 
@@ -43,7 +43,12 @@ from dproof.questions.answer import output_file
 @click.option("--preview", is_flag=True, help="Show cost and accuracy; spend and read nothing.")
 @plot_option
 @out_option
-@click.option("--all", "every", is_flag=True, help="Answer more than 1,000 groups too, and print every one.")
+@click.option(
+    "--all",
+    "every",
+    is_flag=True,
+    help=f"Answer more than {MOST_ASKED_GROUPS:,} groups too, and print every one.",
+)
 @json_option
 def ask(
     data: Path,
@@ -71,21 +76,20 @@ def ask(
     files += [output_file(out)] if out is not None else []
     if (epsilon is None) == (accuracy is None):
         raise ArgumentError("say what the question may cost, with --epsilon, or how good it must be, with --accuracy")
-    wanted: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "accuracy": accuracy, "level": level}
-    wanted["all_groups"] = every
+    terms = Terms(epsilon, delta, accuracy, level, every)
     with TemporaryDirectory() as folder:
         # A preview, or a first question that is refused, begins no ledger: it is tried on one that is thrown away.
         tried = ledger if Ledger.is_begun(ledger) else Path(folder, ledger.name)
         curator = Curator(data, plan, ledger=tried, analyst=analyst, mark=mark, table=table)
         if preview or tried != ledger:
-            seen = curator.preview(question, **wanted)
+            seen = curator.preview(question, terms)
             curator.ledger.close()
         if preview:
             emit(seen.to_json(), as_json, lambda: [escape(seen)])
             return
         if tried != ledger:
             curator.keep_account(ledger)
-    answer = curator.ask(question, **wanted)
+    answer = curator.ask(question, terms)
     with having_done("the question is paid for and its answer stored: asking it again is free"):
         remaining = {"remaining": curator.remaining().to_json()}
         emit({**answer.to_json(), **remaining}, as_json, lambda: answer_page(answer, every))

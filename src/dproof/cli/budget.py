@@ -54,10 +54,10 @@ def budget(
     unit = None if chosen is None else chosen.unit
     opened = Ledger(ledger, budget=begun, unit=unit, analysts=limits, mark=mark)
     answer, left = opened.statement(), opened.standing().in_words(opened.unit.rows_per_person)
-    emit(answer, as_json, lambda: _page(answer, left, opened.unanswered))
+    emit(answer, as_json, lambda: _budget_page(answer, left, opened.unanswered))
 
 
-def _page(answer: dict[str, Any], left: str, unanswered: frozenset[int]) -> Page:
+def _budget_page(answer: dict[str, Any], left: str, unanswered: frozenset[int]) -> Page:
     for word in _KINDS:
         rho = f"  ρ {answer[word]['rho']:.6g}" if "rho" in answer[word] else ""
         yield f"{word:<10} ε {answer[word]['epsilon']:<10.6g} δ {answer[word]['delta']:<8.6g}{rho}".rstrip()

@@ -20,7 +20,7 @@ from dproof.laws.law import listed
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
 
-_SHOWN = 12  # outputs of the worst set that a person is shown
+_MOST_OUTPUTS = 12  # outputs of the worst set that a person is shown
 
 
 @command
@@ -43,8 +43,8 @@ def certify(matrix: Path, epsilon: str, delta: str, as_json: bool, certificate: 
     mechanism = read_law(matrix)
     decision = certification.decide(mechanism.family, privacy.epsilon, privacy.delta)
     holds, worst = decision.holds, decision.worst
-    answer = _answer(mechanism, privacy, holds, worst)
-    emit(answer, as_json, lambda: _page(answer, matrix.name))
+    answer = _certify_json(mechanism, privacy, holds, worst)
+    emit(answer, as_json, lambda: _certify_page(answer, matrix.name))
     if not holds:
         raise click.exceptions.Exit(1)
     if certificate is not None:
@@ -52,7 +52,7 @@ def certify(matrix: Path, epsilon: str, delta: str, as_json: bool, certificate: 
         advise(f"the certificate is in {certificate}")
 
 
-def _answer(mechanism: Mechanism, privacy: Privacy, holds: bool, worst: Worst) -> dict[str, Any]:
+def _certify_json(mechanism: Mechanism, privacy: Privacy, holds: bool, worst: Worst) -> dict[str, Any]:
     tight = mechanism.epsilon(privacy.delta)
     witness = _witness(mechanism, privacy, worst)
     return {
@@ -92,7 +92,7 @@ def _float(value: Fraction | None) -> float | None:
     return None if value is None else float(value)
 
 
-def _page(answer: dict[str, Any], name: str) -> Page:
+def _certify_page(answer: dict[str, Any], name: str) -> Page:
     promised, witness = answer["promised"], answer["witness"]
     verdict = "[bold green]private[/bold green]" if answer["private"] else "[bold red]not private[/bold red]"
     yield (
@@ -116,5 +116,5 @@ def _page(answer: dict[str, Any], name: str) -> Page:
 
 
 def _listed(outputs: list[Any]) -> str:
-    more = f", … ({len(outputs)} in all)" if len(outputs) > _SHOWN else ""
-    return ", ".join(map(str, outputs[:_SHOWN])) + more
+    more = f", … ({len(outputs)} in all)" if len(outputs) > _MOST_OUTPUTS else ""
+    return ", ".join(map(str, outputs[:_MOST_OUTPUTS])) + more

@@ -26,10 +26,10 @@ def check(data: Path, plan: Path, table: str | None, as_json: bool) -> None:
     forgotten value. No noise protects these figures: do not pass them on.
     """
     inspection = inspect(data, plan, table=table)
-    emit(inspection.to_json(), as_json, lambda: _page(inspection, data.name))
+    emit(inspection.to_json(), as_json, lambda: _check_page(inspection, data.name))
 
 
-def _page(inspection: Inspection, name: str) -> Page:
+def _check_page(inspection: Inspection, name: str) -> Page:
     yield f"[bold red]{CONFIDENTIAL}[/bold red]\n"
     yield f"{escape(name)} has {several(inspection.rows, 'row')}.\n"
     headings = ["column", "", "missing", "outside", "no number", "clamped"]

@@ -17,13 +17,12 @@ from dproof.cli.matrix_file import read_law
 from dproof.cli.output import Page, Table, advise, emit
 from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import exact, float_above, several
+from dproof.limits import MOST_COMPOSED_ROWS, MOST_PARTS
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
 
 _PART = re.compile(r"(?:(\d{1,9})x)?(.+)", re.DOTALL)
 _LAWS = (".csv", ".json", ".npy")
-_MOST_PARTS = 100_000
-_MOST_ROWS = 1_000
 
 
 @command
@@ -38,7 +37,11 @@ _MOST_ROWS = 1_000
 @click.option("--epsilon", metavar="E", help="Report δ at this ε instead.")
 @neighbours_option
 @click.option(
-    "--rows", metavar="N", type=click.IntRange(1, _MOST_ROWS), default=1, help="Also report it for N rows together."
+    "--rows",
+    metavar="N",
+    type=click.IntRange(1, MOST_COMPOSED_ROWS),
+    default=1,
+    help="Also report it for N rows together.",
 )
 @json_option
 def compose(
@@ -58,9 +61,9 @@ def compose(
     """
     if epsilon is not None and delta is not None:
         raise ArgumentError("give --delta or --epsilon: the other one is the answer")
-    given = [part for text in parts for part in _read(text, neighbours)]
-    if len(given) > _MOST_PARTS:
-        raise TooLarge(f"at most {_MOST_PARTS:,} parts are composed; these are {len(given):,}")
+    given = [part for text in parts for part in _read_part(text, neighbours)]
+    if len(given) > MOST_PARTS:
+        raise TooLarge(f"at most {MOST_PARTS:,} parts are composed; these are {len(given):,}")
     asked = _asked(given, epsilon, delta, neighbours)
     rules = [_row(made, asked, epsilon is not None) for made in _rules(given)]
     best = min(rules, key=lambda row: (row["epsilon"] if epsilon is None else row["delta"], not row["tight"]))
@@ -77,16 +80,16 @@ def compose(
         else {"rows": rows, **_derived(guarantee.for_group(rows), tight)},
         "change_one": None if guarantee is None or neighbours == "change-one" else _changed(guarantee, tight),
     }
-    emit(_finite(answer), as_json, lambda: _page(answer, given))
+    emit(_finite(answer), as_json, lambda: _compose_page(answer, given))
 
 
-def _read(text: str, neighbours: str) -> list[Any]:
+def _read_part(text: str, neighbours: str) -> list[Any]:
     """The promises or mechanisms of one PART."""
     matched = _PART.fullmatch(text.strip())
     times, rest = (matched.group(1), matched.group(2)) if matched and not Path(text).is_file() else (None, text)
     count = 1 if times is None else int(times)
-    if not 1 <= count <= _MOST_PARTS:
-        raise TooLarge(f"part {text[:40]!r} stands for {count:,} parts; from 1 to {_MOST_PARTS:,} are composed")
+    if not 1 <= count <= MOST_PARTS:
+        raise TooLarge(f"part {text[:40]!r} stands for {count:,} parts; from 1 to {MOST_PARTS:,} are composed")
     if rest.lower().endswith(_LAWS):
         return [read_law(Path(rest))] * count
     numbers = rest.split(",")
@@ -151,7 +154,7 @@ def _finite(answer: dict[str, Any]) -> dict[str, Any]:
     return {**answer, "epsilon": epsilon, **({"rules": rules} if rules else {})}
 
 
-def _page(answer: dict[str, Any], given: Sequence[Any]) -> Page:
+def _compose_page(answer: dict[str, Any], given: Sequence[Any]) -> Page:
     what = "mechanism" if isinstance(given[0], Mechanism) else "guarantee"
     yield f"\n[bold]{several(len(given), what)}[/bold] about the same rows, {answer['neighbours']}:\n"
     yield Table(("rule", "ε", "δ", ""), (_figures(row["rule"], row) for row in answer["rules"]), left=(0, 3))

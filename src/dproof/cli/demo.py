@@ -17,6 +17,7 @@ from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import Page, Table, emit, escape, having_done
 from dproof.coins import Coins
 from dproof.errors import FileError
+from dproof.limits import MOST_DUMMY_ROWS
 
 COLUMNS = """
 [columns.hobby]
@@ -75,7 +76,7 @@ QUESTIONS = (
 @command
 @click.option("--out", metavar="DIR", type=PATH, help="The folder to make for the demo; a temporary one by default.")
 @click.option(
-    "--people", metavar="N", type=click.IntRange(1, 10**7), default=20_000, help="How many people to make up."
+    "--people", metavar="N", type=click.IntRange(1, MOST_DUMMY_ROWS), default=20_000, help="How many people to make up."
 )
 @json_option
 def demo(out: Path | None, people: int, as_json: bool) -> None:
@@ -108,7 +109,7 @@ def demo(out: Path | None, people: int, as_json: bool) -> None:
     models = {name: {"epsilon": float(p.epsilon), "delta": float(p.delta)} for name, p in promises.items()}
     answer = {"people": people, "folder": str(folder), "models": models, "answers": answers}
     with having_done(f"the demo is in {folder}"):
-        emit(answer, as_json, lambda: _page(answer))
+        emit(answer, as_json, lambda: _demo_page(answer))
 
 
 def made_up(people: int) -> Any:
@@ -180,7 +181,7 @@ def _compared(releases: Mapping[str, Any], survey: Any, sql: str) -> dict[str, A
     return {"sql": sql, "figure": figure, "rows": rows}
 
 
-def _page(answer: dict[str, Any]) -> Page:
+def _demo_page(answer: dict[str, Any]) -> Page:
     folder, models = escape(answer["folder"]), answer["models"]
     yield (
         f"\n[bold]{answer['people']:,} people[/bold] who do not exist were asked for their hobby, region, interests, "
@@ -193,7 +194,7 @@ def _page(answer: dict[str, Any]) -> Page:
     )
     for asked in answer["answers"]:
         yield f"[bold]{escape(asked['sql'])}[/bold]"
-        rows = (_cells(row, 2 if asked["figure"] == "hours" else 0) for row in asked["rows"])
+        rows = (_shown_cells(row, 2 if asked["figure"] == "hours" else 0) for row in asked["rows"])
         yield Table(("", "truth", "central, 95%", "local, 95%"), rows, left=(0,))
         yield ""
     yield "95% intervals: about one in twenty misses the truth."
@@ -203,12 +204,12 @@ def _page(answer: dict[str, Any]) -> Page:
     yield "Let others plan and ask in a browser, without code:\n  dproof serve FOLDER\n"
 
 
-def _cells(row: dict[str, Any], digits: int) -> tuple[str, ...]:
+def _shown_cells(row: dict[str, Any], digits: int) -> tuple[str, ...]:
     label = escape(", ".join(map(str, row["group"])))
-    return label, f"{row['truth']:,.{digits}f}", *(_answer(row, model, digits) for model in MODELS)
+    return label, f"{row['truth']:,.{digits}f}", *(_shown_cell(row, model, digits) for model in MODELS)
 
 
-def _answer(row: dict[str, Any], model: str, digits: int) -> str:
+def _shown_cell(row: dict[str, Any], model: str, digits: int) -> str:
     if not row[model]["informative"]:
         return "no information"
     estimate, low, high = (f"{row[model][key]:,.{digits}f}" for key in ("shown", "low", "high"))

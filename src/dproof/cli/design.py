@@ -15,18 +15,24 @@ from dproof.columns.codec import Column
 from dproof.errors import ArgumentError, FileError
 from dproof.exact import float_above, float_below
 from dproof.laws.law import listed
+from dproof.local.mechanisms import MECHANISMS
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.optimality import design as optimality
-from dproof.plans.reader import Reader, read_column, read_text, read_toml
+from dproof.plans.reader import SPACES, Reader, read_column, read_text, read_toml
 from dproof.privacy import Privacy
 from dproof.spaces.space import Space
 
-_SHOWN = 11  # inputs and outputs of a matrix that a person is shown
+_NAMES = ", ".join(name for name, space in SPACES.items() if "design" in MECHANISMS[space.mechanisms])
+_MOST_SHOWN = 11  # inputs and outputs of a matrix that a person is shown
 
 
 @command
 @click.option(
-    "--space", metavar="SPACE.toml", type=PATH, required=True, help="The space, as in a plan's table of a column."
+    "--space",
+    metavar="SPACE.toml",
+    type=PATH,
+    required=True,
+    help=f"The table of a column, as in a plan: its `space` ({_NAMES}) and the keys of that.",
 )
 @epsilon_option
 @delta_option
@@ -57,8 +63,8 @@ def design(
 ) -> None:
     """Find the mechanism of least error for a space, with proof.
 
-    SPACE.toml holds the keys of one column of a plan: space = "categories", "interval", "date" or "subsets", with
-    values, metric (discrete, ordinal or a matrix of distances), or low, high and step.
+    SPACE.toml holds the keys of one column of a plan, such as space = "categories" with values and metric, or a plan
+    with one column. The draft that `dproof init` makes of any table lists the keys of every space.
 
     With --json: error, the largest expected loss; lower_bound, what no mechanism with this guarantee can beat; gap,
     how far apart they are, relatively; matrix, the law by rows; law, the same in whole numbers.
@@ -74,14 +80,14 @@ def design(
         unbiased=unbiased,
         metric_privacy=metric_privacy,
     )
-    answer = _answer(mechanism, privacy)
+    answer = _design_json(mechanism, privacy)
     if picture is not None:
         from dproof.report.drawings import matrix_picture
 
         picture.write_text(matrix_picture(mechanism), encoding="utf-8")
     if law is not None:
         _write_law(mechanism, law)
-    emit(answer, as_json, lambda: _page(answer, space.name))
+    emit(answer, as_json, lambda: _design_page(answer, space.name))
     for written in filter(None, (law, picture)):
         advise(f"written to {written}")
 
@@ -115,7 +121,7 @@ def _loss(given: str) -> Any:
     return read_matrix(path).rows
 
 
-def _answer(mechanism: Mechanism, privacy: Privacy) -> dict[str, Any]:
+def _design_json(mechanism: Mechanism, privacy: Privacy) -> dict[str, Any]:
     family, optimum = mechanism.family, mechanism.optimum
     inputs, outputs, _ = listed(family)
     assert isinstance(optimum, Optimum)  # every design has one
@@ -153,7 +159,7 @@ def _write_law(mechanism: Mechanism, path: Path) -> None:
             writer.writerow([str(_plain(mechanism.inputs.label(n))), *(f"{int(w)}/{total}" for w in row)])
 
 
-def _page(answer: dict[str, Any], name: str) -> Page:
+def _design_page(answer: dict[str, Any], name: str) -> Page:
     yield (
         f"\nThe least error for [bold]{escape(name)}[/bold] at ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}, "
         f"loss: {answer['loss']}.\n"
@@ -165,7 +171,7 @@ def _page(answer: dict[str, Any], name: str) -> Page:
             ("relative gap, proven", f"{answer['gap']:.2g}"),
         ]
     )
-    if max(len(answer["inputs"]), len(answer["outputs"])) <= _SHOWN:
+    if max(len(answer["inputs"]), len(answer["outputs"])) <= _MOST_SHOWN:
         inputs, outputs = ([escape(_short(label)) for label in answer[side]] for side in ("inputs", "outputs"))
         rows = ((label, *(f"{100 * p:.3g}" for p in row)) for label, row in zip(inputs, answer["matrix"], strict=True))
         yield "\nThe law in per cent: true values in rows, released ones in columns."

@@ -33,10 +33,10 @@ def explain(epsilon: str, delta: str, neighbours: str, stake: str, as_json: bool
     """
     privacy = Privacy(epsilon, delta, neighbours=neighbours)  # type: ignore[arg-type]  # checked by Privacy
     answer = meaning.explain(privacy, stake=stake)
-    emit(answer, as_json, lambda: _page(answer))
+    emit(answer, as_json, lambda: _explain_page(answer))
 
 
-def _page(answer: dict[str, Any]) -> Page:
+def _explain_page(answer: dict[str, Any]) -> Page:
     epsilon, delta, relation = meaning.figure(answer["epsilon"]), meaning.figure(answer["delta"]), answer["neighbours"]
     yield f"\n[bold]ε = {epsilon}, δ = {delta}, {relation}[/bold]: neighbours are {_RELATION[relation]}.\n"
     yield "Whoever sees the output, whatever else they know, now or later:\n"

@@ -157,9 +157,9 @@ def _overview() -> str:
     return "".join(f"{line}\n" for line in lines).replace("\0", " ")
 
 
-_SAMPLE = 10_000  # rows
+_SAMPLE_ROWS = 10_000  # rows
 _SAMPLE_BYTES = 1 << 20
-_MOST = 0.5  # of the values that are there: people write "n/a" and "none" among numbers
+_LEAST_SHARE = 0.5  # of the values that are there: people write "n/a" and "none" among numbers
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?([T ]\d\d?:\d\d.*)?|\d\d?([./-])\d\d?\2\d{2,4}( \d\d?:\d\d.*)?|\d{4}/\d\d?/\d\d?")
 _TRUTH = {"true", "false"}
 
@@ -181,7 +181,7 @@ def sample(source: Source) -> dict[str, list[str]]:
     """The texts in the first rows of each column of text; none that are blank."""
     texts: dict[str, list[str]] = {}
     batch = next(iter(source.read(source.names)), None)
-    for name, array in () if batch is None else zip(source.names, batch.slice(0, _SAMPLE).columns, strict=True):
+    for name, array in () if batch is None else zip(source.names, batch.slice(0, _SAMPLE_ROWS).columns, strict=True):
         array = decoded(array)
         if pa.types.is_string(array.type) or pa.types.is_large_string(array.type) or pa.types.is_binary(array.type):
             values = array.cast(pa.large_binary()).to_pylist()
@@ -206,9 +206,11 @@ def seen_type(texts: Sequence[str], numerals: Numerals) -> Any:
         return None
     if all(text.lower() in _TRUTH for text in texts):
         return pa.bool_()
-    if sum(_is_number(text, numerals) for text in texts) >= _MOST * len(texts):
+    if sum(_is_number(text, numerals) for text in texts) >= _LEAST_SHARE * len(texts):
         return pa.float64()
-    return pa.date32() if sum(_DATE.fullmatch(text) is not None for text in texts) >= _MOST * len(texts) else None
+    return (
+        pa.date32() if sum(_DATE.fullmatch(text) is not None for text in texts) >= _LEAST_SHARE * len(texts) else None
+    )
 
 
 def _is_number(text: str, numerals: Numerals) -> bool:

@@ -17,12 +17,11 @@ from typing import Any
 
 from dproof.errors import FileError, InputError
 from dproof.exact import exact
+from dproof.limits import LARGEST_MATRIX, LONGEST_LABEL
 from dproof.mechanisms.finite import solution_matrix
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.spaces.categories import Categories
 
-_LARGEST_FILE = 1 << 28
-_LONGEST_LABEL = 200
 _NPY = b"\x93NUMPY"
 
 
@@ -38,10 +37,10 @@ class MatrixFile:
 def read_matrix(path: Path) -> MatrixFile:
     """Read a matrix of numbers: decimals such as 0.25, or fractions such as 1/3."""
     with path.open("rb") as file:
-        data = file.read(_LARGEST_FILE + 1)
+        data = file.read(LARGEST_MATRIX + 1)
     try:
-        if len(data) > _LARGEST_FILE:
-            raise FileError(f"the file is larger than {_LARGEST_FILE >> 20} MiB, which no matrix here needs")
+        if len(data) > LARGEST_MATRIX:
+            raise FileError(f"the file is larger than {LARGEST_MATRIX >> 20} MiB, which no matrix here needs")
         if not data.strip():
             raise FileError("the file is empty; it needs one row of probabilities for each input")
         if data.startswith(_NPY):
@@ -205,8 +204,8 @@ def _labels(labels: Any, size: int, side: str) -> tuple[Hashable, ...]:
     if not isinstance(labels, list) or len(labels) != size:
         raise FileError(f"the labels of the {side} must be a list of {size}")
     for n, label in enumerate(labels, 1):
-        if not isinstance(label, str) or not label.isprintable() or len(label) > _LONGEST_LABEL:
-            raise FileError(f"label {n} of the {side} must be printable text of at most {_LONGEST_LABEL} characters")
+        if not isinstance(label, str) or not label.isprintable() or len(label) > LONGEST_LABEL:
+            raise FileError(f"label {n} of the {side} must be printable text of at most {LONGEST_LABEL} characters")
     if len(set(labels)) < size:
         twice = next(label for n, label in enumerate(labels) if label in labels[:n])
         raise FileError(f"two {side} are called {twice[:40]!r}; give each a name of its own")

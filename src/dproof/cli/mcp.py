@@ -7,7 +7,7 @@ import os
 import click
 
 from dproof.cli.command import command
-from dproof.errors import InputError
+from dproof.errors import InputError, MissingExtra
 
 TOKEN = "DPROOF_TOKEN"
 
@@ -27,7 +27,7 @@ def mcp(url: str) -> None:
     from dproof.serve.mcp import protocol_server, sdk_is_there
 
     if not sdk_is_there():
-        raise InputError("this needs mcp: pip install 'dproof[mcp]'")
+        raise MissingExtra("this needs mcp: pip install 'dproof[mcp]'")
 
     server = connect(url, token)
     server.tables()  # refused here rather than at the first question

@@ -25,7 +25,7 @@ def emit(answer: Mapping[str, Any], as_json: bool, human: Callable[[], Page]) ->
       "private": true
     }
     """
-    _write(json.dumps(answer, indent=2, allow_nan=False) + "\n" if as_json else _page(human()))
+    _write(json.dumps(answer, indent=2, allow_nan=False) + "\n" if as_json else _rendered_page(human()))
 
 
 def advise(message: str) -> None:
@@ -140,7 +140,7 @@ def pairs(rows: Iterable[tuple[Any, ...]]) -> Any:
     return made
 
 
-def _page(parts: Page) -> str:
+def _rendered_page(parts: Page) -> str:
     from rich.console import Console
 
     width, height = get_terminal_size()  # rich itself takes every dumb terminal for one of 80 columns

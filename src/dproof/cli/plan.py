@@ -44,8 +44,8 @@ from dproof.privacy import Privacy
 from dproof.questions.answer import NOTHING, RARELY, rarely, stated
 from dproof.questions.measured import A_TENTH
 
-_SHOWN = 8  # names of columns that are left out
-_LISTED = 12  # tables that are shown one by one
+_MOST_NAMED = 8  # names of columns that are left out
+_MOST_LISTED = 12  # tables that are shown one by one
 _BEYOND = " Numbers are released beyond their range, so that means are right."
 _CONDITIONS = {  # what to ask of a number, by whether it answers conditions
     True: "Numbers for conditions: {}. With bins, conditions are at the edges, a mean's ± includes their width, and "
@@ -114,7 +114,7 @@ def _solved(
 
 def _dropped(answer: dict[str, Any]) -> Page:
     if answer["dropped"]:
-        shown, more = answer["dropped"][:_SHOWN], len(answer["dropped"]) - _SHOWN
+        shown, more = answer["dropped"][:_MOST_NAMED], len(answer["dropped"]) - _MOST_NAMED
         yield f"\nLeft out: {escape(', '.join(shown))}{f' and {more} more columns' if more > 0 else ''}."
 
 
@@ -448,7 +448,7 @@ def _worth(answer: dict[str, Any]) -> Page:
         yield f"With fewer than {math.ceil(answer['least_rows']):,} rows no count says anything.\n"
     means = [one for one in answer["tables"] if one.get("mean_half_width") is not None]
     if means:
-        told = [f"{_named(one)} ± {_mean(one)}" for one in means[:_LISTED]]
+        told = [f"{_named(one)} ± {_mean(one)}" for one in means[:_MOST_LISTED]]
         tenth = " (and in a group that has a tenth of that)" if any(one["columns"] for one in means) else ""
         yield f"Means, at most, if the rows are spread evenly{tenth}: {escape('; '.join(told))}.\n"
 
@@ -499,7 +499,7 @@ def _lines(tables: Sequence[dict[str, Any]]) -> Page:
     """Each table, or how sharp those with equally many columns are; sums of numbers likewise."""
     kinds: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for one in tables:
-        by = len(one["columns"]) if len(tables) > _LISTED else tuple(one["columns"])
+        by = len(one["columns"]) if len(tables) > _MOST_LISTED else tuple(one["columns"])
         kinds.setdefault((one["sum_of"], by), []).append(one)
     for (summed, by), alike in kinds.items():
         name = " × ".join(by) or "all rows" if isinstance(by, tuple) else f"{len(alike):,} of {several(by, 'column')}"

@@ -38,7 +38,7 @@ out_option = click.option(
 )
 @click.option("--simultaneous", is_flag=True, help="Simultaneous intervals, for each column.")
 @click.option("--raw", is_flag=True, help="Query the sanitised rows without debiasing, in DuckDB's SQL.")
-@click.option("--all", "every", is_flag=True, help="Print every row, not only the first 50.")
+@click.option("--all", "every", is_flag=True, help=f"Print every row, not only the first {SHOWN_ROWS}.")
 def query(
     release: Path,
     sql: str,

@@ -18,7 +18,7 @@ from dproof.plans.plan import not_protected
 from dproof.releases import sanitise as sanitisation
 from dproof.releases.sanitise import ReleasePayment
 
-_WIDE = 60  # columns of a terminal from which the bar tells the rate as well
+_RATE_WIDTH = 60  # columns of a terminal from which the bar tells the rate as well
 
 
 @command
@@ -58,11 +58,11 @@ def sanitise(data: Path, plan: Path, out: Path, table: str | None, ledger: Path 
             advise("an earlier run had paid for this release and drawn it: it is now published, at no further cost")
         elif payment is not None and payment.resumed:
             advise("an earlier run had paid for this release and not published it: there was no further cost")
-        answer = _answer(release, out)
-        emit(answer, as_json, lambda: _page(answer))
+        answer = _release_json(release, out)
+        emit(answer, as_json, lambda: _release_page(answer))
 
 
-def _answer(release: Any, out: Path) -> dict[str, Any]:
+def _release_json(release: Any, out: Path) -> dict[str, Any]:
     certificate, about, privacy = release.certificate, release.certificate["release"], release.privacy
     model, care = {}, list(advice(privacy))
     if release.plan.model == "central":
@@ -91,7 +91,7 @@ def _answer(release: Any, out: Path) -> dict[str, Any]:
     }
 
 
-def _page(answer: dict[str, Any]) -> Page:
+def _release_page(answer: dict[str, Any]) -> Page:
     """What was made and what it promises, what to take care of, and what to do next."""
     where = escape(answer["release"])
     promise = f"[bold]ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']})"
@@ -128,7 +128,7 @@ def _progress(quiet: bool) -> Iterator[Progress | None]:
         def advance(rows: int, total: int | None) -> None:
             bar.update(task, advance=rows, total=total)
             speed = bar.tasks[0].speed  # there is none before the second step
-            rate = "" if speed is None or console.width < _WIDE else f", {speed:,.0f} a second"
+            rate = "" if speed is None or console.width < _RATE_WIDTH else f", {speed:,.0f} a second"
             bar.update(task, description=f"{bar.tasks[0].completed:,.0f} rows{rate}")
 
         yield advance

@@ -10,7 +10,7 @@ import click
 
 from dproof.cli.command import PATH, command
 from dproof.cli.output import advise
-from dproof.errors import InputError
+from dproof.errors import InputError, MissingExtra
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -65,7 +65,7 @@ def serve(
         from dproof.serve.service import Settings
         from dproof.serve.tokens import Tokens
     except ModuleNotFoundError as error:
-        raise InputError(f"the server needs {error.name}: pip install 'dproof[serve]'") from None
+        raise MissingExtra(f"the server needs {error.name}: pip install 'dproof[serve]'") from None
 
     logging.disable(logging.CRITICAL)  # what a library logs when it fails may quote a value
     served = Folder.open(folder)

@@ -15,6 +15,7 @@ from dproof.privacy import Privacy
 from dproof.serve.custody import Record, check_all, is_checked
 from dproof.serve.desk import give_budgets
 from dproof.serve.folder import Folder
+from dproof.serve.limits import MOST_TOKEN_DAYS
 from dproof.serve.tokens import Tokens
 
 
@@ -25,7 +26,9 @@ from dproof.serve.tokens import Tokens
 @click.option("--table", metavar="NAME", multiple=True, help="A table that the analyst may ask; repeatable.")
 @click.option("--epsilon", metavar="E", help="ε that the analyst may spend on each of these tables.")
 @click.option("--delta", metavar="D", default="0", help="δ that the analyst may spend on each of them.")
-@click.option("--days", metavar="N", type=click.IntRange(1, 3650), default=90, help="How long the token lasts.")
+@click.option(
+    "--days", metavar="N", type=click.IntRange(1, MOST_TOKEN_DAYS), default=90, help="How long the token lasts."
+)
 @click.option("--revoke", metavar="NUMBER", type=int, help="End a token now.")
 @json_option
 def token(
@@ -62,7 +65,7 @@ def token(
     if holder is not None:
         record.add(None, "gave a token", of=holder.number, to=holder.name, tables=", ".join(holder.tables))
     answer = {"token": text, "number": holder and holder.number, "tokens": [one.to_json() for one in tokens.holders]}
-    emit(answer, as_json, lambda: _page(answer))
+    emit(answer, as_json, lambda: _tokens_page(answer))
     for sentence in served.open_to_others():
         advise(sentence)
     new = [name for name in table or () if analyst and not is_checked(served, name, served.state(name))]
@@ -72,7 +75,7 @@ def token(
         advise(f"the table {name!r} is closed to analysts until it can be read: {why}")
 
 
-def _page(answer: dict[str, Any]) -> Page:
+def _tokens_page(answer: dict[str, Any]) -> Page:
     if answer["token"] is not None:
         yield f"\nThe token, shown this once:\n\n  [bold]{answer['token']}[/bold]\n"
     rows = [

@@ -46,7 +46,7 @@ def verify(path: Path, as_json: bool) -> None:
             "release": certificate["release"],
             "unchecked": [] if release is None else list(release.unchecked),
         }
-    emit(answer, as_json, lambda: _page(answer, path))
+    emit(answer, as_json, lambda: _verified_page(answer, path))
     if not answer["holds"]:
         raise click.exceptions.Exit(1)
 
@@ -71,7 +71,7 @@ def _measurements(certificate: Mapping[str, Any]) -> dict[str, Any]:
     return {"model": "central", "measurements": len(certificate["measurements"]), "rho": rho}
 
 
-def _page(answer: dict[str, Any], path: Path) -> Page:
+def _verified_page(answer: dict[str, Any], path: Path) -> Page:
     name = f"[bold]{escape(path)}[/bold]"
     if not answer["holds"]:
         yield f"{name} [bold red]does not hold[/bold red]: {escape(answer['why'])}."

@@ -16,13 +16,14 @@ from dproof.coins import NOT_PRIVATE, Coins, current, for_rehearsal
 from dproof.curator.account import BY_GROUP, ON_THE_GRID, key_of, paid, rho_for
 from dproof.curator.curves import NoisyCurves
 from dproof.curator.ledger import Ledger
-from dproof.curator.preview import MOST_EPSILON, Preview, accurate
+from dproof.curator.preview import Preview, accurate
 from dproof.curator.recipe import Measurement, check_groups, measure
 from dproof.curator.released import answer_of, draw, has_counts_by_value, rehearse
 from dproof.curator.simulate import Released
 from dproof.curator.tally import counter_of, made_up, read_rows, tally
 from dproof.errors import ArgumentError, QuestionError
 from dproof.exact import exact, int_or_float, level_of
+from dproof.limits import LARGEST_FOUND_EPSILON
 from dproof.mechanisms.noise import Noise, integer_laplace
 from dproof.plans.plan import Plan, preprocessing_notes, schema_of
 from dproof.plans.rows import check_types
@@ -385,7 +386,7 @@ class Curator:
             return self._measure(question, self.price(terms.epsilon, terms.delta))
         if asks_for_curves(question, self.schema):
             raise ArgumentError("say with epsilon what a question about curves may cost")
-        self.price(MOST_EPSILON, terms.delta)
+        self.price(LARGEST_FOUND_EPSILON, terms.delta)
 
         def measured(epsilon: Fraction) -> Measurement:
             return self._measure(question, self.price(epsilon, terms.delta), by_value=False)  # so ± is known

@@ -20,6 +20,7 @@ from dproof.curator.select import promise
 from dproof.curator.simulate import SUGGESTIONS, Released, is_affine
 from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import int_or_float, least_decimal, several, written
+from dproof.limits import LARGEST_FOUND_EPSILON
 from dproof.privacy import Cost
 from dproof.questions.answer import Range
 from dproof.questions.measured import Shares, changes_widths, level_of_shown, possible_columns, rows_of_group, values_of
@@ -319,7 +320,7 @@ def _rows_json(rows: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
     ]
 
 
-_LEAST_EPSILON, MOST_EPSILON = Fraction(1, 10**8), Fraction(100)  # that are tried
+_LEAST_EPSILON = Fraction(1, 10**8)  # that is tried
 
 
 def accurate(
@@ -346,10 +347,11 @@ def accurate(
             return widest(epsilon)
         return math.inf
 
-    if wanted <= 0 or widest(MOST_EPSILON) > wanted:
-        raise ArgumentError(f"no epsilon up to {MOST_EPSILON} gives that accuracy: ask for a larger ±")
+    most = Fraction(LARGEST_FOUND_EPSILON)
+    if wanted <= 0 or widest(most) > wanted:
+        raise ArgumentError(f"no epsilon up to {most} gives that accuracy: ask for a larger ±")
     at_one = known_width(Fraction(1))  # ± is about as many times larger as ε is smaller
-    near = Fraction(at_one) / wanted if math.isfinite(at_one) else MOST_EPSILON
-    found = least_decimal(lambda epsilon: known_width(epsilon) <= wanted, near, _LEAST_EPSILON, MOST_EPSILON, 3, 3)
+    near = Fraction(at_one) / wanted if math.isfinite(at_one) else most
+    found = least_decimal(lambda epsilon: known_width(epsilon) <= wanted, near, _LEAST_EPSILON, most, 3, 3)
     assert found is not None
     return measured(found)

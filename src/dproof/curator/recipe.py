@@ -32,6 +32,7 @@ from dproof.curves.lattice import Expansion
 from dproof.errors import QuestionError, TooLarge
 from dproof.exact import root_above
 from dproof.laws.gaussian import Gaussian
+from dproof.limits import MOST_ASKED_GROUPS, MOST_CHOICES
 from dproof.mechanisms.noise import Noise, demand_noise, integer_gaussian, laplace_noise
 from dproof.privacy import Cost, Privacy, Unit
 from dproof.questions.aggregates import Frequent
@@ -59,10 +60,8 @@ if TYPE_CHECKING:
 _LEAST_CELLS = WIDEST // 3  # σ, in cells, of wider noise
 _WIDEST_SIGMA = 1 << 50  # σ beyond which sums of whole numbers come near 2^63
 _VARIANCE_PARTS = 1 << 20  # of 1: σ² is a whole number of them
-_MOST_CHOICES = 1 << 14  # groups, each with a choice of its own
 _MOST_COUNTS = 1 << 16  # of values in groups, for numbers of distinct values
 _COMPARED_LEVEL = Fraction(19, 20)  # the level at which two kinds of noise are compared
-_MOST_GROUPS = 1000  # that are answered without being asked for expressly
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +197,8 @@ def measure(
         counted, more = _distinct(aggregate, schema, one, unit, groups, by_value=by_value)
         noisy.append(counted)
         cut += more
-    if picked and groups > _MOST_CHOICES:
-        raise TooLarge(f"a value would be chosen in each of {groups} groups: ask for {_MOST_CHOICES} at most")
+    if picked and groups > MOST_CHOICES:
+        raise TooLarge(f"a value would be chosen in each of {groups} groups: ask for {MOST_CHOICES} at most")
     choices = []
     for aggregate in picked:
         pure = Privacy(pure_part(one), neighbours=unit.neighbours)
@@ -262,9 +261,9 @@ def _curve_sums(
 def check_groups(question: Question, schema: Schema) -> None:
     """Refuse groups that nobody would read, as every set of many items is: each gets noise, and is paid for."""
     groups = rows_of_group(question) * math.prod(len(declared_labels(key, schema)) for key in question.group_by)
-    if groups > _MOST_GROUPS:
+    if groups > MOST_ASKED_GROUPS:
         raise QuestionError(
-            f"the question has {groups:,} groups, and more than {_MOST_GROUPS:,} are answered only with --all (in "
+            f"the question has {groups:,} groups, and more than {MOST_ASKED_GROUPS:,} are answered only with --all (in "
             "Python all_groups=True): group by fewer columns or wider bins, or ask for items of a set by list_contains"
         )
 

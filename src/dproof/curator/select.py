@@ -23,6 +23,7 @@ import numpy as np
 from dproof.coins import Coins
 from dproof.errors import QuestionError, TooLarge
 from dproof.exact import exact, exp_above, exp_below, least_whole, log_above, several
+from dproof.limits import MOST_VALUES
 from dproof.privacy import Privacy
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.question import Aggregate, Question, Schema, expression
@@ -157,7 +158,6 @@ def uniform_below(bound: int, coins: Coins) -> int:
 
 _MOST_FLIPS = 1 << 20  # candidates up to which permute-and-flip reads a word for each of them
 _MOST_WORDS = 1 << 27  # for those of all groups
-_MOST_VALUES = 1 << 16  # among which a mode or a top list is chosen
 _MOST_SCORES = 1 << 24  # that are compared for those of all groups
 _SURE = 3  # e^-3: the chance that a minimum is taken from beyond the rows, about
 
@@ -193,8 +193,10 @@ def choice_of(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int,
     chosen = aggregate.definition.chosen
     if isinstance(chosen, Frequent):
         rounds = int(aggregate.argument or 1)
-        if candidates > _MOST_VALUES:
-            raise TooLarge(f"{candidates} values are too many to choose from: ask for counts by BIN instead")
+        if candidates > MOST_VALUES:
+            raise TooLarge(
+                f"{candidates:,} values are more than the {MOST_VALUES:,} to choose from: ask for counts by BIN"
+            )
         if rounds > candidates:
             raise QuestionError(f"TOP asks for {rounds} values, and the column has {candidates}: ask for fewer")
         if groups * rounds * candidates > _MOST_SCORES:

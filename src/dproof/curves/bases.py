@@ -21,16 +21,14 @@ from numpy.typing import NDArray
 from dproof.arguments import choice, whole
 from dproof.errors import ArgumentError
 from dproof.exact import exact
+from dproof.limits import MOST_BASIS_TERMS, MOST_BERNSTEIN_TERMS, MOST_HATS
 from dproof.spaces.curves import Curves, moderate
 
 Floats = NDArray[np.float64]
 Functions = Callable[[Floats], Floats]  # of x in [0, 1]; one row per function
 
 HAT = "hat"
-MOST_HATS = 512
-_MOST_TERMS = 256
 _LEAST_EIGENVALUE = 1e-9  # relative; below, an eigenfunction is rounding noise
-_MOST_BERNSTEIN = 20  # the condition of their Gram matrix, binomial(2n + 1, n), grows fast
 _DEGREE = 3
 
 
@@ -137,7 +135,7 @@ def basis(name: str, space: Curves, terms: int) -> Basis:
         if terms != space.points or terms > MOST_HATS:
             raise ArgumentError(f"a hat basis has one term for each grid point, of which there are at most {MOST_HATS}")
         return hat_functions(space, orthonormal=True)
-    if whole(terms, "terms", 1) > (most := min(_MOST_TERMS, space.points)):
+    if whole(terms, "terms", 1) > (most := min(MOST_BASIS_TERMS, space.points)):
         raise ArgumentError(f"terms must be at most {most}: a grid of {space.points} points has no more")
     functions, breaks = _BASES[name](terms)
     return Basis(name, float(space.start), float(space.stop), terms, breaks, functions)
@@ -159,7 +157,7 @@ def l2_norms(times: Floats, curves: Floats) -> Floats:
 
 def orthonormal(functions: Functions, breaks: tuple[float, ...]) -> Functions:
     """Functions of one span with ∫ φ_i φ_j = 1 if i = j else 0 on [0, 1], by a QR factorisation at the nodes."""
-    nodes, weights = quadrature(breaks, _MOST_BERNSTEIN)
+    nodes, weights = quadrature(breaks, MOST_BERNSTEIN_TERMS)
     triangle: Floats = np.linalg.qr((functions(nodes) * np.sqrt(weights)).T, mode="r")  # type: ignore[assignment]
     return lambda x: np.asarray(np.linalg.solve(triangle.T, functions(x)), np.float64)
 
@@ -182,8 +180,8 @@ def _fourier(terms: int) -> tuple[Functions, tuple[float, ...]]:
 
 
 def _bernstein(terms: int) -> tuple[Functions, tuple[float, ...]]:
-    if terms > _MOST_BERNSTEIN:
-        raise ArgumentError(f"a bernstein basis has at most {_MOST_BERNSTEIN} terms; take b-spline for more")
+    if terms > MOST_BERNSTEIN_TERMS:
+        raise ArgumentError(f"a bernstein basis has at most {MOST_BERNSTEIN_TERMS} terms; take b-spline for more")
     degree = terms - 1
 
     def functions(x: Floats) -> Floats:

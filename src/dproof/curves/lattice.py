@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from dproof.arguments import expect, listed, whole
 from dproof.curves.bases import (
     HAT,
-    MOST_HATS,
     Basis,
     Floats,
     Kernel,
@@ -33,6 +32,7 @@ from dproof.curves.bases import (
 )
 from dproof.errors import ArgumentError, InputError
 from dproof.exact import exact
+from dproof.limits import MOST_HATS
 from dproof.privacy import Neighbours
 from dproof.spaces.curves import PLACES, Curves, moderate
 from dproof.spaces.space import ABSENT, Endless

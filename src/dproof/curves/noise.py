@@ -31,6 +31,7 @@ from dproof.laws.k_norm import KNorm, k_norm
 from dproof.laws.laplace import TwoSided
 from dproof.laws.law import Law
 from dproof.laws.noise import Centred, OptionalLaw
+from dproof.limits import MOST_HATS
 from dproof.mechanisms.mechanism import Distribution, Mechanism
 from dproof.mechanisms.noise import demand_gaussian, integer_laplace
 from dproof.privacy import Neighbours, Privacy, Promise
@@ -492,7 +493,6 @@ _NORMS: dict[Split, tuple[Norm, str]] = {
     "gaussian": ("l2", "Balle and Wang 2018, by the l2 norm"),
     "k_norm": ("linf", "Hardt and Talwar 2010, by the sup norm"),
 }
-_MOST_TERMS = 512  # that certificates have
 _ROUNDED = 1 + Fraction(1, 1 << 40)  # for the errors of floats
 
 
@@ -616,8 +616,8 @@ def additive_noise(
     promise, sides = Privacy.of(privacy), tuple(axis.size - 1 for axis in vectors.axes)
     if not any(sides):
         raise ArgumentError("the grid has one vector, which has nothing to hide")
-    if len(sides) > _MOST_TERMS:
-        raise ArgumentError(f"noise on vectors takes up to {_MOST_TERMS} coordinates; here are {len(sides)}")
+    if len(sides) > MOST_HATS:
+        raise ArgumentError(f"noise on vectors takes up to {MOST_HATS} coordinates; here are {len(sides)}")
     sizes = {"laplace": sum(sides), "gaussian": sum(side * side for side in sides), "k_norm": max(sides)}
 
     def make(split: Split) -> VectorLaw:

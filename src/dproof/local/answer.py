@@ -15,6 +15,7 @@ import numpy as np
 
 from dproof.errors import QuestionError
 from dproof.laws.noise import NODES
+from dproof.limits import MOST_GROUPS, MOST_NOISY_GROUPS
 from dproof.local.counts import (
     Combos,
     Counting,
@@ -49,9 +50,6 @@ from dproof.questions.question import (
     normal,
 )
 from dproof.questions.sums import Term, centred_terms
-
-_MOST_GROUPS = 10_000
-_MOST_INTERVALS = 2_500  # of numbers under noise that are worked out one by one, by linear programmes
 
 
 def source(release: Any, question: Question, options: Options) -> AnswerSource:
@@ -245,12 +243,12 @@ def _check_groups(question: Question, law: RowLaw) -> None:
     """Refuse more groups than can be told apart in good time; those of public columns are as many as there are."""
     private = [key for key in question.group_by if key.column not in law.schema.open_columns]
     groups = prod(len(grouping(key, law.schema).labels) for key in private)
-    found, most = f"{groups:,} groups", f"{_MOST_GROUPS:,} are the most"
-    is_slow = _intervals_under_noise(question, law, private) > _MOST_INTERVALS
+    found, most = f"{groups:,} groups", f"{MOST_GROUPS:,} are the most"
+    is_slow = _intervals_under_noise(question, law, private) > MOST_NOISY_GROUPS
     if is_slow:
         found += " of numbers under noise"
-        most = f"{_MOST_INTERVALS:,} are the most (more where rows are counted by one such number)"
-    if is_slow or groups > _MOST_GROUPS:
+        most = f"{MOST_NOISY_GROUPS:,} are the most (more where rows are counted by one such number)"
+    if is_slow or groups > MOST_GROUPS:
         raise QuestionError(
             f"the question has {found}, and {most}: group by fewer columns, by wider bins such as BIN(age, 10), or ask "
             "with WHERE for those that matter"

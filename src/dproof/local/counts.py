@@ -56,11 +56,12 @@ from dproof.laws.debias import (
     public,
 )
 from dproof.laws.law import Law
+from dproof.limits import MOST_CELLS
 from dproof.local.recipe import JointColumns, RowLaw
 from dproof.plans.plan import ASKED
 from dproof.questions.aggregates import Values
 from dproof.questions.estimated import SumEstimates
-from dproof.questions.partition import MOST_CELLS, Bit, Partition, cut, grouping, numbered
+from dproof.questions.partition import Bit, Partition, cut, grouping, numbered
 from dproof.questions.question import Key, Predicate, condition, leaves, literal, name
 from dproof.questions.sums import Term, scale_of, values_on
 from dproof.spaces.interval import Bins as ColumnBins

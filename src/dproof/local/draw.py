@@ -33,12 +33,12 @@ from dproof.columns.codec import Column, Encode, codec_of
 from dproof.columns.values import texts
 from dproof.errors import DproofError, InputError, SourceError
 from dproof.laws.guide import Guide, guide, uniform_below
+from dproof.limits import MOST_DUMMY_ROWS
 from dproof.local.recipe import JointColumns, RowLaw
 from dproof.plans.plan import ASKED, Plan
 from dproof.storage import DATA, PARQUET, SEEDED, digest
 from dproof.tables.source import Source, Spread
 
-_MOST_DUMMY_ROWS = 10**7
 ASKED_TYPE = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -66,7 +66,7 @@ def dummy_rows(plan: Plan | str | os.PathLike[str] | Mapping[str, Any], rows: in
     3
     """
     arrays: dict[str, Any] = {}
-    rows = whole(rows, "rows", 0, _MOST_DUMMY_ROWS)
+    rows = whole(rows, "rows", 0, MOST_DUMMY_ROWS)
     for column in Plan.of(plan).columns:
         if column.kind == "public":
             arrays[column.name] = pa.nulls(rows, pa.string())

@@ -38,6 +38,7 @@ from dproof.laws.debias import (
     gather,
     on_simplex,
 )
+from dproof.limits import MOST_LOGLINEAR, MOST_SHRUNK
 from dproof.local.counts import AnswerGroups, Contingency, Counting, Layout, Sum, of_whole, scale_up
 from dproof.local.distribution_free import DistributionFree
 from dproof.questions.estimated import EstimatedSums, Options, Target, normal_quantile, tail
@@ -45,7 +46,6 @@ from dproof.questions.question import Predicate
 
 _STEPS = 5_000
 _SETTLED = 1e-8  # relative change of the likeliest counts at which they stand still
-_MOST_DRAWN = 1 << 17
 _GRID, _FEW_STEPS = 200, 30  # values that a count may be thought to have, and steps of fitting how likely they are
 
 
@@ -108,8 +108,8 @@ def shrinkage(table: Contingency) -> Array:
     """
     scores = [inverse(axis) for axis in table.axes]
     cells = gather(scores, table.counts)
-    if cells.size > _MOST_DRAWN:
-        raise TooLarge(f"shrinkage takes at most {_MOST_DRAWN} cells: ask for fewer columns at once")
+    if cells.size > MOST_SHRUNK:
+        raise TooLarge(f"shrinkage takes at most {MOST_SHRUNK} cells: ask for fewer columns at once")
     squares = gather((s.times(s) for s in scores), table.counts)
     seen = cells.reshape(-1)
     spread = np.sqrt(np.maximum((squares.reshape(-1) - seen), 1e-9))
@@ -156,7 +156,6 @@ def _back_to_cells(laws: list[Transform], share: Array) -> Array:
 
 # Counts shrunk towards a model ----------------------------------------------------------------------------------------
 
-_MOST_CELLS = 2000
 _ROUNDS = 100  # of proportional fitting
 _LEAST = 1e-6  # of a row in a cell: a fitted count of zero would never grow again
 _BIASES = np.concatenate([np.linspace(0.0, 10.0, 201)[1:], np.geomspace(10.5, 1000.0, 60)])  # in standard errors
@@ -211,8 +210,8 @@ class _Model:
         self.inverses = [inverse(axis) for axis in table.axes]
         self.unbiased = gather(self.inverses, table.counts)
         self.shape = self.unbiased.shape
-        if max(prod(self.shape), table.counts.size) > _MOST_CELLS:
-            raise TooLarge(f"loglinear takes at most {_MOST_CELLS} cells: ask for fewer columns at once")
+        if max(prod(self.shape), table.counts.size) > MOST_LOGLINEAR:
+            raise TooLarge(f"loglinear takes at most {MOST_LOGLINEAR} cells: ask for fewer columns at once")
         wide = [n for n, size in enumerate(self.shape) if size > 1]
         pairs: list[tuple[int, ...]] = [*combinations(wide, 2)] if len(wide) > 1 else [tuple(wide)]
         self.fit = fit_pairs(self.unbiased, pairs).reshape(-1)

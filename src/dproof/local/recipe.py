@@ -24,6 +24,7 @@ from dproof.curves.noise import recorded_curve_law
 from dproof.errors import InputError, NotPrivate, PlanError, TooLarge, VerificationFailed
 from dproof.exact import exact, float_above, log_above
 from dproof.laws.law import law_from_json, read_number
+from dproof.limits import MOST_COMBINATIONS
 from dproof.local.spread import best_shares, best_weights, needs, sample_variance, sampled_groups, split_variance
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.plans.plan import ASKED, ColumnGroup, Plan, schema_of, split
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from dproof.questions.measured import AnswerSource, Shares
     from dproof.questions.question import Question
 
-_LARGEST_JOINT = 1 << 31  # points of the space that columns are joined into
 _OTHERWISE = "write mechanism = 'randomised_response' for it and for what it is joined with"
 _MOST_COMPOSED = 256  # laws; their exact composition takes seconds then, and much longer beyond
 
@@ -353,8 +353,8 @@ def _calibrated(want: ColumnGroup, privacy: Privacy) -> Mechanism:
 
     space = want.space
     try:
-        if len(want.columns) > 1 and space.size > _LARGEST_JOINT:
-            raise PlanError(f"joined columns have {space.size} combinations; {_LARGEST_JOINT} is the most")
+        if len(want.columns) > 1 and space.size > MOST_COMBINATIONS:
+            raise PlanError(f"joined columns have {space.size} combinations; {MOST_COMBINATIONS} is the most")
         return choose(space, privacy, want.mechanism, want.uses)
     except InputError as error:
         raise PlanError(f"column {want.name!r}: {error}") from None

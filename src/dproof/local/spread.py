@@ -23,13 +23,13 @@ from typing import Any
 
 from dproof.columns.codec import Column
 from dproof.errors import PlanError
+from dproof.limits import MOST_SAMPLED
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.plans.plan import ColumnGroup, Plan, uses_of
 from dproof.privacy import Privacy
 
 DRAWN = 1 << 16  # what all weights sum to: a word of 16 bits draws one
 _MOST_PAIRS, _LARGEST_PAIR = 256, 4096  # columns are asked in pairs where there are no more, each with so many values
-_MOST_THINGS = 4096  # laws that a certificate holds
 _UNITS = 8  # of ε for each group: optimal shares are multiples of it
 _ROUNDED = 1 << 40  # of a variance
 
@@ -106,8 +106,8 @@ def sampled_groups(plan: Plan) -> tuple[ColumnGroup, ...]:
         wanted.append(ColumnGroup(columns, Fraction(1), mechanism, uses_of(need.columns, needed)))
     if len({thing.name for thing in wanted}) < len(wanted):
         raise PlanError("two things that a row may be asked have the same name: rename a column with × in its name")
-    if len(wanted) > _MOST_THINGS:
-        raise PlanError(f"a row can be asked one of {_MOST_THINGS} things at most: leave questions or columns out")
+    if len(wanted) > MOST_SAMPLED:
+        raise PlanError(f"a row can be asked one of {MOST_SAMPLED} things at most: leave questions or columns out")
     return tuple(wanted)
 
 

@@ -27,6 +27,7 @@ from dproof.columns.codec import CODECS, Codec, Column, Key, codec_class
 from dproof.columns.values import DECIMALS, THOUSANDS, Numerals
 from dproof.errors import ArgumentError, FileError, InputError, PlanError, did_you_mean, nearest
 from dproof.exact import exact, plain_number
+from dproof.limits import MOST_TABLES, MOST_VALUES
 from dproof.plans.plan import (
     ASKED,
     VERSION,
@@ -395,7 +396,7 @@ def _check_columns(columns: tuple[Column, ...], person: str | None, spread: Spre
 # Columns, and the spaces that they name -------------------------------------------------------------------------------
 
 # The spaces that a plan can name, as their codecs call them; of those that share one the first. `add_space` adds one.
-SPACES: dict[str, type] = {}
+SPACES: dict[str, type[Any]] = {}
 for _space, _codec in CODECS.items():
     if _codec.kind is not None:
         SPACES.setdefault(_codec.kind, _space)
@@ -460,8 +461,6 @@ def read_column(name: str, table: Reader) -> Column:
 # What the central model measures --------------------------------------------------------------------------------------
 
 _USUAL_COLUMNS = 2  # columns of a table, where the plan does not say which tables it wants
-_MOST_VALUES = 1 << 16  # of a column
-_MOST_TABLES = 4096
 _LARGEST_WEIGHT = Fraction(10**9)
 _SUM_WEIGHT = Fraction(1, 16)  # of a sum beside a cell: twice the noise, for a quarter of what it would cost
 # What a plan can say that changes how rows are drawn one by one, and nothing else.
@@ -488,8 +487,8 @@ def axes_of(column: Column) -> tuple[TableAxis, ...]:
         return (TableAxis(column, bins, column.name, bins.size, has_curves=True),)
     inside = space.present or space
     if inside.line is None:
-        if space.size > _MOST_VALUES:
-            problem = f"has more than {_MOST_VALUES:,} values: declare fewer, or drop it"
+        if space.size > MOST_VALUES:
+            problem = f"has more than {MOST_VALUES:,} values: declare fewer, or drop it"
             raise MisplacedKey(("columns", column.name), problem)
         return (TableAxis.of_bins(column, each_value(space)),)
     return (TableAxis.of_bins(column, (column.bins or default_bins(inside)).with_missing(space.absent)),)
@@ -578,8 +577,8 @@ def _read_tables(release: Reader, by_column: Mapping[str, Sequence[TableAxis]]) 
         if most < 1:
             raise release.wrong("tables", "must be at least 1: all tables of up to that many columns are measured")
         sizes = range(1, min(most, len(names)) + 1)
-        if sum(comb(len(names), size) for size in sizes) > _MOST_TABLES:
-            raise release.wrong("tables", f"makes over {_MOST_TABLES:,} tables: list fewer with [[release.tables]]")
+        if sum(comb(len(names), size) for size in sizes) > MOST_TABLES:
+            raise release.wrong("tables", f"makes over {MOST_TABLES:,} tables: list fewer with [[release.tables]]")
         return tuple((table, Fraction(1)) for size in sizes for table in combinations(names, size))
     weights: dict[tuple[str, ...], Fraction] = {}
     for table in release.tables("tables"):
@@ -598,8 +597,8 @@ def _read_tables(release: Reader, by_column: Mapping[str, Sequence[TableAxis]]) 
                 raise table.wrong("columns", "names a table that is listed already")
             weights[key] = weight
         table.finish()
-    if len(weights) > _MOST_TABLES:
-        raise release.wrong("tables", f"lists more than {_MOST_TABLES:,} tables")
+    if len(weights) > MOST_TABLES:
+        raise release.wrong("tables", f"lists more than {MOST_TABLES:,} tables")
     if not weights:
         raise release.wrong("tables", "lists no table: write tables = 2 for all tables of up to two columns")
     left = next((name for name, items in axes.items() if not any(items[0] in table for table in weights)), None)

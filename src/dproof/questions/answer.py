@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 
 from dproof.errors import ArgumentError, FileError, TooLarge
 from dproof.exact import int_or_float, percent, written
+from dproof.limits import MOST_DRAWN_CURVES, MOST_DRAWN_ROWS
 from dproof.spaces.space import Space
 
 _SHOWN = 4  # points of a curve that a line of text shows
@@ -396,7 +397,6 @@ def point(number: int | Fraction) -> Range:
 
 # Its picture ----------------------------------------------------------------------------------------------------------
 
-_MOST_ROWS, _MOST_CURVES = 200, 24
 _NAIVE = "#b8c4c4"
 _ROW = 30  # height of a row, which has a label above its dot
 
@@ -414,7 +414,7 @@ def chart(answer: Answer) -> Any:
     curves = [column for column in answer.columns if any(_is_curve(row[column]) for row in answer.rows)]
     if not measured and not curves:
         raise ArgumentError("this answer has no estimates with intervals, so there is nothing to draw")
-    most = _MOST_CURVES if curves else _MOST_ROWS
+    most = MOST_DRAWN_CURVES if curves else MOST_DRAWN_ROWS
     if len(answer.rows) > most:
         fewer = "ask for fewer groups" if curves else f"add LIMIT {most} or less"
         raise TooLarge(f"{len(answer.rows):,} rows are too many for a picture: {fewer}")

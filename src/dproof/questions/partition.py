@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dproof.errors import QuestionError, TooLarge
 from dproof.exact import int_or_float
+from dproof.limits import MOST_CELLS, MOST_CONDITION_ITEMS, MOST_KEY_GROUPS
 from dproof.questions.question import (
     Among,
     And,
@@ -40,7 +41,6 @@ from dproof.spaces import Space
 from dproof.spaces.interval import Line
 
 MISSING = -1  # the code of a value that is not there
-_MOST_GROUPS = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,13 +300,11 @@ def _bins(key: Key, line: Line, size: int, width: Fraction) -> tuple[list[Any], 
 
 
 def _fits(key: Key, groups: int) -> None:
-    if groups > _MOST_GROUPS:
+    if groups > MOST_KEY_GROUPS:
         advice = f"group by BIN({key.column}, width) instead" if key.width is None else "take a greater width"
-        raise TooLarge(f"column {key.column!r} has {groups} groups, more than {_MOST_GROUPS}: {advice}")
+        raise TooLarge(f"column {key.column!r} has {groups} groups, more than {MOST_KEY_GROUPS}: {advice}")
 
 
-_MOST_ITEMS = 16
-MOST_CELLS = 1 << 24
 _MOST_VALUES = 1 << 22
 
 
@@ -399,8 +397,10 @@ def cut(
 def _bit_axis(column: str, schema: Schema, regions: Sequence[Region]) -> Partition:
     """Blocks of codes that agree in all bits that a condition looks at."""
     bits = tuple(sorted({bit for region in regions if isinstance(region, Bit) for bit in region.bits}))
-    if len(bits) > _MOST_ITEMS:
-        raise TooLarge(f"column {column!r} has conditions on {len(bits)} items, too many at once: ask for fewer")
+    if len(bits) > MOST_CONDITION_ITEMS:
+        raise TooLarge(
+            f"column {column!r} has conditions on {len(bits)} items, and {MOST_CONDITION_ITEMS} are the most"
+        )
     patterns = [sum(1 << bit for n, bit in enumerate(bits) if p >> n & 1) for p in range(1 << len(bits))]
     stop = len(patterns) if schema.is_open(column) else schema.declared(column).size
     first = np.array([*patterns, *([MISSING] if column in schema.nullable else [])])

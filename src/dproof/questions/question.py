@@ -21,6 +21,7 @@ from dproof.arguments import expect, mapping
 from dproof.columns.codec import quoted, text_literal
 from dproof.errors import QuestionError, did_you_mean
 from dproof.exact import decimals, exact, int_or_float
+from dproof.limits import MOST_DECIMALS
 from dproof.questions.aggregates import AGGREGATES, Definition, Frequent
 from dproof.spaces import Space
 from dproof.spaces.interval import Bins
@@ -351,7 +352,6 @@ def _of_item(expression: Expression, has: Contains) -> Any:
 
 _ALONE = "column {0!r} holds curves: ask for AVG({0}) or SUM({0}) by itself"
 _TAKES = {"power": (1, 1), "coalesce": (1, 1), "round": (0, 1)}  # how many numbers; of other functions none
-_MOST_PLACES = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -553,8 +553,8 @@ def _check_functions(expression: Expression) -> None:
             raise QuestionError(
                 f"{function.upper()} takes {'one number' if least else 'no number'} beside the aggregate"
             )
-        if function == "round" and any(n.denominator > 1 or abs(n) > _MOST_PLACES for n in numbers):
-            raise QuestionError(f"ROUND takes a whole number of decimals, at most {_MOST_PLACES}")
+        if function == "round" and any(n.denominator > 1 or abs(n) > MOST_DECIMALS for n in numbers):
+            raise QuestionError(f"ROUND takes a whole number of decimals, at most {MOST_DECIMALS}")
         expression = expression.inner
         if any(isinstance(aggregate.definition.chosen, Frequent) for aggregate in aggregates_of(expression)):
             raise QuestionError("a mode or a top list is not a number to calculate with: ask for it on its own")

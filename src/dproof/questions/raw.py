@@ -10,14 +10,13 @@ from sqlglot import exp
 
 from dproof.coins import NOT_PRIVATE
 from dproof.errors import QuestionError
+from dproof.limits import LONGEST_RAW_QUESTION, MOST_RAW_ROWS
 from dproof.questions.answer import Answer
 from dproof.questions.question import literal, name
 from dproof.questions.sql import read_statement
 from dproof.tables.duckdb import CLOSED, stored_relation
 from dproof.tables.source import Parts
 
-_LONGEST = 100_000  # characters of SQL
-_MOST_ROWS = 1_000_000
 _ROW_MAKERS = (exp.GenerateSeries, exp.Unnest)  # functions that may stand after FROM: they read nothing
 _LABEL = "raw: the sanitised rows as they are, so counts and means are biased by their noise; query(...) debiases them"
 
@@ -37,11 +36,11 @@ def raw(data: Any, columns: Mapping[str, str], sql: str, *, private: bool) -> An
         try:
             result = database.execute(sql)
             names = tuple(str(column[0]) for column in result.description)
-            rows = result.fetchmany(_MOST_ROWS + 1)
+            rows = result.fetchmany(MOST_RAW_ROWS + 1)
         except duckdb.Error as error:
             raise QuestionError(f"DuckDB cannot answer this: {str(error).split(chr(10))[0]}") from None
-    if len(rows) > _MOST_ROWS:
-        raise QuestionError(f"the answer has more than {_MOST_ROWS} rows: add a LIMIT, or read the release's own file")
+    if len(rows) > MOST_RAW_ROWS:
+        raise QuestionError(f"the answer has more than {MOST_RAW_ROWS:,} rows: add a LIMIT, or read the release's file")
     if len(set(names)) < len(names):
         raise QuestionError("two columns of the answer have the same name: give one another with AS")
     notes = (_LABEL,) if private else (_LABEL, NOT_PRIVATE)
@@ -60,7 +59,7 @@ def _lock(database: Any, data: Any) -> None:
 
 def _check(sql: str) -> None:
     """Refuse everything but one SELECT over `release`, in words of our own; the locked engine would refuse it too."""
-    tree = read_statement(sql, "raw takes one SELECT ... FROM release", _LONGEST)
+    tree = read_statement(sql, "raw takes one SELECT ... FROM release", LONGEST_RAW_QUESTION)
     if not isinstance(tree, exp.Query):
         raise QuestionError("raw takes one SELECT: nothing can be attached, copied, installed, set or changed")
     if tree.find(exp.Into):

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from dproof.arguments import choice, described, expect, listed, whole
 from dproof.errors import NotPrivate, QuestionError, TooLarge
 from dproof.exact import exact, int_or_float
+from dproof.limits import MOST_ROW_KINDS
 from dproof.privacy import Neighbours
 from dproof.questions.aggregates import Rank
 from dproof.questions.measured import values_of
@@ -207,7 +208,6 @@ def _alone(
     return Sensitivity(neighbours, distance, distance**2, "exact", (Witness(before, after, distance),))
 
 
-_MOST_RECORDS = 1 << 18  # kinds of rows
 _MOST_EFFECTS = 1 << 11  # effects of which every pair is looked at
 
 
@@ -350,8 +350,8 @@ def _candidates(
     every = ends | {axis.column: _every_code(axis) for axis in grid.axes if axis.column in multiplied}
     complete = not multiplied or math.prod(len(codes) for codes in (two | every).values()) <= _MOST_EFFECTS
     chosen = two | (every if complete else ends)
-    if math.prod(len(codes) for codes in chosen.values()) > _MOST_RECORDS:
-        raise TooLarge(f"the question cuts the rows into more than {_MOST_RECORDS} kinds: ask for less at once")
+    if math.prod(len(codes) for codes in chosen.values()) > MOST_ROW_KINDS:
+        raise TooLarge(f"the question cuts the rows into more than {MOST_ROW_KINDS} kinds: ask for less at once")
     return chosen, complete, grid
 
 

@@ -21,6 +21,7 @@ from sqlglot.errors import SqlglotError
 from dproof.arguments import expect, whole
 from dproof.errors import QuestionError, did_you_mean
 from dproof.exact import exact, several
+from dproof.limits import DEEPEST_QUESTION, LONGEST_QUESTION
 from dproof.questions.aggregates import AGGREGATES, GIVEN, named
 from dproof.questions.question import (
     Aggregate,
@@ -55,8 +56,6 @@ FUNCTIONS: dict[type, str] = {
     exp.Round: "round", exp.Abs: "abs", exp.Sqrt: "sqrt", exp.Pow: "power", exp.Floor: "floor", exp.Ceil: "ceil",
     exp.Coalesce: "coalesce",
 }  # fmt: skip
-_LONGEST = 20_000  # characters: far beyond any question, short of any trouble
-_DEEPEST = 100
 
 
 def parse(text: str) -> Question:
@@ -66,8 +65,8 @@ def parse(text: str) -> Question:
     Compare(column='age', operator='>=', value=Fraction(18, 1))
     """
     select = read_statement(text, "SELECT ... FROM ...")
-    if max((_depth(node) for node in select.find_all(exp.Literal, exp.Column, exp.Star)), default=0) > _DEEPEST:
-        raise QuestionError(f"the question is nested more than {_DEEPEST} deep: simplify it")
+    if max((_depth(node) for node in select.find_all(exp.Literal, exp.Column, exp.Star)), default=0) > DEEPEST_QUESTION:
+        raise QuestionError(f"the question is nested more than {DEEPEST_QUESTION} deep: simplify it")
     if not isinstance(select, exp.Select):
         # A lone word or sum is a statement to the parser; only a true one, such as DROP, is worth its name.
         refuse(
@@ -116,7 +115,7 @@ def parse_predicate(text: str) -> Predicate:
     return normal(asked.where)
 
 
-def read_statement(text: str, wanted: str, longest: int = _LONGEST) -> Node:
+def read_statement(text: str, wanted: str, longest: int = LONGEST_QUESTION) -> Node:
     """The one statement that a text holds."""
     if not isinstance(text, str) or len(text) > longest:
         raise QuestionError(f"a question is a text of at most {longest} characters: {wanted}")

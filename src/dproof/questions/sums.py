@@ -29,8 +29,9 @@ from numpy.typing import NDArray
 from dproof.errors import QuestionError, TooLarge
 from dproof.exact import exact
 from dproof.laws.debias import Scale
+from dproof.limits import MOST_CELLS
 from dproof.questions.aggregates import Sums, Values
-from dproof.questions.partition import MISSING, MOST_CELLS, Partition, Places, cut, grouping, numbered
+from dproof.questions.partition import MISSING, Partition, Places, cut, grouping, numbered
 from dproof.questions.question import (
     Aggregate,
     Applied,

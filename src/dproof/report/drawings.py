@@ -27,10 +27,10 @@ from dproof.plotting import label_text, label_texts
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-_MOST_LABELS = 24  # rows and columns of a picture that can still be read
-_MOST_CELLS = 48  # rows and columns that can be seen apart
-_MOST_NUMBERS = 10  # columns up to which numbers are written into the cells
-_LONGEST = 22  # letters of a label
+_MOST_LABELLED = 24  # rows and columns of a picture that can still be read
+_MOST_BLOCKS = 48  # rows and columns that can be seen apart
+_MOST_NUMBERED = 10  # columns up to which numbers are written into the cells
+_LONGEST_LABEL = 22  # letters of a label
 _ACROSS = 40  # letters of the names of columns that stand side by side
 _LETTER = 6.2  # its width
 _WIDTH, _HEIGHT = 640, 240
@@ -91,8 +91,8 @@ def law_picture(mechanism: Mechanism) -> Markup:
     chances = family.chances()
     if family.inputs is None:  # a curve, which may be missing
         return noise_picture(mechanism) + ("" if chances is None else render_chances(*chances))
-    if family.outputs is not None and max(mechanism.inputs.size, family.outputs) <= _MOST_LABELS:
-        return matrix_table(mechanism) if family.outputs <= _MOST_NUMBERS else matrix_picture(mechanism)
+    if family.outputs is not None and max(mechanism.inputs.size, family.outputs) <= _MOST_LABELLED:
+        return matrix_table(mechanism) if family.outputs <= _MOST_NUMBERED else matrix_picture(mechanism)
     return one_law(mechanism) if chances is None else render_chances(*chances)
 
 
@@ -136,12 +136,12 @@ def matrix_table(mechanism: Mechanism) -> Markup:
 def matrix_picture(mechanism: Mechanism) -> Markup:
     """The solution matrix as a picture; where there are many inputs or outputs, blocks of them."""
     inputs, outputs, _ = listed(mechanism.family)
-    few = max(inputs, outputs) <= _MOST_LABELS
+    few = max(inputs, outputs) <= _MOST_LABELLED
     rows, columns = _blocks(inputs), _blocks(outputs)
     law = np.add.reduceat(np.add.reduceat(mechanism.matrix(), rows[:-1]), columns[:-1], axis=1)
     density = law / np.diff(rows)[:, None] / np.diff(columns)
     height, width = density.shape
-    numbered = few and width <= _MOST_NUMBERS
+    numbered = few and width <= _MOST_NUMBERED
     cell_width, cell_height = (46, 30) if numbered else (22, 22) if few else (8, 8)
     gap = 2 if few else 0
     row_labels = _labels(mechanism.inputs, inputs) if few else []
@@ -199,12 +199,12 @@ def _labels(space: Any, size: int) -> list[str]:
 
 
 def _short(label: str) -> str:
-    return label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…"
+    return label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 1]}…"
 
 
 def _blocks(size: int) -> Any:
     """Where blocks of about equal width begin, and the end."""
-    return np.rint(np.linspace(0, size, min(size, _MOST_CELLS) + 1)).astype(np.int64)
+    return np.rint(np.linspace(0, size, min(size, _MOST_BLOCKS) + 1)).astype(np.int64)
 
 
 def one_law(mechanism: Mechanism) -> Markup:

@@ -17,6 +17,7 @@ from typing import Annotated, Any, BinaryIO
 
 import pyarrow as pa
 from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
@@ -51,7 +52,7 @@ router = APIRouter(
 )
 
 
-def _told(model: Any, status: int = 200, *, arrow: bool = False) -> dict[int | str, dict[str, Any]]:
+def _documented(model: Any, status: int = 200, *, arrow: bool = False) -> dict[int | str, dict[str, Any]]:
     """What /openapi.json says of an answer. Nothing is made anew by it: a test holds the answers to their models."""
     content = {"content": {ARROW: {"schema": {"type": "string", "format": "binary"}}}} if arrow else {}
     return {status: {"model": model, "description": "Done.", **content}}
@@ -60,7 +61,7 @@ def _told(model: Any, status: int = 200, *, arrow: bool = False) -> dict[int | s
 health_router = APIRouter()
 
 
-@health_router.get("/health", responses=_told(bodies.Health) | _told(bodies.Health, 503), tags=["health"])
+@health_router.get("/health", responses=_documented(bodies.Health) | _documented(bodies.Health, 503), tags=["health"])
 def health(desk: TheDesk) -> Response:
     """Whether the server works: it can read its tokens. For anybody; nothing of a table is told."""
     status = "ok"
@@ -72,28 +73,28 @@ def health(desk: TheDesk) -> Response:
     return JSONResponse(told, 200 if status == "ok" else 503)
 
 
-@router.get("/tables", responses=_told(list[bodies.ListedTable]))
+@router.get("/tables", responses=_documented(list[bodies.ListedTable]))
 def tables(desk: TheDesk, who: Known) -> list[dict[str, Any]]:
     """The tables that you may ask, with your budget on each."""
     return desk.tables(who)
 
 
-@router.get("/tables/{name}", responses=_told(bodies.Table))
+@router.get("/tables/{name}", responses=_documented(bodies.Table))
 def table(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
     """All that is public about a table: its plan, and what its promise means to a person."""
     return desk.table(who, name)
 
 
-@router.post("/tables/{name}/preview", responses=_told(bodies.Preview))
+@router.post("/tables/{name}/preview", responses=_documented(bodies.Preview))
 async def preview(name: str, asked: AskRequest, service: TheService, who: Known) -> Response:
     """What a question would cost and how good its answer would be: free, and no row is read."""
     with service.under_way.counted(who):
         table = await service.opened(who, name)
-        told = await service.working(who, partial(service.desk.preview, table, asked.sql, **asked.price()))
+        told = await service.working(who, partial(service.desk.preview, table, asked.sql, asked.terms))
     return JSONResponse(told)
 
 
-@router.post("/tables/{name}/ask", responses=_told(bodies.PaidAnswer, arrow=True))
+@router.post("/tables/{name}/ask", responses=_documented(bodies.PaidAnswer, arrow=True))
 async def ask(
     name: str, asked: AskRequest, service: TheService, who: Known, accept: Annotated[str, Header()] = ""
 ) -> Response:
@@ -101,27 +102,27 @@ async def ask(
     desk = service.desk
     with service.under_way.counted(who):
         table = await service.opened(who, name)
-        answer = await service.working(who, partial(desk.stored, table, asked.sql, **asked.price()))
+        answer = await service.working(who, partial(desk.stored, table, asked.sql, asked.terms))
         if answer is None:
-            answer = await service.reading(who, name, partial(desk.ask, table, asked.sql, **asked.price()))
+            answer = await service.reading(who, name, partial(desk.ask, table, asked.sql, asked.terms))
         left = await run_in_threadpool(desk.budget, who, name)
         more = {"budget": left, "command": _ask_command(name, asked, who)}
         return await service.working(who, partial(_answered, answer, accept, asked.chart, more))
 
 
-@router.get("/tables/{name}/budget", responses=_told(bodies.Budget))
+@router.get("/tables/{name}/budget", responses=_documented(bodies.Budget))
 def budget(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
     """What you may still spend, as numbers and in words."""
     return desk.budget(who, name)
 
 
-@router.get("/tables/{name}/history", responses=_told(list[bodies.Question]))
+@router.get("/tables/{name}/history", responses=_documented(list[bodies.Question]))
 def history(name: str, desk: TheDesk, who: Known, before: int | None = None, most: Most = 100) -> list[dict[str, Any]]:
     """What you have asked, with its cost, oldest first: the latest, or those before the entry of a number."""
     return desk.history(who, name, before=before, most=most)
 
 
-@router.get("/tables/{name}/dummy", responses=_told(bodies.Rows, arrow=True))
+@router.get("/tables/{name}/dummy", responses=_documented(bodies.Rows, arrow=True))
 async def dummy(
     name: str, service: TheService, who: Known, rows: int = 100, accept: Annotated[str, Header()] = ""
 ) -> Response:
@@ -130,19 +131,19 @@ async def dummy(
         return await service.working(who, partial(_dummy, service.desk, who, name, rows, accept))
 
 
-@router.get("/releases", responses=_told(list[bodies.ListedRelease]))
+@router.get("/releases", responses=_documented(list[bodies.ListedRelease]))
 def releases(desk: TheDesk, who: Known) -> list[dict[str, Any]]:
     """All releases: ask them without limit."""
     return desk.releases()
 
 
-@router.get("/releases/{name}", responses=_told(bodies.ListedRelease))
+@router.get("/releases/{name}", responses=_documented(bodies.ListedRelease))
 def release(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
     """What a release says of itself."""
     return desk.release(name)
 
 
-@router.post("/releases/{name}/query", responses=_told(bodies.QueryAnswer, arrow=True))
+@router.post("/releases/{name}/query", responses=_documented(bodies.QueryAnswer, arrow=True))
 async def query(
     name: str, asked: QueryRequest, service: TheService, who: Known, accept: Annotated[str, Header()] = ""
 ) -> Response:
@@ -157,19 +158,19 @@ async def query(
 # For custodians ------------------------------------------------------------------------------------------------------
 
 
-@router.get("/files", responses=_told(list[bodies.File]))
+@router.get("/files", responses=_documented(list[bodies.File]))
 def files(desk: TheDesk, who: Custodian) -> list[dict[str, Any]]:
     """For custodians: every table in the folder, and whether it has a plan."""
     return desk.custody.files()
 
 
-@router.get("/files/{name}/columns", responses=_told(bodies.Columns))
+@router.get("/files/{name}/columns", responses=_documented(bodies.Columns))
 def columns(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: the names of a table's columns, and its plan."""
     return desk.custody.columns(name)
 
 
-@router.put("/files/{file}", status_code=201, openapi_extra=_ANY_BYTES, responses=_told(bodies.SentTable, 201))
+@router.put("/files/{file}", status_code=201, openapi_extra=_ANY_BYTES, responses=_documented(bodies.SentTable, 201))
 async def upload(file: str, request: Request, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: send a table, as the bytes of a file, under its name with its ending, such as people.csv."""
     saved = await save_upload(desk.folder, file, request.stream())
@@ -177,60 +178,59 @@ async def upload(file: str, request: Request, desk: TheDesk, who: Custodian) -> 
     return {"name": saved.name.partition(".")[0], "file": f"tables/{saved.name}"}
 
 
-@router.post("/drafts/expected", responses=_told(bodies.Expectation))
+@router.post("/drafts/expected", responses=_documented(bodies.Expectation))
 def expected(draft: DraftRequest, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: what a draft of a plan would give; no data is opened."""
     return desk.custody.expected(draft.plan, draft.rows)
 
 
-@router.post("/drafts/epsilon", responses=_told(bodies.Epsilons))
+@router.post("/drafts/epsilon", responses=_documented(bodies.Epsilons))
 def epsilon(wanted: HalfWidthRequest, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: the least ε that gives a wanted ±, from a local release, a central one and asking."""
     options = wanted.model_dump(include={"rows", "question", "column", "half_width"})
     return desk.custody.epsilon(wanted.plan, **options)
 
 
-@router.put("/plans/{name}", responses=_told(bodies.SavedPlan))
+@router.put("/plans/{name}", responses=_documented(bodies.SavedPlan))
 def save(name: str, draft: DraftRequest, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: save a draft as the plan of a table."""
     return desk.custody.save(who, name, draft.plan, names_are_public=draft.names_are_public)
 
 
-@router.get("/tables/{name}/check", responses=_told(bodies.Inspection))
+@router.get("/tables/{name}/check", responses=_documented(bodies.Inspection))
 def check(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians, and CONFIDENTIAL: how many values the plan does not cover."""
     return desk.custody.check(who, name)
 
 
-@router.post("/releases", status_code=202, responses=_told(bodies.StartedJob, 202))
+@router.post("/releases", status_code=202, responses=_documented(bodies.StartedJob, 202))
 def sanitise(wanted: ReleaseRequest, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: sanitise a table, paid from its ledger; the name of the job that does it."""
     return {"job": desk.custody.sanitise(who, wanted.table, wanted.name)}
 
 
-@router.get("/jobs/{name}", responses=_told(bodies.Job))
+@router.get("/jobs/{name}", responses=_documented(bodies.Job))
 async def job(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: how far a job is."""
     return desk.custody.job(name)
 
 
-@router.get("/tables/{name}/account", responses=_told(bodies.Account))
+@router.get("/tables/{name}/account", responses=_documented(bodies.Account))
 def account(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: the whole account of a table."""
     return desk.account(who, name)
 
 
-@router.get("/tokens", responses=_told(list[bodies.Holder]))
+@router.get("/tokens", responses=_documented(list[bodies.Holder]))
 def tokens(desk: TheDesk, who: Custodian) -> list[dict[str, Any]]:
     """For custodians: everybody who was given a token."""
     return [one.to_json() for one in desk.holders(who)]
 
 
-@router.post("/tokens", status_code=201, responses=_told(bodies.Token, 201))
+@router.post("/tokens", status_code=201, responses=_documented(bodies.Token, 201))
 def give(given: TokenRequest, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: a token for an analyst, shown this once, and a budget on each of the tables."""
-    budget = Privacy(str(given.epsilon), str(given.delta))
-    budgets = dict.fromkeys(given.tables, budget)
+    budgets = dict.fromkeys(given.tables, Privacy(given.epsilon, given.delta))
     text, holder = desk.give(who, given.name, budgets, given.days)
     tables = " ".join(f"--table {name}" for name in given.tables)
     price = f"--epsilon {given.epsilon} --delta {given.delta} --days {given.days}"
@@ -238,7 +238,7 @@ def give(given: TokenRequest, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     return {"token": text, "command": command, **holder.to_json()}
 
 
-@router.get("/record", responses=_told(list[bodies.Deed]))
+@router.get("/record", responses=_documented(list[bodies.Deed]))
 def record(desk: TheDesk, who: Custodian, before: int | None = None, most: Most = 100) -> list[dict[str, Any]]:
     """For custodians: what custodians did, oldest first: the latest, or what was before the line of a number."""
     return desk.record.latest(most, before)
@@ -252,9 +252,8 @@ def revoke(number: int, desk: TheDesk, who: Custodian) -> None:
 
 def _ask_command(name: str, asked: AskRequest, who: Holder) -> str:
     """The command that asks the same, in the folder that is served."""
-    told = asked.price()
-    price = f"--epsilon {told['epsilon']}" if told["accuracy"] is None else f"--accuracy {told['accuracy']}"
-    delta = "" if told["delta"] == "0" else f" --delta {told['delta']}"
+    price = f"--epsilon {asked.epsilon}" if asked.accuracy is None else f"--accuracy {asked.accuracy}"
+    delta = "" if asked.delta == "0" else f" --delta {asked.delta}"
     analyst = "" if who.is_custodian else f" --analyst {shlex.quote(who.name)}"
     paths = f"--plan plans/{name}.toml --ledger ledgers/{name}.db"
     return f"dproof ask tables/{name}.* {shlex.quote(asked.sql)} {paths} {price}{delta}{analyst}"
@@ -273,7 +272,9 @@ def _answered(answer: Answer, accept: str, chart: bool, more: dict[str, Any]) ->
 
 def _dummy(desk: Desk, who: Holder, name: str, rows: int, accept: str) -> Response:
     table = desk.dummy(who, name, rows)
-    return _arrow(table) if ARROW in accept else JSONResponse(_plain(table))
+    if ARROW in accept:
+        return _arrow(table)
+    return JSONResponse(jsonable_encoder({"columns": table.column_names, "rows": table.to_pylist()}))
 
 
 def _arrow(table: Any) -> Response:
@@ -281,15 +282,6 @@ def _arrow(table: Any) -> Response:
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return Response(sink.getvalue().to_pybytes(), media_type=ARROW)
-
-
-def _plain(table: Any) -> dict[str, Any]:
-    rows = table.to_pylist()
-    return {"columns": table.column_names, "rows": [{k: _json(v) for k, v in row.items()} for row in rows]}
-
-
-def _json(value: Any) -> Any:
-    return value if isinstance(value, (str, int, float, list, dict, bool, type(None))) else str(value)
 
 
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".xlsx", ".parquet", ".arrow", ".feather", ".ipc")

@@ -21,6 +21,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dproof import DproofError, InputError, OverBudget, __version__
+from dproof.errors import with_notes
 from dproof.serve import api, limits, pages
 from dproof.serve.bodies import first_fault
 from dproof.serve.desk import Desk, NotAllowed
@@ -68,7 +69,8 @@ def _errors(app: FastAPI) -> None:
         status, said = _said(error)
         sentence = (await desk_of(request)).folder.hide(said)
         if request.url.path.startswith(("/api/", "/health", PATH)):
-            return JSONResponse({"error": sentence}, status)
+            code = {"code": error.code} if isinstance(error, DproofError) else {}
+            return JSONResponse({"error": sentence, **code}, status)
         return pages.error_page(status, sentence)
 
     for kind in (DproofError, HTTPException, RequestValidationError, UnknownToken, Exception):
@@ -81,7 +83,7 @@ def _said(error: Exception) -> tuple[int, str]:
             return 401, "sign in with a token: it is unknown, revoked or over"
         case DproofError():
             status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
-            return status, "; ".join([str(error), *getattr(error, "__notes__", ())])
+            return status, with_notes(error)
         case ClientDisconnect():
             return 400, "the request did not come to its end"
         case HTTPException():

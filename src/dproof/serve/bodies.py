@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
+from dproof import Terms
 from dproof.serve import limits
 
 
@@ -15,13 +16,13 @@ class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)  # true is no number, and a text is none where one is wanted
 
 
-def _number(value: Any) -> Any:
+def _number(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise ValueError("write a number such as 0.1, or a text such as '0.1' or '1/3'")
-    return value
+    return str(value)
 
 
-Number = Annotated[str | float, BeforeValidator(_number)]  # a text is exact
+Number = Annotated[str | float, BeforeValidator(_number)]  # as it was written: a text is exact
 
 
 def first_fault(faults: Sequence[Any]) -> str:
@@ -33,7 +34,7 @@ def first_fault(faults: Sequence[Any]) -> str:
 class SqlRequest(_Body):
     """A question in SQL."""
 
-    sql: str = Field(max_length=limits.LONGEST_SQL, examples=["SELECT count(*) AS n FROM data"])
+    sql: str = Field(max_length=limits.LONGEST_QUESTION, examples=["SELECT count(*) AS n FROM data"])
     level: float = Field(0.95, gt=0, lt=1)
     chart: bool = Field(False, description="Draw the answer too, as an SVG picture.")
 
@@ -45,11 +46,10 @@ class AskRequest(SqlRequest):
     delta: Number = "0"
     accuracy: Number | None = None
 
-    def price(self) -> dict[str, Any]:
-        """What a curator takes: decimals as they were written."""
-        numbers = {"epsilon": self.epsilon, "delta": self.delta, "accuracy": self.accuracy}
-        texts = {name: None if value is None else str(value) for name, value in numbers.items()}
-        return {**texts, "level": self.level}
+    @property
+    def terms(self) -> Terms:
+        """The terms as a curator takes them; without `all_groups`, since answers of any size would fill the memory."""
+        return Terms(**self.model_dump(exclude={"sql", "chart"}))
 
 
 class QueryRequest(SqlRequest):
@@ -113,9 +113,10 @@ Widths: TypeAlias = dict[str, float | None]
 
 
 class Refusal(_Body):
-    """One sentence: what is wrong, where, and the way out."""
+    """One sentence: what is wrong, where, and the way out; and the code of the class of error, where it has one."""
 
     error: str
+    code: str | None = None
 
 
 class Amount(_Body):

@@ -9,9 +9,11 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-from dproof import Answer, ArgumentError, Cell, DproofError, InputError, OverBudget
+from dproof import Answer, ArgumentError, Cell, DproofError, InputError, errors
 
-_KINDS: dict[int, type[DproofError]] = {409: OverBudget}
+_KINDS: dict[str, type[DproofError]] = {
+    kind.code: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, DproofError)
+}
 _FIELDS = {"estimate", "low", "high", "stderr", "raw"}
 
 
@@ -47,7 +49,7 @@ class Connection:
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """One request; what the server refuses is raised in its own words."""
-        data = None if body is None else json.dumps(body).encode()
+        data = None if body is None else json.dumps(body, default=str).encode()  # a fraction goes as an exact text
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         request = Request(self.url + path, data, headers, method=method)
         # Without TLS a proxy would see the token, and the server is on this machine.
@@ -73,13 +75,13 @@ class RemoteTable:
         """All that is public about it."""
         return dict(self.connection.call("GET", self.path))
 
-    def preview(self, sql: str, **price: Any) -> dict[str, Any]:
+    def preview(self, sql: str, **terms: Any) -> dict[str, Any]:
         """What a question would cost and how good its answer would be: free."""
-        return dict(self.connection.call("POST", f"{self.path}/preview", {"sql": sql, **_texts(price)}))
+        return dict(self.connection.call("POST", f"{self.path}/preview", {"sql": sql, **terms}))
 
-    def ask(self, sql: str, **price: Any) -> Answer:
+    def ask(self, sql: str, **terms: Any) -> Answer:
         """Answer a question at the price ε (and δ), or at the least price for an accuracy; it is paid for first."""
-        return _answer(self.connection.call("POST", f"{self.path}/ask", {"sql": sql, **_texts(price)}))
+        return _told_answer(self.connection.call("POST", f"{self.path}/ask", {"sql": sql, **terms}))
 
     def remaining(self) -> dict[str, Any]:
         """What may still be spent, as numbers and in words."""
@@ -108,16 +110,16 @@ class RemoteRelease:
 
     def query(self, sql: str, **options: Any) -> Answer:
         """Debiased answers with intervals, at no cost."""
-        return _answer(self.connection.call("POST", f"{self.path}/query", {"sql": sql, **options}))
+        return _told_answer(self.connection.call("POST", f"{self.path}/query", {"sql": sql, **options}))
 
 
 def refusal(status: int, body: bytes) -> DproofError:
-    """What a server refused, in its own words."""
+    """What a server refused, in its own words, as the error that a curator or a release raises itself."""
     try:
-        sentence = str(json.loads(body)["error"])
-    except (ValueError, LookupError, TypeError):
-        sentence = f"the server answered {status}"
-    return _KINDS.get(status, InputError)(sentence)
+        told = json.loads(body)
+        return _KINDS.get(told.get("code"), InputError)(str(told["error"]))
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return InputError(f"the server answered {status}")
 
 
 def connect(url: str, token: str) -> Connection:
@@ -143,18 +145,12 @@ def _whole(value: Any, name: str, least: int) -> int:
     return value
 
 
-def _texts(price: dict[str, Any]) -> dict[str, Any]:
-    """Prices as exact texts, so that fractions arrive as they are."""
-    exact = ("epsilon", "delta", "accuracy")
-    return {key: str(value) if key in exact and value is not None else value for key, value in price.items()}
-
-
-def _answer(told: dict[str, Any]) -> Answer:
-    rows = [{name: _value(value) for name, value in row.items()} for row in told["rows"]]
+def _told_answer(told: dict[str, Any]) -> Answer:
+    rows = [{name: _told_value(value) for name, value in row.items()} for row in told["rows"]]
     return Answer(tuple(told["columns"]), rows, told["level"], tuple(told["notes"]), told["method"])
 
 
-def _value(value: Any) -> Any:
+def _told_value(value: Any) -> Any:
     if isinstance(value, dict) and value.keys() >= _FIELDS:
         return Cell(**{key: value[key] for key in (*_FIELDS, "informative") if key in value})
     return value

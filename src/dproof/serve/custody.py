@@ -42,6 +42,7 @@ from dproof import (
     least_epsilon,
     sanitise,
 )
+from dproof.errors import with_notes
 from dproof.serve import limits
 from dproof.serve.folder import Folder, StateCache, state_of, write_whole
 from dproof.serve.tokens import Holder, now
@@ -181,8 +182,8 @@ def _into(table: str, release: str) -> str:
 
 
 def _checked_rows(rows: int) -> int:
-    if not 1 <= rows <= limits.MOST_PLANNED_ROWS:
-        raise ArgumentError("say about how many rows the table has: at least 1")
+    if not 1 <= rows <= limits.MOST_EXPECTED_ROWS:
+        raise ArgumentError(f"say about how many rows the table has, from 1 to {limits.MOST_EXPECTED_ROWS:,}")
     return rows
 
 
@@ -357,7 +358,7 @@ class Jobs:
             try:
                 work(job)
             except DproofError as error:
-                job.error = "; ".join([str(error), *getattr(error, "__notes__", ())])
+                job.error = with_notes(error)
             except Exception as error:  # its text may quote the data
                 job.error = f"a fault of dproof itself: {type(error).__name__}"
             finally:

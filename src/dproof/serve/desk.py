@@ -33,7 +33,7 @@ from dproof.serve.tokens import Holder, Tokens, check_request
 PendingAnswer: TypeAlias = Callable[[], Callable[[], Answer]]
 
 
-class NotAllowed(InputError):
+class NotAllowed(InputError, code="not-allowed"):
     """The token is not for this."""
 
 
@@ -103,7 +103,7 @@ class Desk:
         """Open a table for who asks it: how long that takes may depend on its rows."""
         self._opened.curator(asked)
 
-    def preview(self, asked: Table, sql: str, **price: Any) -> dict[str, Any]:
+    def preview(self, asked: Table, sql: str, terms: Terms) -> dict[str, Any]:
         """What a question would cost and how good its answer would be: free, and no row is read.
 
         It depends on the plan, the question and the ledger alone, so it is kept until one of them changes.
@@ -112,23 +112,23 @@ class Desk:
         state = asked.state, curator.ledger.mark  # the mark is as old as what is told, or older
 
         def told() -> dict[str, Any]:
-            found = curator.preview(sql, **price)
+            found = curator.preview(sql, terms)
             return {**found.to_json(), "text": str(found)}
 
-        return self._previews.get((asked.name, asked.spender, sql, *price.items()), state, told)
+        return self._previews.get((asked.name, asked.spender, sql, terms), state, told)
 
-    def stored(self, asked: Table, sql: str, **price: Any) -> Answer | None:
+    def stored(self, asked: Table, sql: str, terms: Terms) -> Answer | None:
         """The answer that a question got before; None where the table has to be read for it."""
-        return self._opened.curator(asked).stored(sql, Terms(**price))
+        return self._opened.curator(asked).stored(sql, terms)
 
-    def ask(self, asked: Table, sql: str, **price: Any) -> PendingAnswer:
+    def ask(self, asked: Table, sql: str, terms: Terms) -> PendingAnswer:
         """Pay for a question and read the table; what comes back stores the answer, and gives what tells it.
 
         If the table was changed meanwhile, that is all an analyst is told: nobody has checked what was read.
         """
         curator, name = self._opened.curator(asked), asked.name
         try:
-            return curator.begin(sql, Terms(**price))
+            return curator.begin(sql, terms)
         finally:
             if asked.spender is not None and self.folder.state(name) != asked.state:
                 raise NotAllowed(

@@ -20,7 +20,7 @@ import sqlite3
 import stat
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,7 +32,7 @@ from dproof.errors import ArgumentError, FileError, did_you_mean
 from dproof.serve import limits
 
 CERTIFICATE, REPORT = "certificate.json", "report.html"  # files of a release
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{limits.LONGEST_NAME - 1}}}")
 _TABLES, _PLANS, _LEDGERS, _CHECKED, _RELEASES = "tables", "plans", "ledgers", "checked", "releases"
 UNFINISHED = ".upload-"  # how the name of a file begins that is not all there; no table has such a name
 
@@ -44,7 +44,7 @@ def checked_name(name: str, what: str) -> str:
     'census_2024'
     """
     if not _NAME.fullmatch(name):
-        raise ArgumentError(f"the name of a {what} has letters, digits, _ and -, at most 64 of them")
+        raise ArgumentError(f"the name of a {what} has letters, digits, _ and -, at most {limits.LONGEST_NAME} of them")
     return name
 
 
@@ -126,7 +126,7 @@ class Folder:
         """The file of a table, whether it has a plan or not."""
         files = self.files
         if name not in files:
-            raise FileError(f"there is no table {name[:64]!r}{did_you_mean(name[:64], files)}")
+            raise _absent("table", name, files)
         if len(files[name]) > 1:  # a copy beside the table: which one is meant?
             raise FileError(
                 f"{_TABLES}/ holds {len(files[name])} files with the name {name!r}: leave one of them there"
@@ -144,7 +144,7 @@ class Folder:
     def table(self, name: str) -> Path:
         """The file of a table that can be asked."""
         if not _NAME.fullmatch(name) or not self.plan_file(name).is_file():
-            raise FileError(f"there is no table {name[:64]!r}{did_you_mean(name[:64], self.tables)}")
+            raise _absent("table", name, self.tables)
         return self.file(name)
 
     def state(self, name: str) -> list[Any]:
@@ -156,7 +156,7 @@ class Folder:
         """The folder of a release."""
         found = self.releases
         if name not in found:
-            raise FileError(f"there is no release {name[:64]!r}{did_you_mean(name[:64], found)}")
+            raise _absent("release", name, found)
         return found[name]
 
     def plan_file(self, name: str) -> Path:
@@ -192,6 +192,11 @@ class Folder:
     @property
     def tokens(self) -> Path:
         return self.root / "tokens.db"
+
+
+def _absent(what: str, name: str, known: Iterable[str]) -> FileError:
+    shown = name[: limits.LONGEST_NAME]
+    return FileError(f"there is no {what} {shown!r}{did_you_mean(shown, known)}")
 
 
 def _for_others(path: Path) -> int:

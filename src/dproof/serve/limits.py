@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from dproof.limits import LONGEST_QUESTION as LONGEST_QUESTION  # as without a server
+from dproof.limits import MOST_EXPECTED_ROWS as MOST_EXPECTED_ROWS
+
 # What a request may bring
 LARGEST_BODY = 1 << 16  # bytes
 LARGEST_PLAN = 1 << 20  # bytes of a body with a plan in it
 LARGEST_UPLOAD = 1 << 30  # bytes of a table
-LONGEST_SQL = 10_000  # characters
 LONGEST_NAME = 64  # characters of the name of a table, a release or a person
 MOST_FIELDS = 20_000  # of a form
 MOST_TOKEN_DAYS = 3650
-MOST_PLANNED_ROWS = 10**12  # that a draft of a plan is looked at for
 
 # What is shown or told at once
 MOST_DUMMY_ROWS = 10_000
@@ -43,6 +44,7 @@ MOST_JOBS = 100  # whose end is known
 
 SHOWN = SimpleNamespace(  # what templates need of these
     days=MOST_TOKEN_DAYS,
+    name=LONGEST_NAME,
     dummy_rows=MOST_DUMMY_ROWS,
     shown=MOST_SHOWN,
     text=LONGEST_SHOWN_TEXT,

@@ -43,8 +43,8 @@ def tools_of(server: Connection) -> list[Callable[..., Any]]:
 
     def list_tables() -> str:
         """The private tables that you may ask and the releases that you may query, with their columns and budgets."""
-        lines = [f"private table {one['name']}: {_told(one)}" for one in server.tables()]
-        lines += [f"release {one['name']}: {_told(one)}" for one in server.releases()]
+        lines = [f"private table {one['name']}: {_described(one)}" for one in server.tables()]
+        lines += [f"release {one['name']}: {_described(one)}" for one in server.releases()]
         return "\n".join(lines) or "There is nothing that this token may ask."
 
     def describe_table(table: str) -> str:
@@ -78,7 +78,7 @@ def tools_of(server: Connection) -> list[Callable[..., Any]]:
     return [list_tables, describe_table, preview, ask, query, budget]
 
 
-def _told(one: dict[str, Any]) -> str:
+def _described(one: dict[str, Any]) -> str:
     """The columns of a table or a release and what is left to spend, or why it cannot be used."""
     if "error" in one:
         return f"cannot be used: {one['error']}"

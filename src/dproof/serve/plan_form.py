@@ -13,7 +13,13 @@ from typing import Any
 
 from dproof import plan_keys
 
-_SPACES = ("categories", "interval", "date", "subsets")  # that the form has fields for
+_SPACES = {  # that the form has fields for, in the words of its page
+    "categories": "categories: one of some values",
+    "interval": "a number",
+    "date": "a date",
+    "subsets": "a set of items",
+}
+KINDS = {"drop": "leave it out", **_SPACES, "public": "public: released as it is"}
 Tables = Mapping[str, Any]
 Path = tuple[str, ...]
 AS_SAVED = "as saved"  # the kind of a column that the form cannot show
@@ -29,7 +35,8 @@ _USUAL = {
 _NEW = {**_USUAL, "model": "central", "epsilon": "1", "delta": "1e-6"}
 _NEW_RELEASE = {"sums": True}  # without them no mean of a number can be told
 _RELEASE = ("tables", "sums", "rows")
-_FIELDS = {"values", "low", "high", "step", "bins", "separator", "outside", "outside_value", "missing"}
+_FIELDS = ("values", "low", "high", "step", "bins", "separator", "outside", "outside_value", "missing")
+COLUMN_FIELDS = ("kind", "taken", "stand_in", *_FIELDS)
 _KEYS = {  # of a column, that the form has fields for
     "drop": (),
     "public": (),
@@ -56,11 +63,11 @@ def filled(saved: Tables, names: Sequence[str]) -> PlanForm:
     >>> form.fields["epsilon"], form.columns["age"]["high"], form.columns["age"]["missing"]
     ('2', '9', 'refuse')
     """
-    promise, release = _table(saved, "privacy"), _table(saved, "release") if saved else _NEW_RELEASE
+    promise, release = _subtable(saved, "privacy"), _subtable(saved, "release") if saved else _NEW_RELEASE
     fields = {key: _text(promise.get(key, (_USUAL if saved else _NEW)[key])) for key in _PROMISE}
     fields |= {key: "" if isinstance(release.get(key), list) else _text(release.get(key, "")) for key in _RELEASE}
-    fields["questions"] = "\n".join(_one_line(one) for one in _listed(saved, "questions"))
-    columns = _table(saved, "columns")
+    fields["questions"] = "\n".join(_one_line(one) for one in _sublist(saved, "questions"))
+    columns = _subtable(saved, "columns")
     parts = {
         source: name
         for name, table in columns.items()
@@ -157,14 +164,14 @@ def _joined(value: Any, separator: str) -> str:
 def _unknown(saved: Tables) -> list[Path]:
     """The keys of a plan that the form has no field for."""
     found: list[Path] = [(key,) for key in saved if key not in ("privacy", "columns", "questions", "release")]
-    found += [("privacy", key) for key in _table(saved, "privacy") if key not in _PROMISE]
-    release = _table(saved, "release")
+    found += [("privacy", key) for key in _subtable(saved, "privacy") if key not in _PROMISE]
+    release = _subtable(saved, "release")
     found += [("release", key) for key in release if key not in _RELEASE or isinstance(release[key], list)]
-    for name, table in _table(saved, "columns").items():
+    for name, table in _subtable(saved, "columns").items():
         kind = _column_fields(table)["kind"]
         if kind != AS_SAVED and isinstance(table, Mapping):
             found += [("columns", name, key) for key in table if key not in ("space", "drop", "public", *_KEYS[kind])]
-    if any(set(one) - {"sql"} for one in _listed(saved, "questions") if isinstance(one, Mapping)):
+    if any(set(one) - {"sql"} for one in _sublist(saved, "questions") if isinstance(one, Mapping)):
         found.append(("questions", "weight"))
     return found
 
@@ -182,12 +189,12 @@ def _one_line(question: Any) -> str:
     return " ".join(str(question.get("sql", "")).split()) if isinstance(question, Mapping) else ""
 
 
-def _table(tables: Tables, key: str) -> Tables:
+def _subtable(tables: Tables, key: str) -> Tables:
     found = tables.get(key)
     return found if isinstance(found, Mapping) else {}
 
 
-def _listed(tables: Tables, key: str) -> list[Any]:
+def _sublist(tables: Tables, key: str) -> list[Any]:
     found = tables.get(key)
     return found if isinstance(found, list) else []
 
@@ -232,7 +239,7 @@ def _set_release(tables: dict[str, Any], typed: Mapping[str, str], before: Mappi
 def _set_questions(tables: dict[str, Any], typed: str, before: str | None) -> None:
     if typed.split() == (before or "").split():
         return
-    known = {_one_line(one): one for one in _listed(tables, "questions")}
+    known = {_one_line(one): one for one in _sublist(tables, "questions")}
     lines = [" ".join(line.split()) for line in typed.splitlines() if line.strip()]
     tables["questions"] = [known.get(line, {"sql": line}) for line in lines]
     if not lines:

@@ -160,7 +160,9 @@ class Tokens:
 def check_request(name: str, role: str, tables: Sequence[str], days: int) -> None:
     """Refuse a token that cannot be issued, before anything is written for it."""
     if not name.strip() or len(name) > limits.LONGEST_NAME or not name.isprintable():
-        raise ArgumentError("a token needs the name of who will hold it, at most 64 printable characters")
+        raise ArgumentError(
+            f"a token needs the name of who will hold it, at most {limits.LONGEST_NAME} printable characters"
+        )
     if role not in get_args(Role):
         raise ArgumentError(f"a token is for a custodian or an analyst, not for {role[:40]!r}")
     if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= limits.MOST_TOKEN_DAYS:

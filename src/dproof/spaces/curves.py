@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from dproof.arguments import choice, listed, whole
 from dproof.errors import ArgumentError
 from dproof.exact import exact, root_above
+from dproof.limits import MOST_GRID_POINTS
 from dproof.spaces.space import is_arrow
 
 Norm = Literal["sup", "l2"]
-_MOST_POINTS = 1 << 13
 PLACES = 1 << 24  # between low and high
 _FARTHEST = 1 << 40  # widths of a range from 0: with more, floats would not tell its places apart
 _SIZES = Fraction(1, 10**100), Fraction(10**100)  # whose squares floats still hold
@@ -62,11 +62,11 @@ class Curves:
     ) -> None:
         first, last = exact(start, "start"), exact(stop, "stop")
         if isinstance(points, (int, np.integer)):
-            many = whole(points, "points, the number of grid points,", 2, _MOST_POINTS)
+            many = whole(points, "points, the number of grid points,", 2, MOST_GRID_POINTS)
             grid = tuple(first + (last - first) * n / (many - 1) for n in range(many))
         else:
             given = listed(points, "points", "the number of grid points or a list of them")
-            whole(len(given), "the number of grid points", 2, _MOST_POINTS)
+            whole(len(given), "the number of grid points", 2, MOST_GRID_POINTS)
             grid = tuple(exact(t, "each of the points") for t in given)
         if any(a >= b for a, b in pairwise(grid)):
             raise ArgumentError("the grid points must rise, each above the one before")

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from dproof.arguments import COLUMN
 from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import exact, plain_number
+from dproof.limits import MOST_LATTICE_POINTS
 from dproof.spaces.categories import Categories
 from dproof.spaces.space import ABSENT, Endless, Space, decode_present, is_arrow, narrowest
 
 _FINE = 5000  # steps of a lattice that nobody chose: rounding stays below a thousandth of the noise up to ε = 10
-_LARGEST = 1 << 48
 _DIGITS = 15  # significant digits that every float keeps: up to these, its shortest decimal is the exact multiple
 
 
@@ -63,8 +63,8 @@ class Interval(Space):
                 f"from {start} to {end} is not a whole number of steps of {one}; end at {before} or {after}, or "
                 "leave the step out"
             )
-        if length / chosen >= _LARGEST:
-            raise TooLarge("the interval has too many lattice points; use a coarser step")
+        if length / chosen >= MOST_LATTICE_POINTS:
+            raise TooLarge(f"the interval has more than {MOST_LATTICE_POINTS:,} steps: use a coarser step")
         for name, value in {"low": bottom, "high": top, "step": chosen}.items():
             object.__setattr__(self, name, value)
 

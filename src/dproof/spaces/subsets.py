@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from dproof.arguments import choice
 from dproof.errors import ArgumentError, TooLarge
+from dproof.limits import MOST_ITEMS
 from dproof.spaces.space import Discrete, Space, is_arrow, numbered, plain, undeclared
 
-_MOST_ITEMS = 512
 WORD = 62  # items of a set that is a mask in one machine word, as sets of a plan are
 _MOST_LISTED = 24  # items whose sets are listed one by one
 _SAID = ("no", "yes")  # of an item
@@ -38,8 +38,8 @@ class Subsets(Space):
 
     def __init__(self, values: Sequence[Hashable], metric: str = "symmetric") -> None:
         items, places = numbered(values, "item")
-        if len(items) > _MOST_ITEMS:
-            raise ArgumentError(f"there are {len(items)} items; a space of subsets takes up to {_MOST_ITEMS}")
+        if len(items) > MOST_ITEMS:
+            raise ArgumentError(f"there are {len(items)} items; a space of subsets takes up to {MOST_ITEMS}")
         choice(metric, ("symmetric", "discrete"), "metric")
         object.__setattr__(self, "values", items)
         object.__setattr__(self, "metric", metric)

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from dproof.errors import SourceError
+from dproof.limits import LARGEST_CHUNK
 from dproof.tables.delimited import open_delimited
 from dproof.tables.duckdb import in_duckdb, open_database
 from dproof.tables.source import BATCH_ROWS, Layout, Source, ending, refusing
 from dproof.tables.workbook import open_workbook
 
-_LARGEST_CHUNK = 1 << 32  # bytes that one column of one row group may unpack to
 _DATABASES = (".duckdb", ".db")
 _WITH_TABLES = (*_DATABASES, ".xlsx")
 NO_TABLES = "only a DuckDB file holds tables, and a workbook sheets, to choose from: leave `table` out"
@@ -45,7 +45,7 @@ def _open_parquet(path: Path, table: str | None, layout: Layout) -> Source:
     def read(columns: Sequence[str]) -> Iterator[Any]:
         with ParquetFile(path) as plain:
             for group in map(plain.metadata.row_group, range(plain.metadata.num_row_groups)):
-                if any(group.column(n).total_uncompressed_size > _LARGEST_CHUNK for n in range(group.num_columns)):
+                if any(group.column(n).total_uncompressed_size > LARGEST_CHUNK for n in range(group.num_columns)):
                     raise SourceError(f"{path.name!r} has a row group that is too large to read: write smaller ones")
         # Without buffering ahead, which would keep all of the file in memory.
         with ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:

@@ -20,10 +20,9 @@ import pyarrow as pa
 
 from dproof.columns.values import NO_TEXT, Numerals, written
 from dproof.errors import SourceError, did_you_mean
+from dproof.limits import LARGEST_WORKBOOK, MOST_SHEET_CELLS
 from dproof.tables.source import BATCH_ROWS, Source, refusing
 
-_LARGEST = 1 << 30  # bytes that a workbook may unpack to
-_MOST_CELLS = 1 << 26  # of a table, which is held in memory, the empty ones between others too
 _MOST_ROWS = 1 << 20  # of any sheet
 _AT_A_TIME = 1 << 22  # bytes that are parsed together, and cells that wait for their batch
 _LETTERS, _ESCAPED = re.compile("[A-Z]{1,3}"), re.compile("_x([0-9A-Fa-f]{4})_")
@@ -48,8 +47,10 @@ def open_workbook(path: Path, sheet: str | None, numerals: Numerals) -> Source:
     """
     why = "it is damaged, has a password, or is no .xlsx workbook"
     with refusing(f"{path.name!r} cannot be opened", why), ZipFile(path) as packed:
-        if sum(member.file_size for member in packed.infolist()) > _LARGEST:
-            raise SourceError(f"{path.name!r} unpacks to more than a gigabyte: save the sheet as .csv")
+        if sum(member.file_size for member in packed.infolist()) > LARGEST_WORKBOOK:
+            raise SourceError(
+                f"{path.name!r} unpacks to more than {LARGEST_WORKBOOK >> 20:,} MiB: save the sheet as .csv"
+            )
         (book,) = _related(packed, "", "officeDocument").values()
         sheets, cell = _contents(packed, book, numerals)
         if sheet is not None and sheet not in sheets:
@@ -80,7 +81,7 @@ def _batches(rows: Iterator[tuple[int, Row]], start: int, places: range, name: s
         return [pa.array([row.get(place) for row in waiting], pa.binary()) for place in places]
 
     for number, row in rows:
-        if (number - start) * len(places) > _MOST_CELLS:
+        if (number - start) * len(places) > MOST_SHEET_CELLS:
             raise SourceError(f"a sheet of {name!r} is too large, or has cells too far apart: save the table as .csv")
         for between in range(last + 1, number + 1):
             waiting.append(row if between == number else {})

@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from html import escape
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Annotated, Any, TypeVar
-from urllib.parse import parse_qs
+from typing import Annotated, Any, TypeAlias, TypeVar
+from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 from pydantic import BaseModel, ValidationError
+from starlette.datastructures import ImmutableMultiDict
 
 from dproof import ArgumentError, __version__, meaning
 from dproof.serve import limits
@@ -72,28 +71,19 @@ def _modules() -> list[Any]:
 # What a browser sends ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """The fields of a form; one that came several times has several texts."""
-
-    texts: dict[str, list[str]]
-
-    def text(self, name: str, default: str = "") -> str:
-        return self.texts.get(name, [default])[0]
-
-    def all(self, name: str) -> list[str]:
-        return self.texts.get(name, [])
+Fields: TypeAlias = ImmutableMultiDict[str, str]  # of a form; one that came several times has several texts
 
 
-async def _sent(request: Request) -> Fields:
+async def _sent_fields(request: Request) -> Fields:
     body = (await request.body()).decode("utf-8", "replace").replace("%0D%0A", "%0A")
     try:
-        return Fields(parse_qs(body, keep_blank_values=True, max_num_fields=limits.MOST_FIELDS))
+        return ImmutableMultiDict(parse_qsl(body, keep_blank_values=True, max_num_fields=limits.MOST_FIELDS))
     except ValueError:
         raise ArgumentError(f"the form has more than {limits.MOST_FIELDS:,} fields") from None
 
 
-Sent = Annotated[Fields, Depends(_sent)]  # after who sends it: a page function without `async` is called in a thread
+# After who sends it: a page function without `async` is called in a thread.
+Sent = Annotated[Fields, Depends(_sent_fields)]
 
 
 def checked(model: type[Model], **fields: Any) -> Model:
@@ -104,11 +94,6 @@ def checked(model: type[Model], **fields: Any) -> Model:
         raise ArgumentError(first_fault(error.errors())) from None
 
 
-def refusal(error: Exception) -> str:
-    """One sentence, with what was noted beside it."""
-    return "; ".join([str(error), *getattr(error, "__notes__", ())])
-
-
 def address(request: Request) -> str:
     """Where the server is, as the person's browser has it."""
     scheme = "https" if request.app.state.service.settings.secure else "http"  # a proxy may end TLS on the way
@@ -116,14 +101,6 @@ def address(request: Request) -> str:
 
 
 # What templates write ------------------------------------------------------------------------------------------------
-
-
-def _attributes(given: Mapping[str, Any]) -> Markup:
-    """Attributes of an element: _ is written as -, True is a bare attribute, None and False are none."""
-    texts = ("" if value is True else f'="{escape(str(value))}"' for value in given.values())
-    names = (name.replace("_", "-") for name in given)
-    kept = (value is not None and value is not False for value in given.values())
-    return Markup("".join(f" {name}{text}" for name, text, is_kept in zip(names, texts, kept, strict=True) if is_kept))
 
 
 def _figure(number: float | None) -> str:
@@ -139,7 +116,7 @@ def enumerated(names: Sequence[str], most: int = 20) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
-def _minute(time: str) -> str:
+def minute(time: str) -> str:
     """A time of ISO 8601 as people read it."""
     return time[:16].replace("T", " ")
 
@@ -174,11 +151,10 @@ TEMPLATES = Environment(
 )
 TEMPLATES.globals |= {"version": __version__, "limits": limits.SHOWN}
 TEMPLATES.filters |= {
-    "attributes": _attributes,
     "budget_left": _budget_left,
     "enumerated": enumerated,
     "figure": _figure,
-    "minute": _minute,
+    "minute": minute,
     "percent": meaning.percent,
     "price": _price,
     "promise": _promise,

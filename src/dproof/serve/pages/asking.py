@@ -18,10 +18,11 @@ from fastapi.responses import HTMLResponse
 from starlette.concurrency import run_in_threadpool
 
 from dproof import DproofError, Plan, QuestionError
+from dproof.errors import with_notes
 from dproof.serve import api, limits
 from dproof.serve.bodies import AskRequest, QueryRequest
 from dproof.serve.desk import Desk
-from dproof.serve.pages import Sent, address, checked, page, refusal
+from dproof.serve.pages import Sent, address, checked, page
 from dproof.serve.service import Known, Service, TheDesk, TheService
 from dproof.serve.tokens import Holder
 
@@ -31,7 +32,7 @@ _CHOSEN = dict.fromkeys(("what", "number", "by", "where", "comparison", "value")
 PRICED = {"sql": "SELECT count(*) AS n FROM data", "epsilon": "0.1", "accuracy": "", "delta": "0", **_CHOSEN}
 _FREE = {"sql": "SELECT count(*) AS n FROM release", **_CHOSEN}
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_MOST_VALUES = 200  # of a column, that are listed
+_MOST_LISTED_VALUES = 200  # of a column, that are listed
 
 
 @router.get("/tables/{name}")
@@ -39,54 +40,54 @@ def shown_table(name: str, request: Request, desk: TheDesk, who: Known) -> HTMLR
     given = dict(request.query_params)
     before = given.pop("before", "")
     earlier = int(before) if before.isdecimal() and len(before) < 19 else None
-    return _table(desk, who, name, {**PRICED, **given}, before=earlier)
+    return _table_page(desk, who, name, {**PRICED, **given}, before=earlier)
 
 
 @router.post("/tables/{name}")
 async def asked_table(name: str, request: Request, service: TheService, who: Known, form: Sent) -> HTMLResponse:
     desk = service.desk
-    typed = {key: form.text(key) for key in PRICED}
+    typed = {key: form.get(key, "") for key in PRICED}
     shown: dict[str, Any] = {}
     try:
-        if form.text("do") == "build":
+        if form.get("do", "") == "build":
             plan = Plan.parse((await run_in_threadpool(desk.table, who, name))["plan"])
             typed["sql"] = built(columns_of(plan), "data", typed)
         else:
-            shown = await _answered(name, form.text("do"), typed, request, service, who)
+            shown = await _answered(name, form.get("do", ""), typed, request, service, who)
     except DproofError as error:
-        shown["error"] = desk.folder.hide(refusal(error))
-    return await run_in_threadpool(lambda: _table(desk, who, name, typed, **shown))
+        shown["error"] = desk.folder.hide(with_notes(error))
+    return await run_in_threadpool(lambda: _table_page(desk, who, name, typed, **shown))
 
 
 @router.get("/tables/{name}/dummy.csv")
 async def dummy(name: str, service: TheService, who: Known, rows: int = 100) -> Response:
     """Dummy rows as a file; lists have their items joined by a semicolon."""
     with service.under_way.counted(who):
-        made = await service.working(who, lambda: _csv(service.desk.dummy(who, name, rows)))
+        made = await service.working(who, lambda: _as_csv(service.desk.dummy(who, name, rows)))
     headers = {"content-disposition": f'attachment; filename="{name}-dummy.csv"'}
     return Response(made, media_type="text/csv; charset=utf-8", headers=headers)
 
 
 @router.get("/releases/{name}")
 def shown_release(name: str, desk: TheDesk, who: Known) -> HTMLResponse:
-    return _release(desk, who, name, _FREE)
+    return _release_page(desk, who, name, _FREE)
 
 
 @router.post("/releases/{name}")
 async def queried_release(name: str, request: Request, service: TheService, who: Known, form: Sent) -> HTMLResponse:
     desk = service.desk
-    typed = {key: form.text(key) for key in _FREE}
+    typed = {key: form.get(key, "") for key in _FREE}
     shown: dict[str, Any] = {}
     try:
-        if form.text("do") == "build":
+        if form.get("do", "") == "build":
             typed["sql"] = built(await run_in_threadpool(_release_columns, desk, name), "release", typed)
         else:
             response = await api.query(name, checked(QueryRequest, sql=typed["sql"], chart=True), service, who)
             call = f'.release("{name}").query({json.dumps(typed["sql"], ensure_ascii=False)})'
             shown = {"answer": json.loads(bytes(response.body)), "python": _python(request, call)}
     except DproofError as error:
-        shown["error"] = desk.folder.hide(refusal(error))
-    return await run_in_threadpool(lambda: _release(desk, who, name, typed, **shown))
+        shown["error"] = desk.folder.hide(with_notes(error))
+    return await run_in_threadpool(lambda: _release_page(desk, who, name, typed, **shown))
 
 
 async def _answered(
@@ -102,7 +103,7 @@ async def _answered(
     return {kind: json.loads(bytes(response.body)), "python": _python(request, call)}
 
 
-def _table(
+def _table_page(
     desk: Desk,
     who: Holder,
     name: str,
@@ -144,7 +145,7 @@ def _is_over(preview: Mapping[str, Any]) -> bool:
     return any(cost[key] > left[key] for key in keys)
 
 
-def _release(
+def _release_page(
     desk: Desk, who: Holder, name: str, typed: Mapping[str, str], error: str | None = None, **shown: Any
 ) -> HTMLResponse:
     release, columns = desk.release(name), _release_columns(desk, name)
@@ -167,7 +168,7 @@ def _python(request: Request, call: str) -> str:
     return f'dp.connect("{address(request)}", token){call}'
 
 
-def _csv(made: pa.Table) -> bytes:
+def _as_csv(made: pa.Table) -> bytes:
     def plain(column: Any) -> Any:
         if not pa.types.is_nested(column.type):
             return column
@@ -224,7 +225,7 @@ def _askable(column: Any, table: Mapping[str, Any]) -> AskableColumn:
     is_set = column.private and space.items is not None
     is_number = column.private and not space.is_counted and not space.holds_curves
     given = table.get("values") or table.get("columns") or ()
-    values = tuple(str(value) for value in given[:_MOST_VALUES])
+    values = tuple(str(value) for value in given[:_MOST_LISTED_VALUES])
     ends = f"{table['low']} to {table['high']}" if "low" in table and "high" in table else ""
     steps = f" in steps of {table['step']}" if "step" in table else ""
     bins = f", in bins at {', '.join(map(str, table['bins']))}" if "bins" in table else ""

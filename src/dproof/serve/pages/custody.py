@@ -8,48 +8,49 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from dproof import DproofError
+from dproof.errors import with_notes
 from dproof.serve import api
 from dproof.serve.bodies import TokenRequest
 from dproof.serve.desk import Desk
-from dproof.serve.pages import Link, Sent, address, checked, page, refusal
+from dproof.serve.pages import Link, Sent, address, checked, minute, page
 from dproof.serve.service import Custodian, TheDesk
 from dproof.serve.tokens import Holder
 
 router = APIRouter(include_in_schema=False)
 LINK = Link("/custody", "Plans and tokens", for_custodians=True)
 _NEW = {"name": "", "epsilon": "0.5", "delta": "0", "days": "90"}
-_MOST_DEEDS = 50  # of custodians, that are shown
+_MOST_SHOWN_DEEDS = 50  # of custodians, that are shown
 
 
 @router.get("/custody")
 def custody(desk: TheDesk, who: Custodian) -> HTMLResponse:
-    return _page(desk, who)
+    return _custody_page(desk, who)
 
 
 @router.post("/custody")
 def changed(request: Request, desk: TheDesk, who: Custodian, form: Sent) -> HTMLResponse:
     """Give a token, or revoke one."""
-    typed = {key: form.text(key, value) for key, value in _NEW.items()}
+    typed = {key: form.get(key, value) for key, value in _NEW.items()}
     shown: dict[str, Any] = {}
     try:
-        if number := form.text("revoke"):
+        if number := form.get("revoke", ""):
             api.revoke(_whole(number), desk, who)
             shown["revoked"] = number
         else:
-            wanted = {**typed, "tables": form.all("tables"), "days": _whole(typed["days"])}
+            wanted = {**typed, "tables": form.getlist("tables"), "days": _whole(typed["days"])}
             shown["given"] = api.give(checked(TokenRequest, **wanted), desk, who)
             shown["address"] = address(request)
     except DproofError as error:
-        shown |= {"typed": typed, "ticked": form.all("tables"), "error": desk.folder.hide(refusal(error))}
-    return _page(desk, who, **shown)
+        shown |= {"typed": typed, "ticked": form.getlist("tables"), "error": desk.folder.hide(with_notes(error))}
+    return _custody_page(desk, who, **shown)
 
 
 def _whole(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < 9 else 0
 
 
-def _page(desk: Desk, who: Holder, error: str | None = None, **shown: Any) -> HTMLResponse:
-    holders, deeds = desk.tokens.holders, desk.record.latest(_MOST_DEEDS)
+def _custody_page(desk: Desk, who: Holder, error: str | None = None, **shown: Any) -> HTMLResponse:
+    holders, deeds = desk.tokens.holders, desk.record.latest(_MOST_SHOWN_DEEDS)
     known = {
         "files": desk.custody.files(),
         "tables": {one["name"]: one for one in desk.tables(who)},
@@ -58,7 +59,7 @@ def _page(desk: Desk, who: Holder, error: str | None = None, **shown: Any) -> HT
         "endings": api.ENDINGS,
         "holders": holders,
         "good": {one.number for one in holders if desk.tokens.is_good(one)},
-        "deeds": [(one["at"][:16].replace("T", " "), one["who"] or "a command", _deed(one)) for one in reversed(deeds)],
+        "deeds": [(minute(one["at"]), one["who"] or "a command", _deed(one)) for one in reversed(deeds)],
     }
     new: dict[str, Any] = {"typed": _NEW, "ticked": [], "given": None, "revoked": None, "address": None}
     status = 200 if error is None else 400

@@ -37,7 +37,7 @@ def sign_in() -> HTMLResponse:
 
 @router.post("/sign-in")
 async def signed_in(request: Request, service: TheService, form: Sent) -> Response:
-    holder = await run_in_threadpool(service.known, request, form.text("token").strip())
+    holder = await run_in_threadpool(service.known, request, form.get("token", "").strip())
     if holder is None:
         return page("sign_in.html", "Sign in", None, status=401, is_unknown=True)
     response = RedirectResponse("/", 303)

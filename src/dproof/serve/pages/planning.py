@@ -11,27 +11,16 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from dproof import ArgumentError, InputError, Ledger, WrongKey
+from dproof.errors import with_notes
 from dproof.serve import limits
 from dproof.serve.desk import Desk
-from dproof.serve.pages import Fields, Sent, page, refusal
-from dproof.serve.plan_form import AS_SAVED, PlanForm, drafted, filled, looks_like_code_book
+from dproof.serve.pages import Fields, Sent, page
+from dproof.serve.plan_form import AS_SAVED, COLUMN_FIELDS, KINDS, PlanForm, drafted, filled, looks_like_code_book
 from dproof.serve.service import Custodian, TheDesk
 from dproof.serve.tokens import Holder
 
 router = APIRouter(include_in_schema=False)
 _ROWS = "10000"  # where the person has not said how many there are
-_KINDS = {
-    "drop": "leave it out",
-    "categories": "categories: one of some values",
-    "interval": "a number",
-    "date": "a date",
-    "subsets": "a set of items",
-    "public": "public: released as it is",
-}
-_COLUMN_FIELDS = (
-    *("kind", "values", "taken", "separator", "low", "high", "step", "bins"),
-    *("outside", "outside_value", "missing", "stand_in"),
-)
 
 
 @router.post("/plans/{name}/check")
@@ -48,20 +37,20 @@ def shown_plan(name: str, desk: TheDesk, who: Custodian) -> HTMLResponse:
     saved, is_wide = _tables_of(found["plan"]), len(found["columns"]) > limits.MOST_SHOWN
     form = filled(saved, [] if is_wide else found["columns"])  # one that is too wide for a form is not shown in it
     expected, error = _expected(desk, form, saved, _ROWS) if saved and not is_wide else (None, None)
-    return _page(desk, who, name, found, form, expected=expected, error=error)
+    return _plan_page(desk, who, name, found, form, expected=expected, error=error)
 
 
 @router.post("/plans/{name}")
 def changed_plan(name: str, desk: TheDesk, who: Custodian, sent: Sent) -> HTMLResponse:
     """Tell what the plan in the form would give; save it; or look for an ε."""
     found = desk.custody.columns(name)
-    saved, do = _tables_of(found["plan"]), sent.text("do")
-    form, rows = _typed(sent, saved, found["columns"]), sent.text("row_count", _ROWS)
-    shown: dict[str, Any] = {"row_count": rows, "target": sent.text("target"), "half_width": sent.text("half_width")}
+    saved, do = _tables_of(found["plan"]), sent.get("do", "")
+    form, rows = _typed(sent, saved, found["columns"]), sent.get("row_count", _ROWS)
+    shown: dict[str, Any] = {"row_count": rows, **{key: sent.get(key, "") for key in ("target", "half_width")}}
     expected, error = _expected(desk, form, saved, rows)
     if do == "save" and error is None:
         try:
-            are_names = sent.text("names_are_public") == "true"
+            are_names = sent.get("names_are_public", "") == "true"
             shown["saved_as"] = desk.custody.save(who, name, drafted(form, saved), names_are_public=are_names)["file"]
             found = desk.custody.columns(name)
             form = filled(_tables_of(found["plan"]), found["columns"])
@@ -73,9 +62,9 @@ def changed_plan(name: str, desk: TheDesk, who: Custodian, sent: Sent) -> HTMLRe
             draft, wanted = drafted(form, saved), shown["half_width"] or "0"
             shown["epsilons"] = desk.custody.epsilon(draft, _whole(rows), question, column, wanted)
         except (InputError, ValueError) as refused:
-            shown["epsilon_error"] = refusal(refused)
+            shown["epsilon_error"] = with_notes(refused)
     status = 200 if error is None or do == "look" else 400  # who is still typing has done nothing wrong
-    return _page(desk, who, name, found, form, expected=expected, error=error, status=status, **shown)
+    return _plan_page(desk, who, name, found, form, expected=expected, error=error, status=status, **shown)
 
 
 def _tables_of(plan: str | None) -> dict[str, Any]:
@@ -89,18 +78,18 @@ def _tables_of(plan: str | None) -> dict[str, Any]:
 def _typed(sent: Fields, saved: Mapping[str, Any], columns: list[str]) -> PlanForm:
     """What came with the form; a column has its fields at the same place of every list."""
     empty = filled(saved, columns)
-    fields = {key: sent.text(key) for key in empty.fields}
-    if sent.text("take"):  # an ε that was found
-        fields["epsilon"] = sent.text("take")
-    names = sent.all("column")
-    lists = {key: sent.all(key) for key in _COLUMN_FIELDS}
+    fields = {key: sent.get(key, "") for key in empty.fields}
+    if sent.get("take", ""):  # an ε that was found
+        fields["epsilon"] = sent.get("take", "")
+    names = sent.getlist("column")
+    lists = {key: sent.getlist(key) for key in COLUMN_FIELDS}
     if any(len(texts) != len(names) for texts in lists.values()):
         raise ArgumentError("the form is not complete: load the page again")
     typed = {name: {key: texts[place] for key, texts in lists.items()} for place, name in enumerate(names)}
     known = {name: typed.get(name, before) for name, before in empty.columns.items()}
     if any(one["kind"] == AS_SAVED != empty.columns[name]["kind"] for name, one in known.items()):
         raise ArgumentError("the form is not complete: load the page again")
-    kept = tuple(path for path in empty.kept if json.dumps(path) in sent.all("keep"))
+    kept = tuple(path for path in empty.kept if json.dumps(path) in sent.getlist("keep"))
     return PlanForm(fields, known, kept, empty.parts)
 
 
@@ -121,7 +110,7 @@ def _whole(text: str) -> int:
     return int(plain) if plain.isdecimal() and len(plain) <= 12 else 0
 
 
-def _page(
+def _plan_page(
     desk: Desk,
     who: Holder,
     name: str,
@@ -142,7 +131,7 @@ def _page(
         "has_comments": has_comments and not has_ledger,
         "has_ledger": has_ledger,
         "commands": desk.custody.commands(name, rows=_whole(rows)),
-        "kinds": _KINDS,
+        "kinds": KINDS,
         "code_books": {key for key, one in typed if one["taken"] == "line" and looks_like_code_book(one["values"])},
         "persons": {"": "each row is a person", **{column: column for column in form.columns}},
         "kept": {json.dumps(path): _label(path) for path in form.kept},

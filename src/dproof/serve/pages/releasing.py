@@ -25,7 +25,7 @@ _REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; 
 
 @router.post("/plans/{name}/sanitise")
 def sanitise(name: str, desk: TheDesk, who: Custodian, form: Sent) -> Response:
-    release = form.text("release")
+    release = form.get("release", "")
     job = desk.custody.sanitise(who, name, release)
     return RedirectResponse(f"/jobs/{job}?release={quote(release)}", 303)
 
@@ -52,8 +52,8 @@ def download(name: str, desk: TheDesk, who: Known) -> Response:
     return StreamingResponse(_packed(folder, name), media_type="application/zip", headers=headers)
 
 
-class _Passed(io.RawIOBase):
-    """What is written is kept until it is taken."""
+class _ChunkSink(io.RawIOBase):
+    """A file in memory that keeps what is written to it until it is taken."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
@@ -72,7 +72,7 @@ class _Passed(io.RawIOBase):
 
 def _packed(folder: Path, name: str) -> Iterator[bytes]:
     """A release as one file, part by part: it may be larger than the memory. What is large in it is packed already."""
-    sink = _Passed()
+    sink = _ChunkSink()
     with zipfile.ZipFile(sink, "w") as packed:
         for path in sorted(folder.rglob("*")):
             if not path.is_file() or not path.resolve().is_relative_to(folder):  # a link could lead to a private table
