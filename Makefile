@@ -7,6 +7,8 @@ JOBS ?= 2
 SEED ?= 1
 COUNT ?= 100
 MUTANTS := $(CURDIR)/$(BIN)
+# Without compiled files every worker rewrites all tests, and every command that a test starts compiles dproof anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo test test-slow test-spark test-mutants bench bench-central docs clean
 

@@ -1,7 +1,19 @@
-"""Plans that several tests use, and what makes them; a table that only a single test needs stands beside it."""
+"""Plans, laws and questions that several tests use, and what makes them: the inside of dproof is named here once.
+
+A table that only a single test needs stands beside it.
+"""
 
 import json
+from collections.abc import Mapping
 from typing import Any
+
+from dproof import Plan
+from dproof.central.recipe import TableLaw, certify_tables
+from dproof.central.release import count_tables
+from dproof.local.recipe import RowLaw, certify_row
+from dproof.questions.question import Question, Schema, resolve
+from dproof.questions.sql import parse
+from dproof.tables import open_source
 
 
 def categories(*values: Any, **more: Any) -> dict[str, Any]:
@@ -34,6 +46,26 @@ def plan_text(columns: dict[str, dict[str, Any]], *questions: dict[str, Any], **
     parts += [("[[questions]]", question) for question in questions]
     lines = [line for head, keys in parts for line in (head, *(f"{k} = {json.dumps(v)}" for k, v in keys.items()))]
     return "".join(f"{line}\n" for line in lines)
+
+
+def row_law(plan: Plan | Mapping[str, Any]) -> RowLaw:
+    """What happens to each row under a plan of the local model."""
+    return certify_row(Plan.of(plan))
+
+
+def table_law(plan: Plan | Mapping[str, Any]) -> TableLaw:
+    """The tables and their noise under a plan of the central model."""
+    return certify_tables(Plan.of(plan))
+
+
+def exact_tables(table: Any, law: TableLaw) -> Any:
+    """The rows and the tables that a law counts, before there is noise."""
+    return count_tables(open_source(table), law)
+
+
+def resolved(sql: str, schema: Schema) -> Question:
+    """A question with every name and value checked."""
+    return resolve(parse(sql), schema)
 
 
 HOBBIES = ["Sports", "Cars", "Reading"]

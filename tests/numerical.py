@@ -13,9 +13,8 @@ from typing import Any
 from dproof import InputError, Mechanism, Privacy
 from dproof.certification.compose import dominating
 from dproof.exact import log_above
-from dproof.laws.gaussian import Gaussian
-from dproof.laws.laplace import TwoSided
-from dproof.laws.noise import Lattice, NoiseLaw
+from dproof.laws import Gaussian, Lattice, TwoSided
+from dproof.laws.noise import NoiseLaw
 
 Part = Callable[[bool], Any]  # pessimistic or not -> dp-accounting's privacy loss distribution
 _GRID = 1e-4

@@ -20,9 +20,10 @@ from dproof.plans.plan import ASKED, Plan
 from dproof.privacy import Privacy
 
 if TYPE_CHECKING:
+    from dproof.laws.debias import Target
     from dproof.questions.answer import Answer
     from dproof.questions.curve_estimate import CurveEstimate
-    from dproof.questions.estimated import Options, Target
+    from dproof.questions.estimated import Options
     from dproof.questions.measured import AnswerSource, Shares
     from dproof.questions.question import Question, Schema
     from dproof.questions.sql import Select

@@ -11,10 +11,9 @@ import pytest
 
 import dproof as dp
 from dproof.advice.plan_advice import both_spreads
-from dproof.central.recipe import certify_tables
-from dproof.local.recipe import certify_row
 from dproof.questions.measured import level_of_chosen
 from dproof.testing import seeded_coins
+from tests.makers import row_law, table_law
 
 COLUMNS: dict[str, Any] = {
     "town": {"space": "categories", "values": ["a", "b", "c", "d", "e"]},
@@ -70,7 +69,7 @@ def test_both_spreads_are_told_by_the_rows_that_are_shown() -> None:
     plan = {"privacy": {"epsilon": 2, "spread": "sample"}, "columns": COLUMNS}
     asked = [{"sql": sql} for sql in (ALL, TOP, LARGE)]
     plan["questions"] = asked
-    every, top, large = both_spreads(certify_row(dp.Plan.of(plan)), ROWS)["questions"]
+    every, top, large = both_spreads(row_law(plan), ROWS)["questions"]
     for spread in ("split", "sample"):
         assert (top[spread], large[spread]) == pytest.approx((TWO * every[spread], ONE * every[spread]))
     advised = dp.advise(plan, rows=ROWS).comparisons
@@ -86,7 +85,7 @@ def test_a_question_about_no_group_has_a_width_all_the_same() -> None:
 @pytest.mark.parametrize("delta", ["1e-6", "0"])
 def test_a_central_plan_tells_the_half_widths_of_its_answers(delta: str) -> None:
     plan = central(MEANS, ALL, TOP, LARGE, FIRST, delta=delta)
-    law = certify_tables(dp.Plan.of(plan))
+    law = table_law(plan)
     _, every, top, large, first = (one.widths and one.widths[:2] for one in dp.expect(plan, rows=None))
     assert every and top and large and first == every
     for widths, shown in ((top, 2), (large, 1)):

@@ -44,10 +44,7 @@ from dproof.certification.certify import decide
 from dproof.certification.verify_certificate import Refused, read, seal, verify
 from dproof.curves.noise import VectorNoise, recorded_noise, vector_noise
 from dproof.exact import exp_below, float_above
-from dproof.laws import BlockDesign, Matrix, PlaneDesign, RoundedLaw
-from dproof.laws.gaussian import Gaussian
-from dproof.laws.law import LAWS
-from dproof.laws.noise import Lattice
+from dproof.laws import LAWS, BlockDesign, Gaussian, Lattice, Matrix, PlaneDesign, RoundedLaw
 from tests.brute_force import divergence, noise_chances
 
 Json = dict[str, Any]

@@ -15,12 +15,11 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
-from dproof import InputError, VerificationFailed
+from dproof import InputError, TooLarge, VerificationFailed
 from dproof.central.release import TABLES
 from dproof.central.workload import Domain, Residual, largest_loss
 from dproof.certification import verify_central, verify_certificate
 from dproof.certification.verify_certificate import MOST_VALUES, Refused
-from dproof.errors import TooLarge
 from dproof.storage import CERTIFICATE, DATA, PARQUET, PLAN
 from tests.forging import forge, resealed
 

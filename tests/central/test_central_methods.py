@@ -11,14 +11,12 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof import InputError, Plan
+from dproof import InputError, TooLarge
 from dproof.central.estimates import nearest
-from dproof.central.recipe import certify_tables
-from dproof.central.release import about, count_tables, release_of
+from dproof.central.release import about, release_of
 from dproof.cli.app import main
-from dproof.errors import TooLarge
-from dproof.tables import open_source
 from dproof.testing import seeded_coins
+from tests.makers import exact_tables, table_law
 
 ROWS = 600
 CODES = ["a", "b", "c", "d", "e", "f", "g", "h"]
@@ -227,8 +225,8 @@ def test_deviations_of_few_rows_in_many_bins_cover() -> None:
     """The noise of the mean counts twice, as its square: all rows have one value, and few answers say otherwise."""
     columns = {"x": {"space": "interval", "low": 0, "high": 100, "step": 1, "bins": list(range(101))}}
     privacy = {"model": "central", "epsilon": 3, "delta": "1e-6", "neighbours": "change-one"}
-    law = certify_tables(Plan.from_dict({"privacy": privacy, "columns": columns}))
-    rows, counts = count_tables(open_source(pa.table({"x": [100] * 45})), law)
+    law = table_law({"privacy": privacy, "columns": columns})
+    rows, counts = exact_tables(pa.table({"x": [100] * 45}), law)
     certificate = law.record(about(rows, None, {}), private=False)
     missed = 0
     for seed in range(150):

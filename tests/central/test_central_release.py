@@ -15,15 +15,15 @@ import pytest
 
 import dproof as dp
 from dproof import InputError, Ledger, OverBudget, Plan, ReleasePayment, VerificationFailed
-from dproof.central import recipe as table_law
+from dproof.central import recipe
 from dproof.central.estimates import measured
-from dproof.central.recipe import certify_tables
 from dproof.central.release import count_tables
 from dproof.central.workload import Residual
 from dproof.certification.verify_certificate import seal
 from dproof.coins import Coins
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
+from tests.makers import exact_tables, table_law
 
 pytestmark = pytest.mark.usefixtures("gaussian")
 
@@ -57,7 +57,7 @@ def no_noise(monkeypatch: pytest.MonkeyPatch) -> None:
         def draw(self, count: int, coins: Coins) -> Any:
             return np.zeros(count, np.int64)
 
-    monkeypatch.setattr(table_law, "noise_law", lambda square: Still())
+    monkeypatch.setattr(recipe, "noise_law", lambda square: Still())
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
@@ -127,8 +127,8 @@ def test_what_is_stored_is_whole_numbers_in_an_order_that_the_plan_gives(tmp_pat
         dp.sanitise(table(), plan(), tmp_path / "out")
     stored = pa.parquet.read_table(tmp_path / "out" / "tables.parquet")
     assert stored.schema.types == [pa.string(), pa.int64(), pa.int64()]
-    law = certify_tables(Plan.from_dict(plan()))
-    _, counts = count_tables(open_source(table()), law)
+    law = table_law(plan())
+    _, counts = exact_tables(table(), law)
     with seeded_coins(1) as coins:
         expected = law.measure(counts, coins)
     assert stored["measured"].to_pylist() == expected.tolist()
@@ -152,8 +152,8 @@ def test_a_release_of_seeded_coins_cannot_be_called_private(tmp_path: Path) -> N
 @pytest.mark.parametrize("form", ["csv", "parquet", "pandas", "polars", "duckdb"])
 def test_every_engine_counts_the_same(form: str, tmp_path: Path) -> None:
     private = table()
-    law = certify_tables(Plan.from_dict(plan()))
-    rows, expected = count_tables(open_source(private), law)
+    law = table_law(plan())
+    rows, expected = exact_tables(private, law)
     source: Any = tmp_path / f"people.{form}"
     if form == "csv":
         pa.csv.write_csv(private, source)
@@ -165,7 +165,7 @@ def test_every_engine_counts_the_same(form: str, tmp_path: Path) -> None:
         source = duckdb.from_arrow(private)
     else:
         source = private.to_pandas() if form == "pandas" else pytest.importorskip("polars").from_arrow(private)
-    found_rows, found = count_tables(open_source(source), law)
+    found_rows, found = exact_tables(source, law)
     assert found_rows == rows == ROWS
     assert {t: c.tolist() for t, c in found.items()} == {t: c.tolist() for t, c in expected.items()}
 
@@ -174,8 +174,8 @@ def test_no_person_counts_with_more_rows_than_the_plan_says() -> None:
     repeated = pa.table({"sex": ["f"] * 40 + ["m"] * 5, "who": ["ann"] * 40 + list("abcde")})
     privacy = {"model": "central", "epsilon": 1, "delta": "1e-6", "neighbours": "add-remove", "rows_per_person": 2}
     columns = {"sex": {"space": "categories", "values": ["f", "m"]}, "who": {"drop": True}}
-    law = certify_tables(Plan.from_dict({"privacy": {**privacy, "person": "who"}, "columns": columns}))
-    rows, counts = count_tables(open_source(repeated), law)
+    law = table_law({"privacy": {**privacy, "person": "who"}, "columns": columns})
+    rows, counts = exact_tables(repeated, law)
     assert (rows, counts[Residual((0,))].tolist(), int(counts[Residual(())])) == (7, [2, 5], 7)
 
 
@@ -217,7 +217,7 @@ def test_the_table_of_nobody_has_a_release() -> None:
 
 
 def test_parts_on_many_machines_add_up_and_refuse_with_the_same_sentence() -> None:
-    private, law = table(), certify_tables(Plan.from_dict(plan()))
+    private, law = table(), table_law(plan())
 
     def spread(columns: Any, work: Any, *, deal: bool = False, bound: Any = None) -> list[bytes]:
         parts = [private.slice(start, 170).select(list(columns)) for start in range(0, ROWS, 170)]
@@ -225,7 +225,7 @@ def test_parts_on_many_machines_add_up_and_refuse_with_the_same_sentence() -> No
 
     there = replace(open_source(private), spread=spread)
     rows, counts = count_tables(there, law, lambda rows, total: pytest.fail("no bar on another machine"))
-    expected = count_tables(open_source(private), law)
+    expected = exact_tables(private, law)
     assert rows == expected[0] and {one: c.tolist() for one, c in counts.items()} == {
         one: c.tolist() for one, c in expected[1].items()
     }

@@ -11,11 +11,10 @@ import pytest
 
 import dproof as dp
 from dproof import InputError, Plan
-from dproof.central.recipe import certify_tables
-from dproof.central.release import about, count_tables, release_of
+from dproof.central.release import about, release_of
 from dproof.certification import verify_central, verify_certificate
-from dproof.tables import open_source
 from dproof.testing import seeded_coins
+from tests.makers import exact_tables, table_law
 
 ROWS, TIMES = 2000, 120
 ITEMS = ["Corn", "Peas", "Rice"]
@@ -58,8 +57,8 @@ QUESTIONS = {
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
 def test_conditions_on_items_are_answered_without_bias_and_cover(neighbours: str) -> None:
-    law = certify_tables(Plan.from_dict(plan(neighbours)))
-    rows, counts = count_tables(open_source(table()), law)
+    law = table_law(plan(neighbours))
+    rows, counts = exact_tables(table(), law)
     certificate = law.record(about(rows if law.plan.rows_are_public else None, None, {}), private=False)
     women = [sex == "f" for sex in table()["sex"].to_pylist()]
     truth = {where: sum(map(holds, sets(), women)) for where, holds in QUESTIONS.items()}

@@ -7,7 +7,7 @@ import pytest
 
 import dproof as dp
 from dproof import Plan
-from dproof.central.recipe import certify_tables
+from tests.makers import table_law
 
 
 @pytest.mark.parametrize("delta", ["1e-6", "0"])
@@ -19,7 +19,7 @@ def test_a_plan_tells_the_interval_of_a_cell(neighbours: str, delta: str) -> Non
     }
     privacy = {"model": "central", "epsilon": 1, "delta": delta, "neighbours": neighbours}
     plan = Plan.from_dict({"privacy": privacy, "columns": columns, "release": {"sums": True}})
-    widths = {one.name: one.half_width for one in certify_tables(plan).half_widths}
+    widths = {one.name: one.half_width for one in table_law(plan).half_widths}
     release = dp.sanitise(pa.table({"a": ["x", "y"] * 5000, "n": [3, 17] * 5000}), plan)
     for name, condition in (("a", "a = 'x'"), ("a × n", "a = 'x' AND n < 5")):
         cell = release.query(f"SELECT count(*) AS v FROM release WHERE {condition}").rows[0]["v"]

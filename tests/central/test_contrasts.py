@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dproof import Plan, Privacy
+from dproof import Privacy
 from dproof.central.estimates import contrast, estimates
-from dproof.central.recipe import TableLaw, certify_tables
+from dproof.central.recipe import TableLaw
 from dproof.central.workload import Answers, Domain, Residual, cell_costs, measured_tables, parts, spent, split
 from dproof.certification import verify_central as verifier
+from tests.makers import table_law
 
 COSTS = st.fractions(Fraction(1, 9), 3, max_denominator=9)
 
@@ -78,7 +79,7 @@ def pairs(columns: int, neighbours: str) -> TableLaw:
     declared = {f"c{n}": {"space": "categories", "values": ["a", "b"]} for n in range(columns)}
     listed = [{"columns": list(pair)} for pair in combinations(declared, 2)]
     privacy = {"model": "central", "epsilon": 1, "delta": 0, "neighbours": neighbours}
-    return certify_tables(Plan.from_dict({"privacy": privacy, "columns": declared, "release": {"tables": listed}}))
+    return table_law({"privacy": privacy, "columns": declared, "release": {"tables": listed}})
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dproof import Plan
-from dproof.central.recipe import TableLaw, certify_tables
-from dproof.central.release import count_tables
-from dproof.tables import open_source
+from dproof.central.recipe import TableLaw
+from tests.makers import exact_tables, table_law
 
 pytestmark = pytest.mark.usefixtures("gaussian")
 
@@ -29,13 +27,13 @@ def law_of(curves: dict[str, Any], neighbours: str) -> TableLaw:
         "load": {"space": "curves", "points": 2, "low": 0, "high": 1, **curves},
     }
     privacy = {"model": "central", "epsilon": 1, "delta": "1e-6", "neighbours": neighbours, "rows_per_person": 2}
-    return certify_tables(Plan.from_dict({"privacy": privacy, "columns": columns}))
+    return table_law({"privacy": privacy, "columns": columns})
 
 
 def weighed(law: TableLaw, sex: str, load: Any) -> Any:
     """What a row adds to all measurements, each in units of its noise."""
     table = pa.table({"sex": [sex], "load": pa.array([load], pa.list_(pa.float64()))})
-    _, tables = count_tables(open_source(table), law)
+    _, tables = exact_tables(table, law)
     return np.concatenate([np.ravel(law._exact(one, tables[one])) / float(s) ** 0.5 for one, s in law.noise.items()])
 
 

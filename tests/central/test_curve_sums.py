@@ -10,11 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dproof import Plan
-from dproof.central.recipe import TableLaw, certify_tables
-from dproof.central.release import count_tables
+from dproof.central.recipe import TableLaw
 from dproof.central.workload import Residual, has_k_norm, largest_loss
-from dproof.tables import open_source
+from tests.makers import exact_tables, table_law
 
 pytestmark = pytest.mark.usefixtures("gaussian")
 
@@ -34,9 +32,7 @@ def law_of(curves: dict[str, Any], privacy: dict[str, Any]) -> TableLaw:
         "sex": {"space": "categories", "values": ["f", "m"]},
         "load": {"space": "curves", "points": 3, "low": 0, "high": 1, **curves},
     }
-    return certify_tables(
-        Plan.from_dict({"privacy": {"model": "central", "epsilon": 1, **privacy}, "columns": columns})
-    )
+    return table_law({"privacy": {"model": "central", "epsilon": 1, **privacy}, "columns": columns})
 
 
 def every_row(law: TableLaw) -> list[tuple[str, Any]]:
@@ -50,7 +46,7 @@ def moved(law: TableLaw, row: tuple[str, Any]) -> dict[Residual, Any]:
     """What one row adds to every measurement."""
     sex, curve = row
     table = pa.table({"sex": [sex], "load": pa.array([curve], pa.list_(pa.float64()))})
-    _, tables = count_tables(open_source(table), law)
+    _, tables = exact_tables(table, law)
     return {one: np.ravel(law._exact(one, tables[one])) for one in law.noise}
 
 

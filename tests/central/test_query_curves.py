@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dproof import Plan
 from dproof.central.curves import curve_function
-from dproof.central.recipe import TableLaw, certify_tables
+from dproof.central.recipe import TableLaw
 from dproof.curves.bands import points_quantile
+from tests.makers import table_law
 
 POINTS = 6
 CENTRE, SCALE = 2.0, 2.0 / (1 << 14)  # of values between 0 and 4, in whole numbers up to 2^14
@@ -20,7 +20,7 @@ CENTRE, SCALE = 2.0, 2.0 / (1 << 14)  # of values between 0 and 4, in whole numb
 def law() -> TableLaw:
     columns = {"load": {"space": "curves", "points": POINTS, "low": 0, "high": 4}}
     promise = {"model": "central", "epsilon": 1, "delta": "1e-6", "neighbours": "add-remove"}
-    return certify_tables(Plan.from_dict({"privacy": promise, "columns": columns}))
+    return table_law({"privacy": promise, "columns": columns})
 
 
 def drawn(seed: int) -> tuple[Any, float, float, float]:

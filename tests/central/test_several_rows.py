@@ -15,11 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dproof as dp
-from dproof import Plan
 from dproof.central.estimates import contrast, measured
-from dproof.central.recipe import certify_tables
 from dproof.central.workload import Domain, Residual, largest_loss, measured_tables, parts, spent
 from dproof.certification import verify_central as verifier
+from tests.makers import table_law
 
 pytestmark = pytest.mark.usefixtures("gaussian")
 
@@ -86,7 +85,7 @@ def plan(neighbours: str, rows: int, delta: str = "1e-6", **more: Any) -> dict[s
 
 @pytest.mark.parametrize("delta", ["1e-6", "0"])
 def test_the_noise_grows_with_the_rows_and_their_number_is_measured(delta: str) -> None:
-    one, three = (certify_tables(Plan.from_dict(plan("change-one", rows, delta))) for rows in (1, 3))
+    one, three = (table_law(plan("change-one", rows, delta)) for rows in (1, 3))
     if delta != "0":
         assert Residual(()) not in one.noise and Residual(()) in three.noise
     ratio = sqrt(three.precisions[None].cell_variance((0, 1)) / one.precisions[None].cell_variance((0, 1)))

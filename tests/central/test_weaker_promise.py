@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof import Ledger, Plan, Privacy, ReleasePayment, VerificationFailed
-from dproof.central.recipe import TableLaw, answers_of, certify_tables, error_of
+from dproof import Ledger, Privacy, ReleasePayment, VerificationFailed
+from dproof.central.recipe import TableLaw, answers_of, error_of
 from dproof.central.release import count_tables
 from dproof.central.workload import largest_loss, shape
 from dproof.certification import verify_central as verifier
@@ -24,6 +24,7 @@ from dproof.exact import least
 from dproof.laws.divergence import normal_delta
 from dproof.tables.source import open_source
 from tests.forging import forge
+from tests.makers import table_law
 
 EARLIER = Path(__file__).parents[1] / "fixtures" / "version-1-central" / "release"
 COLUMNS = {1: [5], 2: [3, 2], 3: [2, 5, 9], 4: [4] * 4, 6: [2] * 6, 8: [15, 7, 16, 7, 14, 6, 5, 2], 12: [2] * 12}
@@ -56,9 +57,7 @@ def optimum(law: TableLaw) -> float:
 
 def check(case: tuple[int, str, int, str, str]) -> None:
     columns, neighbours, tables, epsilon, delta = case
-    laws = (
-        certify_tables(Plan.from_dict(plan(COLUMNS[columns], epsilon, d, neighbours, tables))) for d in (delta, "0")
-    )
+    laws = (table_law(plan(COLUMNS[columns], epsilon, d, neighbours, tables)) for d in (delta, "0"))
     own, pure = laws
     best = error_of(pure, answers_of(pure))
     if own.plan.privacy.delta:
@@ -112,7 +111,7 @@ def test_a_release_without_delta_still_has_the_epsilon_and_the_neighbours_of_its
 
 
 def test_a_debit_of_an_earlier_version_pays_for_it_too(tmp_path: Path) -> None:
-    payment, law = ReleasePayment(tmp_path / "ledger.db", tmp_path / "out"), certify_tables(Plan.from_dict(SMALL))
+    payment, law = ReleasePayment(tmp_path / "ledger.db", tmp_path / "out"), table_law(SMALL)
     _, description, digest = payment._entry(law)
     earlier = Privacy(3, "1e-6", neighbours="add-remove")
     Ledger(tmp_path / "ledger.db", budget=earlier, unit=law.plan.unit).release(earlier, description, plan=digest)
@@ -121,7 +120,7 @@ def test_a_debit_of_an_earlier_version_pays_for_it_too(tmp_path: Path) -> None:
 
 
 def test_numbers_in_parts_are_measured_around_the_truth() -> None:
-    law = certify_tables(Plan.from_dict(FINE))
+    law = table_law(FINE)
     assert not law.is_pure and max(law.parts[one] for one in law.noise) > 1
     rows, tables = count_tables(open_source(TABLE, None, law.plan.file), law)
     coins = Coins(bytes(16), private=False)

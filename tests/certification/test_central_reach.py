@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof import Plan, VerificationFailed
-from dproof.central.recipe import certify_tables
+from dproof import VerificationFailed
 from dproof.certification import verify_central as verifier
 from dproof.certification import verify_certificate
 from dproof.certification.verify_certificate import Refused
 from tests.forging import forge
+from tests.makers import table_law
 
 
 def plan(column: dict[str, Any], delta: str = "1e-6") -> dict[str, Any]:
@@ -42,7 +42,7 @@ COLUMNS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("column", COLUMNS, ids=str)
 def test_the_reach_is_that_of_the_library(column: dict[str, Any], missing: dict[str, Any]) -> None:
     described = plan({**column, **missing})
-    axis = certify_tables(Plan.from_dict(described)).axes[0]
+    axis = table_law(described).axes[0]
     assert verifier.axes_of("n", described["columns"]["n"])[0][2] == (axis.max_abs or 0)
 
 

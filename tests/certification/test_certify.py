@@ -16,6 +16,7 @@ from dproof import (
     NotPrivate,
     Privacy,
     Subsets,
+    TooLarge,
     certify,
     discrete_exponential,
     itemwise_response,
@@ -24,7 +25,6 @@ from dproof import (
     solution_matrix,
 )
 from dproof.certification.certify import decide
-from dproof.errors import TooLarge
 from dproof.exact import exp_above, exp_below, log_below
 from dproof.laws import Matrix
 from dproof.laws.divergence import hockey_stick, tight_odds

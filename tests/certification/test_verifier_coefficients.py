@@ -10,7 +10,8 @@ import pytest
 
 from dproof import InputError
 from dproof.certification.verify_certificate import Refused, coefficients
-from dproof.laws.gaussian import Gaussian, GaussianSum, gaussian_sum
+from dproof.laws import Gaussian, GaussianSum
+from dproof.laws.gaussian import gaussian_sum
 
 NARROW = GaussianSum(Gaussian(Fraction(8)), 1, 1)  # for which nothing that is charged is small
 WIDER = GaussianSum(Gaussian(Fraction(20)), 2, 3)

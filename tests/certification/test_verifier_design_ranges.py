@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dproof.certification.verify_certificate import LAWS, Refused
-from dproof.laws.designs import BlockDesign, PlaneDesign
+from dproof.laws import BlockDesign, PlaneDesign
 
 RANGES = [
     *((BlockDesign, name, 1, 1 << 24) for name in ("size", "prime", "classes", "taken")),

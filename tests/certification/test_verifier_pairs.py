@@ -23,8 +23,7 @@ from dproof.certification.verify_certificate import (
     inputs,
     largest,
 )
-from dproof.laws.matrix import Matrix
-from dproof.laws.response import Bits, KeepOrOther, SubsetSelection, Unary
+from dproof.laws import Bits, KeepOrOther, Matrix, SubsetSelection, Unary
 from tests.brute_force import divergence
 
 ROWS = np.array([[6, 1, 1], [2, 4, 2], [1, 1, 6]])

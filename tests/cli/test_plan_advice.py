@@ -13,8 +13,8 @@ import pytest
 import dproof as dp
 from dproof.advice.expect import row_widths
 from dproof.advice.plan_advice import Prices
-from dproof.local.recipe import certify_row
 from dproof.plans.reader import to_toml
+from tests.makers import row_law
 
 SIZES = {"name_of_state": 50, "marital_status": 7, "occupation": 14, "workclass": 8, "relationship": 6, "race": 5}
 COLUMNS: dict[str, Any] = {
@@ -67,11 +67,11 @@ def test_every_change_is_priced_as_the_changed_plan_is(epsilon: int) -> None:
     rows, columns = 20_000, {**{n: COLUMNS[n] for n in ("name_of_state", "race")}, **FLAGS}
     prices = Prices(plan_of(epsilon, columns), rows)
     found = {change.kind: change for change in prices.changes()}
-    now = counts(certify_row(prices.plan), rows)
+    now = counts(row_law(prices.plan), rows)
     assert prices.now == now
 
     def written(changed: dict[str, Any]) -> dict[str, Any]:
-        return counts(certify_row(plan_of(epsilon, changed)), rows)
+        return counts(row_law(plan_of(epsilon, changed)), rows)
 
     drop = found["drop"]
     rest = {name: column for name, column in columns.items() if name not in drop.columns}
@@ -91,7 +91,7 @@ def test_every_change_is_priced_as_the_changed_plan_is(epsilon: int) -> None:
 def test_keeping_few_of_many_columns_is_priced_too() -> None:
     rows, columns = 20_000, {**COLUMNS, **FLAGS}
     (keep,) = [c for c in Prices(plan_of(2, columns), rows).changes() if c.kind == "keep"]
-    kept = counts(certify_row(plan_of(2, {name: columns[name] for name in keep.columns})), rows)
+    kept = counts(row_law(plan_of(2, {name: columns[name] for name in keep.columns})), rows)
     assert len(keep.columns) == 5 and keep.after == max(width for width in kept.values() if width is not None)
 
 
@@ -158,7 +158,7 @@ def test_the_plans_own_questions_are_shown(wide: Path, dproof: Callable[..., Any
     assert (asked["question"], asked["weight"], asked["column"]) == (COUNT, 0.5, "n")
     # They change nothing of what is released.
     plan = dp.Plan.read(wide)
-    assert certify_row(plan).certificate() == certify_row(replace(plan, questions=())).certificate()
+    assert row_law(plan).certificate() == row_law(replace(plan, questions=())).certificate()
 
 
 def test_a_wrong_question_is_one_sentence(wide: Path, refused: Callable[..., str]) -> None:

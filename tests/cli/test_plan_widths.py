@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import dproof as dp
-from dproof.local.recipe import certify_row
 from dproof.plans.reader import to_toml
+from tests.makers import row_law
 
 ROWS = 2000
 TOWN = {"space": "categories", "values": [f"v{n}" for n in range(40)], "mechanism": "frequency"}
@@ -29,7 +29,7 @@ def test_columns_are_told_for_the_worst_table_and_questions_for_an_even_one(
     plan = written(tmp_path, privacy={"epsilon": 3}, columns={"town": TOWN})
     asked = ("--rows", ROWS, "--question", "SELECT count(*) FROM release WHERE town = 'v0'")
     told = dproof("plan", plan, *asked, "--json").json
-    (group,) = certify_row(dp.Plan.read(plan)).groups
+    (group,) = row_law(dp.Plan.read(plan)).groups
     hit, miss = map(float, group.mechanism.family.support_probabilities)
     for held, width in ((ROWS, told["columns"][0]["half_width"]), (ROWS / 40, told["questions"][0]["release"])):
         variance = held * hit * (1 - hit) + (ROWS - held) * miss * (1 - miss)

@@ -16,7 +16,7 @@ import pytest
 import dproof as dp
 from dproof import Plan
 from dproof.certification.verify_certificate import main as stand_alone
-from dproof.laws.matrix import Matrix
+from dproof.laws import Matrix
 from tests.makers import categories, interval, plan_text
 
 PLAN = plan_text(

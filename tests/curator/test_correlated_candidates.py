@@ -10,10 +10,9 @@ from dproof.coins import current
 from dproof.curator.recipe import measure
 from dproof.curator.simulate import candidates_not_ruled_out
 from dproof.plans.plan import schema_of
-from dproof.questions.question import resolve
-from dproof.questions.sql import parse
 from dproof.questions.sums import Term, value_of
 from dproof.testing import seeded_coins
+from tests.makers import resolved
 
 NUMBERS = {"space": "interval", "low": 0, "high": 10}
 PLAN = Plan.from_dict({"privacy": {"epsilon": 10}, "columns": {"x": NUMBERS, "y": NUMBERS}})
@@ -22,7 +21,7 @@ PLAN = Plan.from_dict({"privacy": {"epsilon": 10}, "columns": {"x": NUMBERS, "y"
 @pytest.mark.parametrize("rows", [1, 6])
 def test_the_correlation_of_every_candidate_is_between_minus_1_and_1(rows: int) -> None:
     schema = schema_of(PLAN)
-    question = resolve(parse("SELECT corr(x, y) AS c FROM data WHERE x > 2"), schema)
+    question = resolved("SELECT corr(x, y) AS c FROM data WHERE x > 2", schema)
     (correlation,) = question.aggregates
     noises = {part.statistic: part.noise for part in measure(question, schema, Privacy(1)).noisy if part.noise}
     released = {term: np.array([float(rows if term.columns == () else 0)]) for term in noises}

@@ -13,12 +13,11 @@ from dproof.curator.recipe import measure
 from dproof.curator.released import answer_of, draw
 from dproof.curator.tally import tally
 from dproof.plans.plan import schema_of
-from dproof.questions.question import resolve
-from dproof.questions.sql import parse
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
+from tests.makers import resolved
 
-RUNS = 200
+RUNS = 100
 NUMBER = {"space": "interval", "low": 0, "high": 100, "step": 1}
 PLAN = Plan.from_dict(
     {
@@ -44,7 +43,7 @@ NOBODY = " + ".join(f"count(*) FILTER (WHERE town = '{town}')" for town in "cdef
 
 def answers(asked: str, epsilon: str = "1", table: Any = TABLE, runs: int = RUNS) -> list[Any]:
     schema = schema_of(PLAN)
-    measurement = measure(resolve(parse(f"SELECT {asked} AS v FROM data"), schema), schema, Privacy(epsilon))
+    measurement = measure(resolved(f"SELECT {asked} AS v FROM data", schema), schema, Privacy(epsilon))
     counted = tally(open_source(table), PLAN, measurement)
     with seeded_coins(11):
         drawn = [draw(measurement, counted, current()) for _ in range(runs)]

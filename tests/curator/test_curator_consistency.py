@@ -23,10 +23,9 @@ from dproof.curator.released import adding_up, answer_of, draw
 from dproof.curator.tally import tally
 from dproof.plans.plan import schema_of
 from dproof.privacy import Unit
-from dproof.questions.question import resolve
-from dproof.questions.sql import parse
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
+from tests.makers import resolved
 
 PLAN: dict[str, Any] = {
     "privacy": {"epsilon": 100},
@@ -74,7 +73,7 @@ def test_the_table_errs_by_no_more_than_what_was_drawn_but_for_whole_numbers(cel
 def measured(text: str, epsilon: Any = 1, **options: Any) -> Measurement:
     plan = Plan.from_dict(PLAN)
     privacy = Privacy(epsilon, neighbours=options.pop("neighbours", "change-one"))
-    return measure(resolve(parse(text), schema_of(plan)), schema_of(plan), privacy, **options)
+    return measure(resolved(text, schema_of(plan)), schema_of(plan), privacy, **options)
 
 
 def answers(text: str, runs: int, table: pa.Table) -> list[Any]:

@@ -21,10 +21,9 @@ from dproof.curator.recipe import measure
 from dproof.curator.released import answer_of, draw
 from dproof.curator.tally import tally, tally_in_batches, tally_in_duckdb
 from dproof.plans.plan import schema_of
-from dproof.questions.question import resolve
-from dproof.questions.sql import parse
 from dproof.tables import open_source
 from dproof.tables.duckdb import InDuckDB
+from tests.makers import resolved
 
 PLAN = Plan.from_dict(
     {
@@ -59,7 +58,7 @@ def table(rows: int, seed: int) -> pa.Table:
 
 def without_noise(text: str, data: Any, plan: Plan = PLAN) -> Answer:
     schema = schema_of(plan)
-    question = resolve(parse(text), schema)
+    question = resolved(text, schema)
     measurement = measure(question, schema, Privacy(1000))
     measurement = replace(measurement, noisy=tuple(replace(part, noise=None) for part in measurement.noisy))
     released = draw(measurement, tally(open_source(data), plan, measurement), current())
@@ -124,7 +123,7 @@ def test_duckdb_counts_the_same(text: str, ages: list[int | None], tmp_path: Pat
     data = spoilt(table(400, seed=9), ages).set_column(5, "likes", pa.array(joined))
     pyarrow.parquet.write_table(data, tmp_path / "data.parquet")
     plan = Plan.parse(PLAN.text + '\nseparator = ";"\n')
-    question = resolve(parse(text), schema_of(plan))
+    question = resolved(text, schema_of(plan))
     measurement = measure(question, schema_of(plan), Privacy(1))
     slowly = tally_in_batches(open_source(data), plan, measurement)
     whole = set(question.columns) <= {"age"}
@@ -144,7 +143,7 @@ def relation(thing: Any) -> InDuckDB:
 
 def both_ways(thing: Any, plan: Plan, text: str) -> list[Any]:
     """What is counted of a table and of its neighbour with one number outside, each as the curator would."""
-    measurement = measure(resolve(parse(text), schema_of(plan)), schema_of(plan), Privacy(1))
+    measurement = measure(resolved(text, schema_of(plan)), schema_of(plan), Privacy(1))
     return list(tally(open_source(thing), plan, measurement).sums.values())
 
 
@@ -204,14 +203,14 @@ def test_what_nobody_declared_is_missing_where_missing_is_a_category_too() -> No
     )
     data = pa.table({"sex": ["f", "x", None], "grade": ["middle"] * 3})
     text = "SELECT grade, count(DISTINCT sex), count(sex), count(*) FILTER (WHERE sex IS NULL) FROM data GROUP BY grade"
-    measurement = measure(resolve(parse(text), schema_of(plan)), schema_of(plan), Privacy(1))
+    measurement = measure(resolved(text, schema_of(plan)), schema_of(plan), Privacy(1))
     found = tally(open_source(data), plan, measurement)
     assert list(found.histograms.values()) == [[{}, {0: 1}, {}, {}]]
     assert sorted(found.sums.values()) == [[0, 1, 0, 0], [0, 2, 0, 0]]
 
 
 def test_duckdb_counts_nothing_of_an_empty_table() -> None:
-    measurement = measure(resolve(parse("SELECT avg(age) FROM data"), SCHEMA), SCHEMA, Privacy(1))
+    measurement = measure(resolved("SELECT avg(age) FROM data", SCHEMA), SCHEMA, Privacy(1))
     empty = table(3, seed=1).slice(0, 0)
     quickly = tally_in_duckdb(relation(empty), PLAN, measurement)
     assert quickly == tally_in_batches(open_source(empty), PLAN, measurement)

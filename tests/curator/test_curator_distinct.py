@@ -17,8 +17,8 @@ from dproof.exact import log_above
 from dproof.mechanisms.noise import integer_laplace
 from dproof.privacy import Unit
 from dproof.questions.measured import different, level_of_each
-from dproof.questions.question import Schema, canonical, resolve
-from dproof.questions.sql import parse
+from dproof.questions.question import Schema, canonical
+from tests.makers import resolved
 
 TABLE = Schema("data", {"x": Categories([0, 1, 2]), "g": Categories(["a", "b"])}, frozenset("x"))
 ROWS = list(product([0, 1, 2, None], "ab"))
@@ -47,7 +47,7 @@ def test_the_noise_is_made_for_what_one_person_can_do(
     privacy = Privacy("0.7", delta, neighbours=neighbours)
     text = f"SELECT count(DISTINCT x) AS n FROM data {'GROUP BY g' if grouped else ''}"
     unit = Unit(privacy.neighbours, rows_per_person=rows_per_person)
-    (noisy,) = measure(resolve(parse(text), TABLE), TABLE, privacy, unit=unit, by_value=by_value).noisy
+    (noisy,) = measure(resolved(text, TABLE), TABLE, privacy, unit=unit, by_value=by_value).noisy
     noise, person = noisy.noise, tables(rows_per_person)
     assert noise is not None and noisy.values == (3 if by_value else None)
     moved, squared, cells = 0, 0, 0
@@ -71,7 +71,7 @@ def test_the_noise_is_made_for_what_one_person_can_do(
 def test_a_set_adds_to_the_count_of_each_item(neighbours: Any, grouped: bool) -> None:
     schema = Schema("data", {"x": Subsets(["tea", "jam", "rum"]), "g": Categories(["a", "b"])})
     text = f"SELECT count(DISTINCT unnest(x)) AS n FROM data {'GROUP BY g' if grouped else ''}"
-    (noisy,) = measure(resolve(parse(text), schema), schema, Privacy(1, neighbours=neighbours)).noisy
+    (noisy,) = measure(resolved(text, schema), schema, Privacy(1, neighbours=neighbours)).noisy
     rows = [[(mask >> bit & 1) * (g == group) for group in range(1 + grouped) for bit in range(3)]
             for mask in range(8) for g in range(1 + grouped)]  # fmt: skip
     others = rows if neighbours == "change-one" else [[0] * 3 * (1 + grouped)]
@@ -133,7 +133,7 @@ def test_few_values_are_told_by_their_counts(tmp_path: Path, asked: str) -> None
 
 def test_a_number_that_an_earlier_version_told_is_told_again(tmp_path: Path) -> None:
     curator, text = survey(tmp_path), "SELECT count(DISTINCT hobby) AS n FROM data"
-    key = curator.key(canonical(resolve(parse(text), curator.schema)), ["hobby"])
+    key = curator.key(canonical(resolved(text, curator.schema)), ["hobby"])
     curator.buy(key, Cost(Fraction(1)), dict, lambda: {"noisy": [[6]], "chosen": [], "private": True})
     left = curator.remaining()
     for answer in (curator.ask(text, epsilon=1), curator.ask(text, epsilon="0.5")):
@@ -152,7 +152,7 @@ def test_an_accuracy_is_that_of_the_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize("neighbours", ["change-one", "add-remove"])
 def test_two_of_them_share_the_price(neighbours: Any) -> None:
     text = "SELECT g, count(DISTINCT x) AS n, count(DISTINCT x) FILTER (WHERE x > 0) AS m FROM data GROUP BY g"
-    found = measure(resolve(parse(text), TABLE), TABLE, Privacy(1, neighbours=neighbours)).noisy
+    found = measure(resolved(text, TABLE), TABLE, Privacy(1, neighbours=neighbours)).noisy
     loss = sum(part.sensitivity * log_above(part.noise.law.ratio) for part in found)  # type: ignore[union-attr]
     assert len(found) == 2 and Fraction(99, 100) < loss <= 1
 

@@ -22,12 +22,12 @@ from dproof import Categories, Interval, Plan, Privacy
 from dproof.curator.recipe import Measurement, measure
 from dproof.curator.tally import tally_in_batches, tally_in_duckdb
 from dproof.plans.plan import schema_of
-from dproof.questions.question import Schema, resolve
-from dproof.questions.sql import parse
+from dproof.questions.question import Schema
 from dproof.tables import open_source
 from tests.curator.test_curator_counts import plain, relation, same, without_noise
 from tests.curator.test_curator_price import misses
 from tests.curator.test_curator_selection import law_of_flips
+from tests.makers import resolved
 
 COLUMNS: dict[str, Any] = {
     "salary": {"space": "interval", "low": 0, "high": 200_000, "step": 1},
@@ -247,7 +247,7 @@ WHERES = ["", "WHERE a IS NULL", "WHERE a IS NOT NULL", "WHERE b < 5", "WHERE c 
 GROUPS = ["", "GROUP BY c", "GROUP BY a", "GROUP BY bin(b, 4), c"]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(NUMBERS, NUMBERS, st.sampled_from(["x", "y", "?", None])), max_size=12),
     st.lists(st.sampled_from(PARTS), min_size=1, max_size=3, unique=True),
@@ -271,7 +271,7 @@ def test_duckdb_and_row_by_row_count_the_same(
     rows = [row for row in rows if not small or (row[0] or 0) < 128]
     data = pa.table({name: pa.array([row[n] for row in rows], kind) for n, (name, kind) in enumerate(kinds.items())})
     text = f"SELECT {', '.join(f'{part} AS p{n}' for n, part in enumerate(parts))} FROM data {where} {groups}"
-    measurement = measure(resolve(parse(text), schema_of(plan)), schema_of(plan), Privacy(1))
+    measurement = measure(resolved(text, schema_of(plan)), schema_of(plan), Privacy(1))
     slowly = tally_in_batches(open_source(data), plan, measurement)
     quickly = tally_in_duckdb(relation(data), plan, measurement)
     assert (quickly is not None) == ("c" not in measurement.question.columns)  # no number is read otherwise
@@ -285,9 +285,7 @@ def test_a_missing_number_keeps_the_quick_way(tmp_path: Path) -> None:
     numbers = np.random.default_rng(1).integers(0, 10**7, 200_000)
     data = pa.table({"x": pa.array(numbers, mask=numbers % 7 == 0)})
     pyarrow.parquet.write_table(data, tmp_path / "x.parquet")
-    measurement = measure(
-        resolve(parse("SELECT avg(x), var(x) FROM data"), schema_of(plan)), schema_of(plan), Privacy(1)
-    )
+    measurement = measure(resolved("SELECT avg(x), var(x) FROM data", schema_of(plan)), schema_of(plan), Privacy(1))
     for thing in (data, tmp_path / "x.parquet"):
         slowly = tally_in_batches(open_source(data), plan, measurement)
         assert tally_in_duckdb(relation(thing), plan, measurement) == slowly
@@ -315,7 +313,7 @@ def law_of_choice(measurement: Measurement, rows: list[tuple[int | None, str]]) 
 def test_no_pair_of_tables_with_gaps_costs_a_choice_more_than_epsilon(
     chosen: str, groups: str, neighbours: Any
 ) -> None:
-    question = resolve(parse(f"SELECT {chosen} AS c FROM data {groups}"), SMALL)
+    question = resolved(f"SELECT {chosen} AS c FROM data {groups}", SMALL)
     measurement = measure(question, SMALL, Privacy(2, neighbours=neighbours))
     most = 0.0
     for shared in combinations_with_replacement(KINDS, 2):

@@ -15,10 +15,9 @@ from dproof.curator.recipe import Measurement, measure
 from dproof.curator.released import answer_of, draw
 from dproof.curator.tally import tally
 from dproof.plans.plan import schema_of
-from dproof.questions.question import resolve
-from dproof.questions.sql import parse
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
+from tests.makers import resolved
 
 AGES = {"space": "interval", "low": 0, "high": 110, "step": 1}
 TRUTHS: dict[str, Callable[[Any, Any], float]] = {
@@ -43,7 +42,7 @@ def cells(
     plan = Plan.from_dict({"privacy": {"epsilon": 1000, "neighbours": neighbours}, "columns": columns})
     table = pa.table({"age": pa.array(age, mask=~there), "size": pa.array(size, mask=~there)})
     schema = schema_of(plan)
-    question = resolve(parse(f"SELECT {asked} AS a FROM data"), schema)
+    question = resolved(f"SELECT {asked} AS a FROM data", schema)
     measurement = measure(question, schema, Privacy(epsilon, neighbours=neighbours))
     counted = tally(open_source(table), plan, measurement)
     with seeded_coins(7):
@@ -69,8 +68,8 @@ def coverage(found: list[Any], truth: float) -> float:
     ],
 )
 def test_intervals_of_moments_cover(asked: str, n: int, epsilon: str, neighbours: str, gaps: bool) -> None:
-    found, truth = cells(asked, n, epsilon, 300, neighbours=neighbours, gaps=gaps)
-    assert coverage(found, truth) >= 0.95 - 2 * (0.95 * 0.05 / 300) ** 0.5
+    found, truth = cells(asked, n, epsilon, 120, neighbours=neighbours, gaps=gaps)
+    assert coverage(found, truth) >= 0.95 - 2 * (0.95 * 0.05 / 120) ** 0.5
 
 
 def test_where_the_noise_is_small_the_interval_is_that_of_a_linear_calculation() -> None:
@@ -85,7 +84,7 @@ def test_where_the_noise_is_small_the_interval_is_that_of_a_linear_calculation()
 def variance_measured(epsilon: int) -> Measurement:
     plan = Plan.from_dict({"privacy": {"epsilon": 9}, "columns": {"age": AGES | {"missing": 40}}})
     schema = schema_of(plan)
-    return measure(resolve(parse("SELECT var_pop(age) AS a FROM data"), schema), schema, Privacy(epsilon))
+    return measure(resolved("SELECT var_pop(age) AS a FROM data", schema), schema, Privacy(epsilon))
 
 
 @pytest.mark.parametrize("ages", [[55] * 8, [0, 110] * 4, [0, 10, 50, 60], [110] * 30, list(range(110))])

@@ -19,10 +19,10 @@ from dproof.curator.recipe import Choice, Measurement, measure
 from dproof.curator.select import _runs, promise
 from dproof.exact import log_above
 from dproof.privacy import Unit
-from dproof.questions.question import Aggregate, Schema, resolve
-from dproof.questions.sql import parse
+from dproof.questions.question import Aggregate, Schema
 from dproof.questions.sums import Term
 from tests.curator.test_curator_selection import law_of_flips
+from tests.makers import resolved
 from tests.questions.test_sensitivity_by_enumeration import holds
 
 SCHEMA = Schema(
@@ -75,7 +75,7 @@ def effect(measurement: Measurement, row: dict[str, Any]) -> dict[Any, int]:
 def test_no_pair_of_rows_costs_more_than_epsilon(text: str, gaps: bool, neighbours: Any, by_person: bool) -> None:
     """Where rows say who owns them, a person's only row may also be there in one table and not in the other."""
     schema, rows = (GAPS, GAP_ROWS) if gaps else (SCHEMA, ROWS)
-    question = resolve(parse(text), schema)
+    question = resolved(text, schema)
     privacy = Privacy("0.7", neighbours=neighbours)
     measurement = measure(question, schema, privacy, unit=Unit(neighbours, "id" if by_person else None))
     effects = [effect(measurement, row) for row in rows]
@@ -98,7 +98,7 @@ def test_no_pair_of_rows_costs_more_than_epsilon(text: str, gaps: bool, neighbou
 @settings(max_examples=30)
 @given(st.sampled_from(QUESTIONS), st.integers(1, 4))
 def test_a_person_with_more_rows_gets_more_noise(text: str, rows: int) -> None:
-    question = resolve(parse(text), SCHEMA)
+    question = resolved(text, SCHEMA)
     one = measure(question, SCHEMA, Privacy(1))
     several = measure(question, SCHEMA, Privacy(1), unit=Unit(rows_per_person=rows))
     for a, b in zip(one.noisy, several.noisy, strict=True):
@@ -109,12 +109,12 @@ def test_a_person_with_more_rows_gets_more_noise(text: str, rows: int) -> None:
 def test_gaussian_noise_and_choices_are_for_all_rows_of_a_person(rows: int) -> None:
     """r rows move a sum r times as far, its square r² times, and a choice costs r times what one row makes it cost."""
     privacy = Privacy("0.1", "0.01", neighbours="add-remove")
-    question = resolve(parse("SELECT sum(x) FROM data"), SCHEMA)
+    question = resolved("SELECT sum(x) FROM data", SCHEMA)
     (noisy,) = measure(question, SCHEMA, privacy, unit=Unit(privacy.neighbours, rows_per_person=rows)).noisy
     assert noisy.noise is not None and noisy.noise.meets(privacy)
     assert (noisy.noise.name, noisy.sensitivity, noisy.noise.size) == ("Gaussian", 3 * rows, (3 * rows) ** 2)
     for chosen in ("min(x)", "median(x)", "mode(g)", "top(g, 2)"):
-        question = resolve(parse(f"SELECT {chosen} FROM data"), SCHEMA)
+        question = resolved(f"SELECT {chosen} FROM data", SCHEMA)
         one, several = (
             measure(question, SCHEMA, privacy, unit=Unit(privacy.neighbours, rows_per_person=r)).chosen[0]
             for r in (1, rows)
@@ -123,22 +123,22 @@ def test_gaussian_noise_and_choices_are_for_all_rows_of_a_person(rows: int) -> N
 
 
 def test_delta_buys_narrower_noise_and_is_split_too() -> None:
-    question = resolve(parse("SELECT g, x, count(*) FROM data GROUP BY g, x"), SCHEMA)
+    question = resolved("SELECT g, x, count(*) FROM data GROUP BY g, x", SCHEMA)
     relaxed = measure(question, SCHEMA, Privacy("0.1", "0.01"))
     pure = measure(question, SCHEMA, Privacy("0.1"))
     assert relaxed.noisy[0].noise is not None and pure.noisy[0].noise is not None
     assert relaxed.noisy[0].noise.variance < pure.noisy[0].noise.variance
     assert relaxed.noisy[0].noise.meets(Privacy("0.1", "0.01"))
-    two = measure(resolve(parse("SELECT sum(x), sum(y) FROM data"), SCHEMA), SCHEMA, Privacy("0.1", "0.01"))
+    two = measure(resolved("SELECT sum(x), sum(y) FROM data", SCHEMA), SCHEMA, Privacy("0.1", "0.01"))
     spent = [n.noise.delta("0.05") for n in two.noisy if n.noise is not None]
     assert sum(spent) <= 0.01
 
 
 def test_ranks_are_charged_twice_where_a_row_can_change_its_group() -> None:
-    one = measure(resolve(parse("SELECT min(x) FROM data"), SCHEMA), SCHEMA, Privacy(1))
-    many = measure(resolve(parse("SELECT g, min(x) FROM data GROUP BY g"), SCHEMA), SCHEMA, Privacy(1))
+    one = measure(resolved("SELECT min(x) FROM data", SCHEMA), SCHEMA, Privacy(1))
+    many = measure(resolved("SELECT g, min(x) FROM data GROUP BY g", SCHEMA), SCHEMA, Privacy(1))
     added = Privacy(1, neighbours="add-remove")
-    more = measure(resolve(parse("SELECT g, min(x) FROM data GROUP BY g"), SCHEMA), SCHEMA, added)
+    more = measure(resolved("SELECT g, min(x) FROM data GROUP BY g", SCHEMA), SCHEMA, added)
     assert [m.chosen[0].rate for m in (one, many, more)] == [Fraction(1, 2), Fraction(1, 4), Fraction(1, 2)]
 
 
@@ -153,7 +153,7 @@ def test_quantiles_are_charged_exactly_what_misses_can_move(q: str) -> None:
     schema = Schema("data", {"x": Categories([0, 1, 2, 3]), "g": Categories(["a", "b"])})
 
     def charged(groups: str, neighbours: Any) -> Fraction:
-        question = resolve(parse(f"SELECT quantile(x, {q}) AS c FROM data {groups}"), schema)
+        question = resolved(f"SELECT quantile(x, {q}) AS c FROM data {groups}", schema)
         (choice,) = measure(question, schema, Privacy(1, neighbours=neighbours)).chosen
         return 1 / choice.rate
 
@@ -201,7 +201,7 @@ def law_of_choice(measurement: Measurement, rows: list[tuple[int, str]]) -> dict
 @pytest.mark.parametrize("groups", ["", "GROUP BY g"])
 @pytest.mark.parametrize("chosen", CHOICES)
 def test_no_pair_of_tables_costs_a_choice_more_than_epsilon(chosen: str, groups: str, neighbours: Any) -> None:
-    question = resolve(parse(f"SELECT {chosen} AS c FROM data {groups}"), SMALL)
+    question = resolved(f"SELECT {chosen} AS c FROM data {groups}", SMALL)
     measurement = measure(question, SMALL, Privacy(2, neighbours=neighbours))
     most = 0.0
     for shared in combinations_with_replacement(KINDS, 4 if "quantile" in chosen else 2):
@@ -228,7 +228,7 @@ def as_told(chosen: str, numbers: list[float], counts: Counter[int], code: int) 
 @pytest.mark.parametrize("level", [0.8, 0.95])
 @pytest.mark.parametrize("chosen", CHOICES)
 def test_a_choice_keeps_what_it_says_on_every_small_table(chosen: str, level: float) -> None:
-    measurement = measure(resolve(parse(f"SELECT {chosen} AS c FROM data"), SMALL), SMALL, Privacy(4))
+    measurement = measure(resolved(f"SELECT {chosen} AS c FROM data", SMALL), SMALL, Privacy(4))
     numbers = [
         float(text) for text in re.findall(r"[\d.]*\d", promise(measurement.chosen[0], level, measurement.question))
     ]
@@ -244,7 +244,7 @@ def test_a_choice_keeps_what_it_says_on_every_small_table(chosen: str, level: fl
 
 
 def test_a_top_list_keeps_what_it_says() -> None:
-    measurement = measure(resolve(parse("SELECT top(x, 2) FROM data"), SMALL), SMALL, Privacy(4))
+    measurement = measure(resolved("SELECT top(x, 2) FROM data", SMALL), SMALL, Privacy(4))
     (choice,) = measurement.chosen
     most = int(re.findall(r"\d+", promise(choice, 0.9, measurement.question))[-1])
     worst = 1.0
@@ -263,6 +263,6 @@ def test_a_top_list_keeps_what_it_says() -> None:
 
 
 def test_a_top_list_splits_its_price_over_its_places() -> None:
-    top = measure(resolve(parse("SELECT top(g, 2) FROM data"), SMALL), SMALL, Privacy(1))
-    one = measure(resolve(parse("SELECT mode(g) FROM data"), SMALL), SMALL, Privacy("1/2"))
+    top = measure(resolved("SELECT top(g, 2) FROM data", SMALL), SMALL, Privacy(1))
+    one = measure(resolved("SELECT mode(g) FROM data", SMALL), SMALL, Privacy("1/2"))
     assert top.chosen[0].rate == one.chosen[0].rate

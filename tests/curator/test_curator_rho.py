@@ -19,10 +19,10 @@ from dproof.curator.account import rho_for
 from dproof.curator.recipe import Measurement, measure
 from dproof.exact import log_above
 from dproof.privacy import Unit
-from dproof.questions.question import Schema, resolve
-from dproof.questions.sql import parse
+from dproof.questions.question import Schema
 from dproof.testing import seeded_coins
 from tests.curator.test_curator_price import GAP_ROWS, GAPS, QUESTIONS, ROWS, SCHEMA, effect
+from tests.makers import resolved
 from tests.releases.test_versions import EMPTY, figures
 
 PEOPLE = pa.table({"age": np.random.default_rng(5).integers(0, 100, 3000)})
@@ -56,7 +56,7 @@ def losses(measurement: Measurement) -> list[tuple[int, float]]:
 @pytest.mark.parametrize("text", QUESTIONS)
 def test_no_pair_of_rows_costs_more_than_rho(text: str, gaps: bool, neighbours: Any, by_person: bool) -> None:
     schema, rows = (GAPS, GAP_ROWS) if gaps else (SCHEMA, ROWS)
-    rho, question = Fraction("0.02"), resolve(parse(text), schema)
+    rho, question = Fraction("0.02"), resolved(text, schema)
     privacy, unit = Privacy(1, "1e-6", neighbours=neighbours), Unit(neighbours, "id" if by_person else None)
     measurement = measure(question, schema, privacy, rho=rho, unit=unit)
     effects = [effect(measurement, row) for row in rows]
@@ -76,7 +76,7 @@ def test_wide_noise_is_charged_for_its_cells(groups: str, moved: int) -> None:
     """Where a cell of a table holds several values, a move may cross one cell more than it is long."""
     schema = Schema("data", {"x": Interval(0, 10**5, 1), "g": Categories(["a", "b"])})
     rho = Fraction("0.002")
-    question = resolve(parse(f"SELECT sum(x) FROM data {groups}"), schema)
+    question = resolved(f"SELECT sum(x) FROM data {groups}", schema)
     made = measure(question, schema, Privacy(1, "1e-6"), rho=rho)
     (noisy,) = made.noisy
     assert noisy.noise is not None and noisy.noise.name == "Gaussian"
@@ -115,7 +115,7 @@ def test_a_hundred_counts_one_after_another(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rows_per_person", [1, 3])
 def test_persons_with_several_rows_move_that_much_more(rows_per_person: int) -> None:
-    question = resolve(parse("SELECT count(*), sum(x) FROM data"), SCHEMA)
+    question = resolved("SELECT count(*), sum(x) FROM data", SCHEMA)
     privacy, rho = Privacy(1, "1e-6", neighbours="add-remove"), Fraction("0.02")
     one, several = (
         measure(question, SCHEMA, privacy, rho=rho, unit=Unit(privacy.neighbours, rows_per_person=n))
@@ -139,7 +139,7 @@ def test_an_answer_keeps_its_price_and_its_interval(tmp_path: Path) -> None:
 
 
 def test_choices_and_distinct_counts_share_rho(tmp_path: Path) -> None:
-    question = resolve(parse("SELECT median(x), count(DISTINCT x), count(*) FROM data WHERE y > 0"), SCHEMA)
+    question = resolved("SELECT median(x), count(DISTINCT x), count(*) FROM data WHERE y > 0", SCHEMA)
     rho = Fraction("0.03")
     made = measure(question, SCHEMA, Privacy(1, "1e-6", neighbours="add-remove"), rho=rho)
     (choice,) = made.chosen
@@ -151,7 +151,7 @@ def test_choices_and_distinct_counts_share_rho(tmp_path: Path) -> None:
 
 def test_too_small_a_delta_buys_laplace_noise() -> None:
     """Of so small a δ, what a table of Gaussian noise misses would be too large a part."""
-    question = resolve(parse("SELECT count(*) FROM data WHERE x > 0"), SCHEMA)
+    question = resolved("SELECT count(*) FROM data WHERE x > 0", SCHEMA)
     rho = rho_for(Fraction(1), Fraction("1e-30"))
     (noisy,) = measure(question, SCHEMA, Privacy(1, "1e-30"), rho=rho).noisy
     assert noisy.noise is not None and noisy.noise.name == "Laplace"

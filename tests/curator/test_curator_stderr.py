@@ -11,10 +11,9 @@ from dproof.curator.recipe import measure
 from dproof.curator.released import answer_of, draw
 from dproof.curator.tally import tally
 from dproof.plans.plan import schema_of
-from dproof.questions.question import resolve
-from dproof.questions.sql import parse
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
+from tests.makers import resolved
 
 AGES = {"space": "interval", "low": 0, "high": 110, "step": "1/2"}
 PLAN = Plan.from_dict({"privacy": {"epsilon": 10, "neighbours": "add-remove"}, "columns": {"age": AGES}})
@@ -28,7 +27,7 @@ TABLE = pa.table({"age": [20.5, 30.0, 40.0, 60.5] * 100})
 def test_the_standard_error_is_that_of_the_noise(asked: str, factor: float) -> None:
     """A sum of ages is counted in steps of 1/2, so its noise is too."""
     schema = schema_of(PLAN)
-    question = resolve(parse(f"SELECT {asked} AS a FROM data"), schema)
+    question = resolved(f"SELECT {asked} AS a FROM data", schema)
     measurement = measure(question, schema, Privacy("0.5", neighbours="add-remove"))
     counted = tally(open_source(TABLE), PLAN, measurement)
     with seeded_coins(3):
@@ -41,7 +40,7 @@ def test_a_difference_of_two_noisy_counts_has_the_noise_of_both() -> None:
     schema = schema_of(PLAN)
     young, old = ("count(*) FILTER (WHERE age < 40)", "count(*) FILTER (WHERE age >= 40)")
     asked = f"SELECT {young} AS y, {old} AS o, {young} - {old} AS d FROM data"
-    measurement = measure(resolve(parse(asked), schema), schema, Privacy(1, neighbours="add-remove"))
+    measurement = measure(resolved(asked, schema), schema, Privacy(1, neighbours="add-remove"))
     counted = tally(open_source(TABLE), PLAN, measurement)
     with seeded_coins(3):
         row = answer_of(measurement, draw(measurement, counted, current()), 0.95).rows[0]

@@ -12,10 +12,9 @@ from dproof.curator.recipe import measure
 from dproof.curator.released import answer_of, draw
 from dproof.curator.tally import tally
 from dproof.plans.plan import schema_of
-from dproof.questions.question import resolve
-from dproof.questions.sql import parse
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
+from tests.makers import resolved
 
 COLUMNS = {
     "kind": {"space": "categories", "values": ["a", "b"]},
@@ -30,7 +29,7 @@ KINDS = ["a", "a", "b"] * 100
 def test_each_group_has_its_curve(asked: str, times: dict[str, int], neighbours: str) -> None:
     plan = Plan.from_dict({"privacy": {"epsilon": 100, "neighbours": neighbours}, "columns": COLUMNS})
     schema, table = schema_of(plan), pa.table({"kind": KINDS, "load": [CURVES[kind] for kind in KINDS]})
-    question = resolve(parse(f"SELECT kind, {asked}(load) AS curve FROM data GROUP BY kind"), schema)
+    question = resolved(f"SELECT kind, {asked}(load) AS curve FROM data GROUP BY kind", schema)
     measurement = measure(question, schema, Privacy(100, neighbours=neighbours))
     with seeded_coins(6):
         released = draw(measurement, tally(open_source(table), plan, measurement), current())

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from dproof import Curves, Privacy
+from dproof import Cost, Curves, Privacy
 from dproof.curator.curves import _cut, _size, curve_sums
 from dproof.curves.lattice import Expansion, Split
 from dproof.curves.noise import vector_noise
-from dproof.privacy import Cost, Neighbours, Unit
+from dproof.privacy import Neighbours, Unit
 from dproof.questions.question import Aggregate
 
 MEAN, COVARIANCE = Aggregate("avg", ("load",)), Aggregate("covar", ("load", "load"))

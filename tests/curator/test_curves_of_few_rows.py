@@ -15,12 +15,11 @@ from dproof.curator.recipe import measure
 from dproof.curator.released import answer_of, draw
 from dproof.curator.tally import tally
 from dproof.plans.plan import schema_of
-from dproof.questions.question import resolve
-from dproof.questions.sql import parse
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
+from tests.makers import resolved
 
-RUNS, POINTS, HIGH = 150, 4, 4.0
+RUNS, POINTS, HIGH = 80, 4, 4.0
 PLAN: dict[str, Any] = {
     "privacy": {"epsilon": 1000, "neighbours": "add-remove"},
     "columns": {
@@ -39,7 +38,7 @@ def table(rows: int) -> Any:
 def test_the_band_covers(rows: int) -> None:
     plan = Plan.from_dict(PLAN)
     schema = schema_of(plan)
-    question = resolve(parse("SELECT avg(load) AS v FROM data WHERE town = 'b'"), schema)
+    question = resolved("SELECT avg(load) AS v FROM data WHERE town = 'b'", schema)
     measurement = measure(question, schema, Privacy(1, neighbours="add-remove"))
     counted = tally(open_source(table(rows)), plan, measurement)
     held = 0

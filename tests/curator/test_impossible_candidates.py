@@ -11,10 +11,9 @@ from dproof.curator.recipe import measure
 from dproof.curator.released import answer_of, draw
 from dproof.curator.tally import tally
 from dproof.plans.plan import schema_of
-from dproof.questions.question import resolve
-from dproof.questions.sql import parse
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
+from tests.makers import resolved
 
 AGES = {"space": "interval", "low": 0, "high": 100}
 PLAN = Plan.from_dict({"privacy": {"epsilon": 10, "neighbours": "add-remove"}, "columns": {"age": AGES}})
@@ -24,7 +23,7 @@ TABLE = pa.table({"age": [40, 60] * 300})  # with a variance of 100
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_interval_of_a_variance_stays_away_from_0(seed: int) -> None:
     schema = schema_of(PLAN)
-    question = resolve(parse("SELECT var_pop(age) AS v FROM data"), schema)
+    question = resolved("SELECT var_pop(age) AS v FROM data", schema)
     measurement = measure(question, schema, Privacy("0.5", neighbours="add-remove"))
     counted = tally(open_source(TABLE), PLAN, measurement)
     with seeded_coins(seed):

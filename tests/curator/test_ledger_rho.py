@@ -20,7 +20,7 @@ from dproof import Cost, InputError, Ledger, OverBudget, Privacy, VerificationFa
 from dproof.composition import pure_rho
 from dproof.curator.account import Limit, rho_for
 from dproof.curator.recipe import gaussian_noises
-from dproof.laws.gaussian import Gaussian
+from dproof.laws import Gaussian
 from dproof.privacy import NOTHING
 
 WHOLE = Privacy(1, "1e-6")

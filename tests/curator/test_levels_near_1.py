@@ -15,10 +15,9 @@ from dproof.curator.recipe import measure
 from dproof.curator.released import answer_of, draw
 from dproof.curator.tally import tally
 from dproof.plans.plan import schema_of
-from dproof.questions.question import resolve
-from dproof.questions.sql import parse
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
+from tests.makers import resolved
 
 NUMBER = {"space": "interval", "low": 0, "high": 100, "step": 1, "missing": 0}
 PLAN = Plan.from_dict(
@@ -31,7 +30,7 @@ PLAN = Plan.from_dict(
 
 def answers(asked: str, table: Any, runs: int, level: float, epsilon: str = "2") -> list[list[dict[str, Any]]]:
     schema = schema_of(PLAN)
-    measurement = measure(resolve(parse(asked), schema), schema, Privacy(epsilon))
+    measurement = measure(resolved(asked, schema), schema, Privacy(epsilon))
     counted = tally(open_source(table), PLAN, measurement)
     with seeded_coins(11):
         drawn = [draw(measurement, counted, current()) for _ in range(runs)]
@@ -61,7 +60,7 @@ def test_one_group_at_a_level_that_no_draws_tell() -> None:
 def test_what_no_candidate_explains_is_no_exact_answer(level: float) -> None:
     """Three rows, and noise as of many: such sums were shown as ± 0."""
     table = pa.table({"town": [0, 0, 0], "x": [3, 5, 90], "y": [0, 100, 100]})
-    given = answers("SELECT avg(x) - avg(y) AS a FROM data WHERE town = 0", table, 200, level, "0.5")
+    given = answers("SELECT avg(x) - avg(y) AS a FROM data WHERE town = 0", table, 100, level, "0.5")
     assert not any(row["a"].informative and row["a"].low == row["a"].high for (row,) in given)
 
 

@@ -11,8 +11,7 @@ from dproof.curator.recipe import measure
 from dproof.curator.released import answer_of
 from dproof.plans.plan import schema_of
 from dproof.privacy import Neighbours
-from dproof.questions.question import resolve
-from dproof.questions.sql import parse
+from tests.makers import resolved
 
 ROWS = 40
 COLUMNS = {"team": {"space": "categories", "values": ["a", "b"]}}
@@ -21,7 +20,7 @@ COLUMNS = {"team": {"space": "categories", "values": ["a", "b"]}}
 def _counted(neighbours: Neighbours, noisy: int) -> tuple[Any, float]:
     """The cell of team a when its count was drawn as `noisy`, and the half-width of its interval."""
     schema = schema_of(Plan.from_dict({"privacy": {"epsilon": 1, "neighbours": neighbours}, "columns": COLUMNS}))
-    question = resolve(parse("SELECT team, count(*) AS n FROM data GROUP BY team"), schema)
+    question = resolved("SELECT team, count(*) AS n FROM data GROUP BY team", schema)
     measurement = measure(question, schema, Privacy("0.5", neighbours=neighbours))
     released: dict[str, Any] = {"noisy": [[noisy, ROWS - noisy]], "chosen": [], "private": False}
     if measurement.unit.rows_are_public:

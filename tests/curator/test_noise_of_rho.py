@@ -6,9 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from dproof import Cost
+from dproof import Cost, TooLarge
 from dproof.curator.recipe import _gaussian_table, gaussian_noises
-from dproof.errors import TooLarge
 
 PRICE = Cost(Fraction(1), Fraction("1e-6"), Fraction(1, 2))
 

@@ -7,9 +7,9 @@ import pytest
 
 from dproof import Interval
 from dproof.curator.simulate import is_affine
-from dproof.questions.question import Schema, aggregates_of, resolve
-from dproof.questions.sql import parse
+from dproof.questions.question import Schema, aggregates_of
 from dproof.questions.sums import terms, value_of
+from tests.makers import resolved
 
 SCHEMA = Schema("data", {"x": Interval(0, 10, step=1)})
 
@@ -32,7 +32,7 @@ SCHEMA = Schema("data", {"x": Interval(0, 10, step=1)})
     ],
 )
 def test_an_affine_expression_is_halfway_between_its_values(asked: str) -> None:
-    expression = resolve(parse(f"SELECT {asked} AS a FROM data"), SCHEMA).select[0].expression
+    expression = resolved(f"SELECT {asked} AS a FROM data", SCHEMA).select[0].expression
     needed = {term: None for aggregate in aggregates_of(expression) for term in terms(aggregate, SCHEMA)}
     ends = [{term: np.array([float(n)]) for n, term in enumerate(needed, start)} for start in (40, 60)]
     middle = {term: (ends[0][term] + ends[1][term]) / 2 for term in needed}

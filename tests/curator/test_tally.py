@@ -16,10 +16,9 @@ from dproof import Plan, Privacy
 from dproof.curator.recipe import measure
 from dproof.curator.tally import tally, tally_in_batches
 from dproof.plans.plan import schema_of
-from dproof.questions.question import resolve
-from dproof.questions.sql import parse
 from dproof.tables import open_source
 from dproof.tables.duckdb import Decoder, count_alike, decode_all, expressions
+from tests.makers import resolved
 
 SEX = {"space": "categories", "values": ["f", "m"]}
 AGE = {"space": "interval", "low": 3, "high": 90, "step": 1, "outside": "clamp"}
@@ -43,7 +42,7 @@ def test_a_source_says_itself_whether_duckdb_reads_it(kind: str, tmp_path: Path)
     assert (source.relation() is None) == (kind in ("pandas", "relation"))
     assert source.relation() is source.relation()
     sql = "SELECT sex, sum(age), var(age), median(age), count(*) FROM data GROUP BY sex"
-    measurement = measure(resolve(parse(sql), schema_of(PLAN)), schema_of(PLAN), Privacy(1))
+    measurement = measure(resolved(sql, schema_of(PLAN)), schema_of(PLAN), Privacy(1))
     counted = tally(source, PLAN, measurement)
     assert counted == tally_in_batches(source, PLAN, measurement)
     assert counted.rows == 5 and [59, 82, 0] in counted.sums.values()
@@ -76,7 +75,7 @@ def test_vectors_of_curves_add_up_over_the_parts_of_a_table(missing: str) -> Non
 
     sql = "SELECT sex, avg(load) FROM data GROUP BY sex"
     schema = schema_of(plan)
-    measurement = measure(resolve(parse(sql), schema), schema, Privacy(1))
+    measurement = measure(resolved(sql, schema), schema, Privacy(1))
     counted = tally(source, plan, measurement)
     assert tally(replace(source, spread=spread, relation=lambda: None), plan, measurement) == counted
     assert counted.rows == 9 and all(map(any, counted.vectors[:2]))
@@ -94,7 +93,7 @@ def test_sums_and_choices_add_up_over_however_many_parts(cuts: list[int]) -> Non
         return [work(iter(table[a:b].select(columns).combine_chunks().to_batches())) for a, b in pairwise(cuts)]
 
     sql = "SELECT sex, count(*) AS n, sum(age) AS s, median(age) AS m FROM data GROUP BY sex"
-    measurement = measure(resolve(parse(sql), schema), schema, Privacy(1))
+    measurement = measure(resolved(sql, schema), schema, Privacy(1))
     counted = tally(source, plan, measurement)
     assert tally(replace(source, spread=spread, relation=lambda: None), plan, measurement) == counted
     assert counted.rows == (6 if cuts else 0)

@@ -14,10 +14,10 @@ from dproof.curator.released import answer_of, draw
 from dproof.curator.tally import tally
 from dproof.plans.plan import schema_of
 from dproof.privacy import Neighbours, Unit
-from dproof.questions.question import Schema, resolve
-from dproof.questions.sql import parse
+from dproof.questions.question import Schema
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
+from tests.makers import resolved
 
 COLUMNS = {"sex": {"space": "categories", "values": ["f", "m"]}}
 TABLE = pa.table({"sex": ["f", "m", "m"] * 100})
@@ -38,7 +38,7 @@ def test_the_number_of_rows_leaves_where_it_is_public(
 ) -> None:
     plan = Plan.from_dict({"privacy": {"epsilon": 1, "neighbours": neighbours}, "columns": COLUMNS})
     schema = schema_of(plan)
-    question = resolve(parse("SELECT sex, count(*) AS n FROM data GROUP BY sex"), schema)
+    question = resolved("SELECT sex, count(*) AS n FROM data GROUP BY sex", schema)
     unit = Unit(neighbours, **owners)
     measurement = measure(question, schema, Privacy("0.1", neighbours=neighbours), unit=unit)
     counted = tally(open_source(TABLE), plan, measurement)
@@ -51,6 +51,6 @@ def test_the_number_of_rows_leaves_where_it_is_public(
 
 def test_a_price_for_other_neighbours_than_the_unit_is_a_mistake() -> None:
     schema = Schema("data", {"team": Categories(["a", "b"])})
-    question = resolve(parse("SELECT count(*) AS n FROM data"), schema)
+    question = resolved("SELECT count(*) AS n FROM data", schema)
     with pytest.raises(AssertionError, match="other neighbours"):
         measure(question, schema, Privacy(1), unit=Unit("add-remove"))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dproof import Curves, Privacy, expand
+from dproof import Curves, Privacy, curve_noise, expand
 from dproof.curves.bands import drawn_quantile
-from dproof.curves.noise import curve_noise
 from dproof.testing import seeded_coins
 
 DRAWS = 20_000

@@ -15,10 +15,9 @@ from dproof.curator.tally import tally_in_batches
 from dproof.curves.bases import basis
 from dproof.curves.noise import VectorNoise
 from dproof.plans.plan import schema_of
-from dproof.questions.question import resolve
-from dproof.questions.sql import parse
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
+from tests.makers import resolved
 
 pa = pytest.importorskip("pyarrow")
 
@@ -52,7 +51,7 @@ def exact(question: str, neighbours: str, privacy: Privacy, tables: list[object]
     """What is measured, and the sums of each table without noise."""
     made = Plan.of(plan(neighbours, **load))
     schema = schema_of(made)
-    measurement = measure(resolve(parse(question), schema), schema, privacy)
+    measurement = measure(resolved(question, schema), schema, privacy)
     sums = measurement.curves
     silent = VectorNoise(sums.noise.split, Silent(), sums.noise.size, sums.noise.terms)
     quiet = replace(measurement, curves=replace(sums, noise=silent))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dproof import Plan, sanitise
-from dproof.local.recipe import certify_row
+from tests.makers import row_law
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("DPROOF_DATA", ROOT.parent / "shared" / "data"))
@@ -20,7 +20,7 @@ FILES = {
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_plan_is_certified(name: str) -> None:
-    law = certify_row(Plan.read(ROOT / "examples" / f"{name}.toml"))
+    law = row_law(Plan.read(ROOT / "examples" / f"{name}.toml"))
     assert law.parts[-1].delta <= law.groups[-1].privacy.delta
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dproof import DproofWarning, InputError, Plan, VerificationFailed, load, sanitise
+from dproof import DproofWarning, InputError, VerificationFailed, load, sanitise
 from dproof import verify as verify_release
 from dproof.certification.verify_certificate import LAWS, Refused, by_kind, exp_below, normal_below, seal, verify
 from dproof.certification.verify_certificate import coefficients as bound
 from dproof.curves.noise import CurveMechanism
 from dproof.laws.divergence import normal_delta
-from dproof.local.recipe import certify_row
 from dproof.testing import seeded_coins
+from tests.makers import row_law
 
 pa = pytest.importorskip("pyarrow")
 
@@ -63,7 +63,7 @@ def test_released_curves_lie_in_the_span_of_the_basis() -> None:
 
 
 def test_the_row_is_charged_for_the_whole_curve() -> None:
-    law = certify_row(Plan.of(plan()))
+    law = row_law(plan())
     (group,) = law.groups
     assert isinstance(group.mechanism, CurveMechanism)
     assert group.privacy.epsilon == 4 and law.parts[0].epsilon > 3.999
@@ -91,7 +91,7 @@ def test_stored_loaded_verified(tmp_path: Path) -> None:
     "region", [{}, {"box": [9, 3, 1, 1, "0.5", "0.5"]}, {"kernel": "matern-3/2", "length": 6, "radius": 5}]
 )
 def test_the_stand_alone_verifier_agrees_and_finds_tampering(mechanism: str, region: dict) -> None:
-    law = certify_row(Plan.of(plan(mechanism=mechanism, **region)))
+    law = row_law(plan(mechanism=mechanism, **region))
     certificate = law.certificate().to_json()
     verify(certificate)
     record = certificate["laws"][0]["law"]
@@ -198,7 +198,7 @@ def test_texts_of_a_csv_are_numbers(tmp_path: Path) -> None:
 )
 def test_a_mistake_in_the_plan_is_told_before_any_data_is_opened(change: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        certify_row(Plan.of(plan(**change)))
+        row_law(plan(**change))
 
 
 def test_an_empty_table_and_an_uneven_grid() -> None:

@@ -21,11 +21,10 @@ from dproof.columns.values import Numerals
 from dproof.curator.recipe import measure
 from dproof.curator.tally import tally
 from dproof.plans.plan import schema_of
-from dproof.questions.question import resolve
-from dproof.questions.sql import parse
 from dproof.tables import open_source
 from dproof.tables.delimited import _CHUNK
 from dproof.tables.source import Layout
+from tests.makers import resolved
 from tests.workbooks import Fault, Formula, write_workbook
 
 SIGHTED = {"epsilon": 600}  # so large that nothing is changed: what comes out is what was read
@@ -169,7 +168,7 @@ def test_texts_of_a_parquet_file_are_counted_as_the_plan_reads_them(tmp_path: Pa
     pa.parquet.write_table(table, tmp_path / "x.parquet")
     chosen = dp.Plan.from_dict(plan(**FILE))
     (tmp_path / "x.csv").write_text("town;height;salary\nKöln;1,75;65.000\nKöln;1.75;1\nKöln;;x\nKöln;2;\n", "utf-8")
-    question = resolve(parse("SELECT avg(height), sum(salary) FROM data WHERE height > 1.7"), schema_of(chosen))
+    question = resolved("SELECT avg(height), sum(salary) FROM data WHERE height > 1.7", schema_of(chosen))
     measurement = measure(question, schema_of(chosen), Privacy(1))
     files = (open_source(tmp_path / name, layout=chosen.file) for name in ("x.parquet", "x.csv"))
     stored, written = (tally(file, chosen, measurement) for file in files)

@@ -29,10 +29,9 @@ from dproof.curator.recipe import measure as measurement_of
 from dproof.curator.tally import tally
 from dproof.plans.plan import schema_of
 from dproof.plans.rows import read_codes
-from dproof.questions.question import resolve
-from dproof.questions.sql import parse
 from dproof.tables import duckdb as counting
 from dproof.tables import open_source
+from tests.makers import resolved
 from tests.workbooks import write_workbook
 
 _FEW = 60  # calls that one value may cost by itself
@@ -165,7 +164,7 @@ def calls(work: Callable[[], Any]) -> Counter[str]:
 @cache
 def measure(sql: str, plan: Plan) -> Any:
     schema = schema_of(plan)
-    return measurement_of(resolve(parse(sql), schema), schema, Privacy(1))
+    return measurement_of(resolved(sql, schema), schema, Privacy(1))
 
 
 def trace(thing: Any, plan: Plan, sql: str, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], list[Counter[str]]]:

@@ -13,16 +13,15 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof import InputError, Plan
-from dproof.central.recipe import certify_tables
-from dproof.central.release import count_tables
-from dproof.tables import open_source
+from dproof import InputError
 
 pyspark = pytest.importorskip("pyspark", minversion="4.1")
 if shutil.which("java") is None:
     pytest.skip("Spark needs Java", allow_module_level=True)
 
 from pyspark.sql import DataFrame, SparkSession  # noqa: E402
+
+from tests.makers import exact_tables, table_law  # noqa: E402
 
 pytestmark = [
     pytest.mark.spark,
@@ -79,9 +78,9 @@ def plan(delta: str = "1e-6", **privacy: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("parts", [1, 5])
 @pytest.mark.parametrize("privacy", [{}, {"delta": "0"}, {"person": "who", "rows_per_person": 1}], ids=str)
 def test_workers_count_the_same(spark: SparkSession, parts: int, privacy: Any) -> None:
-    law = certify_tables(Plan.from_dict(plan(**privacy)))
-    rows, expected = count_tables(open_source(people()), law)
-    found_rows, found = count_tables(open_source(frame(spark, parts)), law)
+    law = table_law(plan(**privacy))
+    rows, expected = exact_tables(people(), law)
+    found_rows, found = exact_tables(frame(spark, parts), law)
     assert found_rows == rows == (ROWS // 2 if "person" in privacy else ROWS)
     same = {one: table.tolist() for one, table in expected.items() if one.table == () or "person" not in privacy}
     assert {one: table.tolist() for one, table in found.items() if one in same and one.number is None} == {

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dproof import InputError
-from dproof.errors import TooLarge
+from dproof import InputError, TooLarge
 from dproof.exact import (
     exact,
     exp_above,

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import dproof as dp
-from dproof import Categories, Privacy, frequency
-from dproof.errors import TooLarge
+from dproof import Categories, Privacy, TooLarge, frequency
 from dproof.laws import BlockDesign, PlaneDesign
 from dproof.laws import designs as module
 from dproof.laws.debias import DesignAxis, ScoreProducts

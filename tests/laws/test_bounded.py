@@ -13,9 +13,9 @@ import pytest
 import dproof as dp
 from dproof.certification.verify_certificate import Refused, verify
 from dproof.coins import current
-from dproof.laws.laplace import BoundedLattice, two_sided
+from dproof.laws import BoundedLattice, Matrix
+from dproof.laws.laplace import two_sided
 from dproof.laws.law import law_from_json
-from dproof.laws.matrix import Matrix
 from dproof.testing import seeded_coins
 from tests.forging import resealed
 

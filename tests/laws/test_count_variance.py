@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from dproof import Categories
-from dproof.laws.designs import PlaneDesign
-from dproof.laws.law import Law
-from dproof.laws.response import KeepOrOther, SubsetSelection
+from dproof.laws import KeepOrOther, Law, PlaneDesign, SubsetSelection
 
 LAWS = [
     KeepOrOther(4, 5, 1),

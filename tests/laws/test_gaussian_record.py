@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from dproof import VerificationFailed
-from dproof.laws.gaussian import Gaussian
+from dproof.laws import Gaussian
 
 
 @pytest.mark.parametrize("unit", [0, (1 << 50) + 1])

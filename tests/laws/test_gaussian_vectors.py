@@ -7,8 +7,9 @@ from math import erfc, exp, log, log1p, sqrt
 
 import pytest
 
+from dproof.laws import Gaussian
 from dproof.laws.divergence import normal_delta
-from dproof.laws.gaussian import Gaussian, gaussian
+from dproof.laws.gaussian import gaussian
 
 
 def by_orders(rho: float, epsilon: float) -> float:

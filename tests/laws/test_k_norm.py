@@ -12,9 +12,8 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from dproof import InputError, VerificationFailed
+from dproof import InputError, TooLarge, VerificationFailed
 from dproof.certification.verify_certificate import coefficients as verified
-from dproof.errors import TooLarge
 from dproof.exact import exp_below
 from dproof.laws.guide import guide
 from dproof.laws.k_norm import KNorm, _dilations, k_norm

@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof import Interval
-from dproof.errors import TooLarge
+from dproof import Interval, TooLarge
 from dproof.exact import exp_above, exp_below, log_above
+from dproof.laws import Gaussian, Lattice, Matrix, TwoSided
 from dproof.laws.divergence import hockey_stick
-from dproof.laws.gaussian import Gaussian, gaussian
-from dproof.laws.laplace import IdealLaplace, TwoSided, stairs, two_sided
-from dproof.laws.matrix import Matrix
-from dproof.laws.noise import Lattice, NoiseLaw
+from dproof.laws.gaussian import gaussian
+from dproof.laws.laplace import IdealLaplace, stairs, two_sided
+from dproof.laws.noise import NoiseLaw
 from tests import brute_force
 
 LAWS: dict[str, NoiseLaw] = {

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dproof.laws import Lattice
 from dproof.laws.gaussian import gaussian
 from dproof.laws.laplace import two_sided
-from dproof.laws.noise import NODES, Lattice, lay_nodes, membership, node_law
+from dproof.laws.noise import NODES, lay_nodes, membership, node_law
 
 LATTICES = {
     "small": Lattice(7, two_sided(Fraction(2))),

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from dproof.exact import exp_below
-from dproof.laws.gaussian import Gaussian, gaussian
+from dproof.laws import Gaussian, Lattice, Stairs, SubsetSelection, TwoSided, Unary
+from dproof.laws.gaussian import gaussian
 from dproof.laws.guide import uniform_below
-from dproof.laws.laplace import Stairs, TwoSided, stairs, two_sided
-from dproof.laws.noise import Lattice, NoiseLaw
-from dproof.laws.response import SubsetSelection, Unary
+from dproof.laws.laplace import stairs, two_sided
+from dproof.laws.noise import NoiseLaw
 from dproof.testing import ScriptedCoins, seeded_coins
 
 WORDS = np.arange(1 << 16, dtype=np.uint16)  # every first word: the totals below divide 2^16, so no cell is cut

@@ -7,8 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dproof.laws import Lattice
 from dproof.laws.laplace import two_sided
-from dproof.laws.noise import _STATES, NODES, Lattice, lay_nodes
+from dproof.laws.noise import _STATES, NODES, lay_nodes
 
 NO_CUTS = np.array([], np.int64)
 

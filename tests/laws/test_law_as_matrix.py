@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 
 from dproof import Categories
+from dproof.laws import Matrix
 from dproof.laws.debias import SeenColumn
-from dproof.laws.matrix import Matrix
 from dproof.questions.partition import cut
 from dproof.questions.question import Schema
 from dproof.questions.sql import parse_predicate

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dproof.laws import Matrix
 from dproof.laws.divergence import Odds
-from dproof.laws.matrix import Matrix
 
 
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 100)])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dproof import Categories
-from dproof.laws.matrix import Matrix
+from dproof.laws import Matrix
 
 SPACE = Categories(["a", "b", "c"])
 

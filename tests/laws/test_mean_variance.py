@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from dproof import Categories, Interval
+from dproof.laws import Lattice, Matrix, OptionalLaw, RoundedLaw
 from dproof.laws.laplace import two_sided
-from dproof.laws.matrix import Matrix, RoundedLaw
-from dproof.laws.noise import Lattice, OptionalLaw
 
 LAW = Matrix(np.array([[14, 9, 1, 8], [6, 16, 6, 4], [4, 5, 20, 3], [5, 5, 5, 17]]), 32)
 

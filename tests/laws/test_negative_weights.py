@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dproof import InputError
-from dproof.laws.response import SubsetSelection
+from dproof.laws import SubsetSelection
 
 
 @pytest.mark.parametrize(("high", "low"), [(5, -1), (-1, 5)])

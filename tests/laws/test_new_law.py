@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from dproof import Categories, InputError, Mechanism, Privacy, VerificationFailed, certify, randomised_response
 from dproof.certification import verify_certificate as verifier
 from dproof.coins import Coins
+from dproof.laws import LAWS, Law, Matrix
 from dproof.laws.divergence import Pair
 from dproof.laws.guide import uniform_below
-from dproof.laws.law import LAWS, SIZE, WEIGHT, Law, Range, law_from_json
-from dproof.laws.matrix import Matrix
+from dproof.laws.law import SIZE, WEIGHT, Range, law_from_json
 from dproof.testing import check_mechanism, seeded_coins
 from tests.forging import resealed
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from dproof import Categories, Interval, Space
+from dproof.laws import Lattice, OptionalLaw
 from dproof.laws.laplace import two_sided
-from dproof.laws.noise import Lattice, OptionalLaw
 from dproof.spaces.space import OptionalSpace
 
 LAW = OptionalLaw(Lattice(3, two_sided(Fraction(2))), 3, 1, 8)

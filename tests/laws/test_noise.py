@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof import InputError, Privacy
-from dproof.errors import TooLarge
+from dproof import InputError, Privacy, TooLarge
 from dproof.mechanisms.noise import Noise, integer_gaussian, integer_laplace
 from dproof.testing import seeded_coins
 

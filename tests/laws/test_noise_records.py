@@ -15,6 +15,7 @@ from dproof import (
     Interval,
     Mechanism,
     Privacy,
+    TooLarge,
     bounded_laplace,
     certify,
     gaussian,
@@ -23,7 +24,6 @@ from dproof import (
     truncated_laplace,
 )
 from dproof.certification.verify_certificate import verify
-from dproof.errors import TooLarge
 from dproof.exact import exp_below
 from dproof.laws.divergence import profile_odds
 from dproof.laws.laplace import stairs, two_sided

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import dproof as dp
-from dproof.laws import OneItem
+from dproof.laws import Bits, OneItem
 from dproof.laws import response as module
-from dproof.laws.response import Bits, OneItemAxis
+from dproof.laws.response import OneItemAxis
 
 
 class Fixed:

@@ -29,9 +29,8 @@ from dproof import (
 )
 from dproof.certification.verify_certificate import Refused, seal, verify
 from dproof.exact import exp_below
-from dproof.laws import Lattice, Matrix, OptionalLaw
-from dproof.laws.gaussian import Gaussian
-from dproof.laws.laplace import TwoSided, two_sided
+from dproof.laws import Gaussian, Lattice, Matrix, OptionalLaw, TwoSided
+from dproof.laws.laplace import two_sided
 from dproof.laws.law import law_from_json
 from dproof.spaces.space import ABSENT
 from dproof.testing import ScriptedCoins, check_mechanism, seeded_coins

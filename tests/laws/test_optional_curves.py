@@ -20,8 +20,7 @@ from dproof.coins import Coins
 from dproof.curves.lattice import CurveLattice, Expansion
 from dproof.curves.noise import CurveLaw, CurveMechanism, VectorNoise, recorded_curve_law
 from dproof.exact import exp_above
-from dproof.laws import OptionalLaw, TwoSided
-from dproof.laws.gaussian import Gaussian
+from dproof.laws import Gaussian, OptionalLaw, TwoSided
 from dproof.laws.laplace import two_sided
 from dproof.spaces.space import ABSENT
 from dproof.testing import ScriptedCoins, seeded_coins

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from dproof.laws import Lattice, OptionalLaw
 from dproof.laws.laplace import two_sided
-from dproof.laws.noise import Lattice, OptionalLaw
 
 
 def test_the_pair_of_tight_odds_is_that_of_these_odds() -> None:

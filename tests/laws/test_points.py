@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from dproof import Interval, Mechanism, Privacy, bounded_laplace, gaussian, laplace, staircase
+from dproof.laws import Lattice
 from dproof.laws.debias import MatrixAxis, Points, PresenceAxis, Scale, SeenColumn
-from dproof.laws.noise import Lattice, lay_nodes, node_law
+from dproof.laws.noise import lay_nodes, node_law
 from dproof.questions.partition import cut
 from dproof.questions.question import Schema
 from dproof.questions.sql import parse_predicate

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import dproof as dp
-from dproof.errors import TooLarge
+from dproof import TooLarge
 from tests import brute_force
 
 YES = dp.Categories(["no", "yes"])

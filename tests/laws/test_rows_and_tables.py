@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 
 import dproof as dp
+from dproof import TooLarge
 from dproof.certification.verify_certificate import Refused
 from dproof.certification.verify_certificate import verify as verify_certificate
-from dproof.errors import TooLarge
+from dproof.laws import Matrix
 from dproof.laws.law import law_from_json
-from dproof.laws.matrix import Matrix
 from dproof.testing import seeded_coins
 from tests import brute_force
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from dproof.exact import exp_below
-from dproof.laws.laplace import TwoSided, two_sided
+from dproof.laws import TwoSided
+from dproof.laws.laplace import two_sided
 
 
 def _quotients(law: TwoSided) -> Iterator[Fraction]:

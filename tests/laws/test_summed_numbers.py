@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from dproof import Interval
+from dproof.laws import Lattice
 from dproof.laws.debias import MomentsAxis, Scale, SeenColumn
 from dproof.laws.laplace import stairs, two_sided
-from dproof.laws.noise import Lattice
 from dproof.questions.partition import cut
 from dproof.questions.question import Schema
 

@@ -8,10 +8,10 @@ from itertools import pairwise
 
 import pytest
 
-from dproof import InputError
-from dproof.errors import TooLarge
+from dproof import InputError, TooLarge
 from dproof.exact import exp_below
-from dproof.laws.laplace import Stairs, TwoSided, stairs, two_sided
+from dproof.laws import Stairs, TwoSided
+from dproof.laws.laplace import stairs, two_sided
 from dproof.testing import seeded_coins
 
 DIGITS = tuple(range(300, 300 - 128, -1))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dproof import Categories
+from dproof.laws import SubsetSelection
 from dproof.laws.debias import MatrixAxis, SeenColumn
-from dproof.laws.response import SubsetSelection
 from dproof.questions.partition import cut
 from dproof.questions.question import Schema
 from dproof.questions.sql import parse_predicate

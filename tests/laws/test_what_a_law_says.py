@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from dproof import Categories, InputError, Subsets
-from dproof.laws import Lattice, Matrix, OptionalLaw
+from dproof.laws import Bits, KeepOrOther, Lattice, Matrix, OptionalLaw, SubsetSelection
 from dproof.laws.laplace import two_sided
-from dproof.laws.response import Bits, KeepOrOther, SubsetSelection
 
 LAW = Matrix(np.array([[5, 2, 1], [1, 4, 3], [0, 2, 6]]), 8)
 

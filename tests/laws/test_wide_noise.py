@@ -6,13 +6,12 @@ from fractions import Fraction
 
 import pytest
 
-from dproof import Interval, Plan, Privacy, certify, laplace, staircase, truncated_laplace
+from dproof import Interval, Privacy, TooLarge, certify, laplace, staircase, truncated_laplace
 from dproof.certification.verify_certificate import verify
-from dproof.errors import TooLarge
 from dproof.exact import exp_below
 from dproof.laws.laplace import two_sided
-from dproof.local.recipe import certify_row
 from dproof.testing import seeded_coins
+from tests.makers import row_law
 
 
 @pytest.mark.parametrize(
@@ -46,7 +45,7 @@ def test_what_is_too_wide_is_refused_with_the_way_out(make) -> None:
 
 def test_a_plan_with_a_million_million_points() -> None:
     columns = {"assets": {"space": "interval", "low": 0, "high": 10**12, "step": 1, "mechanism": "laplace"}}
-    law = certify_row(Plan.from_dict({"privacy": {"epsilon": "1/300"}, "columns": columns}))
+    law = row_law({"privacy": {"epsilon": "1/300"}, "columns": columns})
     assert law.tight().epsilon <= 1 / 300
 
 

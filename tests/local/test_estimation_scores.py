@@ -9,16 +9,19 @@ from hypothesis import strategies as st
 
 from dproof import InputError
 from dproof.laws.debias import (
+    AnswerGroups,
+    Contingency,
     DenseScores,
     DesignAxis,
     MatrixAxis,
     MomentsAxis,
+    Sets,
+    Sum,
     explain_singular,
     noiseless_powers,
     response_axis,
     solver,
 )
-from dproof.local.counts import AnswerGroups, Contingency, Sets, Sum
 from dproof.local.estimate import likelihood, projection, shrinkage
 from dproof.questions.estimated import half_widths, normal_quantile, simultaneous
 
@@ -148,7 +151,7 @@ def test_many_cells_under_much_noise_are_best_drawn_together() -> None:
     true = rng.multinomial(rows, (1 / np.arange(1, k + 1)) / (1 / np.arange(1, k + 1)).sum())
     law = np.full((k, k), other) + (keep - other) * np.eye(k)
     errors = np.zeros(4)
-    for _ in range(20):
+    for _ in range(6):
         seen = sum(rng.multinomial(n, row) for n, row in zip(true, law, strict=True))
         table = Contingency([response_axis("", np.ones(k), keep, other, (None,))], seen.astype(float), rows)
         unbiased = table.blocks(((0,),))

@@ -12,11 +12,10 @@ import pytest
 
 import dproof as dp
 from dproof import InputError
-from dproof.laws.debias import CodeBins, DenseScores, MatrixAxis
-from dproof.local.counts import Contingency, Counting, Sets, _binned, all_rows
-from dproof.questions.question import resolve
-from dproof.questions.sql import parse
+from dproof.laws.debias import CodeBins, Contingency, DenseScores, MatrixAxis, Sets
+from dproof.local.counts import Counting, _binned, all_rows
 from dproof.questions.sums import centred_terms
+from tests.makers import resolved
 
 SIZE = 300  # codes, at nodes of three
 
@@ -43,7 +42,7 @@ QUESTIONS = (
 @pytest.mark.parametrize("sql", QUESTIONS)
 def test_what_groups_share_is_what_each_of_them_has_by_itself(release: Any, sql: str) -> None:
     """Against scores that are written out for every block, and every group by itself."""
-    question = resolve(parse(sql), release.law.schema)
+    question = resolved(sql, release.law.schema)
     terms = [term for a in question.aggregates for term in centred_terms(a, question.where, release.law.schema)]
     needed = list(dict.fromkeys(terms))
     counting = Counting(release.law, needed, question.group_by)

@@ -16,14 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import dproof as dp
-from dproof import InputError, Plan, VerificationFailed
+from dproof import InputError, Plan, TooLarge, VerificationFailed
 from dproof.advice.plan_advice import Prices
 from dproof.certification import verify_certificate
-from dproof.errors import TooLarge
 from dproof.laws import BlockDesign, PlaneDesign, debias
-from dproof.local import counts as contingency
 from dproof.local.counts import Counting
-from dproof.local.recipe import RowLaw, certify_row
+from dproof.local.recipe import RowLaw
 from dproof.mechanisms.frequency import even_variance
 from dproof.plans.questions import planned_question
 from dproof.questions.sums import Term
@@ -31,6 +29,7 @@ from dproof.spaces.categories import Codes
 from dproof.storage import DATA, PARQUET
 from dproof.testing import seeded_coins
 from tests.forging import forge
+from tests.makers import row_law
 
 SEX = {"space": "categories", "values": ["f", "m"]}
 TOWN = {"space": "categories", "values": ["n", "s", "w"]}
@@ -78,9 +77,7 @@ def test_every_count_and_sum_is_unbiased_for_every_row(
     condition: str, holds: Callable[..., bool], number: bool
 ) -> None:
     """E s(Y_x) = f(x) for all 36 values x of three columns, one of them by its bins, whatever columns are asked for."""
-    law = certify_row(
-        plan_of({"town": TOWN, "floor": FLOOR, "age": AGE}, joint=[joined("town", "floor", "age", **HASHED)])
-    )
+    law = row_law(plan_of({"town": TOWN, "floor": FLOOR, "age": AGE}, joint=[joined("town", "floor", "age", **HASHED)]))
     (group,) = law.groups
     family = group.mechanism.family
     assert family.is_coded
@@ -119,24 +116,22 @@ def test_the_variance_of_margins_is_nearly_that_of_all_scores(law: Any, held: in
 
 def test_a_joint_gets_it_where_counts_are_all_that_is_asked() -> None:
     columns, joint = {"a": MANY, "b": MANY, "h": FLOOR}, [joined("a", "b")]
-    assert kinds(certify_row(plan_of(columns, joint=joint))) == {"a × b": False, "h": False}
+    assert kinds(row_law(plan_of(columns, joint=joint))) == {"a × b": False, "h": False}
     asked = [counting("a", "b")]
-    law = certify_row(plan_of(columns, joint=joint, questions=asked))
+    law = row_law(plan_of(columns, joint=joint, questions=asked))
     assert kinds(law)["a × b"]
     assert law.groups[0].mechanism.family.count_variance(None) < 40 * 4  # where randomised response has 4,800
     sums = [{"sql": "SELECT a, avg(h) FROM release GROUP BY a"}]
-    assert not kinds(certify_row(plan_of(columns, joint=[joined("a", "h")], questions=sums)))["a × h"]
+    assert not kinds(row_law(plan_of(columns, joint=[joined("a", "h")], questions=sums)))["a × h"]
     delta = {"privacy": {"epsilon": "1/2", "delta": "1e-6"}, "columns": columns, "joint": joint, "questions": asked}
-    assert kinds(certify_row(Plan.from_dict(delta)))["a × b"]  # it keeps the promise with a δ too
-    assert not kinds(certify_row(plan_of({"a": SEX, "b": SEX}, 8, joint=joint, questions=[counting("a", "b")])))[
-        "a × b"
-    ]
+    assert kinds(row_law(delta))["a × b"]  # it keeps the promise with a δ too
+    assert not kinds(row_law(plan_of({"a": SEX, "b": SEX}, 8, joint=joint, questions=[counting("a", "b")])))["a × b"]
 
 
 def test_sampled_pairs_get_it_and_a_column_is_stored_in_one_form() -> None:
     """`sex` by itself, joined as values and joined in a code: codes in all three."""
     asked = [counting("sex"), counting("sex", "town"), counting("sex", "a"), counting("a")]
-    law = certify_row(plan_of({"sex": SEX, "town": TOWN, "a": MANY}, 2, "sample", questions=asked))
+    law = row_law(plan_of({"sex": SEX, "town": TOWN, "a": MANY}, 2, "sample", questions=asked))
     assert kinds(law) == {"sex": False, "sex × town": False, "sex × a": True, "a": True}
     for group in law.groups:
         stored = dict(zip((c.name for c in group.columns), group.storage, strict=True))
@@ -146,7 +141,7 @@ def test_sampled_pairs_get_it_and_a_column_is_stored_in_one_form() -> None:
 
 
 def test_without_questions_sampled_pairs_stay_as_they_were() -> None:
-    assert not any(kinds(certify_row(plan_of({"a": MANY, "b": MANY}, 1, "sample"))).values())
+    assert not any(kinds(row_law(plan_of({"a": MANY, "b": MANY}, 1, "sample"))).values())
 
 
 LINE = {"space": "interval", "low": 0, "high": 90, "step": 1}
@@ -160,10 +155,10 @@ def test_what_cannot_be_stored_as_a_code_keeps_its_values_or_is_refused(other: d
     columns = {"a": MANY, "b": MANY, "h": other}
     asked = [{"sql": f"SELECT {keys}count(*) FROM release WHERE {condition} {by}"} for keys, by in
              (("", ""), ("a, ", "GROUP BY a"), ("b, ", "GROUP BY b"))]  # fmt: skip
-    assert not any(kinds(certify_row(plan_of(columns, spread="sample", questions=asked))).values())
+    assert not any(kinds(row_law(plan_of(columns, spread="sample", questions=asked))).values())
     hashed = [joined("a", "h", **HASHED), joined("b", "h", mechanism="randomised_response")]
     with pytest.raises(InputError, match=r"'h'.*: write mechanism = 'randomised_response'"):
-        certify_row(plan_of(columns, spread="sample", joint=hashed))
+        row_law(plan_of(columns, spread="sample", joint=hashed))
 
 
 def test_the_plan_advises_it_where_it_can_be_stored() -> None:
@@ -250,7 +245,7 @@ def test_groups_are_answered_as_single_questions_are(mechanism: str, monkeypatch
 def test_too_many_groups_of_codes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with seeded_coins(4):
         release = dp.sanitise(people(), RELEASES["split"])
-    monkeypatch.setattr(contingency, "_MOST_SCORES", 1 << 10)
+    monkeypatch.setattr(debias, "_MOST_SCORES", 1 << 10)
     monkeypatch.setattr(debias, "_MOST_PRODUCTS", 1 << 10)
     for sql in (
         "SELECT a, count(*) FROM release WHERE b < 3 GROUP BY a",

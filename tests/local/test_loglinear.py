@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof import InputError
-from dproof.errors import TooLarge
+from dproof import InputError, TooLarge
 from dproof.local.estimate import fit_pairs, widening
 from dproof.testing import seeded_coins
 

@@ -17,11 +17,11 @@ import dproof as dp
 from dproof import Plan
 from dproof.certification.verify_certificate import main
 from dproof.local.draw import stored_schema
-from dproof.local.recipe import certify_row
 from dproof.plans.plan import schema_of
 from dproof.storage import CERTIFICATE, DATA, PARQUET
 from dproof.testing import seeded_coins
 from tests.forging import forge
+from tests.makers import row_law
 
 N = 900
 DICE = np.random.default_rng(4)
@@ -171,7 +171,7 @@ def test_in_a_joint_a_missing_value_is_one_more_value() -> None:
 @pytest.mark.parametrize("name", COLUMNS)
 def test_the_stored_schema_and_the_type_of_codes_are_the_same_whatever_is_missing(name: str) -> None:
     plan = Plan.of(plan_of(name))
-    schema = stored_schema(certify_row(plan))
+    schema = stored_schema(row_law(plan))
     full, empty = (TABLE.filter(mask) for mask in (TABLE[name].is_valid(), TABLE[name].is_null()))
     kinds = set()
     for table in (full, empty, TABLE):
@@ -224,7 +224,7 @@ def test_a_column_of_the_name_that_missing_flags_get_is_refused() -> None:
 
 def test_a_mechanism_that_cannot_is_refused_before_the_data_is_opened() -> None:
     with pytest.raises(dp.InputError, match="column 'wage': with this mechanism"):
-        certify_row(Plan.of(plan_of("wage", mechanism="staircase", epsilon=1)))
+        row_law(plan_of("wage", mechanism="staircase", epsilon=1))
 
 
 # A stored release ----------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ TABLE = pa.table({"age": AGE, "sex": SEX})
 NEED_DELTA = ("truncated_laplace", "gaussian")
 
 
+@cache
 def released(seed: int, mechanism: str, epsilon: int = 4, step: Any = 3) -> Any:
     plan = {
         "privacy": {"epsilon": epsilon, "delta": "1e-6" if mechanism in NEED_DELTA else 0},
@@ -41,7 +43,7 @@ def covers(cell: Any, true: float) -> bool:
 def test_every_mechanism_answers_means_conditions_and_quantiles(mechanism: str) -> None:
     """Honest intervals: they cover at least as often as they say, give or take chance."""
     hits = []
-    for seed in range(4):
+    for seed in range(2):
         release = released(seed, mechanism)
         (row,) = release.query("SELECT avg(age) AS a, sum(age) AS s FROM release").rows
         hits += [covers(row["a"], AGE.mean()), covers(row["s"], AGE.sum())]
@@ -49,7 +51,7 @@ def test_every_mechanism_answers_means_conditions_and_quantiles(mechanism: str) 
         hits.append(covers(row["n"], ((AGE < 40) & (SEX == "f")).sum()))
         (row,) = release.query("SELECT median(age) AS m FROM release").rows
         hits.append(covers(row["m"], np.quantile(AGE, 0.5, method="inverted_cdf")))
-    assert sum(hits) >= len(hits) - 3
+    assert sum(hits) >= len(hits) - 2
 
 
 def test_means_are_unbiased_and_covered() -> None:
@@ -122,8 +124,8 @@ def test_few_rows_are_covered_though_they_do_not_tell_where_they_lie() -> None:
     plan = {"privacy": {"epsilon": 1}, "columns": {"age": {"space": "interval", "low": 16, "high": 100, "step": 1}}}
     question = "SELECT bin(age, 10) AS b, count(*) AS n FROM release GROUP BY bin(age, 10)"
     covered = 0
-    for seed in range(10):
+    for seed in range(5):
         with seeded_coins(seed):
             release = dp.sanitise(ages, plan)
         covered += all(covers(row["n"], 40 if 20 <= row["b"] < 70 else 0) for row in release.query(question).rows)
-    assert covered >= 9
+    assert covered == 5

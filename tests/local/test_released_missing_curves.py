@@ -13,14 +13,13 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
-from dproof import Plan
 from dproof.advice.expect import row_widths, shown_chances
 from dproof.certification.verify_certificate import main, seal
 from dproof.local.draw import stored_schema
-from dproof.local.recipe import certify_row
 from dproof.plans.plan import schema_of
 from dproof.storage import CERTIFICATE, DATA, PARQUET, digest
 from dproof.testing import seeded_coins
+from tests.makers import row_law
 
 N, POINTS = 400, 6
 DICE = np.random.default_rng(5)
@@ -42,7 +41,7 @@ def plan_of(form: str, **keys: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_stored_schema_is_the_same_whatever_is_missing(form: str) -> None:
-    schema = stored_schema(certify_row(Plan.of(plan_of(form))))
+    schema = stored_schema(row_law(plan_of(form)))
     for rows in (np.flatnonzero(GONE), np.flatnonzero(~GONE), np.arange(N)):
         with seeded_coins(1):
             data = dp.sanitise(TABLES[form].take(rows), plan_of(form)).data
@@ -154,7 +153,7 @@ def test_a_null_where_the_plan_keeps_none_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_plan_tells_what_it_costs() -> None:
-    law = certify_row(Plan.of(plan_of("list", epsilon=1)))
+    law = row_law(plan_of("list", epsilon=1))
     (shown, missing) = shown_chances(law.groups[0]) or (0, 0)
     family: Any = law.groups[0].mechanism.family
     assert (shown, missing) == (family.shown_chances(0)) and 0.7 < shown < 0.9 and 0.4 < missing < 0.7
@@ -165,7 +164,7 @@ def test_a_plan_tells_what_it_costs() -> None:
 
 def test_what_is_refused_is_refused_before_the_data_is_opened() -> None:
     with pytest.raises(dp.InputError, match="column 'load': with this mechanism and epsilon a missing value"):
-        certify_row(Plan.of(plan_of("list", epsilon=0, delta="0.1", mechanism="gaussian")))
+        row_law(plan_of("list", epsilon=0, delta="0.1", mechanism="gaussian"))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -193,7 +192,7 @@ def test_a_question_on_missing_curves_is_priced_as_a_query_tells_it() -> None:
     rows = 100_000  # so many that no interval is widened for a few of them
     found = dp.advise(plan, rows=rows, questions=["SELECT count(load) AS n FROM data", "SELECT avg(load) FROM data"])
     counted, mean = found.comparisons
-    shown, missing = map(float, shown_chances(certify_row(plan).groups[0]) or ())
+    shown, missing = map(float, shown_chances(row_law(plan).groups[0]) or ())
     assert counted.release == pytest.approx(1.96 * (rows * shown * (1 - shown)) ** 0.5 / (shown - missing), rel=0.01)
     assert mean.release is None and mean.ask is None, "a band, not one ±"
     (plain,) = dp.advise(

@@ -10,8 +10,7 @@ import pytest
 
 import dproof as dp
 from dproof import InputError
-from dproof.local.counts import of_whole, pooled
-from dproof.questions.estimated import SumEstimates
+from dproof.laws.debias import SumEstimates, of_whole, pooled
 from dproof.testing import seeded_coins
 
 FEW = {"space": "categories", "values": ["a", "b", "c"]}

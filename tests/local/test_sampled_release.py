@@ -13,13 +13,13 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof import InputError, Plan, Sanitiser
+from dproof import InputError, Sanitiser
 from dproof.certification import verify_certificate
 from dproof.coins import Coins
 from dproof.local.draw import answers, asking
 from dproof.local.mechanisms import MECHANISMS
-from dproof.local.recipe import certify_row
 from dproof.testing import seeded_coins
+from tests.makers import row_law
 
 ROWS = 3000
 MOOD = {"space": "categories", "values": ["low", "high"], "missing": "category"}
@@ -77,14 +77,14 @@ class AllWords(Coins):
 
 
 def test_every_word_asks_for_one_thing_and_each_thing_owns_as_many_as_its_weight() -> None:
-    law = certify_row(Plan.from_dict(PLAN))
+    law = row_law(PLAN)
     assert law.weights is not None
     drawn = asking(law.weights).sample(1 << 16, AllWords(bytes(32)))
     assert tuple(np.bincount(drawn, minlength=len(law.groups)).tolist()) == law.weights
 
 
 def test_what_a_row_is_asked_does_not_depend_on_what_it_holds() -> None:
-    law = certify_row(Plan.from_dict(PLAN))
+    law = row_law(PLAN)
     private = [column for column in law.plan.columns if column.private]
     asked = []
     for value in (0, 1):

@@ -9,13 +9,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-import dproof as dp
 from dproof.certification.compose import compose_losses, own_worst_pair
 from dproof.exact import exp_below, float_above, log_above
-from dproof.laws.law import Law
-from dproof.laws.matrix import Matrix
-from dproof.laws.response import Bits, KeepOrOther
-from dproof.local.recipe import certify_row
+from dproof.laws import Bits, KeepOrOther, Law, Matrix
+from tests.makers import row_law
 
 SMALL = st.one_of(
     st.builds(
@@ -63,13 +60,13 @@ def test_what_has_no_short_form_is_bounded_by_the_sum() -> None:
         "age": {"space": "interval", "low": 0, "high": 110, "step": 1},
         "read": {"space": "categories", "values": [0, 1]},
     }
-    law = certify_row(dp.Plan.from_dict({"privacy": {"epsilon": 1, "delta": "1e-6"}, "columns": columns}))
+    law = row_law({"privacy": {"epsilon": 1, "delta": "1e-6"}, "columns": columns})
     tight = law.tight(2)
     assert not tight.exact and 1.9 < tight.epsilon <= 2 * (1 + 1e-12) and tight.delta <= 2e-6
-    pure = certify_row(dp.Plan.from_dict({"privacy": {"epsilon": 1}, "columns": columns})).tight(2)
+    pure = row_law({"privacy": {"epsilon": 1}, "columns": columns}).tight(2)
     assert pure.exact and 1.9 < pure.epsilon <= 2
     for epsilon in ("0.3", "0.7", "1.1", "1.9", "2.3"):  # a float stands for its shortest decimal, in sums too
-        row = certify_row(dp.Plan.from_dict({"privacy": {"epsilon": epsilon, "delta": "1e-6"}, "columns": columns}))
+        row = row_law({"privacy": {"epsilon": epsilon, "delta": "1e-6"}, "columns": columns})
         assert (row.tight().epsilon, row.tight().delta) == (row.certificate().epsilon, row.certificate().delta)
 
 
@@ -77,5 +74,5 @@ def test_many_columns_with_delta_are_bounded_not_enumerated() -> None:
     columns = {f"c{n}": {"space": "categories", "values": list(range(n + 2)), "share": n + 1} for n in range(24)}
     for count, exact in ((12, True), (24, False)):
         few = dict(list(columns.items())[:count])
-        law = certify_row(dp.Plan.from_dict({"privacy": {"epsilon": 4, "delta": "1e-6"}, "columns": few}))
+        law = row_law({"privacy": {"epsilon": 4, "delta": "1e-6"}, "columns": few})
         assert law.tight().exact is exact

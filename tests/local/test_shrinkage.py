@@ -7,9 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dproof.laws.debias import response_axis
+from dproof.laws.debias import Contingency, response_axis
 from dproof.laws.response import response_law
-from dproof.local.counts import Contingency
 from dproof.local.estimate import projection, shrinkage
 
 TABLES = {

@@ -28,7 +28,7 @@ def test_told_quantiles_of_small_groups_hold() -> None:
     g = np.repeat([*GROUPS], [*GROUPS.values()])
     x = np.clip(np.where(rng.random(len(g)) < 0.6, 0, rng.exponential(20, len(g))), 0, 99).astype(int)
     told, held = dict.fromkeys(GROUPS, 0), dict.fromkeys(GROUPS, 0)
-    for seed in range(150):
+    for seed in range(75):
         with seeded_coins(seed):
             release = dp.sanitise(pa.table({"g": g, "x": x}), PLAN)
         asked = ", ".join(f"quantile(x, {share}) AS {name}" for name, share in QUANTILES.items())
@@ -38,7 +38,7 @@ def test_told_quantiles_of_small_groups_hold() -> None:
                     true = np.quantile(x[g == row["g"]], share, method="inverted_cdf")
                     told[row["g"]] += 1
                     held[row["g"]] += bool(row[name].low <= true <= row[name].high)
-    assert told["a"] >= 50, told
+    assert told["a"] >= 25, told
     assert all(held[group] >= 0.93 * told[group] for group in GROUPS), (told, held)
 
 

@@ -20,13 +20,13 @@ from dproof import (
     Privacy,
     Rows,
     Subsets,
+    TooLarge,
     certify,
     design,
     design_row,
     laplace,
     response_with,
 )
-from dproof.errors import TooLarge
 from dproof.exact import exp_above, exp_below
 from dproof.mechanisms.mechanism import losses
 from dproof.optimality.programme import (

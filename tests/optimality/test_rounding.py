@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof.exact import exp_below
-from dproof.laws.matrix import Matrix
+from dproof.laws import Matrix
 from dproof.optimality.programme import TOTAL, certified_law, certified_pairs_law
 from tests import brute_force
 

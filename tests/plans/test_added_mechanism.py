@@ -16,7 +16,7 @@ import pytest
 import dproof as dp
 from dproof import InputError, NotPrivate, VerificationFailed
 from dproof.certification import verify_certificate
-from dproof.laws.law import LAWS
+from dproof.laws import LAWS
 from dproof.local.mechanisms import MECHANISMS, _Added, unbiased_design
 from dproof.testing import check_mechanism, seeded_coins
 from tests.forging import resealed

@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 
-from dproof import DproofError, InputError, Plan, advise
-from dproof.central.recipe import certify_tables
-from dproof.errors import TooLarge
-from dproof.local.recipe import certify_row
+from dproof import DproofError, InputError, Plan, TooLarge, advise
+from tests.makers import row_law, table_law
 
 pytestmark = pytest.mark.usefixtures("gaussian")
 
@@ -47,7 +45,7 @@ def test_listed_tables_have_weights_and_the_order_of_the_plan() -> None:
 def test_a_larger_weight_makes_a_table_sharper() -> None:
     def spread(weight: int) -> float:
         listed = [{"columns": ["a", "b"], "weight": weight}, {"columns": ["b", "c"]}]
-        law = certify_tables(Plan.from_dict(tables(THREE, release={"tables": listed})))
+        law = table_law(tables(THREE, release={"tables": listed}))
         return law.precisions[None].cell_variance((0, 1))
 
     assert spread(10) < spread(1) < spread(1) * 1.5 < 3 * spread(10)
@@ -101,20 +99,20 @@ def test_a_release_table_belongs_to_the_central_model() -> None:
 )
 def test_promises_that_cannot_be_kept_are_refused(privacy: Any, why: str) -> None:
     with pytest.raises(DproofError, match=why):
-        certify_tables(Plan.from_dict(tables(THREE, privacy)))
+        table_law(tables(THREE, privacy))
 
 
 def test_too_many_cells_are_refused_with_the_columns_to_blame() -> None:
     wide = {"a": category(4000), "b": category(3000), "c": category(2)}
     with pytest.raises(TooLarge, match=r"'a' \(4,000 values\), 'b' \(3,000 values\): give numbers fewer `bins`"):
-        certify_tables(Plan.from_dict(tables(wide)))
+        table_law(tables(wide))
     with pytest.raises(InputError, match="makes over 4,096 tables"):
         Plan.from_dict(tables({f"c{n}": category(2) for n in range(40)}, release={"tables": 5}))
 
 
 def test_rows_are_not_drawn_one_by_one() -> None:
     with pytest.raises(InputError, match="has model = 'central'"):
-        certify_row(Plan.from_dict(tables(THREE)))
+        row_law(tables(THREE))
 
 
 def test_a_release_of_tables_is_compared_with_asking() -> None:
@@ -125,7 +123,7 @@ def test_a_release_of_tables_is_compared_with_asking() -> None:
 def test_the_ten_columns_of_adult_are_as_sharp_as_the_closed_form() -> None:
     sizes = (15, 7, 16, 7, 14, 6, 5, 2, 10, 2)
     columns = {f"c{n}": category(size) for n, size in enumerate(sizes)}
-    law = certify_tables(Plan.from_dict(tables(columns, {**PROMISE, "neighbours": "add-remove"})))
+    law = table_law(tables(columns, {**PROMISE, "neighbours": "add-remove"}))
     deviations = [sqrt(law.precisions[None].cell_variance(table)) for table in law.tables if len(table) == 2]
     # 20.9 to 26.9 by concentrated privacy, 6.8 % less by the profile of the normal law.
     assert 0.98 * 20.9 * 0.932 < min(deviations) < 1.02 * 20.9 * 0.932
@@ -134,8 +132,7 @@ def test_the_ten_columns_of_adult_are_as_sharp_as_the_closed_form() -> None:
 
 def test_several_rows_of_a_person_need_so_many_times_the_noise() -> None:
     one, three = (
-        certify_tables(Plan.from_dict(tables(THREE, {**PROMISE, "neighbours": "add-remove", "rows_per_person": rows})))
-        for rows in (1, 3)
+        table_law(tables(THREE, {**PROMISE, "neighbours": "add-remove", "rows_per_person": rows})) for rows in (1, 3)
     )
     ratio = sqrt(three.precisions[None].cell_variance((0, 1)) / one.precisions[None].cell_variance((0, 1)))
     assert 2.9 < ratio < 3.05
@@ -144,16 +141,14 @@ def test_several_rows_of_a_person_need_so_many_times_the_noise() -> None:
 
 def test_a_column_with_one_value_needs_no_measurement() -> None:
     for delta in ("1e-6", "0"):
-        law = certify_tables(
-            Plan.from_dict(tables({"a": category(2), "one": category(1)}, {**PROMISE, "delta": delta}))
-        )
+        law = table_law(tables({"a": category(2), "one": category(1)}, {**PROMISE, "delta": delta}))
         assert [residual.table for residual in law.noise] == [(0,)]
         assert law.precisions[None].cell_variance((0, 1)) == law.precisions[None].cell_variance((0,)) > 0
 
 
 def test_without_delta_the_largest_tables_are_measured_and_their_weights_count() -> None:
     listed = [{"columns": ["a", "b"], "weight": 8}, {"columns": ["b", "c"]}, {"columns": ["b"]}]
-    law = certify_tables(Plan.from_dict(tables(THREE, {**PROMISE, "delta": 0}, release={"tables": listed})))
+    law = table_law(tables(THREE, {**PROMISE, "delta": 0}, release={"tables": listed}))
     (first, one), (second, other) = law.noise.items()
     assert (first.table, second.table) == ((0, 1), (1, 2)) and float(one / other) == pytest.approx(2, rel=0.05)
     assert law.person.delta == 0 and law.rho() is None
@@ -161,7 +156,7 @@ def test_without_delta_the_largest_tables_are_measured_and_their_weights_count()
 
 def test_sums_of_numbers_take_a_part_of_the_promise_and_leave_the_rest_to_counts() -> None:
     columns = {**THREE, "age": {"space": "interval", "low": 0, "high": 100}}
-    plain, summed = (certify_tables(Plan.from_dict(tables(columns, release={"sums": on}))) for on in (False, True))
+    plain, summed = (table_law(tables(columns, release={"sums": on})) for on in (False, True))
     assert {one.number for one in plain.noise} == {None} and {one.number for one in summed.noise} == {None, 3}
     assert summed.measured_name(list(summed.noise)[-1]) == "sum of age by c"
     ratio = sqrt(summed.precisions[None].cell_variance((0, 1)) / plain.precisions[None].cell_variance((0, 1)))

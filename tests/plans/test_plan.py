@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dproof import InputError, Plan
-from dproof.local.recipe import certify_row
 from dproof.plans.reader import to_toml
+from tests.makers import row_law
 
 SURVEY = """\
 [privacy]
@@ -124,7 +124,7 @@ def test_a_column_of_the_source_that_the_plan_does_not_mention_is_refused() -> N
 
 
 def test_the_whole_promise_is_split_by_share_and_joined_columns_are_one_law() -> None:
-    law = certify_row(Plan.parse(SURVEY))
+    law = row_law(Plan.parse(SURVEY))
     parts = {group.name: group.privacy.epsilon for group in law.groups}
     assert parts == {"hobby": Fraction(4, 5), "interests": Fraction(2, 5), "gender × read": Fraction(4, 5)}
     assert law.group_of("read").mechanism.inputs.size == 4
@@ -140,7 +140,7 @@ def test_the_parts_of_the_promise_add_up_exactly(columns: list[tuple[int, Fracti
         f"c{n}": {"space": "categories", "values": list(range(size)), "share": str(share)}
         for n, (size, share) in enumerate(columns)
     }
-    law = certify_row(Plan.from_dict({"privacy": {"epsilon": str(epsilon)}, "columns": table}))
+    law = row_law({"privacy": {"epsilon": str(epsilon)}, "columns": table})
     assert sum(group.privacy.epsilon for group in law.groups) == epsilon
     assert law.tight().epsilon <= float(epsilon) * (1 + 1e-15)
     assert sum(part.privacy.epsilon for part in law.parts) == epsilon
@@ -148,18 +148,18 @@ def test_the_parts_of_the_promise_add_up_exactly(columns: list[tuple[int, Fracti
 
 def test_a_person_with_several_rows_is_promised_the_sum() -> None:
     plan = Plan.parse(SURVEY.replace('epsilon = "2"', 'epsilon = "2"\ndelta = "1/1000"\nrows_per_person = 3'))
-    law = certify_row(plan)
+    law = row_law(plan)
     assert (law.person.epsilon, law.person.delta) == (6, Fraction(3, 1000))
     tight = law.tight(3)
     assert tight.exact and tight.epsilon < 6 and tight.delta < 0.003
     with pytest.raises(InputError, match="between 0 and 1000"):
-        certify_row(Plan.parse(SURVEY.replace('epsilon = "2"', 'epsilon = "2"\nrows_per_person = 501')))
+        row_law(Plan.parse(SURVEY.replace('epsilon = "2"', 'epsilon = "2"\nrows_per_person = 501')))
 
 
 def test_a_release_cannot_promise_add_remove() -> None:
     plan = Plan.parse(SURVEY.replace("change-one", "add-remove"))
     with pytest.raises(InputError, match="keeps the number of rows"):
-        certify_row(plan)
+        row_law(plan)
 
 
 def test_the_person_of_each_row_must_be_dropped() -> None:

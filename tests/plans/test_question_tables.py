@@ -12,9 +12,10 @@ import pytest
 import dproof as dp
 from dproof import InputError, Plan
 from dproof.advice.expect import ExpectedWidth, expected_of_release
-from dproof.central.recipe import TableLaw, certify_tables
+from dproof.central.recipe import TableLaw
 from dproof.central.workload import Residual
 from dproof.testing import seeded_coins
+from tests.makers import table_law
 
 pytestmark = pytest.mark.usefixtures("gaussian")
 
@@ -35,7 +36,7 @@ def planned(*questions: Any, delta: Any = "1e-6", release: Any = None, columns: 
 
 
 def law_of(*questions: Any, **more: Any) -> TableLaw:
-    return certify_tables(planned(*questions, **more))
+    return table_law(planned(*questions, **more))
 
 
 def expected(law: TableLaw, rows: int | None) -> list[ExpectedWidth]:
@@ -51,7 +52,7 @@ def test_the_tables_and_sums_that_the_questions_need_are_measured() -> None:
     assert plan.asked is not None
     assert dict(plan.asked.tables) == {("sex", "town"): 1, ("sex",): 3, ("age", "pets: dog"): 1}
     assert plan.asked.sums == ((("sex",), "age", Fraction(3)),)
-    law = certify_tables(plan)
+    law = table_law(plan)
     assert Residual((0, 1)) in law.noise and Residual((0,), 2) in law.noise and Residual((1, 2)) not in law.noise
 
 
@@ -70,7 +71,7 @@ def test_what_the_counts_of_bins_and_items_tell_makes_these_counts_sharp(sql: st
     counts = "count(*) FROM release" + (" WHERE list_contains(pets, 'dog')" if "pets" in sql else "")
     by = ", ".join(name for name in table if ":" not in name)
     alone = law_of(f"SELECT {counts}" if not by else f"SELECT {by}, {counts} GROUP BY {by}", neighbours="add-remove")
-    law, names = certify_tables(plan), [axis.name for axis in alone.axes]
+    law, names = table_law(plan), [axis.name for axis in alone.axes]
     cells = [axis.name for axis in law.axes]
     found = law.precisions[None].cell_variance(tuple(map(cells.index, table)))
     assert found < 5 * alone.precisions[None].cell_variance(tuple(map(names.index, table)))
@@ -84,7 +85,7 @@ def test_a_question_by_all_cells_is_a_table_with_that_weight(delta: str) -> None
     columns = {name: COLUMNS[name] for name in ("sex", "town", "age")}
     privacy = {"model": "central", "epsilon": 1, "delta": delta}
     listed = Plan.from_dict({"privacy": privacy, "columns": columns, "release": {"tables": tables}})
-    expected = certify_tables(listed)
+    expected = table_law(listed)
     assert asked.noise.keys() == expected.noise.keys()
     for one, parameter in asked.noise.items():
         assert float(parameter) == pytest.approx(float(expected.noise[one]), rel=1e-4)

@@ -10,8 +10,9 @@ import pytest
 
 from dproof import InputError, Plan
 from dproof.exact import exact, exp_below
-from dproof.local.recipe import certify_row, expected_variance
+from dproof.local.recipe import expected_variance
 from dproof.local.spread import DRAWN, needs, sample_variance, sampled_groups
+from tests.makers import row_law
 
 YES_NO = {"space": "categories", "values": ["yes", "no"]}
 EIGHT = {"space": "categories", "values": list(range(8))}
@@ -34,7 +35,7 @@ def counting(*columns: str, weight: int = 1) -> dict[str, Any]:
 
 
 def test_without_the_key_shares_are_the_plans() -> None:
-    law = certify_row(plan_of(None, {"a": YES_NO, "b": {**EIGHT, "share": 3}}))
+    law = row_law(plan_of(None, {"a": YES_NO, "b": {**EIGHT, "share": 3}}))
     assert law.weights is None and [group.privacy.epsilon for group in law.groups] == [Fraction(1, 2), Fraction(3, 2)]
     assert "sample" not in law.certificate().to_json()
 
@@ -67,13 +68,13 @@ def test_a_declared_joint_serves_the_questions_on_its_columns_and_joints_may_sha
 def test_every_thing_that_is_declared_or_needed_is_asked_often_enough() -> None:
     """A question on what several joints hold must not leave one of these without rows."""
     joint = [{"columns": ["a", "b"]}, {"columns": ["a", "c"]}]
-    law = certify_row(plan_of("sample", dict.fromkeys("abc", YES_NO), joint=joint, questions=[counting("a")]))
+    law = row_law(plan_of("sample", dict.fromkeys("abc", YES_NO), joint=joint, questions=[counting("a")]))
     assert law.weights is not None and min(law.weights) > DRAWN / 4
 
 
 @pytest.mark.parametrize("promise", [{"epsilon": 1}, {"epsilon": 1, "delta": "1e-6"}])
 def test_every_thing_has_the_whole_promise_and_the_row_loses_no_more(promise: dict[str, Any]) -> None:
-    law = certify_row(Plan.from_dict({"privacy": {**promise, "spread": "sample"}, "columns": {"a": EIGHT, "h": HOURS}}))
+    law = row_law({"privacy": {**promise, "spread": "sample"}, "columns": {"a": EIGHT, "h": HOURS}})
     assert {group.privacy for group in law.groups} == {law.plan.privacy}
     tight = law.tight()
     assert tight.epsilon == max(part.epsilon for part in law.parts) <= 1 and tight.delta <= law.plan.privacy.delta
@@ -84,7 +85,7 @@ def test_the_tight_values_of_a_row_are_those_of_all_pairs_of_rows_and_all_answer
     """P(t, y) = w_t P_t(y): by brute force over rows and answers, at δ = 0 and for δ at the promised ε."""
     columns = {"a": {"space": "categories", "values": [0, 1, 2]}, "b": YES_NO}
     plan = {"privacy": {"epsilon": 1, "delta": "1/100", "spread": "sample"}, "columns": columns}
-    law = certify_row(Plan.from_dict({**plan, "questions": [counting("a"), counting("b")]}))
+    law = row_law({**plan, "questions": [counting("a"), counting("b")]})
     spaces = [range(group.mechanism.inputs.size) for group in law.groups]
     rows = [(x, y) for x in spaces[0] for y in spaces[1]]
 
@@ -106,7 +107,7 @@ def test_the_tight_values_of_a_row_are_those_of_all_pairs_of_rows_and_all_answer
 
 def test_weights_are_those_of_least_total_variance() -> None:
     plan = plan_of("sample", {"a": YES_NO, "b": EIGHT}, questions=[counting("a"), counting("b", weight=4)])
-    law = certify_row(plan)
+    law = row_law(plan)
     assert law.weights is not None and sum(law.weights) == DRAWN
     best, wanted = expected_variance(law), needs(plan)
     assert best is not None and [need.weight for need in wanted] == [1, 4]
@@ -118,31 +119,31 @@ def test_weights_are_those_of_least_total_variance() -> None:
 
 def test_split_has_shares_of_less_variance_than_even_ones_and_those_of_the_plan_hold() -> None:
     columns: dict[str, Any] = {"a": YES_NO, "b": EIGHT}
-    split, even = (certify_row(plan_of(spread, columns)) for spread in ("split", None))
+    split, even = (row_law(plan_of(spread, columns)) for spread in ("split", None))
     assert sum(group.privacy.epsilon for group in split.groups) == 2
     assert split.groups[0].privacy.epsilon < 1 < split.groups[1].privacy.epsilon
     before, after = expected_variance(even), expected_variance(split)
     assert before is not None and after is not None and after < before
-    given = certify_row(plan_of("split", {"a": {**YES_NO, "share": 3}, "b": EIGHT}))
+    given = row_law(plan_of("split", {"a": {**YES_NO, "share": 3}, "b": EIGHT}))
     assert [group.privacy.epsilon for group in given.groups] == [Fraction(3, 2), Fraction(1, 2)]
 
 
 def test_auto_takes_the_smaller_total_variance() -> None:
     few = {"a": YES_NO, "b": YES_NO}
     ask = [counting("a"), counting("b")]
-    laws = {spread: certify_row(plan_of(spread, few, 12, questions=ask)) for spread in ("split", "sample", "auto")}
+    laws = {spread: row_law(plan_of(spread, few, 12, questions=ask)) for spread in ("split", "sample", "auto")}
     split, sample = (expected_variance(laws[spread]) for spread in ("split", "sample"))
     assert split is not None and sample is not None and split < sample and laws["auto"].weights is None
-    many = certify_row(plan_of("auto", {f"c{n}": EIGHT for n in range(6)}, 2))
+    many = row_law(plan_of("auto", {f"c{n}": EIGHT for n in range(6)}, 2))
     assert many.weights is not None and len(many.groups) == 15
 
 
 def test_auto_splits_where_curves_would_have_to_be_joined() -> None:
     ask = [{"sql": "SELECT avg(load) FROM release WHERE a = 'yes'"}]
     columns = {"a": YES_NO, "load": LOAD}
-    assert certify_row(plan_of("auto", columns, questions=ask)).weights is None
+    assert row_law(plan_of("auto", columns, questions=ask)).weights is None
     with pytest.raises(InputError, match="the curves 'load' cannot be joined"):
-        certify_row(plan_of("sample", columns, questions=ask))
+        row_law(plan_of("sample", columns, questions=ask))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 import dproof as dp
 from dproof import DproofError, Plan
-from dproof.central.recipe import certify_tables
+from tests.makers import table_law
 
 pytestmark = pytest.mark.usefixtures("gaussian")
 
@@ -27,7 +27,7 @@ def plan(columns: dict[str, Any], release: dict[str, Any], delta: str = "1e-6", 
 
 def refusal(columns: dict[str, Any], release: dict[str, Any], **more: Any) -> str:
     with pytest.raises(DproofError) as refused:
-        certify_tables(plan(columns, release, **more))
+        table_law(plan(columns, release, **more))
     assert "\n" not in str(refused.value)
     return str(refused.value)
 
@@ -36,7 +36,7 @@ def refusal(columns: dict[str, Any], release: dict[str, Any], **more: Any) -> st
 def test_a_sum_by_a_column_with_one_value_is_measured_without_delta(neighbours: str) -> None:
     columns = {"one": categories("x"), "n": NUMBER}
     release = {"sums": True, "tables": [{"columns": ["one", "n"]}]}
-    law = certify_tables(plan(columns, release, "0", neighbours=neighbours))
+    law = table_law(plan(columns, release, "0", neighbours=neighbours))
     counted = "contrast of n" if neighbours == "change-one" else "n"  # their number is public then
     assert [law.measured_name(one) for one in law.noise] == [counted, "sum of n"]
 
@@ -53,7 +53,7 @@ def test_without_delta_a_sum_counts_for_as_much_as_its_weight_says_whatever_its_
     parts = []
     for step in ("1", "0.01"):
         columns = {"n": {**NUMBER, "step": step}, "sex": categories("f", "m")}
-        law = certify_tables(plan(columns, {"sums": True}, "0"))
+        law = table_law(plan(columns, {"sums": True}, "0"))
         parts.append(
             [float(cost) * (law.domain.max_abs[0] if one.number == 0 else 1) for one, cost in law.noise.items()]
         )
@@ -71,7 +71,7 @@ def test_a_weight_that_no_noise_can_follow_is_refused(weight: str) -> None:
 def test_the_least_and_the_largest_weight_do(delta: str) -> None:
     columns = {"a": categories(1, 2), "b": categories(1, 2)}
     tables = [{"columns": ["a", "b"], "weight": "1e-9"}, {"columns": ["a"], "weight": "1e9"}]
-    assert certify_tables(plan(columns, {"tables": tables}, delta)).noise
+    assert table_law(plan(columns, {"tables": tables}, delta)).noise
 
 
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
@@ -91,4 +91,4 @@ def test_sums_that_would_not_be_exact_are_refused() -> None:
     said = refusal({"n": fine, "a": categories(*range(1000))}, {"sums": True})
     assert "sum of n has too many steps to be exact: give 'n' a larger `step`" in said
     assert "too many steps" in refusal({"n": fine}, {"sums": True}, delta="0")
-    assert certify_tables(plan({"n": fine}, {})).noise  # nothing is added up
+    assert table_law(plan({"n": fine}, {})).noise  # nothing is added up

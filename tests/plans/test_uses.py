@@ -8,7 +8,7 @@ import pytest
 
 import dproof as dp
 from dproof.advice.plan_advice import plan_advice
-from dproof.local.recipe import certify_row
+from tests.makers import row_law
 
 COLUMNS: dict[str, Any] = {
     "age": {"space": "interval", "low": 0, "high": 110, "step": 1},
@@ -30,7 +30,7 @@ def plan_of(*questions: str, **changes: Any) -> dp.Plan:
 
 
 def laws(plan: dp.Plan) -> dict[str, str]:
-    return {group.name: group.mechanism.name for group in certify_row(plan).groups}
+    return {group.name: group.mechanism.name for group in row_law(plan).groups}
 
 
 USUAL = laws(plan_of())
@@ -72,16 +72,16 @@ def test_the_plan_tells_which_laws_would_help() -> None:
     from dproof.advice.expect import row_widths
 
     plan = plan_of()
-    hints = {hint.columns[0]: hint for hint in plan_advice(certify_row(plan), 20_000).hints if hint.kind == "mechanism"}
+    hints = {hint.columns[0]: hint for hint in plan_advice(row_law(plan), 20_000).hints if hint.kind == "mechanism"}
     assert hints.keys() == {"town", "age"}
-    changed = certify_row(plan_of(town={"mechanism": "frequency"}, age={"mechanism": "unbiased_design"}))
+    changed = row_law(plan_of(town={"mechanism": "frequency"}, age={"mechanism": "unbiased_design"}))
     assert hints["town"].after == row_widths(changed, 20_000)["town"].count
     assert hints["age"].after == row_widths(changed, 20_000)["age"].mean
     assert hints["town"].text.startswith("mechanism = \"frequency\" in 'town' makes its counts ±")
 
 
 def test_nothing_is_advised_where_the_law_is_taken_already() -> None:
-    hints = plan_advice(certify_row(plan_of(MEAN, COUNTS, ITEM, OWNED)), 20_000).hints
+    hints = plan_advice(row_law(plan_of(MEAN, COUNTS, ITEM, OWNED)), 20_000).hints
     assert not [hint for hint in hints if hint.kind == "mechanism"]
 
 
@@ -90,6 +90,6 @@ def test_a_number_that_may_be_missing_has_a_law_in_any_case(epsilon: str) -> Non
     """Where the design cannot tell that a number is missing, there is Laplace noise."""
     age = {**COLUMNS["age"], "missing": "category"}
     plan = {"privacy": {"epsilon": epsilon}, "columns": {"age": age}, "questions": [{"sql": MEAN}]}
-    (group,) = certify_row(dp.Plan.from_dict(plan)).groups
+    (group,) = row_law(plan).groups
     assert group.mechanism.name in ("Laplace, or missing", "unbiased design, or missing")
     assert group.mechanism.epsilon() <= float(dp.Privacy(epsilon).epsilon)

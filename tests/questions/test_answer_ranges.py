@@ -15,9 +15,9 @@ import dproof as dp
 from dproof import Answer, Categories, Cell, Interval, Open
 from dproof.questions.answer import Range
 from dproof.questions.measured import possible
-from dproof.questions.question import Schema, resolve
-from dproof.questions.sql import parse
+from dproof.questions.question import Schema
 from dproof.testing import seeded_coins
+from tests.makers import resolved
 
 SCHEMA = Schema(
     "data",
@@ -32,7 +32,7 @@ INF = float("inf")
 
 
 def reach(sql: str, rows: int | None = 4) -> tuple[float, float]:
-    question = resolve(parse(sql), SCHEMA)
+    question = resolved(sql, SCHEMA)
     (item,) = question.select
     found = possible(item.expression, question, SCHEMA, rows)
     return float(found.low), float(found.high)

@@ -30,7 +30,8 @@ from dproof.questions.question import (
     normalise,
     resolve,
 )
-from dproof.questions.sql import parse, parse_predicate
+from dproof.questions.sql import parse_predicate
+from tests.makers import resolved
 
 TABLE = Schema("data", {"x": Categories([0, 1]), "y": Categories([0, 1]), "z": Subsets(["a", "b"])})
 NUMBERS = st.sampled_from([Fraction(0), Fraction(1)])
@@ -73,7 +74,7 @@ def test_a_checked_question_reads_back_as_itself(conditions: list[Predicate], wh
     items = tuple(Item(f"n{n}", Aggregate("count", where=c)) for n, c in enumerate(conditions))
     checked = resolve(Question("data", items, where), TABLE)
     text = canonical(checked)
-    again = resolve(parse(text), TABLE)
+    again = resolved(text, TABLE)
     assert canonical(again) == text
     assert again.where == checked.where
     assert {i.expression for i in again.select} == {i.expression for i in checked.select}

@@ -15,10 +15,9 @@ from dproof.curator.recipe import measure
 from dproof.curator.released import answer_of, draw
 from dproof.curator.tally import tally
 from dproof.plans.plan import schema_of
-from dproof.questions.question import resolve
-from dproof.questions.sql import parse
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
+from tests.makers import resolved
 
 TOWNS, EACH = [f"town {n:02}" for n in range(20)], 50
 TABLE = pa.table({"town": TOWNS * EACH, "x": [0, 10] * (len(TOWNS) * EACH // 2)})
@@ -45,7 +44,7 @@ def test_a_curators_intervals_cover_among_those_shown(choice: str) -> None:
     """All towns are equally large: which is shown is noise and nothing else."""
     made = Plan.from_dict(plan({"epsilon": 100}))
     schema = schema_of(made)
-    question = resolve(parse(f"{COUNT.format('data')} {choice}"), schema)
+    question = resolved(f"{COUNT.format('data')} {choice}", schema)
     measurement = measure(question, schema, Privacy("0.5"))
     counted = tally(open_source(TABLE), made, measurement)
     missed = []
@@ -110,7 +109,7 @@ def test_the_best_mean_of_many_covers() -> None:
     """The level of one among twenty needs more than 4,000 simulated draws."""
     made = Plan.from_dict(plan({"epsilon": 100}))
     schema = schema_of(made)
-    question = resolve(parse("SELECT town, avg(x) AS v FROM data GROUP BY town ORDER BY v DESC LIMIT 1"), schema)
+    question = resolved("SELECT town, avg(x) AS v FROM data GROUP BY town ORDER BY v DESC LIMIT 1", schema)
     measurement = measure(question, schema, Privacy(1))
     counted = tally(open_source(TABLE), made, measurement)
     true = {town: 10.0 * (n % 2) for n, town in enumerate(TOWNS)}

@@ -16,9 +16,9 @@ from dproof import Curator, Privacy
 from dproof.curator.recipe import measure
 from dproof.questions.aggregates import AGGREGATES, Definition, deviation, mean, total
 from dproof.questions.answer import Range
-from dproof.questions.question import Schema, resolve
-from dproof.questions.sql import parse
+from dproof.questions.question import Schema
 from dproof.testing import seeded_coins
+from tests.makers import resolved
 
 AGES = np.random.default_rng(3).integers(18, 90, 4000)
 SEX = np.array(["f", "m"])[np.arange(4000) % 2]
@@ -110,7 +110,7 @@ def test_advice_knows_it() -> None:
 @pytest.mark.parametrize("low", [-500, 0, -1000])
 def test_its_sensitivity_is_right_where_the_least_square_is_not_in_the_middle(low: int) -> None:
     schema = Schema("data", {"x": dp.Interval(low, 1000, Fraction(1, 4))})  # too many codes to try each
-    question = resolve(parse("SELECT sumsq(x) FROM data"), schema)
+    question = resolved("SELECT sumsq(x) FROM data", schema)
     (noisy,) = measure(question, schema, Privacy(1)).noisy
     assert noisy.sensitivity == 16 * 1000**2
 

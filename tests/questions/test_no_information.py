@@ -14,10 +14,10 @@ import pytest
 import dproof as dp
 from dproof import Answer, Categories, Cell, Interval
 from dproof.questions.measured import answer
-from dproof.questions.question import Schema, resolve
-from dproof.questions.sql import parse
+from dproof.questions.question import Schema
 from dproof.serve.client import _answer
 from dproof.testing import seeded_coins
+from tests.makers import resolved
 
 SCHEMA = Schema("data", {"town": Categories(list("abcd")), "pay": Interval(0, 100, 1)})
 HALF_WIDTHS = {"a": 10.0, "b": 10_000.0, "c": 10.0, "d": 45.0}
@@ -50,7 +50,7 @@ class Stub:
 
 
 def ask(rest: str, selected: str = "avg(pay)") -> Answer:
-    question = resolve(parse(f"SELECT town, {selected} AS m FROM data GROUP BY town {rest}"), SCHEMA)
+    question = resolved(f"SELECT town, {selected} AS m FROM data GROUP BY town {rest}", SCHEMA)
     return answer(question, SCHEMA, Stub, 0.95)
 
 

@@ -27,9 +27,9 @@ from dproof.questions.question import (
     Schema,
     canonical,
     condition,
-    resolve,
 )
 from dproof.questions.sql import parse, parse_predicate
+from tests.makers import resolved
 
 TABLE = Schema(
     "data",
@@ -45,16 +45,14 @@ TABLE = Schema(
 
 
 def ask(text: str) -> object:
-    return resolve(parse(text), TABLE)
+    return resolved(text, TABLE)
 
 
 def test_a_question_in_full() -> None:
-    question = resolve(
-        parse(
-            "select Hobby as h, 100.0 * count(*) filter (where age between 18 and 30) / count(*) as share "
-            "from DATA where not (age < 3 or member) and list_contains(interests, 'Chess') "
-            "group by h having count(*) > 10 and share < 50 order by share desc, 1 limit 5;"
-        ),
+    question = resolved(
+        "select Hobby as h, 100.0 * count(*) filter (where age between 18 and 30) / count(*) as share "
+        "from DATA where not (age < 3 or member) and list_contains(interests, 'Chess') "
+        "group by h having count(*) > 10 and share < 50 order by share desc, 1 limit 5;",
         TABLE,
     )
     young = Aggregate(
@@ -96,7 +94,7 @@ def test_a_question_in_full() -> None:
     ],
 )
 def test_every_aggregate(text: str, aggregate: Aggregate) -> None:
-    assert resolve(parse(f"SELECT {text} AS x FROM data"), TABLE).select[0].expression == aggregate
+    assert resolved(f"SELECT {text} AS x FROM data", TABLE).select[0].expression == aggregate
 
 
 def test_a_proportion_is_a_ratio_of_counts() -> None:
@@ -262,6 +260,6 @@ def test_a_schema_keeps_what_one_question_needs_and_forgets_it_with_the_next() -
     """A server asks one schema for ever: what it has worked out must not grow with the questions."""
     schema = Schema("data", {"age": Interval(0, 110, 1)})
     for age in range(1, 50):
-        asked = resolve(parse(f"SELECT count(*) FROM data WHERE age < {age}"), schema)
+        asked = resolved(f"SELECT count(*) FROM data WHERE age < {age}", schema)
         assert cut(schema, [asked.where]).axes[0] is cut(schema, [asked.where]).axes[0]
         assert len(schema.known) == 2  # the region of the condition, and the column that it cuts

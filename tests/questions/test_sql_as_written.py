@@ -12,9 +12,9 @@ import pytest
 
 import dproof as dp
 from dproof import Categories, Interval, Subsets
-from dproof.questions.question import Schema, canonical, resolve
-from dproof.questions.sql import parse
+from dproof.questions.question import Schema, canonical
 from dproof.testing import seeded_coins
+from tests.makers import resolved
 
 TABLE = Schema(
     "data",
@@ -28,7 +28,7 @@ TABLE = Schema(
 
 
 def asked(sql: str) -> Any:
-    return resolve(parse(sql), TABLE)
+    return resolved(sql, TABLE)
 
 
 @pytest.mark.parametrize(

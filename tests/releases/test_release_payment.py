@@ -21,9 +21,9 @@ from dproof import DproofWarning, InputError, Ledger, OverBudget, Plan, ReleaseP
 from dproof.columns.codec import CategoryCodec
 from dproof.local import draw as local
 from dproof.local import draw as writing
-from dproof.local.recipe import certify_row
 from dproof.report import page
 from dproof.storage import UNFINISHED, appearing
+from tests.makers import row_law
 
 PLAN: dict[str, Any] = {
     "privacy": {"epsilon": 1},
@@ -96,7 +96,7 @@ def test_how_much_room_a_release_takes_is_known_beforehand(tmp_path: Path) -> No
     rows = {"kind": ["value 3"], "age": [40], "likes": ["chess"], "a": [1.0], "b": [2.0], "c": [3.0], "town": ["x"]}
     dp.sanitise(pa.table({name: value * people for name, value in rows.items()}), plan, tmp_path / "out")
     stored = (tmp_path / "out" / "release.parquet").stat().st_size
-    assert stored < writing.rehearse(certify_row(Plan.of(plan))) * people < 2 * stored
+    assert stored < writing.rehearse(row_law(plan)) * people < 2 * stored
 
 
 def test_a_folder_that_cannot_be_written_in_is_told_before_the_debit(

@@ -24,10 +24,10 @@ from dproof import InputError
 from dproof.coins import Coins, current
 from dproof.local import draw as local
 from dproof.local.draw import permutation, sanitised_blocks
-from dproof.local.recipe import certify_row
 from dproof.tables import open_source
 from dproof.tables.source import BATCH_ROWS
 from dproof.testing import seeded_coins
+from tests.makers import row_law
 
 CANARY = "Zanzibar-1723"
 
@@ -76,7 +76,7 @@ def test_joined_columns_follow_their_joint_law_and_the_others_are_independent() 
 
 def orders(read: list[int], order: str, draws: int, coins: Coins) -> Counter[tuple[int, ...]]:
     """How often each sequence of released values comes out."""
-    law = certify_row(dp.Plan.from_dict({**READ, "order": order}))
+    law = row_law({**READ, "order": order})
     source = open_source(pa.table({"read": read}))
     seen: Counter[tuple[int, ...]] = Counter()
     for _ in range(draws):
@@ -407,7 +407,7 @@ def test_the_coins_of_a_release_are_private_by_default() -> None:
 
 
 def test_the_promise_of_the_row_is_the_sum_of_what_its_columns_lose() -> None:
-    law = certify_row(dp.Plan.from_dict(plan_for({n: {"space": "categories", "values": [0, 1]} for n in "abc"})))
+    law = row_law(plan_for({n: {"space": "categories", "values": [0, 1]} for n in "abc"}))
     odds = math.prod((g.mechanism.family.odds(Fraction(0)).value or Fraction(0)) for g in law.groups)
     assert math.log(odds) == pytest.approx(law.tight().epsilon)
     assert law.tight().epsilon <= 1

@@ -16,8 +16,8 @@ import dproof as dp
 from dproof import InputError, Interval
 from dproof.columns.codec import Column
 from dproof.local.mechanisms import MECHANISMS
-from dproof.local.recipe import certify_row
 from dproof.testing import seeded_coins
+from tests.makers import row_law
 
 
 def plan_for(column: dict[str, Any], **privacy: Any) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def test_every_mechanism_is_released_verified_and_read_back(name: str, tmp_path:
 
 def test_a_short_interval_gets_the_unbiased_law_of_least_variance_and_a_long_one_laplace_noise() -> None:
     def law(**column: Any) -> Any:
-        return certify_row(dp.Plan.from_dict(plan_for(column))).groups[0].mechanism
+        return row_law(plan_for(column)).groups[0].mechanism
 
     short, long, fine = law(low=0, high=40, step=1), law(low=0, high=110, step=1), law(low=0, high=110)
     assert (short.name, long.name, fine.name) == ("unbiased design", "Laplace", "Laplace")

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from dproof import Answer, Cell, DproofError, plotting
-from dproof.errors import MissingExtra
+from dproof import Answer, Cell, DproofError, MissingExtra, plotting
 from dproof.questions.answer import output_file
 
 

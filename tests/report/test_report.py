@@ -17,6 +17,7 @@ from dproof import Plan, Release, sanitise
 from dproof.report.drawings import law_picture, matrix_picture, profile_picture
 from dproof.report.page import local_page
 from tests.laws.test_examples import MECHANISMS
+from tests.makers import row_law
 
 HOSTILE = "<script>alert('x')</script>"
 PLAN = {
@@ -191,7 +192,6 @@ def test_a_browser_shows_it(html: str, width: int, tmp_path: Path) -> None:
 
 def test_a_plan_with_delta_is_told_what_it_means() -> None:
     plan = Plan.from_dict({**PLAN, "privacy": {"epsilon": 1, "delta": "0.01"}})
-    from dproof.local.recipe import certify_row
 
-    law = certify_row(plan)
+    law = row_law(plan)
     assert "may be published as it is" in local_page(law, law.certificate({"rows": 5}).to_json())

@@ -9,7 +9,7 @@ import pytest
 
 import dproof as dp
 from dproof import ReleasePayment
-from dproof.local.recipe import certify_row
+from tests.makers import row_law
 from tests.serve.server import make_folder, send, serving
 
 DRAFT = {
@@ -143,7 +143,7 @@ def test_a_release_that_was_stopped_is_told_to_be_free(made):
     (root / "tables" / "killed.csv").write_text("sex\nf\nm\n")
     (root / "plans" / "killed.toml").write_text(price)
     assert b"Paid for and not made" not in call(made, "GET", "/plans/killed").raw
-    law = certify_row(dp.Plan.read(root / "plans" / "killed.toml"))
+    law = row_law(dp.Plan.read(root / "plans" / "killed.toml"))
     ReleasePayment(made.folder.ledger("killed"), root / "releases" / "halfway").pay(law)  # and then it was killed
     told = call(made, "GET", "/plans/killed").raw.decode()
     assert "Paid for and not made, because the work was stopped: halfway." in told and 'value="halfway"' in told

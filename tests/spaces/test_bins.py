@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dproof import Dates, InputError, Interval, Plan
-from dproof.local.recipe import certify_row
 from dproof.spaces.interval import bins_between, default_bins
+from tests.makers import row_law
 
 YEAR = ("2024-01-01", "2024-12-31")
 
@@ -96,7 +96,7 @@ def test_edges_that_make_no_bins_are_refused_with_the_line(bins: Any, why: str) 
 
 
 def test_a_release_row_by_row_is_sanitised_by_the_bins() -> None:
-    (group,) = certify_row(plan(bins=[17, 40, 90])).groups
+    (group,) = row_law(plan(bins=[17, 40, 90])).groups
     assert group.mechanism.inputs.labels == ("[17, 40)", "[40, 90]")
 
 

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dproof import InputError, Interval
-from dproof.errors import TooLarge
+from dproof import InputError, Interval, TooLarge
 from dproof.exact import exact
 from dproof.spaces.interval import Line
 from dproof.testing import check_metric

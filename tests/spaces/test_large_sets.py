@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.errors import TooLarge
+from dproof import TooLarge
 from dproof.laws.law import law_from_json
 from dproof.testing import seeded_coins
 

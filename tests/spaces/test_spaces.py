@@ -18,10 +18,10 @@ from dproof import (
     Rows,
     Space,
     Subsets,
+    TooLarge,
     itemwise_response,
     randomised_response,
 )
-from dproof.errors import TooLarge
 from dproof.spaces.space import narrowest
 from dproof.testing import check_metric
 from tests.strategies import metrics

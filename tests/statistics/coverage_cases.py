@@ -17,10 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 import dproof as dp
-from dproof.central.recipe import certify_tables
-from dproof.central.release import about, count_tables, release_of
-from dproof.tables import open_source
+from dproof.central.release import about, release_of
 from dproof.testing import seeded_coins
+from tests.makers import exact_tables, table_law
 
 DATA = Path(os.environ.get("DPROOF_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 Dice = np.random.Generator
@@ -146,9 +145,9 @@ def curator(
 
 
 def central(data: Callable[[], Any], plan: Mapping[str, Any], questions: Mapping[str, Asked]) -> Repeat:
-    table, law = data(), certify_tables(dp.Plan.from_dict(plan))
+    table, law = data(), table_law(plan)
     true = {name: truths(table, asked.sql) for name, asked in questions.items()}
-    _, counts = count_tables(open_source(table), law)
+    _, counts = exact_tables(table, law)
     certificate = law.record(about(None, None, {}), private=False)
 
     def repeat(seed: int) -> Iterator[Told]:

@@ -12,13 +12,12 @@ import pyarrow.csv
 import pytest
 
 from dproof import Plan
-from dproof.central.recipe import certify_tables
-from dproof.central.release import about, count_tables, release_of
+from dproof.central.release import about, release_of
 from dproof.central.rows import made_up_table
 from dproof.central.workload import Residual
 from dproof.laws.debias import on_simplex
-from dproof.tables import open_source
 from dproof.testing import seeded_coins
+from tests.makers import exact_tables, table_law
 
 pytestmark = pytest.mark.slow
 
@@ -47,8 +46,8 @@ def plan(table: Any, neighbours: str, epsilon: str = "1") -> Plan:
 @pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
 def test_intervals_of_all_pairs_cover_the_truth(neighbours: str) -> None:
     table = adult()
-    law = certify_tables(plan(table, neighbours))
-    rows, counts = count_tables(open_source(table), law)
+    law = table_law(plan(table, neighbours))
+    rows, counts = exact_tables(table, law)
     certificate = law.record(
         {"rows": rows if law.plan.rows_are_public else None, "made_up_rows": None, "files": {}}, private=False
     )
@@ -71,8 +70,8 @@ def test_intervals_of_all_pairs_cover_the_truth(neighbours: str) -> None:
 
 def test_answers_in_sql_cover_the_truth() -> None:
     table = adult()
-    law = certify_tables(plan(table, "add-remove"))
-    _, counts = count_tables(open_source(table), law)
+    law = table_law(plan(table, "add-remove"))
+    _, counts = exact_tables(table, law)
     certificate = law.record(about(None, None, {}), private=False)
     frame = {name: np.array(table[name].to_pylist()) for name in ("age", "sex", "income", "race")}
     questions = {
@@ -98,12 +97,12 @@ def test_answers_in_sql_cover_the_truth() -> None:
 @pytest.mark.parametrize(("epsilon", "most"), [("0.1", 1.0), ("1", 1.0), ("10", 1.5)])
 def test_made_up_rows_are_as_near_as_tables_projected_one_by_one(epsilon: str, most: float) -> None:
     table = adult()
-    law = certify_tables(plan(table, "add-remove", epsilon))
-    rows, counts = count_tables(open_source(table), law)
+    law = table_law(plan(table, "add-remove", epsilon))
+    rows, counts = exact_tables(table, law)
     with seeded_coins(1) as coins:
         found = release_of(law, law.record(about(None, None, {}), private=False), law.measure(counts, coins))
         made = made_up_table(law, found.estimates[None], coins)
-    _, near = count_tables(open_source(made), law)
+    _, near = exact_tables(made, law)
     errors = []
     for pair in combinations(range(len(law.axes)), 2):
         cells, true = found.estimates[None].table(pair), counts[Residual(pair)] / rows

@@ -11,11 +11,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from dproof import Plan
-from dproof.central.recipe import certify_tables
-from dproof.central.release import about, count_tables, release_of
-from dproof.tables import open_source
+from dproof.central.release import about, release_of
 from dproof.testing import seeded_coins
+from tests.makers import exact_tables, table_law
 
 pytestmark = pytest.mark.slow
 
@@ -45,8 +43,8 @@ def covered(curves: dict[str, Any], delta: str, times: int = TIMES) -> dict[str,
         "load": {"space": "curves", "points": hours.shape[1], "low": 0, "high": 4, **curves},
     }
     promise = {"model": "central", "epsilon": 4, "delta": delta, "neighbours": "add-remove"}
-    law = certify_tables(Plan.from_dict({"privacy": promise, "columns": columns}))
-    _, exact = count_tables(open_source(table), law)
+    law = table_law({"privacy": promise, "columns": columns})
+    _, exact = exact_tables(table, law)
     certificate = law.record(about(None, None, {}), private=False)
     truth, hits = {"all": hours.mean(axis=0), "week": hours[~weekend].mean(axis=0)}, dict.fromkeys(("all", "week"), 0)
     with seeded_coins(1) as coins:

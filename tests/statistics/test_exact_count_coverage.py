@@ -7,8 +7,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from dproof.laws.debias import response_axis
-from dproof.local.counts import AnswerGroups, Contingency, Sets, Sum
+from dproof.laws.debias import AnswerGroups, Contingency, Sets, Sum, response_axis
 from dproof.questions.estimated import half_widths
 
 VALUES = 3

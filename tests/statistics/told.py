@@ -14,24 +14,23 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dproof import Categories, Plan, Privacy
+from dproof import Categories, Cell, Privacy
 from dproof.central.answer import ResidualAnswerSource
-from dproof.central.recipe import TableLaw, certify_tables
-from dproof.central.release import about, count_tables, release_of
+from dproof.central.recipe import TableLaw
+from dproof.central.release import about, release_of
 from dproof.coins import Coins
 from dproof.curator.recipe import measure
 from dproof.curator.released import answer_of
 from dproof.curator.simulate import simulated_interval
 from dproof.curator.tally import counter_of
+from dproof.laws.debias import SumEstimates
 from dproof.mechanisms.noise import Noise
-from dproof.questions.answer import Cell
-from dproof.questions.estimated import EstimatedSums, Options, SumEstimates
+from dproof.questions.estimated import EstimatedSums, Options
 from dproof.questions.measured import possible
-from dproof.questions.question import Schema, resolve
-from dproof.questions.sql import parse
+from dproof.questions.question import Schema
 from dproof.questions.sums import centred_terms, value_of
-from dproof.tables import open_source
 from dproof.testing import seeded_coins
+from tests.makers import exact_tables, resolved, table_law
 
 Numbers = NDArray[Any]
 
@@ -64,7 +63,7 @@ def by_normal_noise(asked: str, values: str, counts: Sequence[float], truth: flo
     noises = np.stack(np.meshgrid(*[grid] * len(counts), indexing="ij"), axis=-1).reshape(-1, len(counts))
     chances = np.exp(-(noises**2).sum(axis=1) / 2)
     schema = Schema("release", {"x": Categories(list(values))})
-    question = resolve(parse(f"SELECT {asked} AS v FROM release"), schema)
+    question = resolved(f"SELECT {asked} AS v FROM release", schema)
     needed = list(dict.fromkeys(t for a in question.aggregates for t in centred_terms(a, None, schema)))
     found = np.array(counts) + noises * error
     covariance = np.broadcast_to(np.eye(len(counts)) * error**2, (len(found), len(counts), len(counts)))
@@ -85,7 +84,7 @@ def by_curators_sums(
     many outcomes, over so many draws instead, half of them from wider noise and weighted by how likely they are.
     """
     schema = Schema("data", {name: Categories([0, 1]) for name in "xy"})
-    question = resolve(parse(f"SELECT {asked} AS v FROM data"), schema)
+    question = resolved(f"SELECT {asked} AS v FROM data", schema)
     measurement = measure(question, schema, Privacy(epsilon, neighbours=neighbours))
     counter = counter_of(measurement)
     counter.add(len(rows), {name: np.array([row[n] for row in rows]) for n, name in enumerate("xy")})
@@ -129,7 +128,7 @@ def _outcomes(noises: Sequence[Noise], most: int) -> tuple[list[Numbers], Number
 @cache
 def _curator(asked: str, values: str, epsilon: str, outcomes: int) -> Any:
     schema = Schema("data", {"x": Categories(list(values)), "g": Categories(list(range(outcomes)))})
-    question = resolve(parse(f"SELECT g, {asked} AS v FROM data GROUP BY g"), schema)
+    question = resolved(f"SELECT g, {asked} AS v FROM data GROUP BY g", schema)
     return measure(question, schema, Privacy(epsilon, neighbours="add-remove"))
 
 
@@ -154,7 +153,7 @@ def by_curator(asked: str, values: str, counts: Sequence[int], truth: float, eps
 def _tables(epsilon: str, neighbours: str) -> TableLaw:
     columns = {name: {"space": "categories", "values": [0, 1]} for name in "xy"}
     privacy = {"model": "central", "epsilon": epsilon, "neighbours": neighbours}
-    return certify_tables(Plan.from_dict({"privacy": privacy, "columns": columns}))
+    return table_law({"privacy": privacy, "columns": columns})
 
 
 def by_measured_tables(
@@ -165,14 +164,12 @@ def by_measured_tables(
     The sums are linear in what was measured, so that all releases are answered at once.
     """
     law = _tables(epsilon, neighbours)
-    _, counts = count_tables(
-        open_source(pa.table({name: [row[n] for row in rows] for n, name in enumerate("xy")})), law
-    )
+    _, counts = exact_tables(pa.table({name: [row[n] for row in rows] for n, name in enumerate("xy")}), law)
     known = len(rows) if neighbours == "change-one" else None
     certificate = law.record(about(known, None, {}), private=False)
     with seeded_coins(0) as coins:
         measured = np.stack([law.measure(counts, coins) for _ in range(draws)])
-    question = resolve(parse(f"SELECT {asked} AS v FROM release"), law.schema)
+    question = resolved(f"SELECT {asked} AS v FROM release", law.schema)
 
     def source(numbers: Numbers) -> EstimatedSums:
         release = release_of(law, certificate, numbers)

@@ -4,8 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from dproof import Categories, InputError, product_sanitisation, response_with, solution_matrix
-from dproof.errors import TooLarge
+from dproof import Categories, InputError, TooLarge, product_sanitisation, response_with, solution_matrix
 from tests import brute_force
 
 PARENTS = [

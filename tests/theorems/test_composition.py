@@ -12,10 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof import Categories, InputError, Privacy, response_with, solution_matrix, subset_selection, unary_encoding
+from dproof import (
+    Categories,
+    InputError,
+    Privacy,
+    TooLarge,
+    response_with,
+    solution_matrix,
+    subset_selection,
+    unary_encoding,
+)
 from dproof.certification.compose import PrivacyLoss, compose_losses, compose_mechanisms, compose_promises, dominating
 from dproof.composition import advanced, basic, parallel
-from dproof.errors import TooLarge
 from dproof.exact import exp_above
 from dproof.laws.divergence import hockey_stick
 from tests.numerical import gaussian_part, laplace_part, mechanism_part, numerical, promise_part

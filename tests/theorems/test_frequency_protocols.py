@@ -18,7 +18,7 @@ from dproof import (
     subset_selection,
     unary_encoding,
 )
-from dproof.laws.matrix import Matrix
+from dproof.laws import Matrix
 from dproof.testing import check_mechanism, seeded_coins
 
 FIVE = Categories(list("abcde"))

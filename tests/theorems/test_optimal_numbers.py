@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof import InputError, Interval, Privacy, certify, design
-from dproof.errors import TooLarge
+from dproof import InputError, Interval, Privacy, TooLarge, certify, design
 from dproof.optimality.design import RoundedAtRandom
 from dproof.testing import seeded_coins
 

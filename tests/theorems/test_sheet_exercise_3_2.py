@@ -15,7 +15,8 @@ import pytest
 from dproof import Privacy
 from dproof.certification.compose import PrivacyLoss, compose_losses
 from dproof.exact import exp_below
-from dproof.laws.laplace import TwoSided, two_sided
+from dproof.laws import TwoSided
+from dproof.laws.laplace import two_sided
 from dproof.mechanisms.noise import integer_laplace
 
 

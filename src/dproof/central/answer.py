@@ -24,20 +24,11 @@ from dproof.central.question_sums import QuestionSums, Weights, covariances, mea
 from dproof.central.recipe import TableLaw
 from dproof.coins import NOT_PRIVATE
 from dproof.errors import NotMeasured, QuestionError
-from dproof.laws.debias import Array
+from dproof.laws.debias import Array, SumEstimates
 from dproof.plans.plan import TableAxis, preprocessing_notes
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Answer, Cell
-from dproof.questions.estimated import (
-    EstimatedSums,
-    Options,
-    SumEstimates,
-    Value,
-    Warnings,
-    half_widths,
-    normal_quantile,
-    warned,
-)
+from dproof.questions.estimated import EstimatedSums, Options, Value, Warnings, half_widths, normal_quantile, warned
 from dproof.questions.measured import (
     AnswerSource,
     Shares,

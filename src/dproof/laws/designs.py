@@ -6,10 +6,10 @@ At the end the numbers behind them: primes, their primitive roots, and the diffe
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import product
 from math import isqrt
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import ArgumentError
-from dproof.laws.debias import Classes, DebiasAxes, DesignAxis, Incidence, SeenColumn, Shifts
+from dproof.laws.debias import DebiasAxes, DesignAxis, Incidence, SeenColumn
 from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.laws.law import WEIGHT, Range
 from dproof.laws.response import AlikeValues
@@ -29,6 +29,7 @@ from dproof.spaces.space import Space
 
 _COUNT: Range = (1, 1 << 24)
 LARGEST_ORDER = (1 << 12) - 1  # of a plane, whose points are fewer than 2^24 then
+_TRANSFORMED = 1 << 15  # numbers whose transforms are computed together
 _TABLED = 1 << 13  # blocks; up to here a guide table beats arithmetic on whole words
 
 
@@ -263,6 +264,93 @@ class PlaneDesign(CyclicDesign):
 
     def away(self, j: NDArray[Any], place: NDArray[Any]) -> NDArray[np.int64]:
         return np.asarray(_plane_places(self.order)[place])
+
+
+# How often the blocks hold a value ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """Block (j, y) holds x where d = y − x lies in a set of residues of a prime, `holding(j)`: correlations, by fast
+    Fourier transforms."""
+
+    prime: int
+    classes: int
+    holding: Callable[[int], NDArray[Any]]
+    size: int
+
+    @property
+    def states(self) -> int:
+        return self.prime * self.classes
+
+    @property
+    def _length(self) -> int:
+        """The length of the transforms: a prime would be slow, and twice the residues leave room to wrap around."""
+        return min(odd << ((2 * self.prime - 1) // odd).bit_length() for odd in (1, 3, 5))
+
+    @property
+    def _parts(self) -> list[slice]:
+        """The classes, as many at a time as fit a cache."""
+        many = max(1, _TRANSFORMED // self._length)
+        return [slice(j, j + many) for j in range(0, self.classes, many)]
+
+    @cached_property
+    def _transforms(self) -> NDArray[Any]:
+        return np.stack([np.fft.rfft(self.holding(j), self._length) for j in range(self.classes)])
+
+    def count(self, counts: NDArray[Any]) -> NDArray[Any]:
+        by_class = counts.reshape(*counts.shape[:-1], self.classes, self.prime)
+        spectrum = np.zeros((*counts.shape[:-1], self._length // 2 + 1), complex)
+        for part in self._parts:
+            moved = np.fft.rfft(by_class[..., part, :], self._length)
+            spectrum += np.einsum("...jf,jf->...f", moved, self._transforms[part].conj())
+        differences = np.fft.irfft(spectrum, self._length)
+        before = self._length - self.prime
+        return np.asarray(differences[..., : self.size] + differences[..., before : before + self.size])
+
+    def add(self, weights: NDArray[Any]) -> NDArray[Any]:
+        padded = np.fft.rfft(weights, self._length)[..., None, :]
+        added = np.empty((*weights.shape[:-1], self.classes, self.prime))
+        for part in self._parts:
+            sums = np.fft.irfft(padded * self._transforms[part], self._length)
+            added[..., part, :] = sums[..., : self.prime]
+            added[..., part, :-1] += sums[..., self.prime : 2 * self.prime - 1]
+        return added.reshape(*weights.shape[:-1], self.states)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shifts:
+    """Block (j, y) holds x where y − x is one of a few residues: those of row j, which are gone through one by one."""
+
+    modulus: int
+    residues: NDArray[Any]
+    size: int
+
+    @property
+    def states(self) -> int:
+        return self.modulus * len(self.residues)
+
+    def count(self, counts: NDArray[Any]) -> NDArray[Any]:
+        counted = np.zeros((*counts.shape[:-1], self.size))
+        for j, row in enumerate(self.residues.tolist()):
+            shifted = counts[..., j * self.modulus : (j + 1) * self.modulus]
+            twice = np.concatenate([shifted, shifted[..., : self.size]], axis=-1)  # residues go round
+            for d in row:
+                counted += twice[..., d : d + self.size]
+        return counted
+
+    def add(self, weights: NDArray[Any]) -> NDArray[Any]:
+        added = np.zeros((*weights.shape[:-1], len(self.residues), self.modulus))
+        for j, row in enumerate(self.residues.tolist()):
+            twice = np.zeros((*weights.shape[:-1], self.modulus + self.size))
+            for d in row:
+                twice[..., d : d + self.size] += weights
+            twice[..., : self.size] += twice[..., self.modulus :]
+            added[..., j, :] = twice[..., : self.modulus]
+        return added.reshape(*weights.shape[:-1], self.states)
+
+
+# Tables of residues ---------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=8)

@@ -14,18 +14,10 @@ from typing import Any
 import numpy as np
 
 from dproof.errors import QuestionError
+from dproof.laws.debias import pooled
 from dproof.laws.noise import NODES
 from dproof.limits import MOST_GROUPS, MOST_NOISY_GROUPS
-from dproof.local.counts import (
-    Combos,
-    Counting,
-    StoredRows,
-    all_rows,
-    count,
-    ends_of,
-    pooled,
-    rows_that_answer,
-)
+from dproof.local.counts import Combos, Counting, StoredRows, all_rows, count, ends_of, rows_that_answer
 from dproof.local.curves import ReleaseCurves
 from dproof.local.estimate import estimate
 from dproof.local.ranks import OrderStatistics

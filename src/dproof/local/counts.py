@@ -1,32 +1,14 @@
-"""Sums over the true rows of a release, estimated from what a question counts in the sanitised ones.
-
-The columns of a row are independent under the law, so the score of a row is a product of scores, one for each axis of
-the table, and estimates and variances are contractions of the counts with these factors; nothing as large as all
-states times all groups is ever made. Two variances (they must not be confused):
-
-    of the table that was sanitised   Σ_rows Var s(Y)     estimated by Σ s² − (the estimate of Σ f²)
-    of the population it stands for   n · Var s(Y)        estimated by Σ s² − (Σ s)²/n
-
-A random part of the rows says what all of them are like: rows that answer for one group are such a part. What a row is
-asked is drawn whatever it holds, so given how many rows n were asked for a group, they are a simple random sample of
-all N. With T the estimate from these, (N/n) T estimates the sum over all rows, with the variance
-
-    (N/n)² n Var s(Y)                     for the population that the rows were drawn from
-    less N S², S² that of f over the rows     for the table that was sanitised (the finite population correction)
-
-Several such parts are disjoint, and their means have the covariance −S²/N; so of λ-weighted estimates, Σ λ = 1, the
-first terms add up with λ², and the last is the same.
-"""
+"""The axes that a question needs of a release of rows, and the sanitised rows counted over the states of these."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
-from itertools import combinations_with_replacement, product
+from functools import cache
+from itertools import product
 from math import gcd, inf, isnan, prod
 from types import MappingProxyType
 from typing import Any
@@ -41,18 +23,18 @@ from dproof.columns.arrow import as_numpy
 from dproof.columns.codec import Column, codec_of, quoted, text_literal
 from dproof.errors import QuestionError, TooLarge
 from dproof.laws.debias import (
+    AnswerGroups,
     Array,
     CodeBins,
+    Contingency,
     DebiasAxes,
     DebiasAxis,
     MatrixAxis,
     MomentsAxis,
-    Powers,
     Scale,
-    Scores,
     SeenColumn,
-    Transform,
-    gather,
+    Sets,
+    Sum,
     public,
 )
 from dproof.laws.law import Law
@@ -60,7 +42,6 @@ from dproof.limits import MOST_CELLS
 from dproof.local.recipe import JointColumns, RowLaw
 from dproof.plans.plan import ASKED
 from dproof.questions.aggregates import Values
-from dproof.questions.estimated import SumEstimates
 from dproof.questions.partition import Bit, Partition, cut, grouping, numbered
 from dproof.questions.question import Key, Predicate, condition, leaves, literal, name
 from dproof.questions.sums import Term, scale_of, values_on
@@ -68,6 +49,7 @@ from dproof.spaces.interval import Bins as ColumnBins
 from dproof.tables.duckdb import CLOSED, Decoder, count_alike, decode_all, expressions, stored_relation
 from dproof.tables.source import Parts
 
+_MOST_BINS = 1 << 14  # of a number that SQL brings into bins
 Combos = list[tuple[Any, ...]]  # the groups of the public keys that rows have, in order
 
 
@@ -233,18 +215,8 @@ class Counting:
         return self._table(counts.transpose([*order, len(shape) - 1]), len(combos), stored.rows), combos
 
     def _table(self, counts: Array, combos: int, rows: int) -> Contingency:
-        """A table of counts, with axes fitted to the counts of their own states."""
         axes = [*self.axes, *(public(combos) for _ in self._last)]
-        counts = counts.reshape([*self._states, *(combos * size for size in self._last)])
-        fitted: list[DebiasAxis] = []
-        for n, axis in enumerate(axes):
-            if isinstance(axis, MatrixAxis) and axis.is_fitted:
-                marginal = np.moveaxis(counts, n, 0)
-                for other in reversed([*axes[:n], *axes[n + 1 :]]):
-                    marginal = marginal[..., 0] if isinstance(other, MomentsAxis) else marginal.sum(axis=-1)
-                axis = axis.fit(marginal)
-            fitted.append(axis)
-        return Contingency(fitted, counts, rows)
+        return Contingency.fitted(axes, counts.reshape([*self._states, *(combos * size for size in self._last)]), rows)
 
     # Groups --------------------------------------------------------------------------------------------------------
 
@@ -634,354 +606,3 @@ def _between_edges(law: Law, column: SeenColumn, bins: ColumnBins, name: str) ->
     numbers = values, shown @ member, shown @ values
     axis = MatrixAxis(name, matrix[bin_of], member, *numbers, rough=True, node_sizes=sizes)
     return DebiasAxes((axis,), lambda released: released[0])
-
-
-# Sums over the true rows, estimated from the counts -------------------------------------------------------------------
-
-NO_BIAS = 1e-7  # a bias below this is none
-_MOST_SCORES = 1 << 28  # of groups by states, where they are written out
-_MOST_WEIGHTS = 1 << 22  # of sets by cells, at a time
-_MOST_BINS = 1 << 14
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sum:
-    """Σ over the rows of a weight that depends on the blocks, times powers of numbers of each axis."""
-
-    weights: Array
-    powers: tuple[Powers, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sets:
-    """So many sets of cells: `takes` has a row of weights of the cells for each set, or the one set of each cell."""
-
-    count: int
-    takes: Array
-
-    def rows(self, which: Array) -> Array:
-        """How much some of the sets take of each cell."""
-        return self.takes[which] if self.takes.ndim == 2 else (which[:, None] == self.takes).astype(float)
-
-    def totals(self, cells: Array) -> Array:
-        """The sum of each set, for each row of numbers of the cells."""
-        step = max(1, _MOST_WEIGHTS // max(1, cells.shape[1]))
-        every = (np.arange(first, min(first + step, self.count)) for first in range(0, self.count, step))
-        return np.hstack([cells @ self.rows(some).T for some in every])
-
-    def kinds(self, marks: Array) -> tuple[Array, Array]:
-        """One set of every kind, and the kind of each set, where cells with the same column of marks are alike."""
-        mark = np.unique(marks, axis=1, return_inverse=True)[1].reshape(-1)
-        order = np.lexsort((mark, self.takes))
-        ends = np.searchsorted(self.takes[order], np.arange(1, self.count))
-        places: dict[bytes, int] = {}
-        kind = np.array([places.setdefault(cells.tobytes(), len(places)) for cells in np.split(mark[order], ends)])
-        return np.unique(kind, return_index=True)[1], kind
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AnswerGroups:
-    """The groups of an answer: a block of each of the `fixed` axes, and one of the `sets` of cells of all others.
-
-    Group `order[n]` of these, the fixed axes varying slowest, is row n of the answer, and has the labels[n].
-    """
-
-    labels: Sequence[tuple[Any, ...]]
-    order: Array
-    fixed: tuple[int, ...]
-    sets: Sets
-
-
-class Contingency:
-    """Counts of the sanitised rows over the states of some axes."""
-
-    def __init__(self, axes: Sequence[DebiasAxis], counts: Array, rows: int) -> None:
-        self.axes, self.counts, self.rows = axes, counts, rows
-        self.shape, self.states = tuple(axis.blocks for axis in axes), counts.shape
-        # By their places, those under wide noise.
-        self.rough = {n: axis for n, axis in enumerate(axes) if isinstance(axis, MatrixAxis) and axis.rough}
-        self._scores: dict[tuple[int, Powers], Scores] = {}
-        self._tables: dict[tuple[tuple[Powers, ...], bool], Array] = {}
-        self._likely: dict[tuple[tuple[Powers, ...], bool] | None, Array] = {}
-        self._assigned: dict[tuple[int, bool], Transform] = {}
-
-    def scores(self, axis: int, powers: Powers) -> Scores:
-        """The scores of the states of an axis, for powers of its numbers."""
-        if (axis, powers) not in self._scores:
-            self._scores[axis, powers] = self.axes[axis].scores(powers)
-        return self._scores[axis, powers]
-
-    def tested(self, axes: Sequence[DebiasAxis]) -> Contingency:
-        """These counts, asked for other functions of the states of rough axes: their likely nodes stay."""
-        other = Contingency(axes, self.counts, self.rows)
-        other._likely, other._assigned = self._likely, self._assigned
-        return other
-
-    def blocks(self, powers: tuple[Powers, ...], *, naive: bool = False) -> Array:
-        """The estimated sums of all blocks, or those that the sanitised rows have as they are."""
-        if (powers, naive) not in self._tables:
-            scores = (self.axes[n].naive(p) if naive else self.scores(n, p) for n, p in enumerate(powers))
-            self._tables[powers, naive] = gather(scores, self.counts)
-        return self._tables[powers, naive]
-
-    def nodes(self, powers: tuple[Powers, ...], *, cautiously: bool) -> Array:
-        """The estimated sums of all blocks, but for rough axes the likely counts of their nodes.
-
-        A bias must not be overlooked, so it is weighed cautiously. Rows that are not there would make Σ f² too large
-        and the variance, from which it is taken away, too small.
-        """
-        if not self.rough:
-            return self.blocks(powers)
-        if (powers, cautiously) not in self._likely:
-            factors = (
-                self._assign(n, cautiously) if n in self.rough else self.scores(n, p) for n, p in enumerate(powers)
-            )
-            self._likely[powers, cautiously] = gather(factors, self.counts)
-        return self._likely[powers, cautiously]
-
-    def _assign(self, axis: int, cautiously: bool) -> Transform:
-        """The likely nodes of each state of a rough axis."""
-        if (axis, cautiously) not in self._assigned:
-            self._assigned[axis, cautiously] = self.rough[axis].assign(cautiously=cautiously)
-        return self._assigned[axis, cautiously]
-
-    def predicted(self) -> Array:
-        """The counts that the likely nodes of rough axes would show on average; other axes as they are.
-
-        With these Σ s² − Σ f² is the sum of the variances of the likely rows, whatever part of the counts the nodes do
-        not explain; a design has nearly the same variance for all values, so that hardly matters.
-        """
-        if None not in self._likely:
-            counts = self.counts
-            for n, axis in self.rough.items():
-                counts = axis.law.gather(self._assign(n, cautiously=False).gather(counts, n), n)
-            self._likely[None] = counts
-        return self._likely[None]
-
-    def total(self, blocks: Array, wanted: Sum, groups: AnswerGroups) -> Array:
-        """The sum of every group, from the sums of all blocks."""
-        return Layout(self, groups).total(blocks, wanted)[groups.order]
-
-    def likely_bias(self, wanted: Sum, groups: AnswerGroups) -> Array:
-        """The bias of the estimate of a sum in every group, for the likely nodes of rough axes."""
-        factor = _Factor(Layout(self, groups), wanted)
-        return factor.layout.bias(self.nodes(wanted.powers, cautiously=True), factor)[groups.order]
-
-    def estimates(self, sums: Sequence[Sum], groups: AnswerGroups) -> SumEstimates:
-        """The estimates of these sums in every group; of groups that are alike but for their naive values once."""
-        if not groups.order.size:  # of the public values of no rows
-            none, pairs = np.zeros((0, len(sums))), np.zeros((0, len(sums), len(sums)))
-            return SumEstimates(none, none, none, none, pairs, pairs, self.rows)
-        every = Layout(self, groups)
-        first, kind = every.kinds(sums)
-        few = AnswerGroups(
-            (), np.arange(every.cells * len(first)), groups.fixed, Sets(len(first), groups.sets.rows(first))
-        )
-        layout, m = Layout(self, few), len(sums)
-        factors = [_Factor(layout, wanted) for wanted in sums]
-        values = np.stack([layout.total(self.blocks(wanted.powers), wanted) for wanted in sums], axis=1)
-        naive = np.stack([every.total(self.blocks(wanted.powers, naive=True), wanted) for wanted in sums], axis=1)
-        heaviest = np.stack([factor.heaviest() for factor in factors], axis=1)
-        doubts = np.stack(
-            [layout.doubt(self.nodes(factor.powers, cautiously=True), factor) for factor in factors], axis=1
-        )
-        squares, products = np.zeros((2, len(values), m, m))
-        for i, j in combinations_with_replacement(range(m), 2):
-            a, b = factors[i], factors[j]
-            powers = tuple(tuple(map(sum, zip(*pair, strict=True))) for pair in zip(a.powers, b.powers, strict=True))
-            squares[:, i, j] = squares[:, j, i] = layout.square(a, b)
-            products[:, i, j] = products[:, j, i] = layout.product(self.nodes(powers, cautiously=False), a, b)
-        cell, chosen = np.divmod(groups.order, groups.sets.count)
-        n = cell * len(first) + kind[chosen]
-        return SumEstimates(values[n], naive[groups.order], heaviest[n], doubts[n], squares[n], products[n], self.rows)
-
-
-class Layout:
-    """The axes in two parts: those that the group fixes, and the rest, with the counts of the likely rows."""
-
-    def __init__(self, table: Contingency, groups: AnswerGroups) -> None:
-        self.table, self.axes, self.fixed, self.sets = table, table.axes, groups.fixed, groups.sets
-        self.rest = tuple(n for n in range(len(table.axes)) if n not in groups.fixed)
-        self.order = (*self.fixed, *self.rest)
-        self.shape, self.cells = table.shape, prod(table.shape[n] for n in self.fixed)
-        self.fixed_states = tuple(table.states[n] for n in self.fixed)
-
-    @cached_property
-    def counts(self) -> Array:
-        return self.table.predicted().transpose(self.order).reshape(prod(self.fixed_states), -1)
-
-    def split(self, blocks: Array) -> Array:
-        """An array over all blocks, as a matrix of fixed cells by other cells."""
-        others = prod(self.shape[n] for n in self.rest)
-        return np.broadcast_to(blocks, self.shape).transpose(self.order).reshape(self.cells, others)
-
-    def total(self, blocks: Array, wanted: Sum) -> Array:
-        matrix = self.split(np.where(wanted.weights == 0, 0.0, blocks * wanted.weights))
-        return self.sets.totals(matrix).reshape(-1)
-
-    def kinds(self, sums: Sequence[Sum]) -> tuple[Array, Array]:
-        """One set of cells of every kind, and the kind of each: where they differ in blocks with the same scores."""
-        rest = [(self.axes[n], [wanted.powers[n] for wanted in sums]) for n in self.rest]
-        shared = [axis.kinds(powers) if isinstance(axis, MatrixAxis) else None for axis, powers in rest]
-        if self.sets.takes.ndim == 2 or all(kinds is None for kinds in shared):
-            return np.arange(self.sets.count), np.arange(self.sets.count)
-        sizes = (self.shape[n] for n in self.rest)
-        codes = [np.arange(size) if kind is None else kind for size, kind in zip(sizes, shared, strict=True)]
-        marks = [mesh.reshape(-1) for mesh in np.meshgrid(*codes, indexing="ij")]
-        weights = [np.unique(self.split(wanted.weights), axis=0) for wanted in sums]
-        return self.sets.kinds(np.vstack([*marks, *weights]))
-
-    def product(self, nodes: Array, a: _Factor, b: _Factor) -> Array:
-        """The estimate of Σ f_a f_b for every group, f being what the scores are on average."""
-        return self._by_pattern(a, b, nodes, lambda one, other: a.means(one) * b.means(other))
-
-    def bias(self, nodes: Array, a: _Factor) -> Array:
-        """Σ mean − f over the likely nodes, for every group."""
-        return self._by_pattern(a, a, nodes, lambda one, _: a.biases(one))
-
-    def doubt(self, nodes: Array, a: _Factor) -> Array:
-        """How large the bias of the scores is in every group: Σ |mean − f| over the likely nodes."""
-        if not self.table.rough:
-            return np.zeros(self.cells * self.sets.count)
-        return np.abs(self._by_pattern(a, a, nodes, lambda one, _: np.abs(a.biases(one))))
-
-    def _by_pattern(self, a: _Factor, b: _Factor, nodes: Array, weigh: Callable[[int, int], Array]) -> Array:
-        matrix = nodes.transpose(self.order).reshape(self.cells, -1)
-        totals = np.zeros((self.cells, self.sets.count))
-        for cells, one, other in self._patterns(a, b):
-            weights = weigh(one, other)
-            used = weights.any(axis=0)  # what has no weight may have no estimate either
-            totals[cells] = (matrix[cells][:, used]) @ weights[:, used].T
-        return totals.reshape(-1)
-
-    def _patterns(self, a: _Factor, b: _Factor) -> Iterator[tuple[Array, int, int]]:
-        """The cells of the fixed axes in which two sums have the same weights on the others."""
-        pairs, which = np.unique(np.stack([a.pattern, b.pattern]), axis=1, return_inverse=True)
-        for n, (one, other) in enumerate(pairs.T):
-            yield which.reshape(-1) == n, int(one), int(other)
-
-    def square(self, a: _Factor, b: _Factor) -> Array:
-        """Σ_y counts(y) s_a(y) s_b(y) for every group."""
-        totals = np.zeros((self.cells, self.sets.count))
-        for cells, one, other in self._patterns(a, b):
-            weights = a.rest(one) * b.rest(other)
-            if weights.any():
-                part = (self.counts @ weights.T).reshape(*self.fixed_states, -1)
-                part = gather((a.scores[axis].times(b.scores[axis]) for axis in self.fixed), part)
-                totals[cells] = part.reshape(self.cells, -1)[cells]
-        return totals.reshape(-1)
-
-
-class _Factor:
-    """The score of a row for one sum, as scores of the fixed axes times a few functions of the other states."""
-
-    def __init__(self, layout: Layout, wanted: Sum) -> None:
-        self.layout, self.powers = layout, wanted.powers
-        self.scores = [layout.table.scores(n, p) for n, p in enumerate(wanted.powers)]
-        weights = layout.split(wanted.weights).astype(float)
-        if len(weights) > 1 and (weights == weights[0]).all():
-            weights = weights[:1]  # nearly always: the conditions do not depend on the group
-        self.patterns, pattern = np.unique(weights, axis=0, return_inverse=True)
-        self.pattern = np.broadcast_to(pattern.reshape(-1), layout.cells)
-        self._rest: dict[int, Array] = {}
-        self._means: dict[int, Array] = {}
-
-    def rest(self, pattern: int) -> Array:
-        """The score of every state of the other axes, for each chosen set: (sets, states)."""
-        if pattern not in self._rest:
-            scores = self._blocks(pattern)
-            if len(scores) * prod(self.layout.table.states[n] for n in self.layout.rest) > _MOST_SCORES:
-                raise TooLarge("too many groups for a column with so many codes: group by fewer columns")
-            for place, axis in enumerate(self.layout.rest):
-                scores = self.scores[axis].spread(scores, place + 1)
-            self._rest[pattern] = scores.reshape(len(scores), -1)
-        return self._rest[pattern]
-
-    def means(self, pattern: int) -> Array:
-        """What these scores are on average, for each chosen set and the nodes of the other axes."""
-        if pattern not in self._means:
-            self._means[pattern] = self._on_nodes(pattern, MatrixAxis.means)
-        return self._means[pattern]
-
-    def biases(self, pattern: int) -> Array:
-        """How far the means are from what they stand for."""
-        bias = self.means(pattern) - self._on_nodes(pattern, MatrixAxis.wanted)
-        return np.where(np.abs(bias) < NO_BIAS, 0.0, bias)
-
-    def _on_nodes(self, pattern: int, values: Callable[[MatrixAxis, Powers], Transform]) -> Array:
-        weights = self._blocks(pattern)
-        for place, n in enumerate(self.layout.rest):
-            if n in self.layout.table.rough:
-                weights = values(self.layout.table.rough[n], self.powers[n]).spread(weights, place + 1)
-        return weights.reshape(len(weights), -1)
-
-    def _blocks(self, pattern: int) -> Array:
-        """The weight of every block of the other axes, for each chosen set."""
-        shape = [self.layout.shape[n] for n in self.layout.rest]
-        taken = self.layout.sets.rows(np.arange(self.layout.sets.count))
-        return np.asarray(taken * self.patterns[pattern]).reshape(-1, *shape)
-
-    def heaviest(self) -> Array:
-        """The largest score that one row can have, in every group."""
-        fixed = np.ones(())
-        for axis in self.layout.fixed:
-            fixed = np.multiply.outer(fixed, self.scores[axis].largest())
-        rest = np.stack([np.abs(self.rest(n)).max(axis=1, initial=0.0) for n in range(len(self.patterns))])
-        return np.asarray(fixed.reshape(-1, 1) * rest[self.pattern]).reshape(-1)
-
-
-# Sums over all rows, from a random part of them -----------------------------------------------------------------------
-
-_SAME = 1e-9  # two floats are the same number
-
-
-def scale_up(rows: int, release_rows: int) -> float:
-    """How many rows of a release one row of a part stands for."""
-    return max(release_rows, 1) / max(rows, 1)
-
-
-def of_whole(sample: SumEstimates, release_rows: int) -> SumEstimates:
-    """The sums over all rows, from estimates for a random part of them.
-
-    A score that was the same in all rows of the part shows no variance; unless it is 1 whatever a row holds, it has
-    that of one row at least.
-    """
-    if sample.rows == release_rows:
-        return sample
-    scale, population = scale_up(sample.rows, release_rows), sample.covariance("population").copy()
-    certain = np.abs(sample.values - sample.rows) + np.abs(sample.heaviest - 1) <= _SAME * max(sample.rows, 1)
-    places = np.arange(population.shape[1])
-    variances = population[:, places, places]
-    population[:, places, places] = np.where((variances == 0) & ~certain, sample.heaviest**2, variances)
-    values = scale * sample.values
-    return replace(
-        sample,
-        values=values,
-        naive=scale * sample.naive,
-        heaviest=scale * sample.heaviest,
-        doubts=scale * sample.doubts,
-        squares=scale**2 * population + _outer(values) / max(release_rows, 1),
-        products=scale * sample.products,
-        rows=release_rows,
-    )
-
-
-def pooled(parts: Sequence[SumEstimates], weights: Sequence[float]) -> SumEstimates:
-    """The sums over all rows, from the estimates of several disjoint random parts of them; the weights sum to 1."""
-    first, rows = parts[0], max(parts[0].rows, 1)
-    weighted = list(zip(weights, parts, strict=True))
-    values = np.sum([w * part.values for w, part in weighted], axis=0)
-    population = np.sum([w**2 * (part.squares - _outer(part.values) / rows) for w, part in weighted], axis=0)
-    return replace(
-        first,
-        values=values,
-        naive=np.sum([w * part.naive for w, part in weighted], axis=0),
-        heaviest=np.max([w * part.heaviest for w, part in weighted], axis=0),
-        doubts=np.sum([w * part.doubts for w, part in weighted], axis=0),
-        squares=population + _outer(values) / rows,
-        products=np.sum([w * part.products for w, part in weighted], axis=0),
-    )
-
-
-def _outer(values: Any) -> Any:
-    return values[:, :, None] * values[:, None, :]

@@ -21,8 +21,8 @@ from dproof.curves.columns import stored_values
 from dproof.curves.lattice import CurveLattice
 from dproof.curves.noise import CurveMechanism
 from dproof.errors import QuestionError
-from dproof.laws.debias import Array
-from dproof.local.counts import Contingency, Counting, StoredRows, fits, rows_that_answer
+from dproof.laws.debias import Array, Contingency
+from dproof.local.counts import Counting, StoredRows, fits, rows_that_answer
 from dproof.local.estimate import refuse_singular
 from dproof.questions.curve_estimate import CurveEstimate, MeasuredCurves, basis_notes
 from dproof.questions.estimated import SUGGESTIONS, Options

@@ -35,9 +35,21 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from dproof.laws.debias import Array, MatrixAxis, MomentsAxis, Powers
-from dproof.local.counts import NO_BIAS, AnswerGroups, Contingency, Layout, Sets, Sum
-from dproof.questions.estimated import Linear, SumEstimates, Target, half_widths
+from dproof.laws.debias import (
+    NO_BIAS,
+    AnswerGroups,
+    Array,
+    Contingency,
+    Layout,
+    MatrixAxis,
+    MomentsAxis,
+    Powers,
+    Sets,
+    Sum,
+    SumEstimates,
+    Target,
+)
+from dproof.questions.estimated import Linear, half_widths
 
 _EVEN, _MANY = 12, 40  # thresholds that share the states evenly, beside those at cuts and in the place of them
 _MOST_CUTS = 8

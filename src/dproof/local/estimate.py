@@ -28,20 +28,27 @@ import numpy as np
 
 from dproof.errors import QuestionError, TooLarge
 from dproof.laws.debias import (
+    AnswerGroups,
     Array,
+    Contingency,
     DebiasAxis,
     DesignAxis,
+    Layout,
     MatrixAxis,
     MomentsAxis,
     Scores,
+    Sum,
+    Target,
     Transform,
     gather,
+    of_whole,
     on_simplex,
+    scale_up,
 )
 from dproof.limits import MOST_LOGLINEAR, MOST_SHRUNK
-from dproof.local.counts import AnswerGroups, Contingency, Counting, Layout, Sum, of_whole, scale_up
+from dproof.local.counts import Counting
 from dproof.local.distribution_free import DistributionFree
-from dproof.questions.estimated import EstimatedSums, Options, Target, normal_quantile, tail
+from dproof.questions.estimated import EstimatedSums, Options, normal_quantile, tail
 from dproof.questions.question import Predicate
 
 _STEPS = 5_000

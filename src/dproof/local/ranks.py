@@ -15,14 +15,14 @@ import numpy as np
 
 from dproof.errors import QuestionError
 from dproof.exact import int_or_float
-from dproof.laws.debias import Array
+from dproof.laws.debias import Array, Contingency, Target, of_whole, scale_up
 from dproof.laws.noise import NODES
-from dproof.local.counts import Combos, Contingency, Counting, StoredRows, count, of_whole, scale_up
+from dproof.local.counts import Combos, Counting, StoredRows, count
 from dproof.local.distribution_free import DistributionFree
 from dproof.local.estimate import estimate, refuse_singular
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Cell
-from dproof.questions.estimated import Ends, EstimatedSums, Options, Target, half_widths, normal_quantile
+from dproof.questions.estimated import Ends, EstimatedSums, Options, half_widths, normal_quantile
 from dproof.questions.measured import different, level_of_each, most_frequent, passing, values_of
 from dproof.questions.question import Aggregate, Compare, Contains, Key, Predicate, Question, both, name
 from dproof.questions.sums import Term, present

@@ -18,7 +18,7 @@ from dproof.arguments import choice, flag
 from dproof.coins import NOT_PRIVATE
 from dproof.errors import QuestionError, did_you_mean
 from dproof.exact import level_of
-from dproof.laws.debias import Array
+from dproof.laws.debias import Array, SumEstimates, Target
 from dproof.questions.aggregates import Sums, Values
 from dproof.questions.answer import Cell, Range
 from dproof.questions.measured import Shares, level_of_seldom
@@ -349,7 +349,6 @@ class Form:
 
 
 Warnings = tuple[tuple[str, Array], ...]  # what to say, and about which groups
-Target = Literal["table", "population"]
 Method = Literal["inverse", "likelihood", "projection", "shrinkage", "loglinear", "model"]
 Assume = Literal["nothing", "smooth"]
 ROUGH = (
@@ -367,7 +366,6 @@ SUGGESTIONS = (  # of an answer that tells nothing
 _MEAN_MISSED = 0.1  # of the chance to miss a variance, for the mean
 _NEAR = 2.5  # half-widths from zero below which one over a divisor is not near its tangent
 _TANGENTS = 9  # numbers that the mean could be
-_ROUNDING = 1e-11  # a variance below this part of its terms is zero
 _MAY_BE_EMPTY = "a group may be empty: the denominator's interval contains 0, so the ratio has no interval"
 
 
@@ -424,29 +422,6 @@ def warned(
     yield from (note for n in groups for note, which in warnings if which[n])
     if not private:
         yield NOT_PRIVATE
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SumEstimates:
-    """For every group the estimates of m sums, what their variances are made of, and the naive values."""
-
-    values: Array  # (groups, m)
-    naive: Array  # (groups, m)
-    heaviest: Array  # (groups, m): the largest score of one row
-    doubts: Array  # (groups, m): how far smoothed scores may be off on average
-    squares: Array  # (groups, m, m): Σ s_i s_j
-    products: Array  # (groups, m, m): the estimates of Σ f_i f_j
-    rows: int  # of the table
-
-    def covariance(self, target: Target, groups: slice = slice(None)) -> Array:
-        """The covariances of the sums of each group."""
-        values, squares = self.values[groups], self.squares[groups]
-        population = squares - values[:, :, None] * values[:, None, :] / max(self.rows, 1)
-        table = squares - self.products[groups]
-        # Where f² has no estimate, (Σ f)²/n is below Σ f²: the variance is then too large rather than too small.
-        covariances = population if target == "population" else np.where(np.isnan(table), population, table)
-        scales = np.sqrt(np.abs(np.einsum("gii->gi", squares)))
-        return np.where(np.abs(covariances) <= _ROUNDING * scales[:, :, None] * scales[:, None, :], 0.0, covariances)
 
 
 class Linear(NamedTuple):
