@@ -18,13 +18,13 @@ from fractions import Fraction
 from functools import partial
 from math import inf, isclose, isfinite, sqrt
 from statistics import NormalDist
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from dproof.arguments import choice, listed, whole
 from dproof.central.curves import curve_function
-from dproof.central.recipe import TableLaw, certify_tables
+from dproof.central.recipe import TableLaw, TableWidth, certify_tables
 from dproof.central.workload import Residual
 from dproof.columns.codec import quoted
 from dproof.curator.preview import spreads
@@ -332,18 +332,7 @@ def shown_chances(group: JointColumns) -> tuple[Fraction, Fraction] | None:
     return group.mechanism.family.shown_chances(absent)
 
 
-class TableWidths(NamedTuple):
-    """± at 95% of one cell of a measured table of counts, or of the sums of a number by it; and of its mean."""
-
-    name: str
-    columns: tuple[str, ...]
-    sum_of: str | None
-    cells: int
-    half_width: float
-    mean: float | None = None
-
-
-def table_widths(law: TableLaw, rows: int | None = None) -> list[TableWidths]:
+def table_widths(law: TableLaw, rows: int | None = None) -> list[TableWidth]:
     """± of every table and sum that the plan asks for, whatever the data are.
 
     With a number of rows also ± of means, at most, where these are spread evenly over the cells: that of a mean at an
@@ -351,7 +340,7 @@ def table_widths(law: TableLaw, rows: int | None = None) -> list[TableWidths]:
     """
     keys = (*map(Residual, law.tables), *law.sums)
     means = [None if rows is None or k.number is None else _mean_half_width(law, k, rows) for k in keys]
-    return [TableWidths(*one, mean) for one, mean in zip(law.half_widths, means, strict=True)]
+    return [one._replace(mean=mean) for one, mean in zip(law.half_widths, means, strict=True)]
 
 
 def _mean_half_width(law: TableLaw, key: Residual, rows: int) -> float | None:
