@@ -340,7 +340,7 @@ def accurate(
                 "ε instead of an accuracy; the width is known for counts, sums, and means of a public number of "
                 "values (the plan must say what stands for a missing one)"
             )
-        return max((width for width in widths.values() if width), default=0.0)
+        return max((width if math.isfinite(width) else math.inf for width in widths.values() if width), default=0.0)
 
     def known_width(epsilon: Fraction) -> float:
         with suppress(TooLarge):  # the noise would be too wide to be drawn
