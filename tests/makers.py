@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dproof import Plan, Privacy
-from dproof.central.measure import count_tables
 from dproof.central.recipe import TableLaw, certify_tables
+from dproof.central.release import count_tables
 from dproof.coins import current
 from dproof.curator.recipe import Measurement, measure
 from dproof.curator.released import draw

@@ -17,7 +17,7 @@ import dproof as dp
 from dproof import InputError, Ledger, OverBudget, Plan, ReleasePayment, VerificationFailed
 from dproof.central import recipe
 from dproof.central.estimates import measured
-from dproof.central.measure import count_tables
+from dproof.central.release import count_tables
 from dproof.central.workload import Residual
 from dproof.certification.verify_certificate import seal
 from dproof.coins import Coins

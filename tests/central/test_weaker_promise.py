@@ -14,8 +14,8 @@ import pytest
 
 import dproof as dp
 from dproof import Ledger, Privacy, ReleasePayment, VerificationFailed
-from dproof.central.measure import count_tables
 from dproof.central.recipe import TableLaw, answers_of, error_of
+from dproof.central.release import count_tables
 from dproof.central.workload import largest_loss, shape
 from dproof.certification import verify_central as verifier
 from dproof.certification import verify_certificate
@@ -112,7 +112,7 @@ def test_a_release_without_delta_still_has_the_epsilon_and_the_neighbours_of_its
 
 def test_a_debit_of_an_earlier_version_pays_for_it_too(tmp_path: Path) -> None:
     payment, law = ReleasePayment(tmp_path / "ledger.db", tmp_path / "out"), table_law(SMALL)
-    _, description, digest = payment._told(law)
+    _, description, digest = payment._entry(law)
     earlier = Privacy(3, "1e-6", neighbours="add-remove")
     Ledger(tmp_path / "ledger.db", budget=earlier, unit=law.plan.unit).release(earlier, description, plan=digest)
     payment.pay(law)

@@ -9,7 +9,7 @@ from math import exp
 import pytest
 
 from dproof import Categories, Interval, Privacy
-from dproof.curator.select import Chosen, _runs, choice_of, rungs
+from dproof.curator.select import Choice, _runs, choice_of, rungs
 from dproof.questions.question import Schema
 from dproof.questions.sql import parse
 
@@ -17,7 +17,7 @@ SIZE = 4
 SCHEMA = Schema("data", {"x": Interval(0, SIZE - 1)})
 
 
-def chances(choice: Chosen, rows: tuple[int, ...]) -> list[float]:
+def chances(choice: Choice, rows: tuple[int, ...]) -> list[float]:
     """Of the exponential mechanism, P(x) ∝ e^(−t·miss(x)); permute-and-flip keeps the same promise."""
     counts = {value: rows.count(value) for value in set(rows)}
     lengths, misses = _runs(choice, counts, SIZE)

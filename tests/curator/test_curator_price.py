@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof import Categories, Interval, Privacy
-from dproof.curator.recipe import Chosen, Measurement, measure
+from dproof.curator.recipe import Choice, Measurement, measure
 from dproof.curator.select import _runs, promise
 from dproof.exact import log_above
 from dproof.privacy import Unit
@@ -144,7 +144,7 @@ def test_ranks_are_charged_twice_where_a_row_can_change_its_group() -> None:
     assert [m.chosen[0].rate for m in (one, many, more)] == [Fraction(1, 2), Fraction(1, 4), Fraction(1, 2)]
 
 
-def misses(choice: Chosen, counts: Mapping[int, int], size: int) -> list[int]:
+def misses(choice: Choice, counts: Mapping[int, int], size: int) -> list[int]:
     lengths, found = _runs(choice, counts, size)
     return [miss for length, miss in zip(lengths, found, strict=True) for _ in range(length)]
 
@@ -160,7 +160,7 @@ def test_quantiles_are_charged_exactly_what_misses_can_move(q: str) -> None:
         return 1 / choice.rate
 
     quantile = Aggregate("quantile", ("x",), Fraction(q))
-    choice = Chosen(quantile, "exponential", Fraction(1), 4)
+    choice = Choice(quantile, "exponential", Fraction(1), 4)
     tables = [Counter(rows) for rows in combinations_with_replacement(range(4), 13)]
     added = changed = 0
     for table in tables:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.medians import chances_of_flips
-from dproof.curator.recipe import Chosen
+from dproof.curator.recipe import Choice
 from dproof.curator.select import _ends, _miss, _runs, exponential, permute_and_flip, reach, uniform_below
 from dproof.exact import exp_above, exp_below
 from dproof.questions.question import Aggregate
@@ -196,23 +196,23 @@ def test_uniform_numbers_are_uniform() -> None:
 COUNTS = st.dictionaries(st.integers(0, 9), st.integers(1, 4), max_size=5)
 MARKS = st.sampled_from(
     [
-        Chosen(Aggregate("quantile", ("x",), Fraction(1, 2)), "exponential", Fraction(1), 10),
-        Chosen(Aggregate("quantile", ("x",), Fraction(9, 10)), "exponential", Fraction(1), 10),
-        Chosen(Aggregate("quantile", ("x",), Fraction(0)), "exponential", Fraction(1), 10),
-        Chosen(Aggregate("min", ("x",)), "exponential", Fraction(1), 10, 3),
-        Chosen(Aggregate("max", ("x",)), "exponential", Fraction(1), 10, 2),
+        Choice(Aggregate("quantile", ("x",), Fraction(1, 2)), "exponential", Fraction(1), 10),
+        Choice(Aggregate("quantile", ("x",), Fraction(9, 10)), "exponential", Fraction(1), 10),
+        Choice(Aggregate("quantile", ("x",), Fraction(0)), "exponential", Fraction(1), 10),
+        Choice(Aggregate("min", ("x",)), "exponential", Fraction(1), 10, 3),
+        Choice(Aggregate("max", ("x",)), "exponential", Fraction(1), 10, 2),
     ]
 )
 
 
-def misses(choice: Chosen, counts: dict[int, int]) -> list[int]:
+def misses(choice: Choice, counts: dict[int, int]) -> list[int]:
     lengths, found = _runs(choice, counts, 10)
     assert sum(lengths) == 10
     return [miss for length, miss in zip(lengths, found, strict=True) for _ in range(length)]
 
 
 @given(MARKS, COUNTS)
-def test_some_candidate_is_a_quantile(choice: Chosen, counts: dict[int, int]) -> None:
+def test_some_candidate_is_a_quantile(choice: Choice, counts: dict[int, int]) -> None:
     rows = sorted(x for x, n in counts.items() for _ in range(n))
     found = misses(choice, counts)
     if choice.rank is None and rows:
@@ -229,7 +229,7 @@ def test_some_candidate_is_a_quantile(choice: Chosen, counts: dict[int, int]) ->
 
 @given(MARKS, COUNTS, st.integers(0, 9), st.integers(0, 9))
 def test_one_row_moves_every_miss_by_no_more_than_is_charged(
-    choice: Chosen, counts: dict[int, int], more: int, other: int
+    choice: Choice, counts: dict[int, int], more: int, other: int
 ) -> None:
     """What `measure` charges: max(a, b − a) for a row more, b for a row changed; 1 for ranks."""
     added = counts | {more: counts.get(more, 0) + 1}
@@ -241,5 +241,5 @@ def test_one_row_moves_every_miss_by_no_more_than_is_charged(
 
 
 def test_a_miss_counts_rows() -> None:
-    median = Chosen(Aggregate("quantile", ("x",), Fraction(1, 2)), "exponential", Fraction(1), 10)
+    median = Choice(Aggregate("quantile", ("x",), Fraction(1, 2)), "exponential", Fraction(1), 10)
     assert [_miss(median, 0, 1, 4), _miss(median, 2, 1, 2), _miss(median, 5, 0, 0)] == [3, 0, 5]

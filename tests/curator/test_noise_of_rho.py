@@ -7,20 +7,20 @@ from fractions import Fraction
 import pytest
 
 from dproof import Cost, TooLarge
-from dproof.curator.recipe import _table, gaussian_noises
+from dproof.curator.recipe import _gaussian_table, gaussian_noises
 
 PRICE = Cost(Fraction(1), Fraction("1e-6"), Fraction(1, 2))
 
 
 @pytest.mark.parametrize(("sigma", "unit"), [(4096, 1), (4097, 3), (8192, 3), (8193, 5), (1 << 50, (1 << 39) - 1)])
 def test_a_cell_holds_an_odd_number_of_values_and_the_variance_stays(sigma: int, unit: int) -> None:
-    law = _table(Fraction(sigma**2))
+    law = _gaussian_table(Fraction(sigma**2))
     assert law.unit == unit and law.square * unit**2 == sigma**2
 
 
 def test_what_is_wider_than_sums_may_be_is_refused() -> None:
     with pytest.raises(TooLarge, match="too wide"):
-        _table(Fraction(((1 << 50) + 1) ** 2))
+        _gaussian_table(Fraction(((1 << 50) + 1) ** 2))
 
 
 def test_noise_is_as_wide_as_rho_asks_and_a_little_more_where_it_comes_in_cells() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import dproof as dp
 from dproof import InputError, Plan
-from dproof.advice.expect import Expected, expected_of_release
+from dproof.advice.expect import ExpectedWidth, expected_of_release
 from dproof.central.recipe import TableLaw
 from dproof.central.workload import Residual
 from dproof.testing import seeded_coins
@@ -39,7 +39,7 @@ def law_of(*questions: Any, **more: Any) -> TableLaw:
     return table_law(planned(*questions, **more))
 
 
-def expected(law: TableLaw, rows: int | None) -> list[Expected]:
+def expected(law: TableLaw, rows: int | None) -> list[ExpectedWidth]:
     return [one for question in law.plan.questions for one in expected_of_release(law, question, rows)]
 
 

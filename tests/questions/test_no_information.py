@@ -15,7 +15,7 @@ import dproof as dp
 from dproof import Answer, Categories, Cell, Interval
 from dproof.questions.measured import answer
 from dproof.questions.question import Schema
-from dproof.serve.client import _answer
+from dproof.serve.client import _told_answer
 from dproof.testing import seeded_coins
 from tests.makers import resolved
 
@@ -93,7 +93,7 @@ def test_no_form_of_an_answer_has_a_number_where_nothing_is_known(selected: str,
     assert math.isnan(found.to_pandas()["m"][1]) and found.to_polars()["m"][1] is None
     assert "no information" in str(found) and "no information" in found._repr_html_()
     assert "246" not in str(found) + found._repr_html_() + json.dumps(found.plot().to_dict())
-    assert _answer(found.to_json()).rows[1]["m"].to_json() == cell.to_json()  # as a server tells it
+    assert _told_answer(found.to_json()).rows[1]["m"].to_json() == cell.to_json()  # as a server tells it
     found.plot(tmp_path / "answer.svg")
 
 

@@ -12,7 +12,7 @@ import pytest
 import dproof as dp
 from dproof import Categories, InputError, NotPrivate, Open, declare
 from dproof.questions.question import Schema
-from dproof.questions.sensitivity import Declared
+from dproof.questions.sensitivity import DeclaredQuery
 from dproof.testing import seeded_coins
 
 BOOKS = {"books": Categories(list(range(8))), "sex": Categories(["f", "m"])}
@@ -81,7 +81,7 @@ def test_a_function_that_fails_shows_nothing() -> None:
 def test_rounding_moves_no_answer_further_than_is_charged(step: str) -> None:
     """Not even halves: 1/2 and 3/2 are one apart, and so are the whole numbers they become."""
     for quarters in range(1, 9):
-        query = Declared("x", lambda rows: rows[0], Fraction(quarters, 4), Fraction(step))
+        query = DeclaredQuery("x", lambda rows: rows[0], Fraction(quarters, 4), Fraction(step))
         pairs: list[Any] = [(Fraction(n, 4), Fraction(n + quarters, 4)) for n in range(-20, 20)]
         assert max(abs(query.whole([x]) - query.whole([y])) for x, y in pairs) <= query.steps
 

@@ -15,7 +15,7 @@ import dproof as dp
 from dproof import Curator, Privacy, sensitivity
 from dproof.curator.recipe import Measurement, measure
 from dproof.curator.released import draw
-from dproof.curator.select import Chosen, choice_of
+from dproof.curator.select import Choice, choice_of
 from dproof.questions.aggregates import AGGREGATES, Definition
 from dproof.questions.measured import possible
 from dproof.questions.question import Aggregate, Item, Question, Schema, expression, resolve
@@ -44,7 +44,7 @@ def test_sql_refuses_it_by_its_name_and_spends_nothing(asked: str, tmp_path: Pat
 
 
 def _drawn() -> Any:
-    choice = Chosen(PRODUCT, "permute-and-flip", Fraction(1), 10)
+    choice = Choice(PRODUCT, "permute-and-flip", Fraction(1), 10)
     made = Measurement(QUESTION, (), SCHEMA, Privacy(1), False, (), (choice,))
     with seeded_coins(1) as coins:
         return draw(made, Tally({}, {PRODUCT: [{1: 1}]}, 1), coins)

@@ -10,7 +10,7 @@ import dproof as dp
 from dproof import InputError, WrongKey
 from dproof.advice.ways import WAYS
 from dproof.meaning import percent
-from dproof.plans.reader import Misplaced
+from dproof.plans.reader import MisplacedKey
 from dproof.serve.folder import Folder
 from dproof.serve.pages import TEMPLATES
 from dproof.serve.pages.asking import AskableColumn, built
@@ -106,9 +106,9 @@ def test_a_local_release_of_people_with_several_rows_says_what_they_have():
 
 def test_an_error_of_a_whole_column_is_told_of_its_kind():
     form = filled({}, ["age", "sex"])
-    wrong = WrongKey("plan", Misplaced(("columns", "sex"), "is needed by no question"))
+    wrong = WrongKey("plan", MisplacedKey(("columns", "sex"), "is needed by no question"))
     assert error_places(wrong, form) == {"column-1": ("sex is needed by no question", "kind")}
-    wrong = WrongKey("plan", Misplaced(("columns", "age", "low"), "is missing"))
+    wrong = WrongKey("plan", MisplacedKey(("columns", "age", "low"), "is missing"))
     assert error_places(wrong, form) == {"column-0": ("low is missing", "low")}
 
 

@@ -18,13 +18,13 @@ from fractions import Fraction
 from functools import partial
 from math import inf, isclose, isfinite, sqrt
 from statistics import NormalDist
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from dproof.arguments import choice, listed, whole
 from dproof.central.curves import curve_function
-from dproof.central.recipe import TableLaw, certify_tables
+from dproof.central.recipe import TableLaw, TableWidth, certify_tables
 from dproof.central.workload import Residual
 from dproof.columns.codec import quoted
 from dproof.curator.preview import spreads
@@ -61,7 +61,7 @@ _ALIKE = 1e-6  # of a ±
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedWidth:
     """± at 95% of one column of the answer to a question, over its groups; None where it is not known beforehand.
 
     It is that of a table whose values are spread evenly, or whose groups have the `share_of_rows` that the plan states.
@@ -94,7 +94,7 @@ class Expected:
         """Whether the answer would leave out anything that is possible: if not, it tells nothing."""
         return self.possible.is_narrowed_by(None if self.widths is None else self.widths.typical)
 
-    def known(self, half_width: float | None) -> Expected:
+    def known(self, half_width: float | None) -> ExpectedWidth:
         """With the ± that it has whatever the data are, if there is one."""
         if half_width is None:
             return self
@@ -108,7 +108,7 @@ def expect(
     rows: int | None,
     questions: str | Sequence[str] | None = None,
     way: Way = "release",
-) -> tuple[Expected, ...]:
+) -> tuple[ExpectedWidth, ...]:
     """± of every column of the answers to some questions, about a table of `rows` rows.
 
     The questions are the plan's own [[questions]] where none are given; each asks FROM data or FROM release. `way` is
@@ -150,7 +150,7 @@ def asked_questions(plan: Plan, questions: str | Sequence[str] | None) -> Sequen
     return asked
 
 
-def expected_of_release(law: ReleaseRecipe[Any], planned: PlannedQuestion, rows: int | None) -> list[Expected]:
+def expected_of_release(law: ReleaseRecipe[Any], planned: PlannedQuestion, rows: int | None) -> list[ExpectedWidth]:
     """± of each column of the answer to one question, from a release by this law."""
     schema = law.schema
     try:
@@ -161,7 +161,7 @@ def expected_of_release(law: ReleaseRecipe[Any], planned: PlannedQuestion, rows:
     return _expected(planned, question, law, rows, parts)
 
 
-def expected_of_asking(plan: Plan, planned: PlannedQuestion, rows: int | None, privacy: Privacy) -> list[Expected]:
+def expected_of_asking(plan: Plan, planned: PlannedQuestion, rows: int | None, privacy: Privacy) -> list[ExpectedWidth]:
     """± of each column of the answer to one question, from `Curator.ask` at this price."""
     schema = schema_of(plan)
     try:
@@ -174,10 +174,10 @@ def expected_of_asking(plan: Plan, planned: PlannedQuestion, rows: int | None, p
     return [one.known(known[one.column][0]) for one in found]
 
 
-def _unknown(planned: PlannedQuestion) -> list[Expected]:
+def _unknown(planned: PlannedQuestion) -> list[ExpectedWidth]:
     """The columns of an answer that cannot be had this way."""
     items = [item.alias for item in planned.question.select if aggregates_of(item.expression)]
-    return [Expected(planned.sql, alias, planned.weight, None) for alias in items]
+    return [ExpectedWidth(planned.sql, alias, planned.weight, None) for alias in items]
 
 
 def _parts_of_local_answers(question: Question, schema: Schema) -> list[Question]:
@@ -195,7 +195,7 @@ def _expected(
     recipe: Recipe,
     rows: int | None,
     parts: Sequence[Question] | None,
-) -> list[Expected]:
+) -> list[ExpectedWidth]:
     """± of each column, for the share of the rows that the plan states, or for even values and for a rare group.
 
     `parts` are what is asked instead of the question as a whole; one that cannot be answered has no ± then.
@@ -228,7 +228,7 @@ def _expected(
             same = all(other and first and isclose(other.greatest, first.greatest, rel_tol=_ALIKE) for other in others)
             facts = reach.get(item.alias, Range()), stated
             told = _rare_width(first, rare.get(item.alias), facts[0])
-            one = Expected(planned.sql, item.alias, planned.weight, first if same else None, told, *facts)
+            one = ExpectedWidth(planned.sql, item.alias, planned.weight, first if same else None, told, *facts)
             expected.append(one)
     return expected
 
@@ -332,18 +332,7 @@ def shown_chances(group: JointColumns) -> tuple[Fraction, Fraction] | None:
     return group.mechanism.family.shown_chances(absent)
 
 
-class TableWidths(NamedTuple):
-    """± at 95% of one cell of a measured table of counts, or of the sums of a number by it; and of its mean."""
-
-    name: str
-    columns: tuple[str, ...]
-    sum_of: str | None
-    cells: int
-    half_width: float
-    mean: float | None = None
-
-
-def table_widths(law: TableLaw, rows: int | None = None) -> list[TableWidths]:
+def table_widths(law: TableLaw, rows: int | None = None) -> list[TableWidth]:
     """± of every table and sum that the plan asks for, whatever the data are.
 
     With a number of rows also ± of means, at most, where these are spread evenly over the cells: that of a mean at an
@@ -351,7 +340,7 @@ def table_widths(law: TableLaw, rows: int | None = None) -> list[TableWidths]:
     """
     keys = (*map(Residual, law.tables), *law.sums)
     means = [None if rows is None or k.number is None else _mean_half_width(law, k, rows) for k in keys]
-    return [TableWidths(*one, mean) for one, mean in zip(law.half_widths, means, strict=True)]
+    return [one._replace(mean=mean) for one, mean in zip(law.half_widths, means, strict=True)]
 
 
 def _mean_half_width(law: TableLaw, key: Residual, rows: int) -> float | None:
@@ -427,8 +416,7 @@ def epsilon_for_counts(plan: Plan, rows: int, half_width: Any) -> Fraction:
         counts = [widths[group.name].count for group in law.groups if group.mechanism.inputs.is_counted]
         return all(count is not None and count <= wanted for count in counts)
 
-    most = Fraction(LARGEST_FOUND_EPSILON)
-    found = least_decimal(reaches, plan.privacy.epsilon, _LEAST_EPSILON, most, 3)
+    found = least_decimal(reaches, plan.privacy.epsilon, _LEAST_EPSILON, Fraction(LARGEST_FOUND_EPSILON), 3)
     if found is None:
         raise ArgumentError(
             f"no epsilon up to {LARGEST_FOUND_EPSILON} makes every count over {rows} rows accurate to ± {half_width}: "

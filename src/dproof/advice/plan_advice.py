@@ -23,14 +23,14 @@ from dproof.spaces.subsets import Subsets
 
 _TOO_NOISY = 0.1  # of all rows, or of the range of a number: such a ± tells little
 _SHARP = 0.01  # below this nothing needs to be said
-_MOST = 5  # lines
+_MOST_HINTS = 5
 _CLEARLY = 0.9  # of the ± of the plan: a change that leaves more is not worth telling
 _MANY_COLUMNS, _KEPT_COLUMNS = 8, 5  # from so many on, what keeping a few would give
 _COUNTING = {  # laws for counts alone, and what they do
     "frequency": "makes its counts",
     "one_item": "allows questions about single items only, and makes their counts",
 }
-_MANY_VALUES, _KEPT_VALUES = 12, 6  # the same for the values of a column
+_MANY_VALUES, _KEPT_VALUES = 12, 6  # of a column: from so many on, what keeping a few would give
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def plan_advice(law: RowLaw, rows: int) -> PlanAdvice:
     if law.plan.spread is not None:
         return _of_spread(law, rows)
     advice = _of_columns(law, rows)
-    return replace(advice, hints=(*_of_bins(law.plan, rows), *advice.hints)[:_MOST])
+    return replace(advice, hints=(*_of_bins(law.plan, rows), *advice.hints)[:_MOST_HINTS])
 
 
 def _of_bins(plan: Plan, rows: int) -> Iterator[Hint]:
@@ -119,7 +119,7 @@ def _of_columns(law: RowLaw, rows: int) -> PlanAdvice:
     hints = sorted([*prices.changes(), *asking, *_unbiased(law, rows)], key=_part_left)
     what = "one item" if group.space.items is not None else "one value"
     told = f"With {rows:,} rows the count of {what} of {worst!r} is known to ± {written(width)}"
-    return PlanAdvice(_verdict(told, width / rows, "all rows"), tuple(hints[:_MOST]))
+    return PlanAdvice(_verdict(told, width / rows, "all rows"), tuple(hints[:_MOST_HINTS]))
 
 
 def _of_spread(law: RowLaw, rows: int) -> PlanAdvice:

@@ -17,7 +17,7 @@ from typing import Any
 
 from dproof.advice.expect import (
     LEVEL,
-    Expected,
+    ExpectedWidth,
     asked_questions,
     cost_shares,
     expected_of_asking,
@@ -54,7 +54,7 @@ def compare_ways(plan: Plan | str | os.PathLike[str] | Draft, *, rows: int) -> d
     central release would not measure it. Of each column it is that of the usual question: the count of one value, or
     the mean of a number without bins. `informative` has False where an answer would tell nothing.
     """
-    (draft, plan), rows = _draft(plan), whole(rows, "rows", 1, MOST_EXPECTED_ROWS)
+    (draft, plan), rows = _draft_and_plan(plan), whole(rows, "rows", 1, MOST_EXPECTED_ROWS)
     names = [column.name for column in plan.columns if column.private]
     refused: dict[str, str] = {}
     texts = [planned.sql for planned in plan.questions]
@@ -67,7 +67,7 @@ def compare_ways(plan: Plan | str | os.PathLike[str] | Draft, *, rows: int) -> d
         widths = {way: None if one is None else one.half_width for way, one in known.items()}
         return {**widths, "informative": informative, **({"rare": rare} if rare else {})}
 
-    costs = _costs(plan, rows)
+    costs = _shares_and_advice(plan, rows)
     columns = []
     for name in names:
         averaged, space = plan.column(name).is_averaged, plan.column(name).space
@@ -97,7 +97,7 @@ def least_epsilon(
 
     The answer is a column of one of the draft's questions; with the question "" it is the usual one about a column.
     """
-    wanted, (draft, plan) = exact(half_width, "the half-width"), _draft(plan)
+    wanted, (draft, plan) = exact(half_width, "the half-width"), _draft_and_plan(plan)
     rows = whole(rows, "rows", 1, MOST_EXPECTED_ROWS)
     expect_kind(question, str, "question", "a question of the plan, or an empty text")
     expect_kind(column, str, "column", "the name of a column")
@@ -130,7 +130,7 @@ def least_epsilon(
     return {"epsilon": found, "refused": refused}
 
 
-def _draft(plan: Any) -> tuple[Draft, Plan]:
+def _draft_and_plan(plan: Any) -> tuple[Draft, Plan]:
     """A plan as nested mappings, and as it is read."""
     chosen = Plan.of(plan)
     return plan if isinstance(plan, Mapping) else tomllib.loads(chosen.text), chosen
@@ -143,7 +143,7 @@ def _tried(
     names: Sequence[str],
     texts: Sequence[str],
     refused: dict[str, str],
-) -> dict[tuple[str, ...], Expected]:
+) -> dict[tuple[str, ...], ExpectedWidth]:
     """What is expected one way, by a question and the column of its answer; or a sentence in `refused`.
 
     "" is the usual question about a column. For a curator the plan's questions share ε evenly, and the usual question
@@ -156,7 +156,7 @@ def _tried(
             return _asked(plan, rows, names, asked)
         law, kept = law_of(plan), {column.name for column in plan.kept}
         answers = [one for each in asked for one in expected_of_release(law, each, rows)]
-        found: dict[tuple[str, ...], Expected] = {(one.question, one.column): one for one in answers}
+        found: dict[tuple[str, ...], ExpectedWidth] = {(one.question, one.column): one for one in answers}
         for name in (name for name in names if name in kept):
             with suppress(InputError):  # a central release does not measure it
                 (found["", name],) = expected_of_release(law, usual_question(plan, name), rows)
@@ -168,8 +168,8 @@ def _tried(
 
 def _asked(
     plan: Plan, rows: int, names: Sequence[str], asked: Sequence[PlannedQuestion]
-) -> dict[tuple[str, ...], Expected]:
-    found: dict[tuple[str, ...], Expected] = {}
+) -> dict[tuple[str, ...], ExpectedWidth]:
+    found: dict[tuple[str, ...], ExpectedWidth] = {}
     for name in (name for name in names if not plan.column(name).space.holds_curves):
         (found["", name],) = expected_of_asking(plan, usual_question(plan, name), rows, plan.privacy)
     part = shared(plan.privacy, max(1, len(plan.questions)))
@@ -224,7 +224,7 @@ def _without_model(draft: Draft) -> dict[str, Any]:
     return {**given, "columns": columns}
 
 
-def _costs(plan: Plan, rows: int) -> dict[str, Any]:
+def _shares_and_advice(plan: Plan, rows: int) -> dict[str, Any]:
     """Which part of the privacy loss goes to each column, and what would help."""
     try:
         law = law_of(plan) if plan.model == "central" or plan.has_row_law else None
@@ -285,7 +285,7 @@ class Comparison:
     ratio: float | None  # of the standard error of the release to that of the curator
 
     @classmethod
-    def of(cls, release: Expected | None, ask: Expected, ask_shared: Expected) -> Comparison:
+    def of(cls, release: ExpectedWidth | None, ask: ExpectedWidth, ask_shared: ExpectedWidth) -> Comparison:
         """The comparison of what is expected each way; without a release where the plan allows none."""
         ways = {"release": release, "ask": ask, "ask_shared": ask_shared}
         errors = [None if one is None or one.widths is None else one.widths.error for one in (release, ask)]
@@ -346,7 +346,7 @@ class Advice:
         lines = [["question", "column", "release: ±", "ask: ±", "the release is better from"]]
         for c in self.comparisons:
             wins = "–" if c.break_even is None else f"{c.break_even:,} questions"
-            widths = (_told(c, way) for way in ("release", "ask_shared"))
+            widths = (_width_text(c, way) for way in ("release", "ask_shared"))
             lines.append([c.question, c.column, *widths, wins])
         room = [max(len(line[n]) for line in lines) for n in range(5)]
         table = ["  ".join(text.ljust(w) for text, w in zip(line, room, strict=True)).rstrip() for line in lines]
@@ -378,7 +378,7 @@ class Advice:
         }
 
 
-def _told(comparison: Comparison, way: str) -> str:
+def _width_text(comparison: Comparison, way: str) -> str:
     """± one way in a table."""
     width = getattr(comparison, way)
     if width is None or not comparison.informative[way]:

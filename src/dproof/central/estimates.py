@@ -148,7 +148,7 @@ def _part(sizes: Sequence[int], measurement: Residual, values: Floats, part: Tab
 _POWERS = (1, 2)  # of the expected count: deviations like those of drawn rows, or in proportion to the count
 _GRID = 10  # multiples for each power
 _ROUNDS = 50  # of expectation and maximisation
-_LEAST = 0.01  # of the variance of the noise: a deviation of which nothing is kept
+_LEAST_SCALE = 0.01  # of the variance of the noise: a deviation of which nothing is kept
 _TOGETHER = 1 << 16  # cells that are looked at together
 
 
@@ -213,7 +213,9 @@ def _kept(deviations: Floats, expected: Floats, variance: float) -> Floats:
 def _scales(noisy: Floats, sizes: Floats, variance: float) -> Floats:
     """Multiples of the sizes of deviations: from what the noise hides everywhere to what allows any of them."""
     usual = float(np.median(sizes[sizes > 0]))
-    return np.geomspace(_LEAST * variance / float(sizes.max()), max(float((noisy**2).max()), variance) / usual, _GRID)
+    return np.geomspace(
+        _LEAST_SCALE * variance / float(sizes.max()), max(float((noisy**2).max()), variance) / usual, _GRID
+    )
 
 
 def _components(noisy: Floats, counts: Floats, scales: Sequence[Floats], variance: float) -> tuple[Floats, Floats]:

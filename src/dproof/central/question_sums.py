@@ -21,7 +21,7 @@ from dproof.errors import InputError, NotMeasured, QuestionError, TooLarge
 from dproof.laws.debias import Array
 from dproof.limits import MOST_GROUPS, MOST_TABLE_CELLS
 from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
-from dproof.plans.reader import Misplaced
+from dproof.plans.reader import MisplacedKey
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.partition import cut, grouping, numbered
 from dproof.questions.question import Aggregate, Contains, Question, Schema, both, is_curve, leaves, resolve
@@ -313,7 +313,7 @@ def _products(one: Margins, other: Margins, k: Sequence[int], groups: int) -> It
         yield part, np.where(np.abs(total) <= _ROUNDING * terms, 0.0, total) / outside
 
 
-_LEAST = 1e-4  # of what a cell of a table costs: what no question needs of the table gets at least so much
+_LEAST_COST = 1e-4  # of what a cell of a table costs: what no question needs of the table gets at least so much
 
 
 def with_question_tables(plan: Plan) -> Plan:
@@ -330,7 +330,7 @@ def with_question_tables(plan: Plan) -> Plan:
     assert plan.asked is not None
     axes, weights = plan.asked.axes, dict[tuple[tuple[str, ...], str | None], Fraction]()
     for n, question in enumerate(plan.questions):
-        for table, number in dict.fromkeys((one.table, one.number) for _, one in _sums(plan, axes, n)):
+        for table, number in dict.fromkeys((one.table, one.number) for _, one in _question_sums(plan, axes, n)):
             key = tuple(axes[place].name for place in table), None if number is None else axes[number].name
             weights[key] = weights.get(key, Fraction(0)) + question.weight
             if not plan.asked.questions:
@@ -340,7 +340,7 @@ def with_question_tables(plan: Plan) -> Plan:
     used = {name for names, number in weights for name in (*names, number)}
     for column in (column for column in plan.columns if column.private):
         if not any(axis.name in used for axis in axes if axis.column is column):
-            raise Misplaced(
+            raise MisplacedKey(
                 ("columns", column.name), "is needed by no question: ask about it, or leave it out (drop = true)"
             )
     tables = tuple((names, weight) for (names, number), weight in weights.items() if number is None)
@@ -348,14 +348,14 @@ def with_question_tables(plan: Plan) -> Plan:
     return replace(plan, asked=replace(plan.asked, tables=tables, sums=sums))
 
 
-def _sums(plan: Plan, axes: tuple[TableAxis, ...], n: int) -> list[tuple[float, Weights]]:
+def _question_sums(plan: Plan, axes: tuple[TableAxis, ...], n: int) -> list[tuple[float, Weights]]:
     """The sums that a question needs; a question that tables do not answer is refused with its place in the plan."""
     try:
         schema = schema_of(plan, "release")
         question = resolve(replace(plan.questions[n].question, table=schema.table), schema)
         return list(QuestionSums(question, schema, axes).every())
     except InputError as error:
-        raise Misplaced(("questions", str(n + 1), "sql"), f"has no answer from tables: {error}") from None
+        raise MisplacedKey(("questions", str(n + 1), "sql"), f"has no answer from tables: {error}") from None
 
 
 def _refuse_unlisted(asked: AskedTables, n: int, names: tuple[str, ...], number: str | None) -> None:
@@ -367,7 +367,7 @@ def _refuse_unlisted(asked: AskedTables, n: int, names: tuple[str, ...], number:
         return
     what = f"the table of {' × '.join(names)}" if number is None else f"sums of {number}"
     by = f" by {' × '.join(names)}" if number is not None and names else ""
-    raise Misplaced(
+    raise MisplacedKey(
         ("questions", str(n + 1), "sql"),
         f"needs {what}{by}, which [release] does not list: add it, or leave `tables` out: then questions choose",
     )
@@ -379,7 +379,7 @@ def question_costs(plan: Plan, domain: Domain) -> list[tuple[float, Costs]]:
     Numbers and curves are in units of half their range, so that a mean and a share of the same rows count alike.
     """
     assert plan.asked is not None
-    every = (_sums(plan, plan.asked.axes, n) for n in range(len(plan.questions)))
+    every = (_question_sums(plan, plan.asked.axes, n) for n in range(len(plan.questions)))
     return [(float(planned.weight), _costs(domain, sums)) for planned, sums in zip(plan.questions, every, strict=True)]
 
 
@@ -395,6 +395,6 @@ def _costs(domain: Domain, sums: list[tuple[float, Weights]]) -> Costs:
         groups = max(1, len(margins[()][0]))
         for part, product in _products(margins, margins, domain.sizes, int(one.groups.max(initial=0)) + 1):
             residual = Residual(part, one.number)
-            cost = max(float(product.sum()) / groups / unit, _LEAST * least[residual])
+            cost = max(float(product.sum()) / groups / unit, _LEAST_COST * least[residual])
             found[residual] = found.get(residual, 0.0) + weight * cost
     return found

@@ -72,14 +72,15 @@ _APART = Fraction(1, 1000)  # how far noise may be from what the plan determines
 Integers = NDArray[np.int64]
 
 
-class Width(NamedTuple):
-    """How sharp a table of counts is, or the sums of a number by a table: ± at 95% of one cell."""
+class TableWidth(NamedTuple):
+    """± at 95% of one cell of a measured table of counts, or of the sums of a number by it; and of its mean."""
 
     name: str
     columns: tuple[str, ...]
     sum_of: str | None
     cells: int
     half_width: float
+    mean: float | None = None  # where a number of rows is given
 
 
 @dataclass(frozen=True, eq=False)  # without slots: what follows from the noise is kept once it is worked out
@@ -232,7 +233,7 @@ class TableLaw:
         return Tails(seldom, _LAPLACE_STEP)
 
     @cached_property
-    def half_widths(self) -> list[Width]:
+    def half_widths(self) -> list[TableWidth]:
         """± of every table and sum that the plan asks for."""
         widths, deviations = [], self.deviations()
         for key in (*map(Residual, self.tables), *self.sums):
@@ -240,7 +241,7 @@ class TableLaw:
             half = deviations * self._worth(number) * self.precisions[number].cell_variance(key.table) ** 0.5
             columns, cells = tuple(axis.name for axis in axes), prod(axis.size for axis in axes)
             summed = None if number is None else self.axes[number].name
-            widths.append(Width(self.measured_name(key) or "all rows", columns, summed, cells, half))
+            widths.append(TableWidth(self.measured_name(key) or "all rows", columns, summed, cells, half))
         return widths
 
     @property

@@ -7,9 +7,10 @@ post-processing, and free (Theorem 4).
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from math import prod
+from functools import partial
+from math import isqrt, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +23,18 @@ from dproof.arguments import as_path
 from dproof.central.estimates import ResidualEstimates
 from dproof.central.recipe import TableLaw, recorded_table_law
 from dproof.central.rows import ROWS, made_up_table
+from dproof.central.workload import Residual, maximal
 from dproof.certification.certify import write_certificate
-from dproof.coins import for_rehearsal
+from dproof.coins import Coins, for_rehearsal
 from dproof.errors import ArgumentError, VerificationFailed
 from dproof.plans.plan import Plan
+from dproof.plans.rows import count_rows
 from dproof.privacy import Privacy
+from dproof.questions.partition import numbered
+from dproof.questions.sums import CellSums, Codes
 from dproof.recipe import Release
 from dproof.storage import CERTIFICATE, PARQUET, PLAN, REPORT, SEEDED, appearing, check_metadata, digest
+from dproof.tables.source import Source
 
 if TYPE_CHECKING:
     from dproof.questions.answer import Answer
@@ -41,6 +47,8 @@ _MADE_UP = "made-up rows: near the measured tables, and a guess in all else; que
 _MODEL = "; or ask with method = 'model' for what the made-up rows say, without an interval"
 _NO_MODEL = "; or declare rows = true under [release] next time, and ask with method = 'model'"
 _SCHEMA = pa.schema([("table", pa.string()), ("cell", pa.int64()), ("measured", pa.int64())])
+Progress = Callable[[int, int | None], None]
+Exact = dict[Residual, NDArray[np.int64]]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -108,6 +116,86 @@ class CentralRelease(Release):
         return replace(self, certificate=certificate, folder=Path(out), table=None)
 
 
+# Measured from the private rows, in one pass over them with every engine ----------------------------------------------
+
+
+def measure(source: Source, law: TableLaw, coins: Coins, progress: Progress | None = None) -> CentralRelease:
+    """The measured tables of a source, held in memory, with made-up rows if the plan wants them.
+
+    The noise is drawn once, after the last row was counted.
+    """
+    rows, tables = count_tables(source, law, progress)
+    known = rows if law.plan.rows_are_public else None
+    certificate = law.record(about(known, None, {}), private=coins.private)
+    release = release_of(law, certificate, law.measure(tables, coins))
+    if not law.asked.rows:
+        return release
+    table = made_up_table(law, release.estimates[None], coins)
+    certificate = law.record(about(known, table.num_rows, {}), private=coins.private)
+    return replace(release, certificate=certificate, table=table)
+
+
+def count_tables(source: Source, law: TableLaw, progress: Progress | None = None) -> tuple[int, Exact]:
+    """How many rows there are, and every table of counts or sums that is measured."""
+    largest = [
+        Residual(table, number)
+        for number in dict.fromkeys(measurement.number for measurement in law.noise)
+        for table in maximal(measurement.table for measurement in law.noise if measurement.number == number)
+    ]
+    names = list(dict.fromkeys(axis.column.name for axis in law.axes))
+    # What workers on other machines are sent must hold neither the source nor a bar on a terminal.
+    report = None if progress is None or source.spread is not None else partial(_report, progress, source.rows)
+    parts = count_rows(source, law.plan, names, lambda: TableCounter(law, largest, report), lambda column: column)
+    exact = {
+        one: np.sum([np.array(tables[n], np.int64) for _, tables in parts], axis=0).reshape(law.domain.table_shape(one))
+        for n, one in enumerate(largest)
+    }
+    return sum(rows for rows, _ in parts), {measurement: _margin(exact, measurement) for measurement in law.noise}
+
+
+def _report(progress: Progress, expected: int | None, rows: int) -> None:
+    progress(rows, expected)
+
+
+class TableCounter:
+    """The running counts of some tables: for each of its cells the rows, or sums of whole numbers over them."""
+
+    def __init__(self, law: TableLaw, tables: list[Residual], report: Callable[[int], None] | None) -> None:
+        self.law, self.report, self.rows = law, report, 0
+        self.sums: dict[Residual, list[CellSums]] = {}
+        for one in tables:
+            cells, added = law.domain.cells(one.table), law.domain.added(one.number)
+            self.sums[one] = [CellSums(cells, isqrt(added.square)) for _ in range(added.terms)]
+
+    def add(self, rows: int, codes: Codes) -> None:
+        """Count a batch of rows."""
+        self.rows += rows
+        axes = self.law.axes
+        places = [axis.of(codes[axis.column.name]) for axis in axes]
+        summed = dict.fromkeys(one.number for one in self.sums if one.number is not None)
+        wholes = {n: self.law.wholes(n, codes[axes[n].column.name]).reshape(rows, -1) for n in summed}
+        for one, sums in self.sums.items():
+            cells = np.zeros(rows, np.int64) + numbered((places[n], axes[n].size) for n in one.table)
+            for term, total in enumerate(sums):
+                total.add(cells, None if one.number is None else wholes[one.number][:, term])
+        if self.report is not None:
+            self.report(rows)
+
+    def counted(self) -> tuple[int, list[NDArray[Any]]]:
+        """How many rows there are, and the numbers of each table, a row of them for each of its cells."""
+        return self.rows, [np.stack([total.totals() for total in sums], axis=1) for sums in self.sums.values()]
+
+
+def _margin(tables: Exact, wanted: Residual) -> NDArray[np.int64]:
+    """The table of some columns, from one that has them all."""
+    one = next(t for t in tables if t.number == wanted.number and set(wanted.table) <= set(t.table))
+    outside = tuple(n for n, i in enumerate(one.table) if i not in wanted.table)
+    return np.asarray(tables[one].sum(axis=outside))
+
+
+# Rehearsed, stored and opened -----------------------------------------------------------------------------------------
+
+
 def release_of(
     law: TableLaw, certificate: Mapping[str, Any], numbers: NDArray[np.int64], folder: Path | None = None
 ) -> CentralRelease:
@@ -128,7 +216,7 @@ def rehearse(law: TableLaw) -> float:
     sink = pa.BufferOutputStream()
     pa.parquet.write_table(_stored(law, law.measure(empty, coins), None, True), sink, **PARQUET)
     certificate = law.record(about(0 if law.plan.rows_are_public else None, None, {}), private=True)
-    _page(law, certificate, law.precisions)
+    _report_page(law, certificate, law.precisions)
     if law.asked.rows:
         rows = made_up_table(law, law.precisions[None], coins)
         pa.parquet.write_table(rows, pa.BufferOutputStream(), **PARQUET)
@@ -146,12 +234,14 @@ def write(folder: Path, release: CentralRelease) -> dict[str, Any]:
     names = (TABLES, PLAN, *([ROWS] if made_up is not None else []))
     files = {name: digest(folder / name) for name in names}
     certificate = law.record(about(release.rows, made_up, files), private=release.private)
-    (folder / REPORT).write_text(_page(law, certificate, release.estimates), "utf-8")
+    (folder / REPORT).write_text(_report_page(law, certificate, release.estimates), "utf-8")
     write_certificate(certificate, folder / CERTIFICATE)
     return certificate
 
 
-def _page(law: TableLaw, certificate: Mapping[str, Any], estimates: Mapping[int | None, ResidualEstimates]) -> str:
+def _report_page(
+    law: TableLaw, certificate: Mapping[str, Any], estimates: Mapping[int | None, ResidualEstimates]
+) -> str:
     from dproof.report.page import central_page
 
     return central_page(law, certificate, estimates)
@@ -180,10 +270,12 @@ def opened_tables(folder: Path, plan: Plan, certificate: Mapping[str, Any]) -> C
     if (made_up is not None) != law.asked.rows:
         raise VerificationFailed("the certificate and the plan disagree on whether there are made-up rows")
     rows = certificate["release"]["rows"]
-    return release_of(law, certificate, _read(folder / TABLES, law, rows, bool(certificate["private"])), folder)
+    return release_of(
+        law, certificate, _read_measured(folder / TABLES, law, rows, bool(certificate["private"])), folder
+    )
 
 
-def _read(file: Path, law: TableLaw, rows: int | None, private: bool) -> NDArray[np.int64]:
+def _read_measured(file: Path, law: TableLaw, rows: int | None, private: bool) -> NDArray[np.int64]:
     """The measured numbers of a file that is written as dproof writes it."""
     try:
         with pa.parquet.ParquetFile(file, read_dictionary=["table"]) as stored:  # a name is kept once, however long

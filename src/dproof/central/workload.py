@@ -51,7 +51,7 @@ class Residual:
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class RowVector:
     """What one row adds to a cell: a vector of whole numbers, of one where rows are counted or numbers added up.
 
     `square` bounds its squared Euclidean length and `steps` how many steps it is long, for noise that is charged by the
@@ -73,18 +73,18 @@ class Domain:
 
     sizes: tuple[int, ...]
     max_abs: Mapping[int, int]
-    curves: Mapping[int, Added] = field(default_factory=dict)
+    curves: Mapping[int, RowVector] = field(default_factory=dict)
 
-    def added(self, number: int | None) -> Added:
+    def added(self, number: int | None) -> RowVector:
         """What one row adds to a cell of counts, or of the sums of a column.
 
         >>> Domain((3, 2), {1: 5}).added(1)
-        Added(terms=1, square=25, steps=5, unit=25, spread=1.0)
+        RowVector(terms=1, square=25, steps=5, unit=25, spread=1.0)
         """
         if number is not None and number in self.curves:
             return self.curves[number]
         size = 1 if number is None else self.max_abs[number]
-        return Added(1, size**2, size, size**2)
+        return RowVector(1, size**2, size, size**2)
 
     def cells(self, table: Table) -> int:
         """How many cells a table has."""
@@ -327,7 +327,7 @@ def _bounded(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence
 
 Costs: TypeAlias = Mapping[Residual, float]  # the variance of an answer for each unit of the variance of a residual
 _WEIGHT_ROUNDS = 400  # in which the weights of answers are moved towards those with the largest variances
-_NEAR = 1e-3  # of the largest variance to its lower bound, at which that ends
+_CLOSE_TO_BOUND = 1e-3  # of the largest variance to its lower bound, at which that ends
 
 
 def cell_costs(domain: Domain, asked: Residual) -> dict[Residual, float]:
@@ -396,7 +396,7 @@ def best(answers: Answers, objective: Objective, solve: Callable[[Floats], Float
         variances = answers.variances(solve(costs))
         if variances.max() < least:
             least, chosen = float(variances.max()), costs
-        if variances.max() <= (1 + _NEAR) * float(factors @ variances):
+        if variances.max() <= (1 + _CLOSE_TO_BOUND) * float(factors @ variances):
             break
         factors = factors * (variances / variances.max()) ** 1.5
         factors /= factors.sum()
@@ -450,25 +450,25 @@ def combined_variances(
 
 # Discrete Gaussian noise, where δ > 0 ---------------------------------------------------------------------------------
 
-_SMOOTH = 4  # τ²: of a discrete Gaussian's variance, the part that hides where the lattice lies
+_SMOOTHING_SQUARE = 4  # τ²: of a discrete Gaussian's variance, the part that hides where the lattice lies
 # κ ≥ ln((1 + η)/(1 − η)) with η = 2 Σ_j exp(−2π²τ²j²) < 2^-112 at τ = 2, and the ripple of sums of draws.
 _RIPPLE = Fraction(1, 1 << 104)
 _CUT = Fraction(1, 1 << 64)  # how far what is drawn may lie from the ideal law, in total variation
-_LARGEST = Fraction(16)  # ε beyond which its δ is no smaller: e^ε times what is cut off would weigh more
-_LEAST = 25  # γ² of what is drawn, below which the lattice shows
-_FINE = 400  # γ² of what is drawn, from which the smoothing costs no more than a hundredth of it
-_FINEST = 64  # parts that a whole number is divided into at most
-_TABLE = 1 << 18  # γ² up to which one table holds the law
-_DIGITS = 20  # bits of a γ², and of what a step may cost
-_MOST = Fraction(1 << 90)  # the largest factor of a shape that is tried
+_LARGEST_EPSILON = Fraction(16)  # ε beyond which its δ is no smaller: e^ε times what is cut off would weigh more
+_LEAST_SQUARE = 25  # γ² of what is drawn, below which the lattice shows
+_FINE_SQUARE = 400  # γ² of what is drawn, from which the smoothing costs no more than a hundredth of it
+_MOST_NUMBER_PARTS = 64  # parts that a whole number is divided into at most
+_LARGEST_TABLED = 1 << 18  # γ² up to which one table holds the law
+_SQUARE_BITS = 20  # bits of a γ², and of what a step may cost
+_LARGEST_FACTOR = Fraction(1 << 90)  # the largest factor of a shape that is tried
 
 
 @lru_cache(maxsize=1024)
 def noise_law(square: Fraction) -> Gaussian | GaussianSum:
     """The law of the noise that is drawn: N_Z(0, γ²) but for what `_RIPPLE` and `_CUT` charge."""
-    if square < _LEAST:
+    if square < _LEAST_SQUARE:
         raise PlanError("the noise would be too narrow to be charged as Gaussian noise: ask for a smaller epsilon")
-    if square > _TABLE:
+    if square > _LARGEST_TABLED:
         return gaussian_sum(square)
     law = gaussian(square)
     if law.unit != 1 or law.distance > _CUT:
@@ -485,7 +485,7 @@ def parts_of(square: Fraction) -> int:
     (1, 16)
     """
     parts = 1
-    while parts < _FINEST and square * parts**2 < _FINE:
+    while parts < _MOST_NUMBER_PARTS and square * parts**2 < _FINE_SQUARE:
         parts *= 2
     return parts
 
@@ -521,12 +521,12 @@ def _delta_by_noise(
     in_parts: bool,
 ) -> Callable[[Mapping[Residual, Fraction]], Fraction]:
     """The bound of δ at ε for any γ² of these residuals: what their ripple costs, and what is cut off, is the same."""
-    epsilon, numbers = min(epsilon, _LARGEST), domain.count(residuals)
+    epsilon, numbers = min(epsilon, _LARGEST_EPSILON), domain.count(residuals)
     slack = 2 * numbers * _RIPPLE
     factor, cut = exp_above(slack), 4 * numbers * (1 + exp_above(epsilon)) * _CUT
 
     def bound(squares: Mapping[Residual, Fraction]) -> Fraction:
-        smooth = {r: Fraction(_SMOOTH, parts_of(s) ** 2 if in_parts else 1) for r, s in squares.items()}
+        smooth = {r: Fraction(_SMOOTHING_SQUARE, parts_of(s) ** 2 if in_parts else 1) for r, s in squares.items()}
         loss = largest_loss(domain, {r: 1 / (square - smooth[r]) for r, square in squares.items()}, neighbours)
         distance = root_above(loss * persons_rows**2)
         return min(Fraction(1), factor * normal_delta(distance, epsilon - 2 * slack) + cut)
@@ -546,7 +546,7 @@ def calibrate(
 
     `shape` has the variances of residuals up to a factor; what is returned has itself been found to do.
     """
-    lowest = Fraction(_FINE, _FINEST**2) if in_parts else Fraction(_LEAST)
+    lowest = Fraction(_FINE_SQUARE, _MOST_NUMBER_PARTS**2) if in_parts else Fraction(_LEAST_SQUARE)
     if not privacy.delta:
         raise PlanError("Gaussian noise needs delta above 0")
 
@@ -562,14 +562,14 @@ def calibrate(
     def good(factor: Fraction) -> bool:
         return bound(squares(factor)) <= privacy.delta
 
-    if not good(_MOST):
+    if not good(_LARGEST_FACTOR):
         raise PlanError("no noise that can be drawn keeps this promise: allow a larger epsilon or delta")
     return squares(least(good, Fraction(1)))
 
 
 def _rounded_down(value: Fraction) -> Fraction:
     """A fraction of 20 bits, not above this one."""
-    scale = Fraction(2) ** (_DIGITS - (value.numerator.bit_length() - value.denominator.bit_length()))
+    scale = Fraction(2) ** (_SQUARE_BITS - (value.numerator.bit_length() - value.denominator.bit_length()))
     return Fraction(value * scale // 1) / scale
 
 
@@ -722,7 +722,7 @@ def pure_law(lattice: CurveLattice, cost: Fraction) -> KNorm | TwoSided:
     return k_norm(lattice.ball, lattice.terms, lattice.size("linf", "add-remove"), cost)
 
 
-def added_curve(lattice: CurveLattice) -> Added:
+def added_curve(lattice: CurveLattice) -> RowVector:
     """What a curve adds to a sum: a lattice vector z with |z|² at most that of the region.
 
     For noise by the norm of the region it is one step, else |z|₁ steps. With T from a gamma law with k + 1 as its shape
@@ -737,7 +737,7 @@ def added_curve(lattice: CurveLattice) -> Added:
         steps, spread = 1, size**2 * (k + 1) / 2 * ((k + 2) / 3 if lattice.ball == "linf" else 1)
     half = float(lattice.space.high - lattice.space.low) / 2
     unit = half**2 / float(np.mean(variances_at_points(lattice)))
-    return Added(k, lattice.size("l2", "add-remove"), steps, unit, spread)
+    return RowVector(k, lattice.size("l2", "add-remove"), steps, unit, spread)
 
 
 def variances_at_points(lattice: CurveLattice) -> Floats:

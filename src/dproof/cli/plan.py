@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from dproof.advice.expect import (
-    Expected,
+    ExpectedWidth,
     RowWidths,
     asked_questions,
     cost_shares,
@@ -377,7 +377,7 @@ def _central(law: TableLaw, rows: int | None, questions: list[str] | None) -> di
 def _answers(law: TableLaw, rows: int | None, questions: list[str] | None) -> list[dict[str, Any]]:
     """± of each column of the answers: from the release, and where questions are given from `dproof ask` as well."""
 
-    def told(one: Expected) -> dict[str, Any]:
+    def told(one: ExpectedWidth) -> dict[str, Any]:
         found: dict[str, float | None] = {"least_half_width": None, "half_width": None}
         if one.widths is not None:
             found = {"least_half_width": one.widths.least, "half_width": one.widths.greatest}

@@ -34,10 +34,10 @@ from dproof.exact import exp_above
 from dproof.laws.k_norm import Norm, k_norm
 from dproof.privacy import NOTHING, Cost, Privacy, Unit
 
-_SUMS = Fraction(1, 16)  # of δ: what sums of ε and δ may use
-_CUT = Fraction(1, 1024)  # of δ: what the tables of Gaussian noise may miss
-_DIGITS = 6  # of an ε that is left
-_MANY = 10**9  # times that nothing can be paid
+_DELTA_OF_SUMS = Fraction(1, 16)  # of δ: what sums of ε and δ may use
+_DELTA_OF_TABLES = Fraction(1, 1024)  # of δ: what the tables of Gaussian noise may miss
+_EPSILON_DIGITS = 6  # of an ε that is left
+_TIMES_FOR_NOTHING = 10**9  # that what costs nothing can be paid
 WIDEST = 1 << 12  # σ of Gaussian noise up to which a cell of its table holds one value
 
 
@@ -71,7 +71,7 @@ class Limit:
             return Cost(total.epsilon, total.delta, rho)
         if not rho:
             return Cost(rho=rho)
-        epsilon = concentrated_epsilon(rho, self.whole.delta * (1 - _SUMS - _CUT))
+        epsilon = concentrated_epsilon(rho, self.whole.delta * (1 - _DELTA_OF_SUMS - _DELTA_OF_TABLES))
         return Cost(min(epsilon, self.whole.epsilon), self.whole.delta, rho)
 
     def left(self, total: Cost) -> Cost:
@@ -89,7 +89,7 @@ class Limit:
             by_sums = min(_how_often(sums.epsilon, cost.epsilon), _how_often(sums.delta, cost.delta))
         if rho < 0 or cost.rho is None:
             return by_sums
-        cut = self.whole.delta * _CUT / (1 + exp_above(self.whole.epsilon)) - total.cut
+        cut = self.whole.delta * _DELTA_OF_TABLES / (1 + exp_above(self.whole.epsilon)) - total.cut
         return max(by_sums, min(_how_often(rho, cost.rho), _how_often(cut, cost.cut)))
 
     def _sums_allow(self, total: Cost) -> bool:
@@ -101,7 +101,7 @@ class Limit:
 
     @property
     def _delta_of_sums(self) -> Fraction:
-        return self.whole.delta * (1 if self.whole.rho is None else _SUMS)
+        return self.whole.delta * (1 if self.whole.rho is None else _DELTA_OF_SUMS)
 
     def _rho_left(self, total: Cost) -> Fraction:
         """How much of ρ is left; negative where ρ does not cover what was paid."""
@@ -118,7 +118,7 @@ class Limit:
             return whole
         if rho <= 0 or rho_for(Fraction(0), whole.delta) > rho:
             return Cost(rho=max(Fraction(0), rho))
-        epsilon = concentrated_epsilon(rho, whole.delta * (1 - _SUMS - _CUT))
+        epsilon = concentrated_epsilon(rho, whole.delta * (1 - _DELTA_OF_SUMS - _DELTA_OF_TABLES))
         step = _last_digit(epsilon)
         epsilon = epsilon // step * step
         while rho_for(epsilon, whole.delta) > rho:
@@ -128,7 +128,7 @@ class Limit:
 
 def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The ρ that a price (ε, δ) buys and that a limit (ε, δ) holds; δ is above 0."""
-    return concentrated_rho(epsilon, delta * (1 - _SUMS - _CUT))
+    return concentrated_rho(epsilon, delta * (1 - _DELTA_OF_SUMS - _DELTA_OF_TABLES))
 
 
 def pure_part(price: Cost) -> Fraction:
@@ -141,19 +141,19 @@ def covers_cut(epsilon: Fraction, delta: Fraction, cut: Fraction) -> bool:
 
     Where P and Q lie within `cut` of laws that keep (ε, δ), they keep (ε, δ + (1 + e^ε)·cut).
     """
-    return not cut or (1 + exp_above(epsilon)) * cut <= delta * _CUT
+    return not cut or (1 + exp_above(epsilon)) * cut <= delta * _DELTA_OF_TABLES
 
 
 def _how_often(left: Fraction, cost: Fraction) -> int:
-    return int(left // cost) if cost else _MANY
+    return int(left // cost) if cost else _TIMES_FOR_NOTHING
 
 
 def _last_digit(value: Fraction) -> Fraction:
     """What the last of six digits is worth."""
     step = Fraction(1)
-    while step * 10**_DIGITS <= value:
+    while step * 10**_EPSILON_DIGITS <= value:
         step *= 10
-    while step * 10 ** (_DIGITS - 1) > value > Fraction(1, 10**40):
+    while step * 10 ** (_EPSILON_DIGITS - 1) > value > Fraction(1, 10**40):
         step /= 10
     return step
 

@@ -31,7 +31,7 @@ from dproof.privacy import Cost, Privacy, Promise
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.curve_estimate import CurveEstimate
 from dproof.questions.question import Question, asks_for_curves, canonical, resolve
-from dproof.questions.sensitivity import Declared, declare
+from dproof.questions.sensitivity import DeclaredQuery, declare
 from dproof.questions.sql import Asked, Select, as_question
 from dproof.tables import open_source, readable_again
 
@@ -61,7 +61,9 @@ class Terms:
     @classmethod
     def of(cls, terms: Terms | None, named: NamedTerms) -> Terms:
         """The terms that were handed over, with those that were named instead."""
-        return replace(cls() if terms is None else expect(terms, Terms, "terms", "the Terms of a question"), **named)
+        if terms is None:
+            return cls(**named)
+        return replace(expect(terms, Terms, "terms", "the Terms of a question"), **named)
 
 
 class NamedTerms(TypedDict, total=False):
@@ -217,7 +219,7 @@ class Curator:
         if measurement.free:
             exact_answer = partial(self._answer, measurement, on.level, self._drawn(measurement), free=True)
             return lambda: exact_answer
-        store = self._read(self._key(measurement), measurement.cost, *self._steps(measurement, on.level))
+        store = self._pay_and_read(self._key(measurement), measurement.cost, *self._steps(measurement, on.level))
 
         def stored() -> Callable[[], Answer]:
             released, free = store()
@@ -240,9 +242,9 @@ class Curator:
         functions = [replace(function, notes=notes) for function in curves.functions]
         return list(zip(curves.labels, functions, strict=True))
 
-    def ask_declared(self, query: Declared, *, epsilon: Any, level: float = 0.95) -> Answer:
+    def ask_declared(self, query: DeclaredQuery, *, epsilon: Any, level: float = 0.95) -> Answer:
         """Answer a query of the user's own at the price ε, with noise for the sensitivity that its author declares."""
-        expect(query, Declared, "query", "a query that declare(…) made")
+        expect(query, DeclaredQuery, "query", "a query that declare(…) made")
         cost, level = self.price(epsilon, 0), level_of(level)
         replaced = cost.neighbours == "change-one" and not self.plan.rows_are_public
         if query.neighbours != ("add-remove" if replaced else cost.neighbours):
@@ -290,10 +292,12 @@ class Curator:
         self, measurement: Measurement, released: Released, *, free: bool
     ) -> tuple[Measurement, tuple[str, ...]]:
         """At which price something was bought, and the notes on that: a stored answer may have been paid better."""
-        by_value, bought = measurement.curves is None and has_counts_by_value(released), measurement.price
+        by_value, bought = measurement.curves is None and has_counts_by_value(released), paid(released)
         told_otherwise = by_value != any(noisy.values is not None for noisy in measurement.noisy)
-        if not measurement.free and (told_otherwise or paid(released) != bought):
-            measurement = self._measure(measurement.question, paid(released), by_value=by_value)
+        if not measurement.free and (told_otherwise or bought != measurement.price):
+            price = Privacy(bought.epsilon, bought.delta, neighbours=self.unit.neighbours)
+            unit, schema = self.unit, self.schema
+            measurement = measure(measurement.question, schema, price, rho=bought.rho, unit=unit, by_value=by_value)
         notes = [
             *self._receipt(measurement.price, released, free),
             *preprocessing_notes(self.plan, measurement.question.columns),
@@ -314,9 +318,9 @@ class Curator:
         if stored is not None:  # waits for no other question, as in `ask`
             return stored, True
         with self.lock:
-            return self._read(key, cost, rehearsed, fresh)()
+            return self._pay_and_read(key, cost, rehearsed, fresh)()
 
-    def _read(
+    def _pay_and_read(
         self, key: str, cost: Cost, rehearsed: Callable[[], object], fresh: Callable[[], Released]
     ) -> Callable[[], tuple[Released, bool]]:
         """Pay and read, unless an answer was stored meanwhile; what comes back stores it and gives it as `buy` does."""
@@ -379,14 +383,13 @@ class Curator:
         if (terms.epsilon is None) == (terms.accuracy is None):
             raise ArgumentError("say what the question may cost, with epsilon, or how good it must be, with accuracy")
         if terms.accuracy is None:
-            return self._measure(question, self._priced(terms.epsilon, terms.delta))
+            return self._measure(question, self.price(terms.epsilon, terms.delta))
         if asks_for_curves(question, self.schema):
             raise ArgumentError("say with epsilon what a question about curves may cost")
         self.price(LARGEST_FOUND_EPSILON, terms.delta)
 
         def measured(epsilon: Fraction) -> Measurement:
-            price = self._priced(epsilon, terms.delta)
-            return self._measure(question, price, by_value=False)  # so that the width is known
+            return self._measure(question, self.price(epsilon, terms.delta), by_value=False)  # so ± is known
 
         return accurate(measured, exact(terms.accuracy, "accuracy"), terms.level, self.public_rows)
 
@@ -397,15 +400,10 @@ class Curator:
             raise ArgumentError("at epsilon 0 there is no answer: it would have to be the same for every table")
         return cost
 
-    def _priced(self, epsilon: Any, delta: Any) -> Cost:
-        """A price as the ledger counts it: with δ, it buys the ρ that keeps (ε, δ)."""
-        cost = Cost.of(self.price(epsilon, delta))
-        in_rho = cost.delta and self.ledger.counts_rho
-        return replace(cost, rho=rho_for(cost.epsilon, cost.delta)) if in_rho else cost
-
-    def _measure(self, question: Question, price: Cost, *, by_value: bool = True) -> Measurement:
-        privacy = Privacy(price.epsilon, price.delta, neighbours=self.unit.neighbours)
-        return measure(question, self.schema, privacy, rho=price.rho, unit=self.unit, by_value=by_value)
+    def _measure(self, question: Question, price: Privacy, *, by_value: bool = True) -> Measurement:
+        """How to answer a question at a price; with δ, in a ledger that counts it, that buys the ρ that keeps it."""
+        rho = rho_for(price.epsilon, price.delta) if price.delta and self.ledger.counts_rho else None
+        return measure(question, self.schema, price, rho=rho, unit=self.unit, by_value=by_value)
 
     @property
     def public_rows(self) -> int | None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dproof.curator.curves import CurveSums, NoisyCurves
-from dproof.curator.recipe import Measurement, Noisy
+from dproof.curator.recipe import Measurement, NoisyStatistic
 from dproof.curator.released import MeasuredTable
 from dproof.curator.select import promise
 from dproof.curator.simulate import SUGGESTIONS, Released, is_affine
@@ -121,7 +121,8 @@ class Preview:
         if sensitivity is not None and sensitivity.l1 is not None:
             yield f"sensitivity ({sensitivity.neighbours}, {sensitivity.kind}): {int_or_float(sensitivity.l1)}"
             if sensitivity.witness is not None and sensitivity.l1:
-                yield f"  attained by {_table(sensitivity.witness.before)} and {_table(sensitivity.witness.after)}"
+                before, after = (_table_text(rows) for rows in (sensitivity.witness.before, sensitivity.witness.after))
+                yield f"  attained by {before} and {after}"
         yield from (f"mechanism: {text}" for text in self.mechanisms)
         chosen = [choice.aggregate for choice in self.measurement.chosen]
         picked = [item.alias for item in self.measurement.question.select if item.expression in chosen]
@@ -144,7 +145,9 @@ class Preview:
         sensitivity, moved = self.sensitivity, None
         if sensitivity is not None and sensitivity.l1 is not None and sensitivity.l2_squared is not None:
             witness = sensitivity.witness
-            shown = None if witness is None else {"before": _json(witness.before), "after": _json(witness.after)}
+            shown = (
+                None if witness is None else {"before": _rows_json(witness.before), "after": _rows_json(witness.after)}
+            )
             moved = {
                 "l1": int_or_float(sensitivity.l1),
                 "l2_squared": int_or_float(sensitivity.l2_squared),
@@ -228,7 +231,7 @@ def _even_values(measurement: Measurement, aggregate: Aggregate, by_value: int |
     return counts
 
 
-def _noise_text(noisy: Noisy, schema: Schema) -> str:
+def _noise_text(noisy: NoisyStatistic, schema: Schema) -> str:
     statistic = noisy.statistic
     what = expression(statistic) if isinstance(statistic, Aggregate) else _term_text(statistic)
     if noisy.noise is None:
@@ -288,11 +291,11 @@ def _width_and_error_of_curve(
     return float((flat.high - flat.estimate).max()), float(np.sqrt((flat.stderr**2).mean()))
 
 
-def _table(rows: tuple[dict[str, Any], ...]) -> str:
+def _table_text(rows: tuple[dict[str, Any], ...]) -> str:
     """A table in few words: rows that are alike once, with their number."""
     shown = []
     for row, times in _alike(rows):
-        values = ", ".join(f"{k} = {_value(v)}" for k, v in row.items())
+        values = ", ".join(f"{k} = {_value_text(v)}" for k, v in row.items())
         shown.append(f"{times:,} × ({values})" if times > 1 else f"({values})")
     return f"the table [{', '.join(shown)}]"
 
@@ -301,7 +304,7 @@ def _alike(rows: tuple[dict[str, Any], ...]) -> list[tuple[dict[str, Any], int]]
     return [(row, len(list(same))) for row, same in groupby(rows)]
 
 
-def _value(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, frozenset):
@@ -309,7 +312,7 @@ def _value(value: Any) -> str:
     return str(int_or_float(value)) if isinstance(value, Fraction) else str(value)
 
 
-def _json(rows: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
+def _rows_json(rows: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
     """Rows that are alike once, with how many times they are there."""
     return [
         {"row": {k: sorted(map(str, v)) if isinstance(v, frozenset) else v for k, v in row.items()}, "times": times}
@@ -337,7 +340,7 @@ def accurate(
                 "ε instead of an accuracy; the width is known for counts, sums, and means of a public number of "
                 "values (the plan must say what stands for a missing one)"
             )
-        return max((width for width in widths.values() if width), default=0.0)
+        return max((width if math.isfinite(width) else math.inf for width in widths.values() if width), default=0.0)
 
     def known_width(epsilon: Fraction) -> float:
         with suppress(TooLarge):  # the noise would be too wide to be drawn

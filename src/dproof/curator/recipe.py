@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import product
 from math import ceil, isqrt
 from typing import TYPE_CHECKING, Any, cast
@@ -27,13 +27,13 @@ from numpy.typing import NDArray
 
 from dproof.curator.account import WIDEST, covers_cut, pure_part
 from dproof.curator.curves import CurveSums, curve_sums
-from dproof.curator.select import Chosen, choice_of
+from dproof.curator.select import Choice, choice_of
 from dproof.curves.lattice import Expansion
 from dproof.errors import QuestionError, TooLarge
 from dproof.exact import root_above
 from dproof.laws.gaussian import Gaussian
 from dproof.limits import MOST_ASKED_GROUPS, MOST_CHOICES
-from dproof.mechanisms.noise import Noise, demand_noise, integer_gaussian, integer_laplace
+from dproof.mechanisms.noise import Noise, demand_noise, integer_gaussian, laplace_noise
 from dproof.privacy import Cost, Privacy, Unit
 from dproof.questions.aggregates import Frequent
 from dproof.questions.measured import rows_of_group, values_of
@@ -52,20 +52,20 @@ from dproof.questions.question import (
     normalise,
 )
 from dproof.questions.sensitivity import Coordinate, Effects, effects
-from dproof.questions.sums import Term, present, terms
+from dproof.questions.sums import Counter, Term, present, terms
 
 if TYPE_CHECKING:
     from dproof.questions.measured import AnswerSource, Shares
 
 _LEAST_CELLS = WIDEST // 3  # σ, in cells, of wider noise
-_MOST = 1 << 50  # σ beyond which sums of whole numbers come near 2^63
-_DIGITS = 1 << 20  # σ² is a whole number of these parts
+_WIDEST_SIGMA = 1 << 50  # σ beyond which sums of whole numbers come near 2^63
+_VARIANCE_PARTS = 1 << 20  # of 1: σ² is a whole number of them
 _MOST_COUNTS = 1 << 16  # of values in groups, for numbers of distinct values
-_USUAL = Fraction(19, 20)  # the level at which two kinds of noise are compared
+_COMPARED_LEVEL = Fraction(19, 20)  # the level at which two kinds of noise are compared
 
 
 @dataclass(frozen=True, slots=True)
-class Noisy:
+class NoisyStatistic:
     """A sum over rows, or a number of distinct values, and its noise; None where no row can move it.
 
     The number itself has noise, or the count of each of so many `values`.
@@ -77,7 +77,7 @@ class Noisy:
     values: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: what follows from it is worked out once
 class Measurement:
     """Everything that is public about an answer before it is given."""
 
@@ -86,17 +86,18 @@ class Measurement:
     schema: Schema
     price: Cost
     unit: Unit
-    noisy: tuple[Noisy, ...]
-    chosen: tuple[Chosen, ...]
+    noisy: tuple[NoisyStatistic, ...]
+    chosen: tuple[Choice, ...]
     curves: CurveSums | None = None  # where curves are asked for, and then nothing else is
     cut: Fraction = Fraction(0)  # of its noise, see `privacy.Cost`
+    sums_of: Mapping[Aggregate, tuple[Term, ...]] = field(default_factory=dict)  # what an aggregate is calculated from
 
     @property
     def person(self) -> Privacy:
         """What a person may lose by the answer."""
         return Privacy(self.price.epsilon, self.price.delta, neighbours=self.unit.neighbours)
 
-    @property
+    @cached_property
     def cost(self) -> Cost:
         """What a ledger debits: the price, and what the tables of its noise may miss."""
         return replace(self.price, cut=self.cut)
@@ -113,7 +114,13 @@ class Measurement:
         known = self.unit.rows_are_public and self.question.where is None
         return every if known and any(n.statistic == every and n.noise is not None for n in self.noisy) else None
 
-    @property
+    @cached_property
+    def counter(self) -> Counter:
+        """What is counted of the table, with nothing counted yet; refused where that is too much to count."""
+        statistics = [*(n.statistic for n in self.noisy), *(c.aggregate for c in self.chosen)]
+        return Counter(self.schema, self.keys, self.question.where, statistics, self.curves)
+
+    @cached_property
     def free(self) -> bool:
         """Whether no row can move anything: then there is nothing to pay."""
         return self.curves is None and not self.chosen and all(noisy.noise is None for noisy in self.noisy)
@@ -184,8 +191,8 @@ def measure(
     distinct = [aggregate for aggregate in wanted if aggregate.definition.counts == "values"]
     picked = [aggregate for aggregate in wanted if aggregate not in sums_of and aggregate not in distinct]
     share = Fraction(1, max(1, len(wanted)))  # the keys alone are public
-    noisy, cut = _linear(question, schema, _part(price, share * len(sums_of)), unit, sums_of, groups)
-    one = _part(price, share)
+    noisy, cut = _linear(question, schema, _part_of_price(price, share * len(sums_of)), unit, sums_of, groups)
+    one = _part_of_price(price, share)
     for aggregate in distinct:
         counted, more = _distinct(aggregate, schema, one, unit, groups, by_value=by_value)
         noisy.append(counted)
@@ -196,10 +203,10 @@ def measure(
     for aggregate in picked:
         pure = Privacy(pure_part(one), neighbours=unit.neighbours)
         choices.append(choice_of(aggregate, schema, pure, unit.rows_per_person, groups))
-    return Measurement(question, keys, schema, price, unit, tuple(noisy), tuple(choices), None, cut)
+    return Measurement(question, keys, schema, price, unit, tuple(noisy), tuple(choices), None, cut, sums_of)
 
 
-def _part(price: Cost, share: Fraction) -> Cost:
+def _part_of_price(price: Cost, share: Fraction) -> Cost:
     """The price of one part of a question, where the parts have shares of 1."""
     if price.rho is None:
         return Cost(price.epsilon * share, price.delta * share)
@@ -209,7 +216,7 @@ def _part(price: Cost, share: Fraction) -> Cost:
 
 def _distinct(
     aggregate: Aggregate, schema: Schema, price: Cost, unit: Unit, groups: int, *, by_value: bool
-) -> tuple[Noisy, Fraction]:
+) -> tuple[NoisyStatistic, Fraction]:
     """Noise for a number of distinct values: for the count of each value where the number would tell little.
 
     That is where an interval of the number would be half of what it can be or wider. A row adds to the count of its
@@ -219,11 +226,11 @@ def _distinct(
     held = values if aggregate.definition.of_items else 1
     where = 2 if groups > 1 and both_move else 1  # a row moves from one group to another
     noise, cut = _narrower(price, rows * where * held, where * (rows * held) ** 2, rows * where if groups > 1 else 1)
-    if not by_value or 4 * noise.quantile(_USUAL) < values or groups * values > _MOST_COUNTS:
-        return Noisy(aggregate, rows * where * held, noise), cut
+    if not by_value or 4 * noise.quantile(_COMPARED_LEVEL) < values or groups * values > _MOST_COUNTS:
+        return NoisyStatistic(aggregate, rows * where * held, noise), cut
     moving = min(2 * held, groups * values) if both_move else held
     noise, cut = _narrower(price, rows * moving, rows * rows * moving, rows * moving)
-    return Noisy(aggregate, rows * moving, noise, values), cut
+    return NoisyStatistic(aggregate, rows * moving, noise, values), cut
 
 
 def _curve_sums(
@@ -282,7 +289,7 @@ def _linear(
     unit: Unit,
     sums_of: Mapping[Aggregate, tuple[Term, ...]],
     groups: int,
-) -> tuple[list[Noisy], Fraction]:
+) -> tuple[list[NoisyStatistic], Fraction]:
     """Noise for all sums over rows together, and what its tables may miss."""
     needed = list(dict.fromkeys(term for of_one in sums_of.values() for term in of_one))
     if not needed:
@@ -295,12 +302,12 @@ def _linear(
     alone = row_effects.largest_alone(neighbours)
     moving = [n for n, size in enumerate(alone) if size]
     if not moving:
-        return [Noisy(term, 0, None) for term in needed], Fraction(0)
+        return [NoisyStatistic(term, 0, None) for term in needed], Fraction(0)
     shares = _shares(needed, sums_of, moving)
     weights = [shares[n] / size if size else Fraction(0) for n, size in enumerate(alone)]
     joint = row_effects.largest(neighbours, weights=weights)[0]
     sizes, epsilon, cut = [int(size) * rows for size in alone], pure_part(price), Fraction(0)
-    noises = {n: integer_laplace(sizes[n], epsilon * shares[n] / joint) for n in moving if epsilon}
+    noises = {n: laplace_noise(sizes[n], sizes[n], epsilon * shares[n] / joint) for n in moving if epsilon}
     if price.delta:
         squared = row_effects.largest_alone(neighbours, power=2)
         squares = {n: int(squared[n]) for n in moving}
@@ -311,7 +318,7 @@ def _linear(
             noises, cut = relaxed, more
     if not noises:
         raise QuestionError("epsilon and delta are both 0: no question can be answered for that")
-    return [Noisy(term, sizes[n], noises.get(n)) for n, term in enumerate(needed)], cut
+    return [NoisyStatistic(term, sizes[n], noises.get(n)) for n, term in enumerate(needed)], cut
 
 
 def _relaxed(
@@ -326,7 +333,9 @@ def _relaxed(
     """Noise that needs a δ: with ρ for all sums together, by their joint move in l2; else each for its share."""
     moves = {n: square * unit.rows_per_person**2 for n, square in squares.items()}
     if price.rho is None:
-        return {n: _narrower(_part(price, shares[n]), sizes[n], moves[n], cells)[0] for n in moves}, Fraction(0)
+        return {n: _narrower(_part_of_price(price, shares[n]), sizes[n], moves[n], cells)[0] for n in moves}, Fraction(
+            0
+        )
     # σ² of a sum in proportion to its squared move, over its share.
     weights = {n: root_above(shares[n] / square, 32) for n, square in squares.items()}
     of_all = [weights.get(n, Fraction(0)) for n in range(len(sizes))]
@@ -367,12 +376,12 @@ def _narrower(price: Cost, size: int, square: int, cells: int) -> tuple[Noise, F
 
     At most `cells` of its numbers move. And what the tables of the noise may miss, where ρ is counted.
     """
-    privacy, cut = Privacy(pure_part(price), price.delta if price.rho is None else 0), Fraction(0)
-    laplace = integer_laplace(size, privacy, coordinates=cells)
+    cut = Fraction(0)
+    laplace = laplace_noise(size, cells, pure_part(price), price.delta if price.rho is None else Fraction(0))
     if not price.delta:
         return laplace, cut
     if price.rho is None:
-        noises = {0: integer_gaussian(square, privacy, coordinates=cells)}
+        noises = {0: integer_gaussian(square, Privacy(price.epsilon, price.delta), coordinates=cells)}
     else:
         noises, cut = gaussian_noises(price, {0: Fraction(1)}, {0: square}, Fraction(square), cells)
     return (noises[0], cut) if noises and noises[0].variance < laplace.variance else (laplace, Fraction(0))
@@ -396,7 +405,10 @@ def gaussian_noises(
     if left < allowed / 2:
         return {}, Fraction(0)
     variances = {n: (moving / left / weight) ** 2 for n, weight in weights.items()}
-    laws = {n: _table(Fraction(-(-variance * _DIGITS // 1), _DIGITS)) for n, variance in variances.items()}
+    laws = {
+        n: _gaussian_table(Fraction(-(-variance * _VARIANCE_PARTS // 1), _VARIANCE_PARTS))
+        for n, variance in variances.items()
+    }
     cut = sum((2 * cells * law.distance for law in laws.values()), Fraction(0))
     if not covers_cut(price.epsilon, price.delta, cut):
         return {}, Fraction(0)
@@ -404,9 +416,9 @@ def gaussian_noises(
 
 
 @lru_cache(maxsize=256)
-def _table(variance: Fraction) -> Gaussian:
+def _gaussian_table(variance: Fraction) -> Gaussian:
     sigma = isqrt(int(variance))
-    if sigma > _MOST:
+    if sigma > _WIDEST_SIGMA:
         raise TooLarge("the noise would be too wide: allow more epsilon, or ask for less at once")
     # What is charged as one value to a cell has a σ below WIDEST, which may have been rounded up to it.
     unit = 2 * (isqrt(ceil(variance) - 1) // WIDEST) + 1

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins, for_rehearsal
 from dproof.curator.curves import CurveSums, NoisyCurves, covariances
-from dproof.curator.recipe import Measurement, Noisy
+from dproof.curator.recipe import Measurement, NoisyStatistic
 from dproof.curator.select import choose, promise
 from dproof.curator.simulate import SUGGESTIONS, Floats, Released, is_affine, public_seed, simulated_interval
 from dproof.exact import int_or_float
@@ -35,7 +35,7 @@ from dproof.questions.measured import (
     rows_by_value,
 )
 from dproof.questions.question import Aggregate, Expression, aggregates_of
-from dproof.questions.sums import Statistics, Tally, Term, terms, value_of
+from dproof.questions.sums import Statistics, Tally, Term, value_of
 
 _AS_DRAWN = "This costs nothing. The numbers as drawn are in the cell's `raw` (on the command line: with --json)."
 
@@ -141,9 +141,9 @@ class MeasuredTable:
         self.question, self.schema = measurement.question, measurement.schema
         self.measurement, self.numbers, self.level = measurement, released, level
         self.statistics: dict[Aggregate, tuple[Any, ...]] = {
-            a: terms(a, self.schema) or (a,) for a in self.question.aggregates
+            a: measurement.sums_of.get(a, (a,)) for a in self.question.aggregates
         }
-        self.noise: dict[Any, Noisy] = {noisy.statistic: noisy for noisy in measurement.noisy}
+        self.noise: dict[Any, NoisyStatistic] = {noisy.statistic: noisy for noisy in measurement.noisy}
         self.released = {
             noisy.statistic: np.array(values, object)
             for noisy, values in zip(measurement.noisy, released["noisy"], strict=True)

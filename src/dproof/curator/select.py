@@ -163,7 +163,7 @@ _SURE = 3  # e^-3: the chance that a minimum is taken from beyond the rows, abou
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class Choice:
     """An aggregate that is chosen among candidates, with the rate t and for extremes the rank that is aimed at."""
 
     aggregate: Aggregate
@@ -181,7 +181,7 @@ def extreme(aggregate: Aggregate) -> Literal["least", "greatest"] | None:
     return chosen.end if aggregate.argument is None else "greatest" if aggregate.argument else "least"
 
 
-def choice_of(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int, groups: int) -> Chosen:
+def choice_of(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int, groups: int) -> Choice:
     """The rate at which a candidate's chance may fall with what it misses, so that one person costs ε at most.
 
     With several groups a changed row leaves one group and enters another: the costs of the two add up.
@@ -204,24 +204,24 @@ def choice_of(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int,
                 f"{groups * rounds} of {candidates} values would be chosen: ask for fewer, or in fewer groups"
             )
         # An added row raises counts and lowers none, so only then does one step of the score cost t and not 2t.
-        return Chosen(aggregate, "permute-and-flip", epsilon / rounds / (2 if changed else 1), candidates)
+        return Choice(aggregate, "permute-and-flip", epsilon / rounds / (2 if changed else 1), candidates)
     mechanism: Literal["permute-and-flip", "exponential"] = (
         "permute-and-flip" if candidates <= min(_MOST_FLIPS, _MOST_WORDS // groups) else "exponential"
     )
     if extreme(aggregate) is not None:
         rate = epsilon / (4 if changed and several else 2)
         rank = math.ceil(Fraction(math.log(candidates) + _SURE) / rate)
-        return Chosen(aggregate, mechanism, rate, candidates, rank)
+        return Choice(aggregate, mechanism, rate, candidates, rank)
     if chosen is None or aggregate.argument is None:
         raise KeyError(f"{aggregate.kind} is no choice among values")
     a, b = aggregate.argument.numerator, aggregate.argument.denominator
     # A row that comes or goes moves misses by up to max(a, b − a), one that changes by up to b: on one side of the
     # quantile up, on the other down, so that the cost is twice as much.
     moves = b if changed and not several else max(a, b - a) * (2 if changed else 1)
-    return Chosen(aggregate, mechanism, epsilon / (2 * moves), candidates)
+    return Choice(aggregate, mechanism, epsilon / (2 * moves), candidates)
 
 
-def choose(choice: Chosen, histogram: Mapping[int, int], schema: Schema, coins: Coins) -> int | list[int]:
+def choose(choice: Choice, histogram: Mapping[int, int], schema: Schema, coins: Coins) -> int | list[int]:
     """The code that is chosen, or the codes."""
     space = schema.declared(choice.aggregate.columns[0])
     chosen = choice.aggregate.definition.chosen
@@ -239,7 +239,7 @@ def choose(choice: Chosen, histogram: Mapping[int, int], schema: Schema, coins: 
     return ladder[place] if ladder else place
 
 
-def _top(choice: Chosen, scores: Mapping[int, int], rounds: int, coins: Coins) -> list[int]:
+def _top(choice: Choice, scores: Mapping[int, int], rounds: int, coins: Coins) -> list[int]:
     """The best, then the best of the others, and so on."""
     left = list(scores)
     top = []
@@ -256,7 +256,7 @@ def rungs(space: Space) -> list[int] | None:
     return sorted(codes, key=whole_scale(space, False).whole(np.arange(space.size)).tolist().__getitem__)
 
 
-def _runs(choice: Chosen, counts: Mapping[int, int], size: int) -> tuple[list[int], list[int]]:
+def _runs(choice: Choice, counts: Mapping[int, int], size: int) -> tuple[list[int], list[int]]:
     """Candidates in runs: how long each is, and by how many rows a candidate of it misses the mark."""
     total, below, start = sum(counts.values()), 0, 0
     lengths, misses = [], []
@@ -272,7 +272,7 @@ def _runs(choice: Chosen, counts: Mapping[int, int], size: int) -> tuple[list[in
     return lengths, misses
 
 
-def _miss(choice: Chosen, below: int, here: int, above: int) -> int:
+def _miss(choice: Choice, below: int, here: int, above: int) -> int:
     """How far a candidate with so many rows below, at and above it is from being the quantile or rank wanted."""
     aggregate = choice.aggregate
     if choice.rank is not None:
@@ -283,13 +283,13 @@ def _miss(choice: Chosen, below: int, here: int, above: int) -> int:
     return max(0, b * below - a * n, b * above - (b - a) * n)
 
 
-def promise(choice: Chosen, level: float, question: Question) -> str:
+def promise(choice: Choice, level: float, question: Question) -> str:
     """How far a choice may be from the best at this level, whatever the table: what its misses mean in rows.
 
     >>> from fractions import Fraction
     >>> from dproof.questions.sql import parse
     >>> question = parse("SELECT median(age) FROM data")
-    >>> choice = Chosen(question.select[0].expression, "exponential", Fraction(1, 4), 111)
+    >>> choice = Choice(question.select[0].expression, "exponential", Fraction(1, 4), 111)
     >>> print(promise(choice, 0.95, question))
     median(age): with probability 0.95 at most 50% of the rows plus 15 are below it, and 50% plus 15 above it.
     """

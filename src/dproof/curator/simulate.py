@@ -41,10 +41,10 @@ from dproof.questions.sums import Statistics, Term, terms, value_of
 SUGGESTIONS = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing
 Released = dict[str, Any]  # plain JSON: the numbers that leave the table, as a ledger keeps them
 _DRAWS, _MOST_DRAWS, _MOST_IN_ALL = 4000, 1 << 22, 1 << 25  # for each group, at a time, and for all groups
-_BEYOND = 20  # draws beyond the ends at least: of few shown among many groups the level is high
-_SHARE = 10  # one tenth of what may be missed goes to the test of each noise by itself
-_STEP = 1e-5  # of a standard deviation, for slopes
-_NEAR = 0.005  # of what may be missed: noises that are rarer lead further than near
+_DRAWS_BEYOND = 20  # draws beyond the ends at least: of few shown among many groups the level is high
+_ALONE_DIVISOR = 10  # one tenth of what may be missed goes to the test of each noise by itself
+_SLOPE_STEP = 1e-5  # of a standard deviation, for slopes
+_FAR_SHARE = 0.005  # of what may be missed: noises that are rarer lead further than near
 _POINTS = (1024, 64, 256)  # at which what is near is looked at; around so many of them; and at so many there
 _DIRECTIONS = 16  # in which the quantile of |∇f·e| is taken; the greatest of them counts
 
@@ -60,7 +60,7 @@ def enough_draws(level: float, groups: int) -> tuple[int, bool]:
     >>> enough_draws(0.95, 10), enough_draws(0.9999999, 10)
     ((4000, True), (4000, False))
     """
-    draws, enough = _DRAWS if groups * _DRAWS <= _MOST_DRAWS else _DRAWS // 4, round(_BEYOND / (1 - level))
+    draws, enough = _DRAWS if groups * _DRAWS <= _MOST_DRAWS else _DRAWS // 4, round(_DRAWS_BEYOND / (1 - level))
     telling = enough <= draws or (enough <= _MOST_DRAWS and groups * enough <= _MOST_IN_ALL)
     return max(draws, enough) if telling else draws, telling
 
@@ -84,7 +84,7 @@ def simulated_interval(
         low, high, spread = _intervals(expression, released, noises, level, schema, coins, curved=True)
         if isinstance(expression, Aggregate) and _correlates(expression):
             return low, high, spread  # six tests together leave it untold where noise would have it told
-        return *_told(expression, released, noises, level, schema, (low, high), possible), spread
+        return *_sure_ends(expression, released, noises, level, schema, (low, high), possible), spread
     strict = level_of_seldom(level)
     careful = _unsteady(expression, released, noises, (level, strict), schema, coins)
     ends = np.zeros((3, len(careful)))
@@ -96,7 +96,7 @@ def simulated_interval(
     return low, high, spread
 
 
-def _told(
+def _sure_ends(
     expression: Expression,
     released: Statistics,
     noises: dict[Any, Noise],
@@ -106,7 +106,7 @@ def _told(
     possible: tuple[float, float],
 ) -> tuple[Floats, Floats]:
     """The ends that were found where they are sure to tell something; elsewhere the ends of all that is near."""
-    missed = (1 - exact(repr(level))) * exact(repr(_NEAR)) / len(noises)
+    missed = (1 - exact(repr(level))) * exact(repr(_FAR_SHARE)) / len(noises)
     reaches = {s: noise.quantile(1 - missed) for s, noise in noises.items()}
     power = 1 if all(noise.name == "Laplace" for noise in noises.values()) else 2  # Laplace noise is p(x) ∝ e^−Σ|x|
     points = _points(noises, power)
@@ -259,7 +259,7 @@ def candidates_not_ruled_out(
     Draws that are not `telling` (see `enough_draws`) are no test of how far noises move the calculation: then each
     noise is tested by itself alone, which rules out less.
     """
-    missed = (1 - exact(repr(level))) / _SHARE
+    missed = (1 - exact(repr(level))) / _ALONE_DIVISOR
     reaches = {s: noise.quantile(1 - missed / len(noises)) for s, noise in noises.items()}
     spread = {s: released[s] - _evenly(drawn[s], reach) for s, reach in reaches.items()}
     candidates = _possible(expression, released | spread, noises, schema)
@@ -274,7 +274,7 @@ def candidates_not_ruled_out(
     # Slopes and noises in standard deviations; f may have any unit, so slopes are made directions of length 1.
     here = formula(candidates)
     deviations = {s: noise.variance**0.5 for s, noise in noises.items()}
-    slopes = {s: formula(candidates | {s: candidates[s] + _STEP * d}) - here for s, d in deviations.items()}
+    slopes = {s: formula(candidates | {s: candidates[s] + _SLOPE_STEP * d}) - here for s, d in deviations.items()}
     length = np.sqrt(np.sum([slope**2 for slope in slopes.values()], 0))
     direction = {s: slope / length for s, slope in slopes.items()}  # not a number where no noise moves f
 

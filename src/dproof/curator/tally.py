@@ -20,13 +20,13 @@ from dproof.columns.codec import quoted
 from dproof.curator.recipe import Measurement
 from dproof.plans.plan import Plan
 from dproof.plans.rows import count_rows, read_codes
-from dproof.questions.question import Aggregate, Schema
+from dproof.questions.question import Schema
 from dproof.questions.sums import Counter, Tally, Term, multiplied_out
 from dproof.spaces.space import MISSING, decode_present
 from dproof.tables import Source
 from dproof.tables.duckdb import InDuckDB, count_alike
 
-_MOST_KINDS = 1 << 17
+_MOST_KINDS = 1 << 17  # of rows that are brought together
 
 
 def tally(source: Source, plan: Plan, measurement: Measurement) -> Tally:
@@ -38,12 +38,7 @@ def tally(source: Source, plan: Plan, measurement: Measurement) -> Tally:
 
 def counter_of(measurement: Measurement) -> Counter:
     """What a measurement counts, with nothing counted yet; refuses what is too large to count."""
-    where, curves = measurement.question.where, measurement.curves
-    return Counter(measurement.schema, measurement.keys, where, _statistics(measurement), curves)
-
-
-def _statistics(measurement: Measurement) -> list[Term | Aggregate]:
-    return [*(n.statistic for n in measurement.noisy), *(c.aggregate for c in measurement.chosen)]
+    return measurement.counter.fresh()
 
 
 def made_up(measurement: Measurement) -> Tally:
@@ -64,7 +59,8 @@ def read_rows(source: Source, plan: Plan, names: Sequence[str], schema: Schema) 
 def tally_in_batches(source: Source, plan: Plan, measurement: Measurement) -> Tally:
     """Count what a measurement needs, row by row; whole numbers of several parts add up, whatever the order."""
     parts = count_rows(source, plan, measurement.question.columns, lambda: counter_of(measurement))
-    return Tally.together(_statistics(measurement), parts or [counter_of(measurement).counted()])
+    counter = measurement.counter
+    return Tally.together([*counter.terms, *counter.picked], parts or [counter.counted()])
 
 
 def tally_in_duckdb(table: InDuckDB, plan: Plan, measurement: Measurement) -> Tally | None:
@@ -90,7 +86,7 @@ def tally_in_duckdb(table: InDuckDB, plan: Plan, measurement: Measurement) -> Ta
         return None
     found = {name: as_numpy(kinds.column(f"k{n}")) for n, name in enumerate(keys)}
     counter.add_alike(
-        as_numpy(kinds.column("n")), found, {t: _sums(t, kinds, measurement.schema) for t in counter.sums}
+        as_numpy(kinds.column("n")), found, {t: _sums_of_kinds(t, kinds, measurement.schema) for t in counter.sums}
     )
     return counter.finish()
 
@@ -102,7 +98,7 @@ def _sums_in_sql(terms: Iterable[Term]) -> dict[str, str]:
     return {f"sum {names}": f"sum({product})::VARCHAR" for names, product in factors.items()}
 
 
-def _sums(term: Term, kinds: Any, schema: Schema) -> list[int]:
+def _sums_of_kinds(term: Term, kinds: Any, schema: Schema) -> list[int]:
     """Σ ∏ (a + b·code) over each kind of row, multiplied out into the sums of products of some of the codes.
 
     What is added up of kinds in which a number is missing is never asked for.

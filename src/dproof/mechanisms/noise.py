@@ -120,11 +120,12 @@ def integer_laplace(sensitivity: Any, privacy: Promise, *, coordinates: int | No
     True
     """
     shift, privacy = _whole(sensitivity, "the sensitivity"), Privacy.of(privacy)
-    return _laplace(shift, coordinates or shift, privacy.epsilon, privacy.delta)
+    return laplace_noise(shift, coordinates or shift, privacy.epsilon, privacy.delta)
 
 
 @lru_cache(maxsize=256)
-def _laplace(shift: int, coordinates: int, epsilon: Fraction, delta: Fraction) -> Noise:
+def laplace_noise(shift: int, coordinates: int, epsilon: Fraction, delta: Fraction = Fraction(0)) -> Noise:
+    """Laplace noise for an l1 sensitivity of `shift` steps, as `integer_laplace` has it, for numbers that are exact."""
     demand_noise(epsilon, delta)
 
     def noise(scale: Fraction) -> Noise:

@@ -130,7 +130,7 @@ def _summed(aggregate: Aggregate, place: int) -> Use:
     return "sums" if all(term.count(place) <= 1 for term in definition.sums) else "more"
 
 
-_MOST = 40  # bins; with more of them counts are no sharper than conditions under noise
+_MOST_BINS = 40  # bins; with more of them counts are no sharper than conditions under noise
 
 
 def question_bins(plan: Plan) -> dict[str, list[Any]]:
@@ -167,6 +167,6 @@ def _edges(asked: list[Question], name: str, schema: Schema) -> list[Any]:
         axis = next(axis for axis in cut(schema, question.wheres, keys, [name]).axes if axis.column == name)
         starts |= {int(start) for start in axis.first if 0 <= start < values.size}
     # The last bin has the high end as its upper edge, so that cannot be the lower edge of another.
-    if not 1 < len(starts) <= _MOST or values.size - 1 in starts:
+    if not 1 < len(starts) <= _MOST_BINS or values.size - 1 in starts:
         return []
     return [values.label(code) for code in (*sorted(starts), values.size - 1)]

@@ -74,7 +74,7 @@ def read_toml(text: str, name: str, build: Callable[[Reader], T]) -> T:
     except tomllib.TOMLDecodeError as error:
         hint = "text needs quotes, and yes and no are written true and false" if "value" in str(error).lower() else ""
         raise PlanError(f"{name}: not valid TOML: {error}{hint and f'; {hint}'}") from None
-    except Misplaced as error:
+    except MisplacedKey as error:
         line = line_of(text, error.path)
         raise WrongKey(f"{name}{f', line {line}' if line else ''}: {error}", error) from None
     except RecursionError:
@@ -161,7 +161,7 @@ def _written(value: Any, path: Keys) -> Any:
     raise PlanError(f"{'.'.join(path)} must be a text, a number or another value of TOML, not {described(value)}")
 
 
-class Misplaced(Exception):
+class MisplacedKey(Exception):
     """A mistake in a plan, with the path of its key."""
 
     def __init__(self, path: Keys, message: str) -> None:
@@ -172,7 +172,7 @@ class Misplaced(Exception):
 class WrongKey(PlanError):
     """A mistake in a plan, told with its line; a form shows it beside the field of its key."""
 
-    def __init__(self, message: str, misplaced: Misplaced) -> None:
+    def __init__(self, message: str, misplaced: MisplacedKey) -> None:
         super().__init__(message)
         self.path, self.sentence = misplaced.path, str(misplaced)
 
@@ -182,7 +182,7 @@ class Reader:
 
     def __init__(self, table: Any, path: Keys) -> None:
         if not isinstance(table, Mapping):
-            raise Misplaced(path, "must be a table")
+            raise MisplacedKey(path, "must be a table")
         self._table = table
         self._asked: set[str] = set()
         self.path = path
@@ -197,9 +197,9 @@ class Reader:
         """Those of some keys that stand there."""
         return [key for key in keys if key in self._table]
 
-    def wrong(self, key: str, message: str) -> Misplaced:
+    def wrong(self, key: str, message: str) -> MisplacedKey:
         """The mistake of one key."""
-        return Misplaced((*self.path, key), message)
+        return MisplacedKey((*self.path, key), message)
 
     def value(self, key: str, *default: Any) -> Any:
         """Whatever stands there; without a default the key is required."""
@@ -274,7 +274,7 @@ class Reader:
         try:
             return build()
         except InputError as error:
-            raise Misplaced(self.path, f"is wrong: {error}") from None
+            raise MisplacedKey(self.path, f"is wrong: {error}") from None
 
     def finish(self) -> None:
         """Refuse what nobody asked for."""
@@ -282,7 +282,7 @@ class Reader:
             if key not in self._asked:
                 raise self._unknown(key, sorted(self._asked))
 
-    def _unknown(self, key: str, known: Iterable[str]) -> Misplaced:
+    def _unknown(self, key: str, known: Iterable[str]) -> MisplacedKey:
         return self.wrong(key, f"is not a known key{did_you_mean(key, known)}")
 
 
@@ -293,7 +293,7 @@ def read_plan(top: Reader, text: str) -> Plan:
     """The plan in the tables of a TOML text."""
     version = top.integer("version", VERSION)
     if version != VERSION:
-        raise Misplaced(("version",), f"is {version}, and this dproof reads plans of version {VERSION}")
+        raise MisplacedKey(("version",), f"is {version}, and this dproof reads plans of version {VERSION}")
     promise = top.table("privacy")
     privacy = promise.calling(
         lambda: Privacy(
@@ -304,12 +304,12 @@ def read_plan(top: Reader, text: str) -> Plan:
     )
     rows_per_person = promise.integer("rows_per_person", 1)
     if rows_per_person < 1:
-        raise Misplaced(("privacy", "rows_per_person"), "must be at least 1")
+        raise MisplacedKey(("privacy", "rows_per_person"), "must be at least 1")
     person = promise.text("person", None)
     model = promise.choice("model", ("local", "central"), "local")
     spread: Any = promise.choice("spread", get_args(Spread)) if "spread" in promise else None
     if spread is not None and model != "local":
-        raise Misplaced(("privacy", "spread"), "belongs to model = 'local': leave it out")
+        raise MisplacedKey(("privacy", "spread"), "belongs to model = 'local': leave it out")
     promise.finish()
     file = read_layout(top.table("file")) if "file" in top else USUAL
     given = top.table("columns")
@@ -326,7 +326,7 @@ def read_plan(top: Reader, text: str) -> Plan:
         needed = uses(questions, columns)
         groups = tuple(replace(group, uses=uses_of(group.names, needed)) for group in groups)
     top.finish()
-    _check(columns, person, spread)
+    _check_columns(columns, person, spread)
     plan = Plan(privacy, columns, groups, order, rows_per_person, person, questions, text, file, asked, spread)  # type: ignore[arg-type]
     if asked is None or not questions:
         return plan
@@ -368,29 +368,29 @@ def _groups(top: Reader, columns: tuple[Column, ...], spread: Spread | None) -> 
     return tuple(sorted([*joints, *alone], key=lambda group: min(map(places.__getitem__, group.names))))
 
 
-def _check(columns: tuple[Column, ...], person: str | None, spread: Spread | None) -> None:
+def _check_columns(columns: tuple[Column, ...], person: str | None, spread: Spread | None) -> None:
     uses = Counter(source for column in columns for source in column.sources)
     twice = [name for name, times in uses.items() if times > 1]
     if twice:
-        raise Misplaced(("columns", twice[0]), "uses a column of the source that another uses too")
+        raise MisplacedKey(("columns", twice[0]), "uses a column of the source that another uses too")
     if not any(column.private for column in columns):
-        raise Misplaced(("columns",), "are all dropped or public: there is nothing to sanitise")
+        raise MisplacedKey(("columns",), "are all dropped or public: there is nothing to sanitise")
     stored = [(name, column.name) for column in columns if column.kind != "drop" for name in column.stored]
     clash = [name for name, times in Counter(name for name, _ in stored).items() if times > 1]
     if clash:
-        raise Misplaced(("columns", clash[0]), "would be stored under the name of another column")
+        raise MisplacedKey(("columns", clash[0]), "would be stored under the name of another column")
     reserved = [column for name, column in stored if name.casefold() == ASKED]  # SQL sees no difference of case
     if reserved and spread in ("sample", "auto"):
-        raise Misplaced(("columns", reserved[0]), f"has the name {ASKED!r}, which a sampled release stores itself")
+        raise MisplacedKey(("columns", reserved[0]), f"has the name {ASKED!r}, which a sampled release stores itself")
     if person is not None:
         named = [column for column in columns if person in column.sources]
         if not named:
-            raise Misplaced(
+            raise MisplacedKey(
                 ("privacy", "person"),
                 f"names {person!r}, which is not a column of the plan{did_you_mean(person, uses)}",
             )
         if named[0].kind != "drop":
-            raise Misplaced(("columns", named[0].name), "names the person of each row, so it must have drop = true")
+            raise MisplacedKey(("columns", named[0].name), "names the person of each row, so it must have drop = true")
 
 
 # Columns, and the spaces that they name -------------------------------------------------------------------------------
@@ -460,7 +460,7 @@ def read_column(name: str, table: Reader) -> Column:
 
 # What the central model measures --------------------------------------------------------------------------------------
 
-_USUAL = 2  # columns of a table, where the plan does not say which tables it wants
+_USUAL_COLUMNS = 2  # columns of a table, where the plan does not say which tables it wants
 _LARGEST_WEIGHT = Fraction(10**9)
 _SUM_WEIGHT = Fraction(1, 16)  # of a sum beside a cell: twice the noise, for a quarter of what it would cost
 # What a plan can say that changes how rows are drawn one by one, and nothing else.
@@ -489,7 +489,7 @@ def axes_of(column: Column) -> tuple[TableAxis, ...]:
     if inside.line is None:
         if space.size > MOST_VALUES:
             problem = f"has more than {MOST_VALUES:,} values: declare fewer, or drop it"
-            raise Misplaced(("columns", column.name), problem)
+            raise MisplacedKey(("columns", column.name), problem)
         return (TableAxis.of_bins(column, each_value(space)),)
     return (TableAxis.of_bins(column, (column.bins or default_bins(inside)).with_missing(space.absent)),)
 
@@ -498,7 +498,7 @@ def read_asked(top: Reader, columns: Sequence[Column], model: str) -> AskedTable
     """The [release] of a plan whose model is central; None where the model is local."""
     if model != "central":
         if "release" in top:
-            raise Misplaced(("release",), "belongs to model = 'central' under [privacy]: add that, or leave it out")
+            raise MisplacedKey(("release",), "belongs to model = 'central' under [privacy]: add that, or leave it out")
         return None
     _refuse_row_by_row(top)
     private = [column for column in columns if column.private]
@@ -515,7 +515,7 @@ def read_asked(top: Reader, columns: Sequence[Column], model: str) -> AskedTable
     tables, rows = _read_tables(release, by_column), release.flag("rows")
     if rows and all(column.space.holds_curves for column in private):
         raise release.wrong("rows", "would be empty: made-up rows leave out curves, and the plan has nothing else")
-    asked = AskedTables(axes, _counted(tables, axes), _sums(tables, axes, release.flag("sums")), rows, objective)
+    asked = AskedTables(axes, _counted(tables, axes), _listed_sums(tables, axes, release.flag("sums")), rows, objective)
     release.finish()
     return asked
 
@@ -536,7 +536,7 @@ def _counted(tables: Listed, axes: Sequence[TableAxis]) -> Listed:
     return tuple(weights.items())
 
 
-def _sums(
+def _listed_sums(
     tables: Listed, axes: Sequence[TableAxis], has_numbers: bool
 ) -> tuple[tuple[tuple[str, ...], str, Fraction], ...]:
     """The curves in each table, and with `has_numbers` the numbers, added up by its other columns."""
@@ -570,10 +570,10 @@ def _read_tables(release: Reader, by_column: Mapping[str, Sequence[TableAxis]]) 
     names = [name for items in axes.values() for name in items]
     twice = next((name for name, times in Counter(names).items() if times > 1), None)
     if twice is not None:
-        raise Misplaced(("columns", twice), "has the name of an item of a set: rename one of them")
-    given = release.value("tables", _USUAL)
+        raise MisplacedKey(("columns", twice), "has the name of an item of a set: rename one of them")
+    given = release.value("tables", _USUAL_COLUMNS)
     if not isinstance(given, list):
-        most = release.integer("tables", _USUAL)
+        most = release.integer("tables", _USUAL_COLUMNS)
         if most < 1:
             raise release.wrong("tables", "must be at least 1: all tables of up to that many columns are measured")
         sizes = range(1, min(most, len(names)) + 1)

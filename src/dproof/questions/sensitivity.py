@@ -349,7 +349,7 @@ def _candidates(
     two = {key.column: _first_two(grouping(key, schema)) for key in alone}
     ends = {axis.column: _ends(axis, summed.get(axis.column, []), schema) for axis in grid.axes}
     multiplied = {column for term in used if len(term.columns) > 1 for column in term.columns}
-    every = ends | {axis.column: _all(axis) for axis in grid.axes if axis.column in multiplied}
+    every = ends | {axis.column: _every_code(axis) for axis in grid.axes if axis.column in multiplied}
     complete = not multiplied or math.prod(len(codes) for codes in (two | every).values()) <= _MOST_EFFECTS
     chosen = two | (every if complete else ends)
     if math.prod(len(codes) for codes in chosen.values()) > MOST_ROW_KINDS:
@@ -367,7 +367,7 @@ def _ends(axis: Partition, summed: Sequence[Term], schema: Schema) -> Sequence[i
     if not summed:
         return list(map(int, axis.samples))
     if schema.spaces[axis.column].line is None:
-        return _all(axis)  # numbers in any order
+        return _every_code(axis)  # numbers in any order
     # A product rises or falls on either side of 0: that is the middle of the range for numbers that are centred.
     scales = [term.scale(axis.column, schema) for term in summed if len(term.columns) > 1]
     zeros = {-scale.shift // scale.factor for scale in scales}
@@ -375,7 +375,7 @@ def _ends(axis: Partition, summed: Sequence[Term], schema: Schema) -> Sequence[i
     return list(map(int, np.unique(np.concatenate([axis.first, axis.last, *inner]))))
 
 
-def _all(axis: Partition) -> Sequence[int]:
+def _every_code(axis: Partition) -> Sequence[int]:
     """Every code of an axis."""
     return range(int(axis.first[0]), int(axis.last[-1]) + 1)
 
@@ -385,7 +385,7 @@ _MOST_TABLES = 400  # that neighbours share
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredQuery:
     """f: tables → numbers with a declared sensitivity; answers are rounded to whole multiples of `step`.
 
     `function` gets a list of rows, each a dict of declared values. `name` is what a ledger knows it by.
@@ -423,7 +423,7 @@ def declare(
     *,
     neighbours: Neighbours = "change-one",
     step: Any = 1,
-) -> tuple[Declared, Sensitivity]:
+) -> tuple[DeclaredQuery, Sensitivity]:
     """A query with a declared sensitivity, once no small pair of neighbouring tables has been found to break it.
 
     >>> from dproof.spaces import Categories
@@ -440,7 +440,7 @@ def declare(
     choice(neighbours, get_args(Neighbours), "neighbours")
     if not callable(function):
         raise QuestionError(f"function must be a function of a list of rows, not {described(function)}")
-    query = Declared(name, function, exact(claimed, "claimed"), exact(step, "step"), neighbours)
+    query = DeclaredQuery(name, function, exact(claimed, "claimed"), exact(step, "step"), neighbours)
     if query.sensitivity <= 0 or query.step <= 0 or not name:
         raise QuestionError("a declared query needs a name, a sensitivity above 0 and a step above 0")
     worst = max(_witnesses(query, schema), key=lambda witness: witness.distance)
@@ -455,7 +455,7 @@ def declare(
     return query, Sensitivity(neighbours, query.sensitivity, query.sensitivity**2, "declared")
 
 
-def _witnesses(query: Declared, schema: Schema) -> Iterator[Witness]:
+def _witnesses(query: DeclaredQuery, schema: Schema) -> Iterator[Witness]:
     """Pairs of neighbouring tables of up to four rows, made of extreme, middle and missing values."""
     rows = _rows(schema)
     alike = ((row,) * size for size in (1, 3) for row in rows)

@@ -15,6 +15,7 @@ import operator
 from collections import Counter as Counts
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
@@ -310,13 +311,23 @@ class Counter:
         self.sizes = {aggregate: schema.declared(aggregate.columns[0]).size for aggregate in self.picked}
         if self.groups * self.cells > MOST_CELLS or self.groups * max(self.sizes.values(), default=1) >= 1 << 62:
             raise TooLarge(f"groups and conditions make more than {MOST_CELLS} cells: ask for fewer at once")
+        self.masks = {where: self.grid.mask(where).ravel() for where in dict.fromkeys(self.terms.values())}
         self.products = {replace(term, where=None): Product(term, schema) for term in self.terms}
+        self._begin()
+
+    def fresh(self) -> Counter:
+        """A counter of the same sums, histograms and groups, with nothing counted yet."""
+        other = copy(self)
+        other._begin()
+        return other
+
+    def _begin(self) -> None:
         self.sums = {term: CellSums(self.groups * self.cells, one.largest) for term, one in self.products.items()}
         # Counts of groups and values: in a table where that is small, whatever the values are.
         tabled = {s: self.groups * size for s, size in self.sizes.items() if self.groups * size <= _TABLED}
         self.tables = {s: np.zeros(size, np.int64) for s, size in tabled.items()}
         self.counts: dict[Aggregate, dict[int, int]] = {s: defaultdict(int) for s in self.picked if s not in tabled}
-        self.vectors = np.zeros((self.groups, 0 if curves is None else curves.size), np.int64)
+        self.vectors = np.zeros((self.groups, 0 if self.curves is None else self.curves.size), np.int64)
         self.rows = 0
 
     def add(self, rows: int, codes: Codes) -> None:
@@ -381,10 +392,10 @@ class Counter:
 
     def finish(self) -> Tally:
         """What was counted."""
-        sums, masks = {}, {where: self.grid.mask(where).ravel() for where in dict.fromkeys(self.terms.values())}
+        sums = {}
         for term, where in self.terms.items():
             totals = self.sums[replace(term, where=None)].totals().reshape(self.groups, self.cells)
-            sums[term] = [int(x) for x in totals[:, masks[where]].sum(axis=1)]
+            sums[term] = [int(x) for x in totals[:, self.masks[where]].sum(axis=1)]
         return Tally(sums, {s: self._histograms(s) for s in self.picked}, self.rows, self.vectors.tolist())
 
     def counted(self) -> list[Any]:

@@ -116,7 +116,7 @@ def check(
     chosen = Plan.of(plan)
     opened = open_source(source, table, chosen.file)
     chosen.check_names(opened.names)
-    counting = [_Counting(column) for column in chosen.kept]
+    counting = [_ColumnFigures(column) for column in chosen.kept]
     rows, owners = 0, list[Any]()
     for batch in _batches(opened, [*chosen.sources, *([] if chosen.person is None else [chosen.person])]):
         rows += batch.num_rows
@@ -137,7 +137,7 @@ def _batches(source: Source, columns: Sequence[str]) -> Iterator[Any]:
         raise SourceError(source.fault() or str(refused)) from None
 
 
-class _Counting:
+class _ColumnFigures:
     """The figures of one column, batch by batch."""
 
     def __init__(self, column: Column) -> None:

@@ -18,8 +18,8 @@ from typing import Any
 import pyarrow as pa
 
 from dproof.arguments import as_path, described
-from dproof.central.measure import measure
 from dproof.central.recipe import TableLaw, certify_tables
+from dproof.central.release import measure
 from dproof.central.release import rehearse as rehearse_tables
 from dproof.central.release import write as write_tables
 from dproof.certification.certify import read_certificate
@@ -74,7 +74,7 @@ class ReleasePayment:
     @property
     def outstanding(self) -> bool:
         """Whether it is paid for and not published: the ledger knows, wherever this run was stopped."""
-        return self._law is not None and self._opened(self._law).unpublished(*self._told(self._law)) is not None
+        return self._law is not None and self._opened(self._law).unpublished(*self._entry(self._law)) is not None
 
     @property
     def finished(self) -> bool:
@@ -83,7 +83,7 @@ class ReleasePayment:
 
     def pay(self, law: ReleaseRecipe[Any]) -> None:
         """Debit what a person may lose by it, unless that was done before and nothing came of it."""
-        ledger, (cost, description, plan) = self._opened(law), self._told(law)
+        ledger, (cost, description, plan) = self._opened(law), self._entry(law)
         self._law = law
         earlier = ledger.unpublished(cost, description, plan)
         self.resumed = earlier is not None
@@ -106,7 +106,7 @@ class ReleasePayment:
 
     def published(self, law: ReleaseRecipe[Any]) -> Set[str]:
         """The seals of all draws for this folder and plan that were taken down as published."""
-        return self._opened(law).published(*self._told(law)) if Ledger.is_begun(self.path) else frozenset()
+        return self._opened(law).published(*self._entry(law)) if Ledger.is_begun(self.path) else frozenset()
 
     def _opened(self, law: ReleaseRecipe[Any]) -> Ledger:
         if self._ledger is None:
@@ -115,15 +115,15 @@ class ReleasePayment:
             self._ledger = Ledger(self.path, budget=budget, unit=law.plan.unit)
         return self._ledger
 
-    def _told(self, law: ReleaseRecipe[Any]) -> tuple[Privacy, str, str]:
+    def _entry(self, law: ReleaseRecipe[Any]) -> tuple[Privacy, str, str]:
         """What the ledger keeps of it: its cost, its name, and one digest of its place and plan, so no path is told."""
         # A ledger counts what a person loses, as a curator does, and a person may own several rows.
         digest = hashlib.sha256(os.fsencode(self._place) + b"\0" + law.plan.text.encode()).hexdigest()
         return law.person, f"release {self._place.name}", digest
 
 
-_ROOM = 4e6  # bytes for the page and the certificate
-_RARE = 1 / 100  # expected number of rows published as they are, from which a curator is warned
+_PAGE_BYTES = 4e6  # bytes for the page and the certificate
+_UNCHANGED_ROWS = 1 / 100  # expected number of rows published as they are, from which a curator is warned
 
 
 def sanitise(
@@ -190,7 +190,7 @@ def _draw_rows(
         certificate = law.record(about(law, stored.num_rows, {}), private=coins.private)
         return LocalRelease(law, certificate, table=stored)
     prepared, spread = prepare(law), source.spread
-    check_room(folder, _ROOM + rehearse(law) * (source.rows or 0))
+    check_room(folder, _PAGE_BYTES + rehearse(law) * (source.rows or 0))
     if pay is not None:
         pay()
     rows, files = write_whole(blocks, folder) if spread is None else write_parts(spread, law, folder)
@@ -203,7 +203,7 @@ def _draw_tables(
     """Measured tables, in memory or in a folder: everything that can fail without data comes before the payment."""
     coins, size = current(), rehearse_tables(law)
     if folder is not None:
-        check_room(folder, _ROOM + size)
+        check_room(folder, _PAGE_BYTES + size)
     if pay is not None:
         pay()
     made = measure(source, law, coins, progress)
@@ -276,7 +276,7 @@ def _warn(rows: int, law: RowLaw) -> None:
     if not rows:  # which a release shows, and change-one has made public
         warnings.warn("the table has no rows, so the release is empty", DproofWarning, stacklevel=3)
     expected = float(rows * law.plan.privacy.delta)
-    if expected > _RARE:
+    if expected > _UNCHANGED_ROWS:
         warnings.warn(
             f"with delta > 0 a law may publish a true value with probability delta: over {rows} rows that is "
             f"{expected:.3g} on average; choose delta well below one over the number of rows",

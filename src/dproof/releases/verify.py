@@ -37,7 +37,7 @@ from dproof.local.draw import stored_schema, stored_types
 from dproof.local.recipe import JointColumns, RowLaw
 from dproof.local.release import LocalRelease, about
 from dproof.plans.plan import ASKED
-from dproof.plans.reader import Misplaced, added_sizes
+from dproof.plans.reader import MisplacedKey, added_sizes
 from dproof.recipe import Release
 from dproof.releases.load import load, opened
 from dproof.storage import CERTIFICATE, PLAN, SEEDED, check_metadata, fetch, is_remote, is_unfinished
@@ -99,7 +99,7 @@ def check(place: Path) -> Release | None:
         _check_stored(release)
         _check_said(release)
         return replace(release, unchecked=tuple(unchecked))
-    except (Refused, Misplaced) as refused:
+    except (Refused, MisplacedKey) as refused:
         raise VerificationFailed(str(refused)) from None
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
         raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None

@@ -465,9 +465,9 @@ def bins_between(space: Interval, edges: Any) -> Bins:
         numbers = [space.number(edge) for edge in edges]
     except InputError:
         raise ArgumentError(f"bins must be a list of edges of the same kind as low and high, {_EXAMPLE}") from None
-    shown = [_shown(space, number) for number in numbers]
+    shown = _shown(space, numbers)
     if (numbers[0], numbers[-1]) != (space.low, space.high):
-        ends = f"{_shown(space, space.low)} to {_shown(space, space.high)}"
+        ends = " to ".join(_shown(space, [space.low, space.high]))
         raise ArgumentError(f"bins must go from low to high, {ends}, and these go from {shown[0]} to {shown[-1]}")
     for n in range(1, len(numbers)):
         if numbers[n - 1] >= numbers[n]:
@@ -498,7 +498,7 @@ def default_bins(space: Interval) -> Bins:
         first, last = space.low // width + 1, -(-space.high // width)
         edges = [space.low, *(width * n for n in range(first, last))]
         codes = [-int((space.low - edge) // space.step) for edge in edges]
-    return Bins(tuple(codes), _labels([_shown(space, edge) for edge in (*edges, space.high)]), space.size)
+    return Bins(tuple(codes), _labels(_shown(space, [*edges, space.high])), space.size)
 
 
 def each_value(space: Any) -> Bins:
@@ -512,8 +512,11 @@ def _round_width(least: Fraction) -> Fraction:
     return next(width for scale in (power / 10, power, 10 * power) for n in (1, 2, 5) if (width := n * scale) >= least)
 
 
-def _shown(space: Interval, number: Fraction) -> str:
-    return str(plain_number(number) if space.has_sums else space.shown(float(number)))
+def _shown(space: Interval, numbers: Sequence[Fraction]) -> list[str]:
+    """The numbers of a space as its bins are labelled by them."""
+    if space.has_sums:
+        return [str(plain_number(number)) for number in numbers]
+    return [str(space.shown(float(number))) for number in numbers]
 
 
 def _labels(shown: Sequence[str]) -> tuple[str, ...]:
