@@ -72,7 +72,7 @@ def by_normal_noise(asked: str, values: str, counts: Sequence[float], truth: flo
     estimated = EstimatedSums(schema, {}, needed, None, Options(), sums, None, covariance, None)
     expression = question.select[0].expression
     reach = possible(expression, question, schema, None)
-    return Told.of([reach.cut(cell) for cell in estimated.cells(expression)[0]], chances, truth)
+    return Told.of([reach.cut(cell) for cell in estimated.cells(expression, reach)[0]], chances, truth)
 
 
 def by_curators_sums(
@@ -150,25 +150,49 @@ def by_curator(asked: str, values: str, counts: Sequence[int], truth: float, eps
 
 
 @cache
-def _tables(epsilon: str, neighbours: str) -> TableLaw:
-    columns = {name: {"space": "categories", "values": [0, 1]} for name in "xy"}
+def measured_law(epsilon: str, neighbours: str, delta: str | None = None) -> TableLaw:
+    """The law of the tables of x and y, which are 0 or 1; with a δ of eight columns more, for Gaussian noise."""
+    names = "xy" if delta is None else "xyabcdefgh"
+    columns = {name: {"space": "categories", "values": [0, 1]} for name in names}
     privacy = {"model": "central", "epsilon": epsilon, "neighbours": neighbours}
+    privacy |= {} if delta is None else {"delta": delta}
     return table_law({"privacy": privacy, "columns": columns})
 
 
+def _measured(law: TableLaw, rows: Sequence[tuple[int, ...]], draws: int) -> tuple[Any, Numbers]:
+    """The certificate of a release of these rows, and so many measurements of them."""
+    columns = {column.name: [0] * len(rows) for column in law.plan.columns}
+    columns |= {name: [row[n] for row in rows] for n, name in enumerate("xy")}
+    _, counts = exact_tables(pa.table(columns), law)
+    certificate = law.record(about(len(rows) if law.plan.rows_are_public else None, None, {}), private=False)
+    with seeded_coins(0) as coins:
+        return certificate, np.stack([law.measure(counts, coins) for _ in range(draws)])
+
+
+def by_releases(asked: str, rows: Sequence[tuple[int, ...]], truth: float, law: TableLaw, draws: int) -> Told:
+    """Any question on so many releases of measured tables, each by itself."""
+    certificate, measured = _measured(law, rows, draws)
+    answers = [release_of(law, certificate, row).query(f"SELECT {asked} AS v FROM release") for row in measured]
+    return Told.of([answer.rows[0]["v"] for answer in answers], np.ones(draws), truth)
+
+
 def by_measured_tables(
-    asked: str, rows: Sequence[tuple[int, ...]], truth: float, epsilon: str, neighbours: str, draws: int = 10_000
+    asked: str,
+    rows: Sequence[tuple[int, ...]],
+    truth: float,
+    epsilon: str,
+    neighbours: str,
+    delta: str | None = None,
+    draws: int = 10_000,
 ) -> Told:
-    """A calculation with x and y, which are 0 or 1, on so many releases of measured tables under Laplace noise.
+    """A calculation with x and y, which are 0 or 1, on so many releases of measured tables.
 
     The sums are linear in what was measured, so that all releases are answered at once.
     """
-    law = _tables(epsilon, neighbours)
-    _, counts = exact_tables(pa.table({name: [row[n] for row in rows] for n, name in enumerate("xy")}), law)
-    known = len(rows) if neighbours == "change-one" else None
-    certificate = law.record(about(known, None, {}), private=False)
-    with seeded_coins(0) as coins:
-        measured = np.stack([law.measure(counts, coins) for _ in range(draws)])
+    law = measured_law(epsilon, neighbours, delta)
+    assert law.is_pure == (delta is None)
+    certificate, measured = _measured(law, rows, draws)
+    known = certificate["release"]["rows"]
     question = resolved(f"SELECT {asked} AS v FROM release", law.schema)
 
     def source(numbers: Numbers) -> EstimatedSums:

@@ -41,6 +41,7 @@ from dproof.questions.measured import (
     possible,
     refuse_calculation,
     rows_of_group,
+    told,
 )
 from dproof.questions.partition import grouping
 from dproof.questions.question import (
@@ -122,17 +123,13 @@ class ResidualAnswerSource:
         covariance = covariances(release.estimates, sums, groups)
         estimates = SumEstimates(values, values, nothing, nothing, covariance, covariance, self.rows or 0)
         careful = replace(options, level=release.law.normal_level(options.level)).for_each(rows_of_group(question))
-        one_group = careful.for_each(groups)
-        self.plain_level = options.for_each(rows_of_group(question)).for_each(groups).level
         self.estimated = EstimatedSums(
             *(schema, numbers, needed, question.where, careful, estimates, fitted, covariance, None),
-            tails=release.law.tails,
+            seldom=release.law.seldom,
         )
-        self.answered: dict[Expression, Any] = {}
+        self.answered: dict[Expression, tuple[Sequence[Cell], Warnings]] = {}
         for aggregate in self.asked.special:
-            moment = aggregate.definition.moment
-            within = ((_WITHIN.format(f"a {moment}"), np.ones(groups, bool)),) if moment else ()
-            self.answered[aggregate] = self._special(aggregate, one_group.level), within
+            self._answered(aggregate)  # what is not measured is refused here
 
     def _special(self, aggregate: Aggregate, level: float) -> list[Cell]:
         """What is told by the counts of the values or bins of a column, in every group."""
@@ -142,7 +139,7 @@ class ResidualAnswerSource:
             shown = by_value(lambda one, size: _totals(self.by_method, [one], size))
             return [Cell(best, raw=best) for best in (most_frequent(aggregate, labels, row) for row in shown)]
         if definition.counts:
-            return self._different(aggregate)
+            return self._different(aggregate, level)
         counts = measured_sum(self.release, self.asked.counts(aggregate))
         place, axis = self.asked.axes[aggregate.columns[0]]
         spread = Distribution(counts, place, _ends(axis), self.asked.groups, estimates, self.by_method)
@@ -152,7 +149,7 @@ class ResidualAnswerSource:
             return spread.means(level, self.estimated)
         return spread.deviations(aggregate.argument, level, self.estimated, squared=definition.moment == "variance")
 
-    def _different(self, aggregate: Aggregate) -> list[Cell]:
+    def _different(self, aggregate: Aggregate, level: float) -> list[Cell]:
         """How many values or items there are in every group, by the interval of the count of each."""
         labels, sizes, by_value = self._by_value(aggregate)
         counts, shown = (
@@ -160,8 +157,9 @@ class ResidualAnswerSource:
             for by in (self.release.estimates, self.by_method)
         )
         variance = by_value(lambda one, size: covariances(self.release.estimates, [one], size)[:, :, 0])
-        level = self.release.law.normal_level(level_of_each(self.plain_level, len(labels)))
-        half = half_widths(variance, np.zeros_like(variance), level).half
+        law = self.release.law
+        level_of_value = law.normal_level(level_of_each(law.plain_level(level), len(labels)))
+        half = half_widths(variance, np.zeros_like(variance), level_of_value).half
         return different(shown, counts - half, counts + half, counts, sizes)
 
     def _by_value(
@@ -178,31 +176,46 @@ class ResidualAnswerSource:
 
         return [every[n][0] for n in there], np.array([every[n][1] for n in there]), tabled
 
-    def _answered(self, expression: Expression) -> Any:
+    def _answered(self, expression: Expression) -> tuple[Sequence[Cell], Warnings]:
         if expression not in self.answered:
-            refuse_calculation(expression, [a for a in self.asked.special if isinstance(a.definition.chosen, Frequent)])
-            by_bins = not set(self.asked.special).isdisjoint(aggregates_of(expression))
+            parts = aggregates_of(expression)
+            special = [part for part in dict.fromkeys(parts) if part in self.asked.special]
+            if expression not in special:
+                refuse_calculation(expression, [a for a in special if isinstance(a.definition.chosen, Frequent)])
             reach = possible(expression, self.question, self.asked.schema, self.rows)
-            found = self._calculated(expression) if by_bins else self.estimated.cells(expression, reach)
+            if special:
+                level, law = self.estimated.options.for_each(self.asked.groups).level, self.release.law
+                found = told(lambda at: self._at(expression, at), reach, level, law.seldom), self._within(special)
+            else:
+                found = self.estimated.cells(expression, reach)
             self.answered[expression] = found
         return self.answered[expression]
 
-    def _calculated(self, expression: Expression) -> tuple[list[Cell], Warnings]:
-        """A calculation with what bins tell: interval arithmetic, from intervals that hold all at once (Bonferroni)."""
-        parts, options = dict.fromkeys(aggregates_of(expression)), self.options.for_each(rows_of_group(self.question))
-        apart = replace(options, level=1 - (1 - options.level) / len(parts))
-        question = self.question.only(list(parts))
-        measured = ResidualAnswerSource(self.release, question, self.asked.schema, apart)
-        found = {part: measured._answered(part) for part in parts}
-        reach = {part: possible(part, question, self.asked.schema, self.rows) for part in parts}
-        groups = ({part: reach[part].cut(found[part][0][n]) for part in parts} for n in range(len(self.labels)))
-        cells, z = [calculated(expression, group) for group in groups], normal_quantile(options.level)
+    def _within(self, special: Sequence[Aggregate]) -> Warnings:
+        moments, everywhere = [part.definition.moment for part in special], np.ones(self.asked.groups, bool)
+        return tuple((_WITHIN.format(f"a {moment}"), everywhere) for moment in moments if moment)
+
+    def _at(self, expression: Expression, level: float) -> Sequence[Cell]:
+        """An expression with intervals of this level.
+
+        A calculation with what bins tell is interval arithmetic, from intervals that hold all at once (Bonferroni).
+        """
+        law = self.release.law
+        if isinstance(expression, Aggregate):
+            if expression in self.asked.special:
+                return self._special(expression, level)
+            return replace(self.estimated, options=Options(level)).cells(expression)[0]
+        parts = dict.fromkeys(aggregates_of(expression))
+        apart = law.normal_level(1 - (1 - law.plain_level(level)) / len(parts))
+        reach = {part: possible(part, self.question, self.asked.schema, self.rows) for part in parts}
+        found = {part: [reach[part].cut(cell) for cell in self._at(part, apart)] for part in parts}
+        groups = ({part: cells[n] for part, cells in found.items()} for n in range(len(self.labels)))
+        cells, z = [calculated(expression, group) for group in groups], normal_quantile(law.plain_level(level))
         widths = [None if cell.low is None else (cell.high - cell.low) / (2 * z) for cell in cells]
-        cells = [replace(cell, stderr=width) for cell, width in zip(cells, widths, strict=True)]
-        return cells, tuple(warning for _, warnings in found.values() for warning in warnings)
+        return [replace(cell, stderr=width) for cell, width in zip(cells, widths, strict=True)]
 
     def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
-        cells: list[Cell] = self._answered(expression)[0]
+        cells, _ = self._answered(expression)
         return [cells[n] for n in groups]
 
     def notes(self, groups: Sequence[int]) -> Iterator[str]:

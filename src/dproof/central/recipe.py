@@ -51,8 +51,7 @@ from dproof.exact import float_above
 from dproof.limits import MOST_TABLE_CELLS, MOST_TABLE_COLUMNS, MOST_TABLE_PARTS
 from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
 from dproof.privacy import Privacy
-from dproof.questions.estimated import NORMAL, Tails
-from dproof.questions.measured import level_of_seldom
+from dproof.questions.measured import HIGHEST_LEVEL, level_of_seldom
 from dproof.spaces.interval import whole_scale
 
 if TYPE_CHECKING:
@@ -65,8 +64,6 @@ _MOST_ROWS = 1 << 32
 _MOST_MADE_UP = 10**6  # rows that the noise alone may make up: they are made in memory
 _MOST_STEPS = 1 << 31  # that a row may move a sum by: then so many rows add up within 64 bits
 _STEP = 0.25  # the square of half a step: the distance of a value to where its step ends
-_HIGHEST_LEVEL = 1 - 1e-14  # of a normal interval, that floats tell from 1
-_LAPLACE_STEP = 2.5  # standard errors, over which Laplace noise gets some 34 times rarer
 _APART = Fraction(1, 1000)  # how far noise may be from what the plan determines, where machines calculate otherwise
 
 Integers = NDArray[np.int64]
@@ -218,19 +215,17 @@ class TableLaw:
         """The level at which normal intervals cover as often as intervals of this level shall (see `deviations`)."""
         if not self.is_pure:
             return level
-        return max(level, min(2 * NormalDist().cdf(-log(1 - level) / sqrt(2)) - 1, _HIGHEST_LEVEL))
+        return max(level, min(2 * NormalDist().cdf(-log(1 - level) / sqrt(2)) - 1, HIGHEST_LEVEL))
 
-    @property
-    def tails(self) -> Tails:
-        """How far rare noise reaches: that of Laplace noise further, the more the rarer it is."""
+    def plain_level(self, normal_level: float) -> float:
+        """The level whose `normal_level` this is."""
         if not self.is_pure:
-            return NORMAL
+            return normal_level
+        return min(normal_level, 1 - exp(-sqrt(2) * NormalDist().inv_cdf((1 + normal_level) / 2)))
 
-        def seldom(normal_level: float) -> float:
-            level = 1 - exp(-sqrt(2) * NormalDist().inv_cdf((1 + normal_level) / 2))
-            return self.normal_level(level_of_seldom(level))
-
-        return Tails(seldom, _LAPLACE_STEP)
+    def seldom(self, normal_level: float) -> float:
+        """The level of a normal interval that may be told seldom (see `told_levels`): Laplace noise reaches further."""
+        return self.normal_level(level_of_seldom(self.plain_level(normal_level)))
 
     @cached_property
     def half_widths(self) -> list[TableWidth]:

@@ -24,7 +24,7 @@ from dproof.local.ranks import OrderStatistics
 from dproof.local.recipe import RowLaw
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.estimated import ROUGH, SMOOTH, SUGGESTIONS, EstimatedSums, Options, Warnings, warned
-from dproof.questions.measured import AnswerSource, Shares, refuse_calculation
+from dproof.questions.measured import AnswerSource, Shares, possible, refuse_calculation
 from dproof.questions.partition import grouping
 from dproof.questions.question import (
     Aggregate,
@@ -77,7 +77,8 @@ class RowsAnswerSource:
         self, parts: Sequence[StoredRows], question: Question, options: Options, combos: Combos | None = None
     ) -> None:
         self.question, self.rows, self.private = question, parts[0].release_rows, parts[0].private
-        schema, asked = parts[0].law.schema, question.aggregates
+        self.schema = schema = parts[0].law.schema
+        asked = question.aggregates
         _check_groups(question, parts[0].law)
         for aggregate in asked:
             if aggregate.definition.counts == "values" and not aggregate.definition.of_items:
@@ -113,7 +114,8 @@ class RowsAnswerSource:
                 self.answered[expression] = self.special[expression], self.special_note
             else:
                 refuse_calculation(expression, self.special)
-                self.answered[expression] = self.estimated.cells(expression)
+                reach = possible(expression, self.question, self.schema, self.rows)
+                self.answered[expression] = self.estimated.cells(expression, reach)
         return self.answered[expression]
 
     def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from math import erf, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,9 +20,9 @@ from dproof.local.counts import Combos, QuestionAxes, StoredRows, count
 from dproof.local.distribution_free import DistributionFree
 from dproof.local.estimate import estimate, refuse_singular
 from dproof.questions.aggregates import Frequent, Rank
-from dproof.questions.answer import Cell
+from dproof.questions.answer import Cell, Range
 from dproof.questions.estimated import Ends, EstimatedSums, Options, half_widths, normal_quantile
-from dproof.questions.measured import different, level_of_each, most_frequent, passing, values_of
+from dproof.questions.measured import different, level_of_each, most_frequent, passing, possible, told, values_of
 from dproof.questions.question import Aggregate, Compare, Contains, Key, Predicate, Question, both, name
 from dproof.questions.sums import Term, present
 
@@ -76,10 +75,9 @@ class OrderStatistics:
             return self._most_frequent(aggregate, where)
         if definition.chosen is None:
             raise KeyError(f"{aggregate.kind} is no order statistic")
-        level = self.options.level
-        if self.schema.is_open(aggregate.columns[0]):
-            return [_cell(aggregate, level, group) for group in self._public(aggregate, where)]
-        return [_told_cell(aggregate, level, group) for group in self._private(aggregate, where)]
+        is_public = self.schema.is_open(aggregate.columns[0])
+        groups = self._public(aggregate, where) if is_public else self._private(aggregate, where)
+        return [_told_cell(aggregate, self.options.level, group) for group in groups]
 
     def _private(self, aggregate: Aggregate, where: Predicate | None) -> Iterator[Steps]:
         """The estimated counts below each value of a sanitised column, in every group."""
@@ -187,9 +185,13 @@ class OrderStatistics:
             exact = options.target == "table" and self.stored.release_rows == self.stored.rows
             less = product if exact else total**2 / max(self.stored.rows, 1)
             variance = np.where(np.abs(square - less) < 1e-9 * np.abs(square), 0.0, square - less)
-            half = half_widths(variance, max(q, 1 - q) * heaviest.max(initial=0.0), options.level).half
-            between = total - half, total + half
-            yield Steps(values, (values, values), total, lambda level, between=between: between, naive)  # type: ignore[misc]
+            heavy = np.asarray(max(q, 1 - q) * heaviest.max(initial=0.0))
+
+            def bounds(level: float, total: Array = total, variance: Array = variance, heavy: Array = heavy) -> Ends:
+                half = half_widths(variance, heavy, level).half
+                return total - half, total + half
+
+            yield Steps(values, (values, values), total, bounds, naive)
 
     def _most_frequent(self, aggregate: Aggregate, where: Predicate | None) -> list[Cell]:
         """The values or items of the largest estimated counts."""
@@ -208,7 +210,7 @@ class OrderStatistics:
 
     def _different(self, aggregate: Aggregate, where: Predicate | None) -> list[Cell]:
         """How many values or items there are, by the interval of the count of each."""
-        column, counted, unseen = aggregate.columns[0], self._nothing(), 0
+        column, unseen = aggregate.columns[0], 0
         bins = self.schema.bins.get(column)
         sizes = {} if bins is None else dict(zip(bins.labels, bins.sizes, strict=True))
         if self.schema.is_open(column):  # the values that rows have, also those that are not counted here
@@ -217,16 +219,23 @@ class OrderStatistics:
         else:
             values = values_of(aggregate, self.schema)
         options = replace(self.options, level=level_of_each(self.options.level, values), simultaneous=False)
-        for places, estimated in self._counts(aggregate, where, aggregate.definition.of_items, options):
-            cells, _ = estimated.cells(Aggregate("count"))
-            for (group, value), cell in zip(places, cells, strict=True):
-                if value is not None:
-                    # In a population there may be any value, however rare.
-                    high = cell.high if self.options.target == "table" else np.inf
-                    counted[group].append((cell.estimate, cell.low, high, cell.raw, sizes.get(value, 1)))
-        more = [(0.0, 0.0, np.inf, 0.0, 1.0)] * unseen
-        groups = (np.array([*found, *more], float).reshape(-1, 5, 1) for found in counted.values())
-        return [different(*group.transpose(1, 2, 0))[0] for group in groups]
+        counts = list(self._counts(aggregate, where, aggregate.definition.of_items, options))
+        reach = possible(aggregate, self.question, self.schema, self.stored.release_rows)
+
+        def at(level: float) -> list[Cell]:
+            counted = self._nothing()
+            for places, estimated in counts:
+                cells, _ = estimated.at(level_of_each(level, values)).cells(Aggregate("count"))
+                for (group, value), cell in zip(places, cells, strict=True):
+                    if value is not None:
+                        # In a population there may be any value, however rare.
+                        high = cell.high if self.options.target == "table" else np.inf
+                        counted[group].append((cell.estimate, cell.low, high, cell.raw, sizes.get(value, 1)))
+            more = [(0.0, 0.0, np.inf, 0.0, 1.0)] * unseen
+            groups = (np.array([*found, *more], float).reshape(-1, 5, 1) for found in counted.values())
+            return [different(*group.transpose(1, 2, 0))[0] for group in groups]
+
+        return [*told(at, reach, self.options.level)]
 
     def _nothing(self) -> dict[tuple[Any, ...], list[Any]]:
         return {labels: [] for labels in self.labels}
@@ -259,20 +268,10 @@ def _mark(aggregate: Aggregate, total: Array) -> float:
 
 
 def _told_cell(aggregate: Aggregate, level: float, steps: Steps) -> Cell:
-    """The order statistic of a group, with an interval that holds as often as it says among those that are told.
-
-    An interval that leaves nothing out is not told. Where that is the usual case, the few that are told are those of
-    the largest errors, and more than α = 1 − level of them would miss. So an interval has the level 1 − α/50, unless it
-    would be told by two standard errors more (by as many as a usual interval has on each side, where these are more):
-    then it has the level that was asked for. Of N(μ, 1) at most 1.02 α of those told miss where one in 100 is told.
-    """
-    cell = _cell(aggregate, level, steps)
-    everything = float(steps.stand_for[0].min()), float(steps.stand_for[1].max())
-    if cell.low is None or (cell.low, cell.high) == everything:
-        return cell
-    seldom = 1 - (1 - level) / 50
-    sure = _cell(aggregate, erf((normal_quantile(seldom) + max(2.0, normal_quantile(level))) / sqrt(2)), steps)
-    return cell if (sure.low, sure.high) != everything else _cell(aggregate, seldom, steps)
+    """The order statistic of a group, as it is told; an interval that leaves nothing out is not."""
+    everything = Range(Fraction(float(steps.stand_for[0].min())), Fraction(float(steps.stand_for[1].max())))
+    (cell,) = told(lambda at: [_cell(aggregate, at, steps)], everything, level)
+    return cell
 
 
 def _cell(aggregate: Aggregate, level: float, steps: Steps) -> Cell:

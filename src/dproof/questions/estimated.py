@@ -21,15 +21,14 @@ from dproof.exact import level_of
 from dproof.laws.debias import Array, SumEstimates, Target
 from dproof.questions.aggregates import Sums
 from dproof.questions.answer import Cell, Range
-from dproof.questions.measured import Shares, level_of_seldom
+from dproof.questions.measured import Shares, level_of_seldom, tells, told_levels
 from dproof.questions.question import Aggregate, Expression, Predicate, Question, Schema
 from dproof.questions.sums import Term, centred_terms, chooses, evaluate
 from dproof.spaces.interval import Scale
 
 _NEAR_ZERO = 3.0  # standard errors from zero below which an estimate may well be one of zero
 _NOT_NORMAL = 3.0  # standard errors of fewer heaviest scores than this are not normal
-_BENT = 5.0  # standard errors more
-_SURELY = 1.5  # strict half-widths from the estimate: an interval that tells so much is told as a rule
+_BENT = 6.6  # standard errors more than an interval has, below which one over a divisor is not near its tangent
 _MISSED = 0.01  # the probability that an interval may lose at an end because a sum moves in steps
 
 Ends = tuple[Array, Array]  # the least and the greatest
@@ -62,50 +61,6 @@ def tail(x: Array) -> Array:
     series = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
     above = series * np.exp(-(x**2) / 2) / 2
     return np.asarray(np.where(x >= 0, above, 1 - above))
-
-
-class Tails(NamedTuple):
-    """How far noise reaches that is rare: the level of a normal interval where few are told, by that of any other.
-
-    `step` is how many standard errors further such noise is far rarer still.
-    """
-
-    seldom: Callable[[float], float] = level_of_seldom
-    step: float = 1.0
-
-
-NORMAL = Tails()
-
-
-class Caution(NamedTuple):
-    """How much more careful an interval has to be where its divisor may be zero, in every group.
-
-    `part` is that of the way from an interval of the level to one of the `strict` level; `untold` says where nothing
-    can be told, `near` where one over the divisor is not near its tangent.
-    """
-
-    strict: float
-    part: Array
-    untold: Array
-    near: Array
-
-
-def caution(tails: Tails, level: float, unsteady: Array) -> Caution:
-    """The care that a ratio needs, so that of those that are told as many hold as the level says.
-
-    A ratio is told where its divisor is more than z' standard errors from zero, with z' by `level_of_seldom`, for else
-    Fieller's interval is infinite. One `step` beyond z' a divisor that is seldom told is not likely, and from two steps
-    on an interval of the level itself will do.
-
-    >>> caution(NORMAL, 0.95, 1 / np.array([3.0, 4.0, 5.0, 6.0])).part.round(2).tolist()
-    [1.0, 1.0, 0.54, 0.0]
-    """
-    strict = tails.seldom(level)
-    z = normal_quantile(strict)
-    with np.errstate(divide="ignore"):
-        steps = 1 / np.asarray(unsteady, float)  # from zero to the divisor, in standard errors
-    part = np.clip((z + 2 * tails.step - steps) / tails.step, 0.0, 1.0)
-    return Caution(strict, part, steps <= z, steps < z + _BENT)
 
 
 def simultaneous(level: float, intervals: int) -> float:
@@ -164,7 +119,7 @@ class Value:
     Var g(T) ≈ ∇g · Cov(T) · ∇g, the delta method. `linear` says whether it is a linear function of the sums; `form` is
     what it was calculated from, else. `squared` is set where it is the square of a linear function, and `parabola`
     where it is a linear function plus factor · x² / divisor. `unsteady` is the largest standard error of a divisor,
-    over the divisor; of a root, that of what is below it. It is 0 where there is none (see `caution`).
+    over the divisor, or 0 where there is none.
     """
 
     value: Array  # (groups,)
@@ -185,27 +140,33 @@ class Value:
         """The covariance with another value."""
         return np.asarray(np.einsum("gi,gij,gj->g", self.gradient, self.covariance, other.gradient))
 
-    @property
-    def may_be_zero(self) -> Array:
-        return np.asarray(np.abs(self.value) <= _NEAR_ZERO * np.sqrt(np.maximum(self.variance, 0.0)))
+    def may_be_zero(self, z: float) -> Array:
+        """Whether zero is in an interval of ± z standard errors, or near it."""
+        return np.asarray(np.abs(self.value) <= max(_NEAR_ZERO, z) * np.sqrt(np.maximum(self.variance, 0.0)))
 
     @property
     def relative(self) -> Array:
-        """The standard error over the value; of a product, the larger one of its factors."""
-        product = self.made_by("*")
+        """The standard error over the value; of a product, the larger one of its factors; of a root, its square's."""
+        product, root = self.made_by("*"), self.made_by("√")
+        if root is not None and not root.shift:
+            return np.where(root.left.value > 0, root.left.relative, np.inf)
         if product is not None and not product.shift:
             return np.maximum(product.left.relative, product.right.relative)
         spread, size = np.sqrt(np.maximum(self.variance, 0.0)), np.abs(self.value)
         return np.divide(spread, size, out=np.where(spread > 0, np.inf, 0.0), where=size > 0)
 
-    @property
-    def curved(self) -> Array:
-        """Where the delta method is not near: both factors may be zero, and what one error does to the other counts."""
-        ratio = self.made_by("/")
-        product = ratio.left.made_by("*") if ratio else self.made_by("*")
-        if product is None:
+    def curved(self, z: float) -> Array:
+        """Where the delta method is not near: both factors may be zero, and what one error does to the other counts.
+
+        Nor is it where a root is taken of what may be zero.
+        """
+        if self.form is None:
             return np.zeros(len(self.value), bool)
-        return np.asarray(product.left.may_be_zero & product.right.may_be_zero)
+        left, right = self.form.left, self.form.right
+        if self.form.sign == "√":
+            return np.asarray(left.value <= (z + _BENT) * np.sqrt(np.maximum(left.variance, 0.0)))
+        both = left.may_be_zero(z) & right.may_be_zero(z) if self.form.sign == "*" else False
+        return np.asarray(left.curved(z) | right.curved(z) | both)
 
     @property
     def is_bent(self) -> bool:
@@ -304,8 +265,7 @@ class Value:
         with np.errstate(divide="ignore", invalid="ignore"):
             root = np.sqrt(self.value)
             gradient = self.gradient / (2 * root[:, None])
-        unsteady = np.maximum(self.unsteady, np.where(self.value > 0, self.relative, np.inf))
-        return Value(root, gradient, self.covariance, unsteady, form=Form("√", self, self))
+        return Value(root, gradient, self.covariance, self.unsteady, form=Form("√", self, self))
 
 
 Sign = Literal["+", "*", "/", "√"]
@@ -331,19 +291,15 @@ class Form:
         """Whether no part of it divides by another."""
         return not (self.left.unsteady.any() or self.right.unsteady.any())
 
-    def fieller(self, z: float, wider: Array) -> Ends:
+    def fieller(self, z: float) -> Ends:
         """All ratios r for which top − r · bottom is within z standard errors of zero (Fieller 1954).
 
-        Infinite where the bottom itself is not clearly different from zero: then no finite set of ratios is. What of
-        top − r · bottom goes with the bottom, b, may be `wider`, as many standard errors as that has: it is what a
-        choice by the bottom chooses. With Cov(top − r·b, b)²/Var b in the place of its variance this stays a quadratic
-        inequality.
+        Infinite where the bottom itself is not clearly different from zero: then no finite set of ratios is.
         """
-        a, b, spread, shared = self.left.value, self.right.value, self.right.variance, self.left.shared(self.right)
-        of_bottom = np.divide(shared**2, spread, out=np.zeros_like(spread), where=spread > 0)
-        square = b**2 - wider**2 * spread
-        middle = a * b - wider**2 * shared
-        rest = a**2 - z**2 * (self.left.variance - of_bottom) - wider**2 * of_bottom
+        a, b = self.left.value, self.right.value
+        square = b**2 - z**2 * self.right.variance
+        middle = a * b - z**2 * self.left.shared(self.right)
+        rest = a**2 - z**2 * self.left.variance
         root = np.sqrt(np.maximum(middle**2 - square * rest, 0.0))
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.of(np.where(square > 0, (middle + sign * root) / square, sign * np.inf) for sign in (-1, 1))
@@ -459,7 +415,7 @@ class EstimatedSums:
     covariance: Array
     distribution_free: EveryDistribution | None  # where a condition may have a bias, and no distribution is assumed
     scale: float = 1.0  # all rows over those that were counted, for which `distribution_free` is
-    tails: Tails = NORMAL  # of the noise
+    seldom: Callable[[float], float] = level_of_seldom  # that of the noise
 
     @property
     def best(self) -> Array:
@@ -502,12 +458,13 @@ class EstimatedSums:
         """The estimates of an expression in every group, with their intervals; and what to say about which of them.
 
         Whatever the method, an interval is that of the unbiased estimate, and holds the other one too. With `reach`,
-        what the expression can be at all, those are wider that are told only just.
+        what the expression can be at all, those are wider that may be told seldom: but where it is linear in the sums,
+        and noise makes an interval longer or shorter (see `Range`).
         """
         value = self.value(expression, self.estimates.values)
         spread = self.spread(value)
-        if reach is not None and value.is_bent:
-            spread = self._surely_told(value, spread, reach)
+        if reach is not None and (value.is_bent or value.unsteady.any()):
+            spread = self._told(value, spread, reach)
         low, high, exact = spread.low, spread.high, spread.exact
         count = isinstance(expression, Aggregate) and expression.definition.counts == "rows"
         estimates = value.value
@@ -538,74 +495,93 @@ class EstimatedSums:
         """What to say about groups whose estimates wide noise leaves a bias in."""
         return ((ROUGH if self.options.assume == "nothing" else SMOOTH, groups),)
 
-    def spread(self, value: Value) -> Spread:
-        """The interval of a value in every group."""
+    def at(self, level: float) -> EstimatedSums:
+        """The same with intervals of another level."""
+        return replace(self, options=replace(self.options, level=level))
+
+    def spread(self, value: Value, only: Array | None = None) -> Spread:
+        """The interval of a value in every group; where each takes long, in some of them only."""
         level = self.options.level
         if self.options.simultaneous:
             level = simultaneous(level, int((value.variance != 0).sum()))
-        root, ratio = value.made_by("√"), value.made_by("/")
+        root = value.made_by("√")
         if root is not None:
-            # The root of an interval of the square covers as often, and needs no square that is far from zero.
-            # Below zero it is moved there first, as `Range` moves what is not possible.
-            square = self.spread(root.left)
-            half = np.where(np.isfinite(square.low), (square.high - square.low) / 2, 0.0)
-            low, high = root.of(np.sqrt(np.maximum(end, 0.0)) for end in (square.low, np.maximum(square.high, half)))
-            return square._replace(low=low, high=high, stderr=self._near(value, level).stderr)
-        is_variance = ratio is not None and ratio.left.parabola is not None and ratio.right.linear
-        spread = self._of_tangents(value, level) if is_variance else self._near(value, level)
+            return self._rooted(value, root, self.spread(root.left, only), level)
+        spread = self._interval(value, level)
         if self.distribution_free is None:
             return spread
-        return self._for_every_distribution(value, spread, self.distribution_free, level)
+        return self._for_every_distribution(value, spread, self.distribution_free, level, only)
 
-    def _surely_told(self, value: Value, spread: Spread, reach: Range) -> Spread:
-        """Intervals of the strict level (see `level_of_seldom`), but where one much wider still would tell something.
-
-        A product or a variance has a narrow interval where noise leaves its slope small. If in truth that is not so,
-        only large noise has it told, and such noise makes it wrong. A ratio is cared for by its divisor.
-        """
-        options = replace(self.options, level=self.tails.seldom(self.options.level))
-        strict, root = replace(self, options=options, tails=Tails(lambda level: level)), value.made_by("√")
-        wide, square = strict.spread(value), value if root is None else root.left
-        inner = wide if root is None else strict.spread(square)
-        with np.errstate(invalid="ignore"):
-            wider = [square.value + _SURELY * (end - square.value) for end in (inner.low, inner.high)]
+    def _interval(self, value: Value, level: float) -> Spread:
+        """The interval of a value by the estimated variances."""
+        root, ratio = value.made_by("√"), value.made_by("/")
         if root is not None:
-            wider = list(root.of(np.sqrt(np.maximum(end, 0.0)) for end in wider))
-        sure = np.array([reach.cut(Cell(None, *pair)).informative for pair in zip(*wider, strict=True)]) | spread.exact
-        return spread._replace(low=np.where(sure, spread.low, wide.low), high=np.where(sure, spread.high, wide.high))
+            return self._rooted(value, root, self._interval(root.left, level), level)
+        is_variance = ratio is not None and ratio.left.parabola is not None and ratio.right.linear
+        return self._of_tangents(value, level) if is_variance else self._near(value, level)
+
+    def _rooted(self, value: Value, root: Form, square: Spread, level: float) -> Spread:
+        """The root of an interval of the square: it covers as often, and needs no square that is far from zero.
+
+        Below zero it is moved there first, as `Range` moves what is not possible.
+        """
+        half = np.where(np.isfinite(square.low), (square.high - square.low) / 2, 0.0)
+        low, high = root.of(np.sqrt(np.maximum(end, 0.0)) for end in (square.low, np.maximum(square.high, half)))
+        return square._replace(low=low, high=high, stderr=self._near(value, level).stderr)
+
+    def _told(self, value: Value, spread: Spread, reach: Range) -> Spread:
+        """The intervals that are shown (see `told_levels`).
+
+        A ratio is told where noise leaves its divisor clearly above zero, and a product or a variance has a narrow
+        interval where noise leaves its slope small. Where strict intervals are so short that they tell something
+        wherever they lie, answers are told as a rule too; what the sure level has for each standard error stands for
+        them, for a divisor that may be zero makes them longer.
+        """
+        levels, told = told_levels(self.options.level, self.seldom), tells(reach, *spread.ends)
+        if not told.any():
+            return spread
+        sure = self.at(levels.sure).spread(value, told).ends
+        doubtful = told & ~tells(reach, *sure)
+        if not doubtful.any():
+            return spread
+        wide = self.at(levels.strict).spread(value, doubtful)
+        shorter = normal_quantile(levels.strict) / normal_quantile(levels.sure)
+        halves = (sure[1] - sure[0]) / 2 * shorter
+        doubtful &= ~np.array([reach.is_narrowed_by(half) for half in halves.tolist()], bool)
+        return Spread(*(np.where(doubtful, strict, usual) for strict, usual in zip(wide, spread, strict=True)))
 
     def _near(self, value: Value, level: float) -> Spread:
         """The interval of a value that is linear in the sums, or the ratio of two such, near to what was estimated."""
-        variance, care = value.variance, caution(self.tails, level, value.unsteady)
-        widths, wider = (half_widths(variance, self._heaviest(value), at) for at in (level, care.strict))
-        widths = widths._replace(half=widths.half + care.part * (wider.half - widths.half))
+        variance, z = value.variance, normal_quantile(level)
+        widths = half_widths(variance, self._heaviest(value), level)
         stderr = np.where(np.isnan(variance), np.nan, widths.stderr)
         doubt = np.einsum("gi,gi->g", np.abs(value.gradient), self.estimates.doubts)
         low, high = value.value - widths.half - doubt, value.value + widths.half + doubt
         exact = widths.half + doubt == 0
-        unsure, curved, ratio = care.untold & ~exact, value.curved, value.made_by("/")
+        with np.errstate(divide="ignore"):
+            steps = 1 / np.asarray(value.unsteady, float)  # from zero to a divisor, in standard errors
+        unsure, curved, ratio = (steps <= z) & ~exact, value.curved(z), value.made_by("/")
         if ratio is not None:
             # Of few rows the divisor too has Bernstein's interval; near zero the ratio has that of its parts.
             bottom = ratio.right
-            reach = half_widths(bottom.variance, self._heaviest(bottom), care.strict).half
+            reach = half_widths(bottom.variance, self._heaviest(bottom), level).half
             unsure = unsure | (widths.few & (np.abs(bottom.value) <= reach))
             curved = curved | (widths.few & (np.abs(bottom.value) < _NEAR * reach))
             plain = ~widths.few & (doubt == 0) & (variance != 0)
-            z = normal_quantile(level)
-            ends = ratio.fieller(z, z + care.part * (normal_quantile(care.strict) - z))
-            low, high = (np.where(plain, end, other) for end, other in zip(ends, (low, high), strict=True))
+            low, high = (np.where(plain, end, o) for end, o in zip(ratio.fieller(z), (low, high), strict=True))
             unsure = unsure | (plain & ~np.isfinite(low))
         if value.form is not None and value.form.sign != "√" and not (ratio and ratio.is_plain):
-            curved = curved | care.near
-        if curved.any():
+            curved = curved | (steps < z + _BENT)
+        if curved.any() and value.made_by("√") is None:
             ends = self._of_parts(value, level)
             low, high = (np.where(curved, end, other) for end, other in zip(ends, (low, high), strict=True))
             exact = np.where(curved, low == high, exact)  # where both estimates are 0, so is the slope, whatever noise
-        return Spread(low, high, stderr, exact, doubt > 0, widths.few, unsure)
+        return Spread(low, high, stderr, exact, doubt > 0, widths.few, unsure | np.isnan(low) | np.isnan(high))
 
     def _heaviest(self, value: Value) -> Array:
-        """The heaviest score of a single row, in every group."""
-        return np.asarray(np.einsum("gi,gi->g", np.abs(value.gradient), self.estimates.heaviest))
+        """The heaviest score of a single row, in every group; in sums without noise no row has one."""
+        noisy = np.einsum("gii->gi", value.covariance) != 0
+        return np.asarray(np.einsum("gi,gi->g", np.abs(value.gradient), np.where(noisy, self.estimates.heaviest, 0.0)))
 
     def _of_parts(self, value: Value, level: float) -> Ends:
         """The interval of a sum, a product or a ratio of two values: from those of each of them.
@@ -616,7 +592,7 @@ class EstimatedSums:
         assert form is not None and form.sign != "√"
         if form.sign == "+":
             return self._of_summands(form, level)
-        first, second = (self._near(part, simultaneous(level, 2)) for part in (form.left, form.right))
+        first, second = (self._interval(part, simultaneous(level, 2)) for part in (form.left, form.right))
         other = second.low, second.high
         if form.sign == "/":
             with np.errstate(divide="ignore"):
@@ -628,9 +604,13 @@ class EstimatedSums:
     def _of_summands(self, total: Form, level: float) -> Ends:
         """The interval of a sum, from those of its two parts and their correlation (Zou 2008, MOVER)."""
         values = total.left, total.right
-        spreads = [self._near(value, level) for value in values]
+        spreads = [self._interval(value, level) for value in values]
         root = np.sqrt(np.prod([np.maximum(value.variance, 0.0) for value in values], axis=0))
         shared = np.divide(values[0].shared(values[1]), root, out=np.zeros_like(root), where=root > 0)
+        z = normal_quantile(level)
+        shared = np.where(
+            values[0].curved(z) | values[1].curved(z), np.maximum(shared, 0.0), shared
+        )  # far from tangents
         middle, ends = values[0].value + values[1].value, []
         for sign, ends_of in ((-1, [one.low for one in spreads]), (1, [one.high for one in spreads])):
             with np.errstate(invalid="ignore"):
@@ -660,15 +640,16 @@ class EstimatedSums:
         unsure = spread.unsure | (mean.unsure & ~mean.exact)
         return spread._replace(low=low, high=high, exact=spread.exact & mean.exact, unsure=unsure)
 
-    def _for_every_distribution(self, value: Value, spread: Spread, free: EveryDistribution, level: float) -> Spread:
+    def _for_every_distribution(
+        self, value: Value, spread: Spread, free: EveryDistribution, level: float, only: Array | None
+    ) -> Spread:
         """The intervals that are right whatever the distribution, where the scores of a condition have a bias."""
         rough = (free.biased & (value.gradient != 0)).any(axis=1)
         # A part of the rows stands for all as for a population; that it is a large part is not made use of.
         target: Target = self.options.target if self.scale == 1 else "population"
         low, high, unsure = spread.low.copy(), spread.high.copy(), spread.unsure & ~rough
-        care, plain_level, ratio = caution(self.tails, level, value.unsteady), level, value.made_by("/")
-        for n in np.flatnonzero(rough).tolist():
-            level = care.strict if care.part[n] else plain_level
+        ratio = value.made_by("/")
+        for n in np.flatnonzero(rough if only is None else rough & only).tolist():
             low[n], high[n] = -np.inf, np.inf
             if value.linear:
                 low[n], high[n] = free.interval(n, self._linear(value, n), None, level, target)
@@ -701,6 +682,12 @@ class Spread(NamedTuple):
     rough: Array
     few: Array
     unsure: Array
+
+    @property
+    def ends(self) -> Ends:
+        """Both ends, which are infinite where there is no interval."""
+        none = self.unsure | np.isnan(self.low) | np.isnan(self.high)
+        return np.where(none, -np.inf, self.low), np.where(none, np.inf, self.high)
 
 
 def _number(number: Any, whole: bool = False) -> float | int | None:

@@ -29,6 +29,7 @@ from statistics import NormalDist
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dproof.errors import QuestionError
 from dproof.laws.debias import Array
@@ -55,6 +56,8 @@ from dproof.questions.sums import evaluate, present
 from dproof.spaces.space import COMPARISONS
 
 A_TENTH = 0.1  # of the rows that a group would have were they spread evenly: a rare group
+HIGHEST_LEVEL = 1 - 1e-14  # of a normal interval, that floats tell from 1
+normal = NormalDist()
 _SELDOM = 0.004  # where fewer of all answers are told, those may miss more often than they say
 _CHOSEN = (
     "these rows were chosen by noisy values, so their intervals are wider: on average {:.4g}% of the intervals shown "
@@ -290,17 +293,68 @@ def level_of_chosen(level: float, shown: int, groups: int) -> float:
     return 1 - (1 - level) * shown / groups
 
 
+# Answers that are told seldom -----------------------------------------------------------------------------------------
+
+
 def level_of_seldom(level: float) -> float:
     """The level of an interval that may be one of the few that tell something, where most tell nothing.
 
-    A ratio is told only where noise leaves its divisor clearly above zero. If that is near zero in truth, only large
-    noise has it told, and such noise makes it wrong. Intervals that miss on one side so much less often still hold as
-    often as they say among those that are told, wherever one answer in a hundred is.
+    Intervals that miss so much less often still hold as often as they say among those that are told, wherever one
+    answer in a hundred is.
 
     >>> round(level_of_seldom(0.95), 6)
     0.9996
     """
     return 1 - 2 * (1 - level) * _SELDOM
+
+
+class ToldLevels(NamedTuple):
+    """The level of an interval that may be told seldom, and that at which one tells which is told as a rule."""
+
+    strict: float
+    sure: float
+
+
+def told_levels(level: float, seldom: Callable[[float], float] = level_of_seldom) -> ToldLevels:
+    """What an answer at a level is held against, so that among those that are told as many hold as it says.
+
+    A reader sees answers that tell something. Where most tell nothing, the few that are told are those of the largest
+    errors, and more of them would miss. So an answer that tells something has an interval of the strict level, and
+    says nothing where that tells nothing, unless it would tell something at the sure level: two standard errors beyond
+    the strict one (as many as a usual interval has on each side, where these are more). From a table that is told of
+    seldom, noise leads so far beyond still more seldom. `seldom` is the strict level of the noise's law, in normal
+    terms.
+
+    >>> [round(normal.inv_cdf((1 + level) / 2), 2) for level in told_levels(0.95)]
+    [3.54, 5.54]
+    """
+    strict = seldom(level)
+    usual, wide = (normal.inv_cdf((1 + at) / 2) for at in (level, strict))
+    return ToldLevels(strict, min(math.erf((wide + max(2.0, usual)) / math.sqrt(2)), HIGHEST_LEVEL))
+
+
+def tells(reach: Range, low: Array, high: Array) -> NDArray[np.bool_]:
+    """Which intervals leave out something that is possible, as they are shown."""
+    cells = (reach.cut(Cell(None, *ends)) for ends in zip(low.tolist(), high.tolist(), strict=True))
+    return np.array([cell.informative and cell.low is not None for cell in cells], bool)
+
+
+def told(
+    at: Callable[[float], Sequence[Cell]],
+    reach: Range,
+    level: float,
+    seldom: Callable[[float], float] = level_of_seldom,
+) -> Sequence[Cell]:
+    """The cells that are shown of those that there are `at` a level (see `told_levels`)."""
+
+    def telling(cells: Sequence[Cell]) -> NDArray[np.bool_]:
+        ends = [(-inf, inf) if cell.low is None else (cell.low, cell.high) for cell in cells]
+        return tells(reach, *np.array(ends, float).reshape(-1, 2).T)
+
+    usual, levels = at(level), told_levels(level, seldom)
+    if not (some := telling(usual)).any() or not (doubtful := some & ~telling(at(levels.sure))).any():
+        return usual
+    return [strict if doubt else one for one, strict, doubt in zip(usual, at(levels.strict), doubtful, strict=True)]
 
 
 def level_of_shown(question: Question, level: float, rows: Callable[[], int]) -> float:
@@ -373,7 +427,7 @@ def level_of_each(level: float, values: int) -> float:
     >>> round(level_of_each(0.95, 5), 6)
     0.98
     """
-    return 1 - 2 * (1 - level) / max(values, 2)
+    return min(1 - 2 * (1 - level) / max(values, 2), HIGHEST_LEVEL)
 
 
 def different(estimates: Array, low: Array, high: Array, drawn: Array, sizes: Array | int = 1) -> list[Cell]:
