@@ -23,7 +23,8 @@ from dproof.laws.debias import (
     solver,
 )
 from dproof.local.estimate import likelihood, projection, shrinkage
-from dproof.questions.estimated import half_widths, normal_quantile, simultaneous
+from dproof.questions.estimated import half_widths, simultaneous
+from dproof.questions.measured import normal_quantile
 
 COUNTS = np.array([310.0, 150.0, 240.0, 120.0, 180.0])
 

@@ -28,7 +28,7 @@ from dproof.laws.debias import Array, SumEstimates
 from dproof.plans.plan import TableAxis, preprocessing_notes
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Answer, Cell
-from dproof.questions.estimated import EstimatedSums, Options, Value, Warnings, half_widths, normal_quantile, warned
+from dproof.questions.estimated import EstimatedSums, Options, Value, Warnings, half_widths, warned
 from dproof.questions.measured import (
     AnswerSource,
     Shares,
@@ -36,6 +36,7 @@ from dproof.questions.measured import (
     different,
     level_of_each,
     most_frequent,
+    normal_quantile,
     number_of_values,
     passing,
     possible,

@@ -51,7 +51,7 @@ from dproof.exact import float_above
 from dproof.limits import MOST_TABLE_CELLS, MOST_TABLE_COLUMNS, MOST_TABLE_PARTS
 from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
 from dproof.privacy import Privacy
-from dproof.questions.measured import HIGHEST_LEVEL, level_of_seldom
+from dproof.questions.measured import HIGHEST_LEVEL, level_of_seldom, normal_quantile
 from dproof.spaces.interval import whole_scale
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ class TableLaw:
         With Laplace noise intervals are at least as wide as those of one draw of the same variance. A sum of several
         draws has lighter tails, so wherever that is the wider one it covers at least as often.
         """
-        return NormalDist().inv_cdf((1 + self.normal_level(level)) / 2)
+        return normal_quantile(self.normal_level(level))
 
     def normal_level(self, level: float) -> float:
         """The level at which normal intervals cover as often as intervals of this level shall (see `deviations`)."""
@@ -221,7 +221,7 @@ class TableLaw:
         """The level whose `normal_level` this is."""
         if not self.is_pure:
             return normal_level
-        return min(normal_level, 1 - exp(-sqrt(2) * NormalDist().inv_cdf((1 + normal_level) / 2)))
+        return min(normal_level, 1 - exp(-sqrt(2) * normal_quantile(normal_level)))
 
     def seldom(self, normal_level: float) -> float:
         """The level of a normal interval that may be told seldom (see `told_levels`): Laplace noise reaches further."""

@@ -48,7 +48,8 @@ from dproof.laws.debias import (
 from dproof.limits import MOST_LOGLINEAR, MOST_SHRUNK
 from dproof.local.counts import QuestionAxes
 from dproof.local.distribution_free import DistributionFree
-from dproof.questions.estimated import EstimatedSums, Options, normal_quantile, tail
+from dproof.questions.estimated import EstimatedSums, Options, tail
+from dproof.questions.measured import normal_quantile
 from dproof.questions.question import Predicate
 
 _STEPS = 5_000

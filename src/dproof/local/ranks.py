@@ -21,8 +21,17 @@ from dproof.local.distribution_free import DistributionFree
 from dproof.local.estimate import estimate, refuse_singular
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Cell, Range
-from dproof.questions.estimated import Ends, EstimatedSums, Options, half_widths, normal_quantile
-from dproof.questions.measured import different, level_of_each, most_frequent, passing, possible, told, values_of
+from dproof.questions.estimated import Ends, EstimatedSums, Options, half_widths
+from dproof.questions.measured import (
+    different,
+    level_of_each,
+    most_frequent,
+    normal_quantile,
+    passing,
+    possible,
+    told,
+    values_of,
+)
 from dproof.questions.question import Aggregate, Compare, Contains, Key, Predicate, Question, both, name
 from dproof.questions.sums import Term, present
 

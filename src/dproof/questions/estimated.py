@@ -21,7 +21,7 @@ from dproof.exact import level_of
 from dproof.laws.debias import Array, SumEstimates, Target
 from dproof.questions.aggregates import Sums
 from dproof.questions.answer import Cell, Range
-from dproof.questions.measured import Shares, level_of_seldom, tells, told_levels
+from dproof.questions.measured import HIGHEST_LEVEL, Shares, level_of_seldom, normal_quantile, tells, told_levels
 from dproof.questions.question import Aggregate, Expression, Predicate, Question, Schema
 from dproof.questions.sums import Term, centred_terms, chooses, evaluate
 from dproof.spaces.interval import Scale
@@ -40,15 +40,6 @@ class Widths(NamedTuple):
     stderr: Array
     half: Array
     few: Array
-
-
-def normal_quantile(level: float) -> float:
-    """z with P(|Z| ≤ z) = level for a normal Z.
-
-    >>> round(normal_quantile(0.95), 6)
-    1.959964
-    """
-    return NormalDist().inv_cdf((1 + level) / 2)
 
 
 def tail(x: Array) -> Array:
@@ -103,7 +94,7 @@ def half_widths(variance: Array, heaviest: Array, level: float) -> Widths:
     spread = np.where(variance > 0, variance, np.where(noisy, heaviest**2, 0.0))
     stderr = np.sqrt(spread)
     few = noisy & (stderr < _NOT_NORMAL * heaviest)
-    depth = log(2 / (1 - level))
+    depth = log(2 / (1 - min(level, HIGHEST_LEVEL)))
     bernstein = np.sqrt(2 * spread * depth) + heaviest * depth / 3
     z = normal_quantile(level)
     harmless = _MISSED * stderr / NormalDist().pdf(z)
@@ -595,7 +586,7 @@ class EstimatedSums:
         first, second = (self._interval(part, simultaneous(level, 2)) for part in (form.left, form.right))
         other = second.low, second.high
         if form.sign == "/":
-            with np.errstate(divide="ignore"):
+            with np.errstate(divide="ignore", invalid="ignore"):
                 surely = second.low * second.high > 0
                 other = np.where(surely, 1 / second.high, -np.inf), np.where(surely, 1 / second.low, np.inf)
         with np.errstate(invalid="ignore"):

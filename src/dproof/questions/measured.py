@@ -57,7 +57,6 @@ from dproof.spaces.space import COMPARISONS
 
 A_TENTH = 0.1  # of the rows that a group would have were they spread evenly: a rare group
 HIGHEST_LEVEL = 1 - 1e-14  # of a normal interval, that floats tell from 1
-normal = NormalDist()
 _SELDOM = 0.004  # where fewer of all answers are told, those may miss more often than they say
 _CHOSEN = (
     "these rows were chosen by noisy values, so their intervals are wider: on average {:.4g}% of the intervals shown "
@@ -242,7 +241,7 @@ def interval_widths(
     measured = measured_at(level)
     groups = list(measured.shown) or list(range(len(measured.labels)))
     at = level_of_shown(question, level, lambda: len(groups) * rows_of_group(question))
-    measured, deviations = measured if at == level else measured_at(at), NormalDist().inv_cdf((1 + at) / 2)
+    measured, deviations = measured if at == level else measured_at(at), normal_quantile(at)
     found: dict[str, HalfWidths | None] = {}
     for item in question.select:
         if aggregates_of(item.expression):
@@ -296,6 +295,15 @@ def level_of_chosen(level: float, shown: int, groups: int) -> float:
 # Answers that are told seldom -----------------------------------------------------------------------------------------
 
 
+def normal_quantile(level: float) -> float:
+    """z with P(|Z| ≤ z) = level for a normal Z; levels near 1, which are split further, stop where floats do.
+
+    >>> round(normal_quantile(0.95), 6), round(normal_quantile(1.0), 2)
+    (1.959964, 7.74)
+    """
+    return NormalDist().inv_cdf((1 + min(level, HIGHEST_LEVEL)) / 2)
+
+
 def level_of_seldom(level: float) -> float:
     """The level of an interval that may be one of the few that tell something, where most tell nothing.
 
@@ -325,11 +333,11 @@ def told_levels(level: float, seldom: Callable[[float], float] = level_of_seldom
     seldom, noise leads so far beyond still more seldom. `seldom` is the strict level of the noise's law, in normal
     terms.
 
-    >>> [round(normal.inv_cdf((1 + level) / 2), 2) for level in told_levels(0.95)]
+    >>> [round(normal_quantile(level), 2) for level in told_levels(0.95)]
     [3.54, 5.54]
     """
     strict = seldom(level)
-    usual, wide = (normal.inv_cdf((1 + at) / 2) for at in (level, strict))
+    usual, wide = (normal_quantile(at) for at in (level, strict))
     return ToldLevels(strict, min(math.erf((wide + max(2.0, usual)) / math.sqrt(2)), HIGHEST_LEVEL))
 
 
