@@ -33,6 +33,7 @@ from dproof.questions.measured import (
     possible,
     refuse_calculation,
     rows_by_value,
+    told,
 )
 from dproof.questions.question import Aggregate, Expression, aggregates_of
 from dproof.questions.sums import Statistics, Tally, Term, value_of
@@ -206,8 +207,12 @@ class MeasuredTable:
         if isinstance(expression, Aggregate):
             counts = self.released[expression][self.places[np.array(groups, np.int64)]].astype(float)
             noise = self.noise[expression].noise
-            half = 0 if noise is None else noise.quantile(repr(level_of_each(self.level, counts.shape[1])))
-            return different(counts, counts - half, counts + half, counts)
+
+            def at(level: float) -> list[Cell]:
+                half = 0 if noise is None else noise.quantile(repr(level_of_each(level, counts.shape[1])))
+                return different(counts, counts - half, counts + half, counts)
+
+            return [*told(at, possible(expression, self.question, self.schema, self.rows), self.level)]
         if any(part in self.chosen for part in parts):
             refuse_calculation(expression, self.by_value)
         parts = tuple(dict.fromkeys(parts))

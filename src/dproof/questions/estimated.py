@@ -583,7 +583,8 @@ class EstimatedSums:
         assert form is not None and form.sign != "√"
         if form.sign == "+":
             return self._of_summands(form, level)
-        first, second = (self._interval(part, simultaneous(level, 2)) for part in (form.left, form.right))
+        noisy = sum(bool(part.variance.any()) for part in (form.left, form.right))  # one of them may be public
+        first, second = (self._interval(part, simultaneous(level, noisy)) for part in (form.left, form.right))
         other = second.low, second.high
         if form.sign == "/":
             with np.errstate(divide="ignore", invalid="ignore"):
