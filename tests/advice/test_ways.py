@@ -1,5 +1,7 @@
 """What a draft would give each way: like with like, and the ε that gives a wanted ±."""
 
+from datetime import date, timedelta
+
 import pytest
 
 import dproof as dp
@@ -28,6 +30,18 @@ def test_a_number_is_compared_by_its_mean_and_a_set_by_its_items(draft):
     for one in told["columns"]:
         assert one["ask"] < one["central"] < one["local"], one
     assert all(0 < one["share"] <= 1 for one in told["columns"])
+
+
+@pytest.mark.parametrize("missing", [{}, {"missing": "category"}], ids=["none", "some"])
+@pytest.mark.parametrize("edges", [(0, 30), (0, 10, 30)], ids=["one bin", "two bins"])
+@pytest.mark.parametrize("dates", [False, True], ids=["number", "date"])
+def test_numbers_and_dates_in_bins_are_compared_by_the_count_of_a_bin(dates, edges, missing):
+    bins = [date(2020, 1, 1) + timedelta(edge) if dates else edge for edge in edges]
+    kept = {"space": "date" if dates else "interval", "low": bins[0], "high": bins[-1], "bins": bins, **missing}
+    draft = {"privacy": {"epsilon": "3", "spread": "auto"}, "columns": {"kept": kept, "sex": COLUMNS["sex"]}}
+    told = dp.compare_ways(draft, rows=5000)
+    assert told["refused"] == {} and [one["what"] for one in told["columns"]] == ["count", "count"]
+    assert all(one[way] is not None for one in told["columns"] for way in WAYS if way in one)
 
 
 def test_asking_keeps_the_plans_neighbours():

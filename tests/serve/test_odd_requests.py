@@ -57,6 +57,9 @@ def test_a_body_in_chunks_is_refused_whatever_length_it_names(made):
         ("POST", "/api/drafts/expected", {"plan": {"privacy": {"epsilon": "\ud800"}}}, 422, "not Unicode"),
         ("PUT", "/api/plans/people", {"plan": {"columns": {"\ud800": {}}}}, 422, "not Unicode"),
         ("POST", "/api/drafts/expected", b"{", 422, "not JSON"),
+        ("POST", "/api/tables/people/preview", {**QUESTION, "epsilon": "\ud800"}, 422, "not Unicode"),
+        ("POST", "/api/tables/people/ask", {**QUESTION, "delta": "\ud800"}, 422, "not Unicode"),
+        ("POST", "/api/tokens", {"name": "kim", "tables": ["people"], "epsilon": "\ud800"}, 422, "not Unicode"),
     ],
 )
 def test_odd_bodies_get_a_sentence(made, method, path, body, status, words):

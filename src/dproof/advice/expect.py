@@ -14,6 +14,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import date
 from fractions import Fraction
 from functools import partial
 from math import inf, isclose, isfinite, sqrt
@@ -41,6 +42,8 @@ from dproof.questions.measured import HalfWidths, Shares, interval_widths, possi
 from dproof.questions.question import (
     Compare,
     Contains,
+    Missing,
+    Not,
     Predicate,
     Question,
     Schema,
@@ -255,15 +258,21 @@ def usual_question(plan: Plan, column: str) -> PlannedQuestion:
     space, schema = plan.column(column).space, schema_of(plan, "release")
     if plan.column(column).is_averaged:
         return planned_question(f"SELECT avg({quoted(column)}) FROM release", plan.columns)
-    first = space.candidate(0)
-    value = first if isinstance(first, (str, bool)) else exact(first)
+    value = _in_sql(space.candidate(0))
     where: Predicate = Compare(column, "=", value)
     if space.items is not None:
         where = Contains(column, value)
-    elif column in schema.bins and schema.bins[column].size > 1:
-        start = space.label(schema.bins[column].starts[1])
-        where = Compare(column, "<", start if isinstance(start, str) else exact(start)) if space.has_order else where
+    elif column in schema.bins and space.has_order:
+        starts = [space.label(start) for start in schema.bins[column].starts if start != space.absent]
+        where = Compare(column, "<", _in_sql(starts[1])) if len(starts) > 1 else Not(Missing(column))
     return planned_question(f"SELECT count(*) FROM release WHERE {condition(where)}", plan.columns)
+
+
+def _in_sql(value: Any) -> Any:
+    """A value of a space as a question has it: a date is its ISO text, a number is exact."""
+    if isinstance(value, date):
+        return value.isoformat()
+    return value if isinstance(value, (str, bool)) else exact(value)
 
 
 # ± whatever the data are ---------------------------------------------------------------------------------------------

@@ -264,7 +264,7 @@ class Prices:
         """The changes that help clearly, the best first; of each kind the best alone."""
         changes = []
         for kind in (self._drops, self._keeps, self._fewer_values, self._flags, self._laws):
-            helping = [hint for hint in kind() if hint.after <= _CLEARLY * hint.before]
+            helping = [hint for hint in kind() if hint.after < hint.before and hint.after <= _CLEARLY * hint.before]
             changes += sorted(helping, key=lambda hint: round(hint.after / hint.before, 1))[:1]
         return sorted(changes, key=lambda hint: hint.after / hint.before)
 

@@ -240,6 +240,8 @@ class Law(Protocol):
         if chances is None:
             return None
         hit, miss = chances
+        if hit == miss:  # one value, which every row has
+            return 0.0
         kept, other = hit + (held - 1) * miss, held * miss
         return float((kept * (1 - kept) + (cells - 1) * other * (1 - other)) / (hit - miss) ** 2)
 

@@ -19,7 +19,16 @@ class _Body(BaseModel):
 def _number(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise ValueError("write a number such as 0.1, or a text such as '0.1' or '1/3'")
-    return str(value)
+    return _unicode(str(value))
+
+
+def _unicode(text: str) -> str:
+    """The text; half a surrogate pair is text in JSON, and in no file and no answer."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("a text in it is not Unicode") from None
+    return text
 
 
 Number = Annotated[str | float, BeforeValidator(_number)]  # as it was written: a text is exact
@@ -73,11 +82,7 @@ class DraftRequest(_Body):
     @field_validator("plan")
     @classmethod
     def _can_be_written(cls, plan: dict[str, Any]) -> dict[str, Any]:
-        """Half a surrogate pair is text in JSON, and in no file."""
-        try:
-            json.dumps(plan, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            raise ValueError("a text in it is not Unicode") from None
+        _unicode(json.dumps(plan, ensure_ascii=False))
         return plan
 
 
