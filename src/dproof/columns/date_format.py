@@ -122,7 +122,7 @@ def date_format(text: str) -> DateFormat:
         raise ArgumentError('it must have a year, a month and a day, each once, such as "%d.%m.%Y"')
     if len({piece for piece in pieces if piece in _CLOCK}) < sum(piece in _CLOCK for piece in pieces):
         raise ArgumentError("a part of the time of day stands in it twice")
-    signs = [""] + pieces + [""]
+    signs = ["", *pieces, ""]
     shapes = [_shape(*signs[n - 1 : n + 2]) for n in range(1, len(signs) - 1)]
     names = next((tuple(_NAMES[piece]) for piece in pieces if piece in _NAMES), ())
     made = DateFormat(text, f"{_BLANKS}{''.join(shapes)}{_BLANKS}", names)

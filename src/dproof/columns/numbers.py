@@ -40,8 +40,8 @@ from dproof.columns.values import (
 )
 from dproof.errors import InputError, SourceError
 from dproof.exact import int_or_float
-from dproof.spaces.dates import CLOCK, EXAMPLE, day_of
-from dproof.spaces.interval import bins_between, largest
+from dproof.spaces.dates import CLOCK, EXAMPLE, PERIODS, calendar_bins, day_of
+from dproof.spaces.interval import Bins, bins_between, largest
 from dproof.spaces.space import MISSING
 
 if TYPE_CHECKING:
@@ -115,8 +115,13 @@ class NumberCodec(Codec):
     def read_column(cls, space: Any, name: str, kind: str, table: Reader) -> Column:
         made = super().read_column(space, name, kind, table)
         edges = _BINS.read(table)
-        bins = None if edges is None else table.calling(lambda: bins_between(made.space.without_missing, edges))
+        bins = None if edges is None else table.calling(lambda: cls.declared_bins(made.space.without_missing, edges))
         return replace(made, bins=bins)
+
+    @classmethod
+    def declared_bins(cls, space: Any, given: Any) -> Bins:
+        """The bins that a plan declares: by their edges."""
+        return bins_between(space, given)
 
     @classmethod
     def draft(cls, kind: Any) -> Draft | None:
@@ -265,7 +270,15 @@ class DateCodec(NumberCodec):
             draft="step = 1    # in days",
         ),
         _FORMAT,
-        _BINS,
+        Key(
+            "bins",
+            "list or text",
+            f"{_BINS.help} Or a text: {', '.join(f'`{name}`' for name in PERIODS)}, where `calendar` takes months of a "
+            "year, quarters of up to five, years of up to twenty, then decades.",
+            'bins = "months"',
+            None,
+            draft='bins = "calendar"    # months, quarters or years, as the range suggests',
+        ),
         outside_key("clamp", "refuse", meaning=_CLAMP),
         missing_key(
             "date from low to high",
@@ -300,6 +313,11 @@ class DateCodec(NumberCodec):
             if day_of(given) is None or isinstance(given, datetime.datetime):
                 raise table.wrong(key.name, f"must be a date {EXAMPLE}")
         return space(low.read(table), high.read(table), step.read(table))
+
+    @classmethod
+    def declared_bins(cls, space: Any, given: Any) -> Bins:
+        """By their edges, or by the name of periods of the calendar."""
+        return calendar_bins(space, given) if isinstance(given, str) else bins_between(space, given)
 
     @classmethod
     def draft(cls, kind: Any) -> Draft | None:
