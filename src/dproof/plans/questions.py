@@ -162,7 +162,7 @@ def _edges(asked: list[Question], name: str, schema: Schema) -> list[Any]:
     starts = {0}
     for question in asked:
         keys = [key for key in question.group_by if key.column == name]
-        if any(key.width is None for key in keys):
+        if any(key.width is None and key.part is None for key in keys):
             return []  # every value by itself
         axis = next(axis for axis in cut(schema, question.wheres, keys, [name]).axes if axis.column == name)
         starts |= {int(start) for start in axis.first if 0 <= start < values.size}

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import inf
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, Literal, TypeAlias, get_args, overload
 
 from dproof.arguments import expect, mapping
 from dproof.columns.codec import quoted, text_literal
@@ -29,23 +29,27 @@ from dproof.spaces.space import as_space
 
 Value: TypeAlias = str | bool | Fraction
 Operator = Literal["=", "<>", "<", "<=", ">", ">="]
+DatePart = Literal["year", "quarter", "month", "weekday"]
+DATE_PARTS: tuple[DatePart, ...] = get_args(DatePart)
 
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """column operator value; a missing value satisfies no comparison."""
+    """column operator value; a missing value satisfies no comparison. With a `part` it is that part of a date."""
 
     column: str
     operator: Operator
     value: Value
+    part: DatePart | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Among:
-    """column IN (values)."""
+    """column IN (values), or that part of a date."""
 
     column: str
     values: tuple[Value, ...]
+    part: DatePart | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +107,14 @@ class Case:
 class Key:
     """What groups are made of: the value of a column, or with a width its bin [k·width, (k+1)·width).
 
-    With `cases` it is the label of the first one whose condition on the column holds; the last has none.
+    With `cases` it is the label of the first one whose condition on the column holds; the last has none. With a `part`
+    it is that part of a date.
     """
 
     column: str
     width: Fraction | None = None
     cases: tuple[Case, ...] = ()
+    part: DatePart | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +212,8 @@ def normal(predicate: Predicate, *, negated: bool = False) -> Predicate:
     Or(parts=(Compare(column='age', operator='>=', value=Fraction(3, 1)), Not(part=Missing(column='sex'))))
     """
     match predicate:
-        case Compare(column, operator, value):
-            return Compare(column, _OPPOSITE[operator], value) if negated else predicate
+        case Compare(operator=operator):
+            return replace(predicate, operator=_OPPOSITE[operator]) if negated else predicate
         case Not(part):
             return normal(part, negated=not negated)
         case And(parts) | Or(parts):
@@ -568,7 +574,9 @@ def _key(key: Key, schema: Schema) -> Key:
     cases = tuple(replace(case, where=_predicate(case.where, schema)) for case in key.cases)
     if cases and schema.is_open(column):
         raise QuestionError(f"column {column!r} has no declared values, so CASE cannot group by it")
-    return Key(column, key.width, cases)
+    if key.part is not None:
+        _check_part(key.part, column, schema)
+    return Key(column, key.width, cases, key.part)
 
 
 def _unnest(unnest: Unnest, schema: Schema) -> Unnest:
@@ -619,12 +627,23 @@ def _condition(leaf: Leaf, schema: Schema) -> Leaf:
             if space.items is None and not schema.is_open(column):
                 raise QuestionError(f"column {column!r} does not hold sets: compare it with =")
             _check_value(item, column, space)
+        case Among(values=values, part=part) | Compare(value=values, part=part) if part is not None:
+            _check_part(part, column, schema)
+            for value in values if isinstance(values, tuple) else (values,):
+                if not isinstance(value, Fraction):
+                    raise QuestionError(f"{part.upper()}({column}) is a number, and {str(value)!r} is none")
         case Among(_, values):
             for value in values:
                 _check_compared(value, "=", column, space)
         case Compare(_, operator, value):
             _check_compared(value, operator, column, space)
     return replace(leaf, column=column)
+
+
+def _check_part(part: DatePart, column: str, schema: Schema) -> None:
+    if schema.is_open(column) or schema.declared(column).date_part(part) is None:
+        advice = "declare it with space = 'date'" if schema.is_open(column) else "it takes a column of dates"
+        raise QuestionError(f"{part.upper()} needs dates, and column {column!r} has none that are declared: {advice}")
 
 
 def _check_compared(value: Value, operator: Operator, column: str, space: Space | Open) -> None:
@@ -682,8 +701,9 @@ def normalise(predicate: Predicate) -> Predicate:
 
 def _ordered(predicate: Predicate) -> Predicate:
     match predicate:
-        case Among(column, values):
-            return Among(column, tuple(value for _, value in sorted({literal(v): v for v in values}.items())))
+        case Among(values=values):
+            ordered_values = tuple(value for _, value in sorted({literal(v): v for v in values}.items()))
+            return replace(predicate, values=ordered_values)
         case Not(part):
             return Not(_ordered(part))
         case And(parts) | Or(parts):
@@ -705,10 +725,10 @@ def condition(predicate: Predicate) -> str:
 
 def _written(predicate: Predicate) -> str:
     match predicate:
-        case Compare(column, operator, value):
-            return f"{name(column)} {operator} {literal(value)}"
-        case Among(column, values):
-            return f"{name(column)} IN ({', '.join(map(literal, values))})"
+        case Compare(column, operator, value, part):
+            return f"{_part_name(column, part)} {operator} {literal(value)}"
+        case Among(column, values, part):
+            return f"{_part_name(column, part)} IN ({', '.join(map(literal, values))})"
         case Contains(column, item):
             return f"list_contains({name(column)}, {literal(item)})"
         case Missing(column):
@@ -719,13 +739,17 @@ def _written(predicate: Predicate) -> str:
             return f"({(' AND ' if isinstance(predicate, And) else ' OR ').join(map(_written, parts))})"
 
 
+def _part_name(column: str, part: DatePart | None) -> str:
+    return name(column) if part is None else f"{part}({name(column)})"
+
+
 def expression(part: Expression) -> str:
     """An expression in full parentheses."""
     match part:
         case Number(value):
             return literal(value)
-        case Key(column, None, ()):
-            return name(column)
+        case Key(column, None, (), date_part):
+            return _part_name(column, date_part)
         case Key(cases=(*cases, default)):
             whens = " ".join(f"WHEN {condition(case.where)} THEN {literal(case.label)}" for case in cases if case.where)
             return f"CASE {whens} ELSE {literal(default.label)} END"

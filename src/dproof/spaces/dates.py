@@ -126,6 +126,14 @@ class Dates(Interval):
     def shown(self, number: float) -> date | None:
         return None if number != number else date_of(number)
 
+    def date_part(self, part: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        days = int(self.low) + int(self.step) * np.arange(self.size)
+        months = (days - _1970).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) + 12 * 1970
+        by_name = {"year": months // 12, "quarter": months % 12 // 3 + 1, "month": months % 12 + 1}
+        found = (days + 1) % 7 if part == "weekday" else by_name[part]  # day 0 is a Monday
+        starts = np.flatnonzero(np.append(True, found[1:] != found[:-1]))
+        return starts, found[starts]
+
     def refusal(self, value: Any, *, ordered: bool = False) -> str | None:
         day = day_of(value)
         if day is None or str(value) != str(date_of(day)):  # a time would be cut off, and a day has one spelling
@@ -172,6 +180,18 @@ def calendar_bins(space: Dates, name: str) -> Bins:
     starts = np.flatnonzero(np.append(True, period[1:] != period[:-1]))
     edges = [date_of(int(space.low)), *map(first_of, period[starts[1:]].tolist()), date_of(int(space.high))]
     return Bins(tuple(starts.tolist()), bin_labels([str(edge) for edge in edges]), space.size)
+
+
+def uncut_period(space: Any, ends: Sequence[int]) -> str | None:
+    """The longest periods that a question does not cut which tells codes below each of these ends from the others; None
+    where it cuts even weeks, or the values are no dates.
+
+    >>> uncut_period(Dates("2024-01-01", "2024-12-31"), [31]), uncut_period(Dates("2024-01-01", "2024-12-31"), [30])
+    ('months', None)
+    """
+    if not isinstance(space, Dates):
+        return None
+    return next((name for name in (*reversed(_MONTHS), "weeks") if not calendar_bins(space, name).cut_by(ends)), None)
 
 
 def _bound(value: Any, name: str) -> int:
