@@ -19,7 +19,8 @@ from typing import Any, Literal, TypeAlias, get_args, overload
 
 from dproof.arguments import expect, mapping
 from dproof.columns.codec import quoted, text_literal
-from dproof.errors import QuestionError, did_you_mean
+from dproof.columns.values import PLAIN
+from dproof.errors import InputError, QuestionError, did_you_mean
 from dproof.exact import decimals, exact, int_or_float
 from dproof.limits import MOST_DECIMALS
 from dproof.questions.aggregates import AGGREGATES, Definition, Frequent
@@ -622,6 +623,7 @@ def _predicate(predicate: Predicate | None, schema: Schema) -> Predicate | None:
 def _condition(leaf: Leaf, schema: Schema) -> Leaf:
     column = schema.find(leaf.column, missing=isinstance(leaf, Missing))
     space = schema.spaces[column]
+    leaf = _cast(leaf, space)
     match leaf:
         case Contains(_, item):
             if space.items is None and not schema.is_open(column):
@@ -638,6 +640,43 @@ def _condition(leaf: Leaf, schema: Schema) -> Leaf:
         case Compare(_, operator, value):
             _check_compared(value, operator, column, space)
     return replace(leaf, column=column)
+
+
+def _cast(leaf: Leaf, space: Space | Open) -> Leaf:
+    """The condition as SQL casts it: with the text of a number that is declared as one, or the number of a text."""
+    match leaf:
+        case Contains(_, item):
+            return replace(leaf, item=_declared_as(item, space))
+        case Among(_, values, None):
+            return replace(leaf, values=tuple(_declared_as(value, space) for value in values))
+        case Compare(_, _, value, None):
+            return replace(leaf, value=_declared_as(value, space))
+    return leaf
+
+
+def _declared_as(value: Value, space: Space | Open) -> Value:
+    """The text that alone stands for a number, where values are texts; the number of a text, where they are numbers.
+
+    >>> from dproof.spaces import Categories
+    >>> _declared_as(Fraction(1), Categories(["0", "1"])), _declared_as("01", Categories([0, 1]))
+    ('1', Fraction(1, 1))
+    """
+    if isinstance(space, Open) or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        number = _number_in(value) if space.has_numbers and space.has_sums else None
+        return value if number is None else number
+    labels = space.items or space.labels or ()
+    texts = [label for label in labels if isinstance(label, str) and _number_in(label) == value]
+    return texts[0] if len(texts) == 1 else value
+
+
+def _number_in(text: str) -> Fraction | None:
+    """The number that a text is, and nothing else."""
+    try:
+        return exact(PLAIN.plain(text) or "")
+    except InputError:
+        return None
 
 
 def _check_part(part: DatePart, column: str, schema: Schema) -> None:
