@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from dproof.cli.command import PATH, command, json_option
-from dproof.cli.output import Page, Table, advise, emit, escape
+from dproof.cli.output import Page, Table, advise, emit, emit_text, escape
+from dproof.errors import ArgumentError
 from dproof.exact import percent
-from dproof.questions.answer import SHOWN_ROWS, Answer, Cell, endings, output_file
+from dproof.questions.answer import FORMATS, SHOWN_ROWS, Answer, Cell, endings, output_file
 
 plot_option = click.option("--plot", metavar="FILE", type=PATH, help=f"Draw it into FILE: {endings(pictures=True)}.")
 out_option = click.option(
     "--out", metavar="FILE", type=PATH, help=f"Write it to FILE, as the ending says: {endings()}."
+)
+PRINTED = {"csv": ".csv", "markdown": ".md"}  # formats that a terminal or a pipe takes, by the endings of their files
+format_option = click.option(
+    "--format", "form", type=click.Choice([*PRINTED]), help="Print it so, with every row; --out also writes .xlsx."
 )
 
 
@@ -21,6 +28,7 @@ out_option = click.option(
 @click.argument("release", metavar="DIR", type=PATH, help="The folder of the release.")
 @click.argument("sql", metavar="SQL", help="One SELECT ... FROM release.")
 @json_option
+@format_option
 @plot_option
 @out_option
 @click.option("--level", metavar="L", type=float, default=0.95, help="Confidence level of the intervals.")
@@ -43,6 +51,7 @@ def query(
     release: Path,
     sql: str,
     as_json: bool,
+    form: str | None,
     plot: Path | None,
     out: Path | None,
     level: float,
@@ -65,6 +74,7 @@ def query(
     """
     from dproof.releases.load import load  # `dproof ask` prints answers by this file, and opens no release
 
+    check_form(form, as_json)
     files = [output_file(plot, picture=True)] if plot is not None else []
     files += [output_file(out)] if out is not None else []
     opened = load(release)
@@ -75,9 +85,23 @@ def query(
         answer = opened.query(sql, **chosen)
     for file in files:
         answer.save(file)
-    emit(answer.to_json(), as_json, lambda: answer_page(answer, every))
+    emit_answer(answer, answer.to_json(), as_json, form, every)
     for file in files:
         advise(f"the {'picture' if file == plot else 'answer'} is in {file}")
+
+
+def check_form(form: str | None, as_json: bool) -> None:
+    """Refuse two forms at once, before anything is asked or paid for."""
+    if form is not None and as_json:
+        raise ArgumentError("--json and --format both say how the answer is printed: leave one out")
+
+
+def emit_answer(answer: Answer, told: Mapping[str, Any], as_json: bool, form: str | None, every: bool) -> None:
+    """Print an answer: as a page, or in a format; with `as_json` all that is told of it."""
+    if form is None:
+        emit(told, as_json, lambda: answer_page(answer, every))
+    else:
+        emit_text(FORMATS[PRINTED[form]].write(answer).decode())
 
 
 def answer_page(answer: Answer, every: bool = False) -> Page:

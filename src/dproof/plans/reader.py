@@ -57,7 +57,10 @@ def read_text(path: str | os.PathLike[str], what: str) -> str:
     where = as_path(path, "path")
     try:
         if where.stat().st_size > LONGEST_PLAN:
-            raise PlanError(f"{where.name!r} is too long for a {what}")
+            raise PlanError(
+                f"{where.name!r} is too long for a {what}, which has {LONGEST_PLAN >> 20} MiB at most: declare fewer "
+                'values, such as regions for towns, and outside = "category" for the others'
+            )
         return where.read_text("utf-8")
     except UnicodeDecodeError:
         raise PlanError(f"{where.name!r} is not UTF-8 text: a {what} is a TOML file") from None

@@ -272,7 +272,8 @@ class Order:
 class Question:
     """SELECT .. FROM .. WHERE .. GROUP BY .. HAVING (all of the tests) ORDER BY .. LIMIT ..
 
-    `unnest` has the items that rows are grouped by as well, if they are.
+    `unnest` has the items that rows are grouped by as well, if they are. `named_keys` are the names after GROUP BY that
+    were taken for something else that is selected under them: SQL takes them for columns, where there are such.
     """
 
     table: str
@@ -283,6 +284,7 @@ class Question:
     order_by: tuple[Order, ...] = ()
     limit: int | None = None
     unnest: Unnest | None = None
+    named_keys: tuple[str, ...] = ()
 
     @cached_property
     def tested(self) -> tuple[Expression, ...]:
@@ -499,6 +501,12 @@ def resolve(question: Question, schema: Schema) -> Question:
         raise QuestionError(f"there is no table {question.table!r}: ask FROM {schema.table}")
 
     schema.known.clear()
+    for alias in question.named_keys:
+        if any(known.casefold() == alias.casefold() for known in schema.spaces):
+            raise QuestionError(
+                f"GROUP BY {alias} means the column of that name, and something else is selected AS {alias}: choose "
+                "another name for it"
+            )
 
     def checked(expression: Any) -> Any:
         return mapped(expression, lambda part: _CHECKS[type(part)](part, schema))
@@ -512,6 +520,7 @@ def resolve(question: Question, schema: Schema) -> Question:
         having=tuple(replace(test, left=checked(test.left), right=checked(test.right)) for test in question.having),
         order_by=tuple(replace(order, expression=checked(order.expression)) for order in question.order_by),
         unnest=None if question.unnest is None else _unnest(question.unnest, schema),
+        named_keys=(),
     )
     _check_groups(found)
     _check_curves(found, schema)

@@ -86,7 +86,9 @@ def parse(text: str) -> Question:
     aliases = {item.alias.casefold(): item.expression for item, given in named if given}
     where = select.args.get("where")
     having = select.args.get("having")
-    keys = [_group(node, items, aliases) for node in (group.expressions if group else ())]
+    by = group.expressions if group else []
+    keys = [_group(node, items, aliases) for node in by]
+    named_keys = [column_of(node) for node, key in zip(by, keys, strict=True) if _is_renamed(node, key)]
     if select.args.get("distinct") is not None:
         keys = _distinct(select.args["distinct"], items, keys)
     unnests = list(dict.fromkeys(key for key in keys if isinstance(key, Unnest)))
@@ -101,6 +103,7 @@ def parse(text: str) -> Question:
         tuple(_order(node, items, aliases) for node in (order.expressions if order else ())),
         _limit(select.args.get("limit")),
         unnests[0] if unnests else None,
+        tuple(named_keys),
     )
 
 
@@ -185,6 +188,11 @@ def _group(node: Node, items: tuple[Item, ...], aliases: dict[str, Expression]) 
             "GROUP BY takes columns, BIN(column, width), YEAR(day) MONTH(day), CASE, unnest(column), not calculations"
         )
     return key
+
+
+def _is_renamed(node: Node, key: Key | Unnest) -> bool:
+    """Whether a name after GROUP BY was taken for something else that is selected under it."""
+    return isinstance(node, exp.Column) and key != Key(column_of(node))
 
 
 def _distinct(node: Node, items: tuple[Item, ...], keys: list[Key | Unnest]) -> list[Key | Unnest]:
