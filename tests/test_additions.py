@@ -181,16 +181,16 @@ def test_an_aggregate_that_is_no_sum(house: House) -> None:
 
 
 def test_an_output_format(house: House) -> None:
-    function = block("def markdown").partition("def markdown")[2].partition("FORMATS[")[0]
-    house.insert("questions/answer.py", "FORMATS = {\n", f"def markdown{function}", before=True)
-    house.insert("questions/answer.py", "FORMATS = {\n", '    ".md": Format(markdown, "text/markdown"),\n')
+    function = block("def latex").partition("def latex")[2].partition("FORMATS[")[0]
+    house.insert("questions/answer.py", "FORMATS = {\n", f"def latex{function}", before=True)
+    house.insert("questions/answer.py", "FORMATS = {\n", '    ".tex": Format(latex, "application/x-tex"),\n')
     house.script("""
 columns = {"age": {"space": "interval", "low": 0, "high": 110, "missing": 40}, "woke": {"drop": True}}
 dp.sanitise(hours, {"privacy": PRIVACY["local"], "columns": columns}, "made")
 """)
-    house.run("-m", "dproof", "query", "made", "SELECT count(*) AS n FROM release", "--out", "answer.md")
-    assert (house.folder / "answer.md").read_text("utf-8").startswith("| n |\n| --- |\n| 2,000 |\n")
-    assert ".md" in house.run("-m", "dproof", "query", "--help").partition("--out")[2].partition("--level")[0]
+    house.run("-m", "dproof", "query", "made", "SELECT count(*) AS n FROM release", "--out", "answer.tex")
+    assert (house.folder / "answer.tex").read_text("utf-8") == "n \\\\\n2,000 \\\\\n"
+    assert ".tex" in house.run("-m", "dproof", "query", "--help").partition("--out")[2].partition("--level")[0]
     assert house.written == listed("an output format")
 
 

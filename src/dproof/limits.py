@@ -49,6 +49,8 @@ LARGEST_WORKBOOK = 1 << 30
 """bytes that a workbook unpacks to"""
 MOST_SHEET_CELLS = 1 << 26
 """cells of a sheet, the empty ones between others too"""
+MOST_TITLE_LINES = 1_000
+"""line or row of a file that has the names of the columns"""
 LARGEST_CHUNK = 1 << 32
 """bytes that a column of a row group of a Parquet file unpacks to"""
 

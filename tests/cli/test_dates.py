@@ -75,3 +75,63 @@ def test_the_program_without_dependencies_counts_days(folder: Path, dproof: Dpro
     assert (ran.returncode, ran.stderr) == (0, "") and ran.stdout.startswith("holds: ")
     laws = json.loads((folder / "out" / "certificate.json").read_text())["laws"]
     assert laws[0]["law"]["size"] == "366" or laws[0]["law"]["size"] == 366
+
+
+GERMAN = """
+[file]
+separator = ";"
+[privacy]
+epsilon = "20"
+model = "central"
+[columns.visit]
+space = "date"
+format = "%d.%m.%Y"
+low = 2024-01-01
+high = 2024-12-31
+missing = "category"
+[columns.ward]
+space = "categories"
+values = ["a", "b"]
+"""
+
+
+def test_dates_in_the_format_of_the_plan_go_all_the_way(tmp_path: Path, dproof: Dproof) -> None:
+    data, plan = tmp_path / "visits.csv", _written(tmp_path / "plan.toml", GERMAN)
+    days = [f"{1 + n % 28}.{1 + n % 12:02}.2024" for n in range(1200)]
+    data.write_text("visit;ward\n" + "".join(f"{day};{'ab'[n % 2]}\n" for n, day in enumerate([*days, "soon"])))
+    looked = dproof("check", data, "--plan", plan, "--json").json
+    assert [column["no_number"] for column in looked["columns"]] == [1, 0]
+    printed = " ".join(dproof("check", data, "--plan", plan).out.split())
+    assert "unreadable" in printed and "no number" not in printed and 'format = "%d.%m.%Y"' in printed
+    ask = ("ask", data, "--plan", plan, "--ledger", tmp_path / "budget.db", "--epsilon", 5)
+    with seeded_coins(1):
+        (row,) = dproof(*ask, "SELECT count(*) AS n FROM data WHERE visit >= '2024-07-01'", "--json").json["rows"]
+        assert dproof("sanitise", data, "--plan", plan, "--out", tmp_path / "out").code == 0
+    assert row["n"]["low"] <= 600 <= row["n"]["high"]
+    assert dproof("verify", tmp_path / "out").code == 1  # it holds, but it was drawn with seeded coins
+
+
+def test_a_format_that_is_none_is_refused_with_its_line(tmp_path: Path, dproof: Dproof) -> None:
+    plan = _written(tmp_path / "plan.toml", GERMAN.replace("%Y", "%y"))
+    refused = dproof("plan", plan)
+    assert (
+        refused.code == 2 and "line 9: columns.visit.format cannot be read: %y leaves the century open" in refused.err
+    )
+
+
+@pytest.mark.parametrize("model", ["central", "local"])
+def test_bins_of_the_calendar_are_released_verified_and_asked(tmp_path: Path, dproof: Dproof, model: str) -> None:
+    text = GERMAN.replace('"central"', f'"{model}"').replace('\nmissing = "category"', '\nbins = "calendar"')
+    data, plan = tmp_path / "visits.csv", _written(tmp_path / "plan.toml", text)
+    days = [f"{1 + n % 28}.{1 + n % 12:02}.2024" for n in range(1200)]
+    data.write_text("visit;ward\n" + "".join(f"{day};{'ab'[n % 2]}\n" for n, day in enumerate(days)))
+    assert dproof("sanitise", data, "--plan", plan, "--out", tmp_path / "out").code == 0
+    assert dproof("verify", tmp_path / "out").code == 0
+    alone = "verify_central" if model == "central" else "verify_certificate"
+    program = Path(verifier.__file__).with_name(f"{alone}.py")
+    certificate = tmp_path / "out" / "certificate.json"
+    assert subprocess.run([sys.executable, "-S", program, certificate], capture_output=True).returncode == 0
+    asked = "SELECT visit, count(*) AS n FROM release WHERE visit >= '2024-07-01' GROUP BY visit"
+    rows = dproof("query", tmp_path / "out", asked, "--json").json["rows"]
+    assert [row["visit"] for row in rows][:2] == ["[2024-07-01, 2024-08-01)", "[2024-08-01, 2024-09-01)"]
+    assert len(rows) == 6 and sum(row["n"]["low"] <= 100 <= row["n"]["high"] for row in rows) >= 5

@@ -45,5 +45,5 @@ def test_a_row_in_place_of_a_header_is_told(refused: Callable[..., str], tmp_pat
     (tmp_path / "x.csv").write_text("yes,no,yes\nno,no,yes\n")
     said = refused("init", tmp_path / "x.csv")
     assert (
-        "columns 1 and 3 share the name 'yes': rename all but one (in a file the first line must be the header)" in said
+        "columns 1 and 3 share the name 'yes': rename all but one (in a file the first line must be the header;" in said
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -187,3 +188,17 @@ def test_a_plan_with_questions_goes_to_another_process() -> None:
     asked = [{"sql": "SELECT count(*) AS n, avg(age) AS m FROM data"}]
     plan = Plan.of({"privacy": {"epsilon": 1}, "columns": columns, "questions": asked})
     assert pickle.loads(pickle.dumps(plan)) == plan  # noqa: S301  # by the server, to read files apart
+
+
+def test_a_plan_that_is_too_long_is_told_the_limit_and_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "zip.toml").write_text(f"values = {[f'{n:07}' for n in range(500_000)]}")
+    with pytest.raises(InputError, match="is too long for a plan, which has 4 MiB at most: declare fewer values"):
+        Plan.read(tmp_path / "zip.toml")
+
+
+def test_a_stored_plan_may_group_by_an_alias_that_is_a_column_too() -> None:
+    """Releases of before have such plans, and must open."""
+    columns = {name: {"space": "categories", "values": ["a", "b"]} for name in ("town", "sex")}
+    questions = [{"sql": "SELECT town AS sex, count(*) FROM release GROUP BY sex"}]
+    plan = Plan.from_dict({"privacy": {"epsilon": 1}, "columns": columns, "questions": questions})
+    assert [key.column for key in plan.questions[0].question.group_by] == ["town"]

@@ -7,6 +7,8 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from xml.etree import ElementTree
+from zipfile import ZipFile
 
 import pyarrow as pa
 import pyarrow.feather
@@ -16,6 +18,7 @@ import pytest
 import dproof as dp
 from dproof import Answer, Cell
 from dproof.questions.answer import FORMATS, Format, endings, output_file
+from dproof.tables import open_source
 
 ROWS = [
     {"sex": "f, or <x>", "n": Cell(52.0, 40.0, 64.0, 6.0, 80)},
@@ -35,6 +38,65 @@ def test_json_and_csv_have_every_field_and_no_value_where_nothing_is_known(tmp_p
     head, first, second = csv.reader(io.StringIO(written(".csv", tmp_path).decode(), newline=""))
     assert head == FIELDS and first == ["f, or <x>", "52.0", "40.0", "64.0", "6.0", "80", "True"]
     assert second[:2] == ["", ""] and second[-1] == "False"
+
+
+AWKWARD = Answer(
+    ("a|b", "t", "n", "ok"),
+    [
+        {"a|b": "=1+1 | <&>\n_x0041_", "t": [1, 2], "n": Cell(1.5, 1.0, 2.0, 0.3, 9), "ok": True},
+        {"a|b": "\x00 Köln ", "t": None, "n": Cell(None, 0.0, 100.0, 60.0, -3.0, informative=False), "ok": 10**20},
+    ],
+    notes=("a note",),
+    method="inverse",
+)
+
+
+def test_a_workbook_has_every_field_and_a_sheet_of_notes(tmp_path: Path) -> None:
+    AWKWARD.save(tmp_path / "a.xlsx")
+    source = open_source(tmp_path / "a.xlsx")
+    fields = ("a|b", "t", "n", "n_low", "n_high", "n_stderr", "n_raw", "n_informative", "ok")
+    assert source.names == fields
+    (batch,) = source.read(fields)
+    first, second = ([None if v is None else v.decode() for v in row.values()] for row in batch.to_pylist())
+    assert first == ["=1+1 | <&>\n_x0041_", "[1, 2]", "1.5", "1", "2", "0.3", "9", "true", "true"]
+    assert second == ["\x00 Köln ", None, None, "0", "100", "60", "-3", "false", f"{10**20}"]
+    notes = open_source(tmp_path / "a.xlsx", "notes")
+    assert notes.names == ("level", "0.95")
+    with ZipFile(tmp_path / "a.xlsx") as packed:
+        for name in packed.namelist():
+            ElementTree.fromstring(packed.read(name))
+        assert b'<c r="A2" t="inlineStr">' in packed.read("xl/worksheets/sheet1.xml")  # and no formula
+    with pytest.raises(dp.InputError, match="more than 32,767 characters"):
+        Answer(("t",), [{"t": "x" * 40_000}]).save(tmp_path / "b.xlsx")
+
+
+def test_columns_beyond_z_have_two_letters(tmp_path: Path) -> None:
+    names = tuple(f"c{n}" for n in range(60))
+    Answer(names, [dict.fromkeys(names, 7)]).save(tmp_path / "a.xlsx")
+    assert open_source(tmp_path / "a.xlsx").names == names
+
+
+def test_markdown_has_intervals_and_escapes(tmp_path: Path) -> None:
+    AWKWARD.save(tmp_path / "a.md")
+    lines = (tmp_path / "a.md").read_text("utf-8").splitlines()
+    assert lines[:2] == ["| a\\|b | t | n | ok |", "| --- | --- | ---: | --- |"]
+    assert lines[2] == "| =1+1 \\| <&> _x0041_ | [1, 2] | 1.50 ± 0.50 | True |"
+    assert lines[4:] == ["", "95% intervals.", "", "a note"] and "no information" in lines[3]
+
+
+def test_a_column_has_one_number_of_digits() -> None:
+    cells = [Cell(510.0, 486.1, 502.0, 5.0, 1), Cell(498.0, 482.0, 514.0, 8.0, 1), Cell(0.0, 0.0, 15.9, 5.0, 1)]
+    shown = [line[0] for line in Answer(("n",), [{"n": cell} for cell in cells]).texts()]
+    assert shown == ["502 [486, 502]", "498 ± 16", "0 [0, 16]"]
+    one = Answer(("n",), [{"n": cells[0]}])
+    assert one.texts() == [["502.0 [486.1, 502.0]"]] and str(cells[0]) == "502.0 [486.1, 502.0]"
+    narrow = [Cell(0.5, 0.4982, 0.5018, 0.001, 1), Cell(0.25, 0.05, 0.45, 0.1, 1)]
+    shown = [line[0] for line in Answer(("m",), [{"m": cell} for cell in narrow]).texts()]
+    assert shown == ["0.500 ± 0.002", "0.250 ± 0.200"]
+
+
+def test_a_key_is_shown_as_a_condition_has_it() -> None:
+    assert Answer(("y", "n"), [{"y": 2024, "n": Cell(5000, 4000, 6000, 1.0)}]).texts() == [["2024", "5,000 ± 1,000"]]
 
 
 def test_a_list_is_json_in_csv(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import dproof as dp
 from dproof import Categories, Interval, Subsets
+from dproof.errors import QuestionError
 from dproof.questions.question import Schema, canonical
 from dproof.testing import seeded_coins
 from tests.makers import resolved
@@ -47,8 +48,8 @@ def asked(sql: str) -> Any:
         ),
         ("SELECT count(*) AS n FROM (SELECT * FROM (SELECT * FROM data))", "SELECT count(*) AS n FROM data"),
         (
-            "SELECT sex AS age, avg(age) AS m FROM (SELECT age, sex FROM data) GROUP BY age",
-            "SELECT sex AS age, avg(age) AS m FROM data GROUP BY sex",
+            "SELECT sex AS who, avg(age) AS m FROM (SELECT age, sex FROM data) GROUP BY who",
+            "SELECT sex AS who, avg(age) AS m FROM data GROUP BY sex",
         ),
         ("SELECT DISTINCT sex FROM data", "SELECT sex FROM data GROUP BY sex"),
         (
@@ -207,3 +208,30 @@ def test_items_are_told_whatever_a_row_answers_for(privacy: Any, likes: Any, peo
     for row in answer.rows:
         true = sum(row["item"] in held for held in people["likes"].to_pylist())
         assert row["n"].low <= true <= row["n"].high
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT sex AS age, count(*) FROM data GROUP BY age",
+        "SELECT sex AS age, avg(age) AS m FROM (SELECT age, sex FROM data) GROUP BY age",
+        "SELECT bin(age, 10) AS Sex, count(*) FROM data GROUP BY sex",
+        "SELECT bin(age, 10) AS age, count(*) FROM data GROUP BY age",
+    ],
+)
+def test_a_name_after_group_by_means_the_column_where_there_is_one(sql: str) -> None:
+    with pytest.raises(QuestionError, match=r"GROUP BY \w+ means the column of that name"):
+        asked(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT bin(age, 10) AS decade, count(*) FROM data GROUP BY decade",
+        "SELECT bin(age, 10) AS age, count(*) FROM data GROUP BY 1",
+        "SELECT sex AS sex, avg(age) AS age FROM data GROUP BY sex ORDER BY age",
+        "SELECT age, count(*) FROM (SELECT sex AS age FROM data) GROUP BY age",
+    ],
+)
+def test_other_names_are_those_of_what_is_selected(sql: str) -> None:
+    assert asked(sql).group_by

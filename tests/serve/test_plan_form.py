@@ -16,7 +16,7 @@ SAVED = {
     "columns": {
         "sex": {"space": "categories", "values": ["0", "1"], "share": 2},
         "age": {"space": "interval", "low": 0, "high": 99, "missing": 40, "bins": [0, 50, 99]},
-        "day": {"space": "date", "low": "2024-01-01", "high": "2024-12-31", "missing": "category"},
+        "day": {"space": "date", "low": "2024-01-01", "high": "2024-12-31", "missing": "category", "bins": "months"},
         "pets": {"space": "subsets", "values": ["cat", "dog"], "separator": "|", "missing": []},
         "sides": {"space": "subsets", "columns": ["corn", "peas"]},
         "name": {"drop": True},

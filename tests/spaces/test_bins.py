@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dproof import Dates, InputError, Interval, Plan
+from dproof.certification import verify_certificate
+from dproof.plans.reader import MisplacedKey, Reader, read_column
+from dproof.spaces.dates import PERIODS, calendar_bins
 from dproof.spaces.interval import bins_between, default_bins
 from tests.makers import row_law
 
@@ -102,3 +106,69 @@ def test_a_release_row_by_row_is_sanitised_by_the_bins() -> None:
 
 def test_how_a_value_is_read_does_not_depend_on_bins() -> None:
     assert plan(bins=[17, 40, 90]).reading(["age"]) == plan().reading(["age"])
+
+
+# Bins of the calendar ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "name", "starts"),
+    [
+        ("2024-01-01", "2024-12-31", "months", (0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335)),
+        ("2024-01-31", "2024-03-01", "months", (0, 1, 30)),
+        ("2023-11-15", "2024-04-01", "quarters", (0, 47, 138)),
+        ("1999-12-31", "2001-01-01", "years", (0, 1, 367)),
+        ("1999-12-31", "2010-01-01", "decades", (0, 1, 3654)),
+        ("2024-01-01", "2024-01-15", "weeks", (0, 7, 14)),  # a Monday
+        ("0001-01-01", "0001-01-09", "decades", (0,)),
+        ("9999-12-30", "9999-12-31", "months", (0,)),
+    ],
+)
+def test_periods_of_the_calendar(low: str, high: str, name: str, starts: tuple[int, ...]) -> None:
+    bins = calendar_bins(Dates(low, high), name)
+    assert bins.starts == starts and bins.stop == Dates(low, high).size
+    assert bins.labels[0].startswith(f"[{low}, ") and bins.labels[-1].endswith(f", {high}]")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "as_named"),
+    [
+        ("2024-01-01", "2024-12-31", "months"),
+        ("2024-01-01", "2025-09-30", "months"),
+        ("2024-01-01", "2025-10-01", "quarters"),
+        ("2020-01-01", "2024-12-31", "quarters"),
+        ("2000-01-01", "2020-12-31", "years"),
+        ("1940-01-01", "2010-12-31", "decades"),
+        ("0001-01-01", "9999-12-31", "decades"),
+        ("2024-01-31", "2024-03-01", "months"),
+        ("2024-01-01", "2024-02-29", "weeks"),
+    ],
+)
+def test_the_range_suggests_the_periods(low: str, high: str, as_named: str) -> None:
+    space = Dates(low, high)
+    assert calendar_bins(space, "calendar") == calendar_bins(space, as_named)
+
+
+@given(st.dates(), st.integers(0, 3000), st.integers(1, 40), st.sampled_from(PERIODS))
+def test_the_stand_alone_verifier_counts_the_same_bins(low: dt.date, points: int, step: int, name: str) -> None:
+    high = min(low.toordinal() + points * step, dt.date.max.toordinal())
+    last = dt.date.fromordinal(high - (high - low.toordinal()) % step)
+    if last == low:
+        step = 1
+    bins = calendar_bins(Dates(low, last, step), name)
+    assert verify_certificate.bins({"space": "date", "low": low, "high": last, "step": step, "bins": name}) == bins.size
+    assert all(size > 0 for size in bins.sizes)
+
+
+@pytest.mark.parametrize("name", ["month", "", "fortnights"])
+def test_other_names_are_refused(name: str) -> None:
+    column = {"space": "date", "low": "2024-01-01", "high": "2024-12-31", "bins": name}
+    with pytest.raises(MisplacedKey, match="bins cannot be"):
+        read_column("day", Reader(column, ()))
+    with pytest.raises(verify_certificate.Refused, match="bins that are not known"):
+        verify_certificate.bins(column)
+
+
+def test_numbers_have_no_periods() -> None:
+    with pytest.raises(MisplacedKey, match="must be a list of edges"):
+        read_column("age", Reader({"space": "interval", "low": 0, "high": 9, "bins": "months"}, ()))

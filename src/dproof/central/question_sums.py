@@ -26,6 +26,7 @@ from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.partition import cut, grouping, numbered
 from dproof.questions.question import Aggregate, Contains, Question, Schema, both, is_curve, leaves, resolve
 from dproof.questions.sums import Term, along, centred_terms, present
+from dproof.spaces.dates import uncut_period
 from dproof.spaces.interval import Bins, Scale, scale_of
 from dproof.spaces.space import Partition
 
@@ -233,15 +234,25 @@ def _same_for_all(weights: Array, place: int, axis: TableAxis) -> Array:
     return np.asarray(found.take(0, axis=place))
 
 
+_SHOWN_BINS = 12  # as many as there are by default
+
+
 def _refuse_cut(axis: TableAxis, cut: Partition) -> None:
     """Refuse a question that tells values apart which were counted together."""
     bins, changes = axis.bins, np.flatnonzero(np.diff(cut.block)) + 1
-    inside = bins.cut_by(cut.first[changes].tolist())
+    ends = cut.first[changes].tolist()
+    inside = bins.cut_by(ends)
     if inside:
-        edges = ", ".join(str(label) for label in bins.labels)
+        labels = [str(label) for label in bins.labels]
+        edges = ", ".join([*labels[:_SHOWN_BINS], "…"] if len(labels) > _SHOWN_BINS else labels)
+        # A bin has its lower edge, and not its upper one: > and <= tell that one value from the rest of its bin.
+        beside = all(end in bins.starts or end - 1 in bins.starts for end in ends)
+        signs = "write >= for >, or < for <=, or " if beside else ""
+        period = uncut_period(axis.column.space.without_missing, ends)
+        other = "other `bins`" if period is None else f'bins = "{period}"'
         raise NotMeasured(
-            f"the question cuts the bin {bins.labels[inside[0]]} of {axis.name!r}, whose values were counted together: "
-            f"ask at the edges of {edges}, or declare other `bins`"
+            f"the question cuts the bin {labels[inside[0]]} of {axis.name!r}, whose values were counted together: "
+            f"{signs}ask at the edges of {edges}, or declare {other}"
         )
 
 

@@ -496,7 +496,7 @@ def axes_of(name: str, column: dict[str, Any]) -> list[tuple[str, int | None, in
         items = [*(column["values"] if "values" in column else column["columns"]), *["(missing)"] * absent]
         return [(f"{name}: {item}", 2, 0) for item in items]
     if column["space"] in ("interval", "date"):
-        values = len(column["bins"]) - 1 + absent if "bins" in column else None
+        values = reading.bins(column) + absent if "bins" in column else None
         return [(name, values, reach_of(column, absent) if column["space"] == "interval" else 0)]
     return [(name, reading.declared(column, {}) if column["space"] == "categories" else None, 0)]
 
@@ -508,7 +508,7 @@ def reach_of(column: dict[str, Any], absent: bool) -> int:
     stands for one near the middle.
     """
     points = reading.points(column)
-    alone = len(column["bins"]) - 1 == points if "bins" in column else points <= SINGLE
+    alone = reading.bins(column) == points if "bins" in column else points <= SINGLE
     longest = points - 1
     return 0 if alone else longest - longest // 2 if absent or longest % 2 == 0 else longest
 

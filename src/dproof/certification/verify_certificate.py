@@ -898,6 +898,32 @@ def points(column: dict[str, Any]) -> int:
     return int(length / step) + 1
 
 
+MONTHS = {"months": 1, "quarters": 3, "years": 12, "decades": 120}  # of the periods that bins of dates are named by
+
+
+def bins(column: dict[str, Any]) -> int:
+    """The number of bins that a plan declares: by their edges, or by periods of the calendar that the points lie in.
+
+    "calendar" are the shortest periods of which there are 21 at most, months or longer, else decades; but weeks where
+    there are fewer than three months.
+    """
+    named = column["bins"]
+    if isinstance(named, list):
+        return len(named) - 1
+    require(
+        named in ("calendar", "weeks", *MONTHS) and column["space"] == "date", "the plan has bins that are not known"
+    )
+    first, step = date.fromisoformat(str(column["low"])).toordinal(), number(column.get("step", 1))
+    require(step.denominator == 1, "the plan has dates that are no whole days apart")
+    days = range(first, first + int(step) * points(column), int(step))
+    weeks = len({(day - 1) // 7 for day in days})
+    found = {(day.year * 12 + day.month - 1) for day in map(date.fromordinal, days)}
+    counted = {name: len({month // months for month in found}) for name, months in MONTHS.items()}
+    fitting = [count for count in counted.values() if count <= 21]
+    usual = weeks if counted["months"] < 3 else fitting[0] if fitting else counted["decades"]
+    return {**counted, "weeks": weeks, "calendar": usual}[named]
+
+
 def declared(column: dict[str, Any], others: Spaces) -> int | None:
     """The number of values of a column of a plan; None for curves, of which this program does not read the region."""
     space = column["space"]
@@ -907,7 +933,7 @@ def declared(column: dict[str, Any], others: Spaces) -> int | None:
         return others[space](column)
     absent = int(column.get("missing") == "category")  # one more value, or item of a set
     if space in ("interval", "date"):
-        return (len(column["bins"]) - 1 if "bins" in column else points(column)) + absent
+        return (bins(column) if "bins" in column else points(column)) + absent
     if space == "subsets":
         return 1 << len(column["values"] if "values" in column else column["columns"]) + absent
     require(space == "categories", "the plan has a space that is not known")

@@ -9,7 +9,7 @@ import click
 
 from dproof.cli.command import PATH, command, data_argument, json_option, table_option
 from dproof.cli.output import advise, emit, escape, having_done
-from dproof.cli.query import answer_page, out_option, plot_option
+from dproof.cli.query import check_form, emit_answer, format_option, out_option, plot_option
 from dproof.curator.curator import Curator, Terms
 from dproof.curator.ledger import Ledger
 from dproof.errors import ArgumentError, InputError
@@ -41,6 +41,7 @@ from dproof.questions.answer import output_file
 @click.option("--mark", metavar="HASH", help="A mark of the ledger that you kept: refuse an older copy.")
 @table_option
 @click.option("--preview", is_flag=True, help="Show cost and accuracy; spend and read nothing.")
+@format_option
 @plot_option
 @out_option
 @click.option(
@@ -63,6 +64,7 @@ def ask(
     mark: str | None,
     table: str | None,
     preview: bool,
+    form: str | None,
     plot: Path | None,
     out: Path | None,
     every: bool,
@@ -72,6 +74,7 @@ def ask(
 
     The answer is noisy and has an interval. Asking the same question again is free and gives the same answer.
     """
+    check_form(form, as_json)
     files = [output_file(plot, picture=True)] if plot is not None else []  # before anything is paid
     files += [output_file(out)] if out is not None else []
     if (epsilon is None) == (accuracy is None):
@@ -92,7 +95,7 @@ def ask(
     answer = curator.ask(question, terms)
     with having_done("the question is paid for and its answer stored: asking it again is free"):
         remaining = {"remaining": curator.remaining().to_json()}
-        emit({**answer.to_json(), **remaining}, as_json, lambda: answer_page(answer, every))
+        emit_answer(answer, {**answer.to_json(), **remaining}, as_json, form, every)
         for file in files:
             what = "picture" if file == plot else "answer"
             try:

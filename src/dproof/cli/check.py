@@ -21,9 +21,9 @@ from dproof.releases.inspection import check as inspect
 def check(data: Path, plan: Path, table: str | None, as_json: bool) -> None:
     """Count values that a plan does not cover: confidential.
 
-    For each column: how many values are missing, outside the declared space, not numbers, or clamped, and the most
-    frequent values outside; with `person` in the plan, how many rows a person has. Use it to find a wrong encoding or a
-    forgotten value. No noise protects these figures: do not pass them on.
+    For each column: how many values are missing, outside the declared space, not readable as the number or date that
+    the plan says, or clamped, and the most frequent values outside; with `person` in the plan, how many rows a person
+    has. Use it to find a wrong encoding or a forgotten value. No noise protects these figures: do not pass them on.
     """
     inspection = inspect(data, plan, table=table)
     emit(inspection.to_json(), as_json, lambda: _check_page(inspection, data.name))
@@ -32,7 +32,7 @@ def check(data: Path, plan: Path, table: str | None, as_json: bool) -> None:
 def _check_page(inspection: Inspection, name: str) -> Page:
     yield f"[bold red]{CONFIDENTIAL}[/bold red]\n"
     yield f"{escape(name)} has {several(inspection.rows, 'row')}.\n"
-    headings = ["column", "", "missing", "outside", "no number", "clamped"]
+    headings = ["column", "", "missing", "outside", "unreadable", "clamped"]
     rows = [
         [
             escape(column.name),
@@ -44,7 +44,7 @@ def _check_page(inspection: Inspection, name: str) -> Page:
     yield Table(headings, rows, left=(0, 1))
     strange = [column for column in inspection.columns if column.values]
     if strange:
-        yield "\nWhat is outside or no number, most frequent first:\n"
+        yield "\nWhat is outside or unreadable, most frequent first:\n"
     for column in strange:
         yield f"  {escape(column.name)}: " + ", ".join(f"'{escape(value)}' {n:,}" for value, n in column.values)
     if inspection.persons is not None:

@@ -27,7 +27,11 @@ def emit(answer: Mapping[str, Any], as_json: bool, human: Callable[[], Page]) ->
       "private": true
     }
     """
-    text = json.dumps(answer, indent=2, allow_nan=False) + "\n" if as_json else _rendered_page(human())
+    emit_text(json.dumps(answer, indent=2, allow_nan=False) + "\n" if as_json else _rendered_page(human()))
+
+
+def emit_text(text: str) -> None:
+    """Print a text as it is."""
     context = click.get_current_context(silent=True)
     if context is not None and isinstance(context.obj, list):
         context.obj.append(text)

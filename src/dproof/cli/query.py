@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from dproof.cli.command import PATH, command, json_option
-from dproof.cli.output import Page, Table, advise, emit, escape
+from dproof.cli.output import Page, Table, advise, emit, emit_text, escape
+from dproof.errors import ArgumentError
 from dproof.exact import percent
-from dproof.questions.answer import SHOWN_ROWS, Answer, Cell, endings, output_file
+from dproof.questions.answer import FORMATS, SHOWN_ROWS, Answer, Cell, endings, output_file
 
 plot_option = click.option("--plot", metavar="FILE", type=PATH, help=f"Draw it into FILE: {endings(pictures=True)}.")
 out_option = click.option(
     "--out", metavar="FILE", type=PATH, help=f"Write it to FILE, as the ending says: {endings()}."
+)
+PRINTED = {"csv": ".csv", "markdown": ".md"}  # formats that a terminal or a pipe takes, by the endings of their files
+format_option = click.option(
+    "--format", "form", type=click.Choice([*PRINTED]), help="Print it so, with every row; --out also writes .xlsx."
 )
 
 
@@ -21,6 +28,7 @@ out_option = click.option(
 @click.argument("release", metavar="DIR", type=PATH, help="The folder of the release.")
 @click.argument("sql", metavar="SQL", help="One SELECT ... FROM release.")
 @json_option
+@format_option
 @plot_option
 @out_option
 @click.option("--level", metavar="L", type=float, default=0.95, help="Confidence level of the intervals.")
@@ -43,6 +51,7 @@ def query(
     release: Path,
     sql: str,
     as_json: bool,
+    form: str | None,
     plot: Path | None,
     out: Path | None,
     level: float,
@@ -57,13 +66,15 @@ def query(
 
     SELECT with COUNT, SUM, AVG, VAR, STDDEV, COVAR, CORR, MIN, MAX, MEDIAN, QUANTILE, MODE, TOP, PROPORTION and
     arithmetic of them, also inside ROUND, ABS, SQRT, POWER or COALESCE; FILTER, WHERE with =, <>, <, BETWEEN, IN, AND,
-    OR, NOT, IS NULL, list_contains; GROUP BY columns, BIN(column, width), CASE, unnest(set); HAVING, ORDER BY, LIMIT;
-    WITH and subqueries that name columns and choose rows. The table is called release.
+    OR, NOT, IS NULL, list_contains; YEAR, QUARTER, MONTH and WEEKDAY of dates; GROUP BY columns, BIN(column, width),
+    CASE, unnest(set); HAVING, ORDER BY, LIMIT; WITH and subqueries that name columns and choose rows. The table is
+    called release.
 
     With --json: columns, and rows in which an estimate has estimate, low, high, stderr, raw and informative.
     """
     from dproof.releases.load import load  # `dproof ask` prints answers by this file, and opens no release
 
+    check_form(form, as_json)
     files = [output_file(plot, picture=True)] if plot is not None else []
     files += [output_file(out)] if out is not None else []
     opened = load(release)
@@ -74,9 +85,23 @@ def query(
         answer = opened.query(sql, **chosen)
     for file in files:
         answer.save(file)
-    emit(answer.to_json(), as_json, lambda: answer_page(answer, every))
+    emit_answer(answer, answer.to_json(), as_json, form, every)
     for file in files:
         advise(f"the {'picture' if file == plot else 'answer'} is in {file}")
+
+
+def check_form(form: str | None, as_json: bool) -> None:
+    """Refuse two forms at once, before anything is asked or paid for."""
+    if form is not None and as_json:
+        raise ArgumentError("--json and --format both say how the answer is printed: leave one out")
+
+
+def emit_answer(answer: Answer, told: Mapping[str, Any], as_json: bool, form: str | None, every: bool) -> None:
+    """Print an answer: as a page, or in a format; with `as_json` all that is told of it."""
+    if form is None:
+        emit(told, as_json, lambda: answer_page(answer, every))
+    else:
+        emit_text(FORMATS[PRINTED[form]].write(answer).decode())
 
 
 def answer_page(answer: Answer, every: bool = False) -> Page:

@@ -70,7 +70,7 @@ class Column:
     (`clamp`), the value with the code `outside`, or is refused; a missing value becomes the value with the code
     `missing`, or is refused. With `invalid_as_null` what would be refused is `MISSING` instead. The stored file has
     `extra_fields` beside those that the source has. A row of a number with `bins` is sanitised by its bin. Texts are
-    read as numbers by the signs of `numerals`.
+    read as numbers by the signs of `numerals`, and as dates in the `date_format` beside ISO 8601.
     """
 
     name: str
@@ -88,6 +88,7 @@ class Column:
     extra_fields: tuple[str, ...] = ()
     bins: Bins | None = None
     numerals: Numerals = PLAIN
+    date_format: str | None = None
 
     @property
     def private(self) -> bool:

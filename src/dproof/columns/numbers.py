@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from dproof.columns.arrow import as_numpy, from_numpy, is_text, plain_texts
 from dproof.columns.codec import Codec, Column, Draft, Key, missing_key, outside_key, treated
+from dproof.columns.date_format import DIRECTIVES, DateFormat, date_format
 from dproof.columns.values import (
     OUTSIDE,
     PLAIN,
@@ -37,10 +38,10 @@ from dproof.columns.values import (
     number_pattern,
     single,
 )
-from dproof.errors import SourceError
+from dproof.errors import InputError, SourceError
 from dproof.exact import int_or_float
-from dproof.spaces.dates import CLOCK, EXAMPLE, day_of
-from dproof.spaces.interval import bins_between, largest
+from dproof.spaces.dates import CLOCK, EXAMPLE, PERIODS, calendar_bins, day_of
+from dproof.spaces.interval import Bins, bins_between, largest
 from dproof.spaces.space import MISSING
 
 if TYPE_CHECKING:
@@ -59,6 +60,16 @@ _BINS = Key(
     "list",
     "Edges from low to high: a row is sanitised by its bin, and conditions at the edges are sharp.",
     default=None,
+)
+_FORMAT_EXAMPLE = 'format = "%d.%m.%Y"'
+_FORMAT = Key(
+    "format",
+    "text",
+    f"How the table writes its dates, from {', '.join(f'`{sign}`' for sign in DIRECTIVES)} and signs between them; "
+    "without it, and for any text of another shape, ISO 8601.",
+    _FORMAT_EXAMPLE,
+    None,
+    draft=f"{_FORMAT_EXAMPLE}    # where the table writes them otherwise",
 )
 _CLAMP = "it becomes the nearer end, or is refused"
 
@@ -104,8 +115,13 @@ class NumberCodec(Codec):
     def read_column(cls, space: Any, name: str, kind: str, table: Reader) -> Column:
         made = super().read_column(space, name, kind, table)
         edges = _BINS.read(table)
-        bins = None if edges is None else table.calling(lambda: bins_between(made.space.without_missing, edges))
+        bins = None if edges is None else table.calling(lambda: cls.declared_bins(made.space.without_missing, edges))
         return replace(made, bins=bins)
+
+    @classmethod
+    def declared_bins(cls, space: Any, given: Any) -> Bins:
+        """The bins that a plan declares: by their edges."""
+        return bins_between(space, given)
 
     @classmethod
     def draft(cls, kind: Any) -> Draft | None:
@@ -230,7 +246,10 @@ class NumberCodec(Codec):
 
 
 class DateCodec(NumberCodec):
-    """Dates in ISO 8601, or of Arrow's own types; stored as days after 1970, as Arrow has them."""
+    """Dates in the plan's format or in ISO 8601, or of Arrow's own types; stored as days after 1970, as Arrow has them.
+
+    Also with a format a text of another shape is read in ISO 8601: that is how the dates of a workbook come.
+    """
 
     kind: ClassVar[str | None] = "date"
     keys: ClassVar[tuple[Key, ...]] = (
@@ -250,7 +269,16 @@ class DateCodec(NumberCodec):
             1,
             draft="step = 1    # in days",
         ),
-        _BINS,
+        _FORMAT,
+        Key(
+            "bins",
+            "list or text",
+            f"{_BINS.help} Or a text: {', '.join(f'`{name}`' for name in PERIODS)}, where `calendar` takes months of a "
+            "year, quarters of up to five, years of up to twenty, then decades.",
+            'bins = "months"',
+            None,
+            draft='bins = "calendar"    # months, quarters or years, as the range suggests',
+        ),
         outside_key("clamp", "refuse", meaning=_CLAMP),
         missing_key(
             "date from low to high",
@@ -260,7 +288,22 @@ class DateCodec(NumberCodec):
         ),
     )
     noun: ClassVar[str | None] = "date"
-    unreadable_advice: ClassVar[str] = f"write them in ISO 8601, {EXAMPLE}."
+    unreadable_advice: ClassVar[str] = (
+        f"write them in ISO 8601, {EXAMPLE}, or say in the plan how they are written, as in {_FORMAT_EXAMPLE}."
+    )
+
+    @classmethod
+    def read_column(cls, space: Any, name: str, kind: str, table: Reader) -> Column:
+        made, given = super().read_column(space, name, kind, table), _FORMAT.read(table)
+        try:
+            return made if given is None else replace(made, date_format=date_format(given).text)
+        except InputError as error:
+            raise table.wrong(_FORMAT.name, f"cannot be read: {error}") from None
+
+    @property
+    def format(self) -> DateFormat | None:
+        """How the plan says that dates are written."""
+        return None if self.column.date_format is None else date_format(self.column.date_format)
 
     @classmethod
     def declared_space(cls, space: Any, table: Reader) -> Any:
@@ -272,6 +315,11 @@ class DateCodec(NumberCodec):
         return space(low.read(table), high.read(table), step.read(table))
 
     @classmethod
+    def declared_bins(cls, space: Any, given: Any) -> Bins:
+        """By their edges, or by the name of periods of the calendar."""
+        return calendar_bins(space, given) if isinstance(given, str) else bins_between(space, given)
+
+    @classmethod
     def draft(cls, kind: Any) -> Draft | None:
         is_date = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
         return Draft("date", {"low": "?", "high": "?"}) if is_date else None
@@ -280,14 +328,20 @@ class DateCodec(NumberCodec):
         return str(self.space.label(code))
 
     def read_number(self, value: Any) -> Fraction | None:
-        day = day_of(value)
+        written = self.format
+        found = None if written is None or isinstance(value, date) else written.matches(value)
+        day = day_of(value) if written is None or found is None else written.day(found)
         return None if day is None else Fraction(day)
 
     def lookups(self, values: Any) -> NDArray[np.int64]:
-        """Texts all at once where they are a date, alone or with a time that has no offset; others one by one."""
+        """Texts all at once where they are a date in the plan's format, or in ISO 8601 alone or with a time that has no
+        offset; others one by one."""
         if not is_text(values.type):
             return self.one_by_one(values)
         days, known, odd = _written_days(values)
+        if self.format is not None:
+            formatted, there, shown = self.format.days(values)
+            days, known, odd = np.where(shown, formatted, days), np.where(shown, there, known), odd & ~shown
         codes: NDArray[np.int64] = self.space.codes_of(days, clamp=True).astype(np.int64)
         if not self.column.clamp:
             codes[~self.space.holds(days)] = OUTSIDE

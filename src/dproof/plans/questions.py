@@ -6,7 +6,7 @@ They say what is needed of each column, by which `mechanism = "auto"` chooses a 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -69,7 +69,8 @@ def planned_question(
     Traceback (most recent call last):
     dproof.errors.QuestionError: there is no table 'people': ask FROM data or FROM release
     """
-    parsed = parse(sql)
+    # A name after GROUP BY may still stand for what is selected under it: plans of stored releases say it so.
+    parsed = replace(parse(sql), named_keys=())
     if parsed.table.casefold() not in ("data", "release"):
         raise QuestionError(f"there is no table {parsed.table!r}: ask FROM data or FROM release")
     schema = data_schema(columns) if parsed.table.casefold() == "data" else release_schema(columns)
@@ -162,7 +163,7 @@ def _edges(asked: list[Question], name: str, schema: Schema) -> list[Any]:
     starts = {0}
     for question in asked:
         keys = [key for key in question.group_by if key.column == name]
-        if any(key.width is None for key in keys):
+        if any(key.width is None and key.part is None for key in keys):
             return []  # every value by itself
         axis = next(axis for axis in cut(schema, question.wheres, keys, [name]).axes if axis.column == name)
         starts |= {int(start) for start in axis.first if 0 <= start < values.size}

@@ -27,7 +27,7 @@ from dproof.columns.codec import CODECS, Codec, Column, Key, codec_class
 from dproof.columns.values import DECIMALS, THOUSANDS, Numerals
 from dproof.errors import ArgumentError, FileError, InputError, PlanError, did_you_mean, nearest
 from dproof.exact import exact, plain_number
-from dproof.limits import MOST_TABLES, MOST_VALUES
+from dproof.limits import MOST_TABLES, MOST_TITLE_LINES, MOST_VALUES
 from dproof.plans.plan import (
     ASKED,
     VERSION,
@@ -57,7 +57,10 @@ def read_text(path: str | os.PathLike[str], what: str) -> str:
     where = as_path(path, "path")
     try:
         if where.stat().st_size > LONGEST_PLAN:
-            raise PlanError(f"{where.name!r} is too long for a {what}")
+            raise PlanError(
+                f"{where.name!r} is too long for a {what}, which has {LONGEST_PLAN >> 20} MiB at most: declare fewer "
+                'values, such as regions for towns, and outside = "category" for the others'
+            )
         return where.read_text("utf-8")
     except UnicodeDecodeError:
         raise PlanError(f"{where.name!r} is not UTF-8 text: a {what} is a TOML file") from None
@@ -632,8 +635,10 @@ def read_layout(table: Reader) -> Layout:
     """What the table says, with the usual signs for what it does not."""
     separator, encoding = table.text("separator", None), table.text("encoding", "utf-8")
     decimal, thousands = table.text("decimal", "."), table.text("thousands", "")
-    sheet = table.text("sheet", None)
+    sheet, header = table.text("sheet", None), table.integer("header", USUAL.header)
     table.finish()
+    if not 1 <= header <= MOST_TITLE_LINES:
+        raise table.wrong("header", f"must be the number of the line with the names, 1 to {MOST_TITLE_LINES:,}")
     if separator is not None and (len(separator) != 1 or not separator.isascii() or separator in '"\r\n\0'):
         raise table.wrong("separator", 'must be one ASCII character such as "," ";" or "\\t", and no quote or line end')
     try:
@@ -654,4 +659,4 @@ def read_layout(table: Reader) -> Layout:
         raise table.wrong("thousands", 'must be "," "." " " "\'" or nothing, ""')
     if thousands == decimal:
         raise table.wrong("thousands", "must be another sign than the decimal one")
-    return Layout(separator, encoding, Numerals(decimal, thousands), sheet)
+    return Layout(separator, encoding, Numerals(decimal, thousands), sheet, header)

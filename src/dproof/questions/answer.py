@@ -56,7 +56,15 @@ class Answer:
 
     def texts(self, most: int | None = None) -> list[list[str]]:
         """The rows as they are shown, or the first of them."""
-        return [[_shown(row[column]) for column in self.columns] for row in self.rows[:most]]
+        rows = self.rows[:most]
+        digits = {column: _digits([row[column] for row in rows]) for column in self.columns}
+        return [[self._text(row[column], digits[column]) for column in self.columns] for row in rows]
+
+    def _text(self, value: Any, digits: int | None) -> str:
+        if isinstance(value, Cell):
+            return value.text(digits)
+        is_key = self.method != "raw" and isinstance(value, int) and not isinstance(value, bool)
+        return str(value) if is_key else _shown(value)  # a key is shown as a condition would have it: 2024, not 2,024
 
     def _more(self) -> list[str]:
         more = len(self.rows) - SHOWN_ROWS
@@ -107,7 +115,7 @@ class Answer:
         return drawn
 
     def save(self, path: Any) -> None:
-        """Write the answer to a file, in the format that its ending names: .json, .csv, .parquet, .arrow or a picture.
+        """Write the answer to a file, as its ending names: .json, .csv, .xlsx, .md, .parquet, .arrow or a picture.
 
         A table has beside an estimate n the columns n_low, n_high, n_stderr, n_raw and n_informative.
         """
@@ -188,6 +196,10 @@ class Cell:
         return math.nan if self.estimate is None else float(self.estimate)
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, digits: int | None = None) -> str:
+        """The cell as people are shown it; with so many digits after the point, where its column has them."""
         if not self.informative:
             return NOTHING
         if isinstance(self.low, (list, tuple)):  # a curve, point by point
@@ -200,9 +212,17 @@ class Cell:
             return "unknown" if self.estimate is None else _number(self.estimate, None, self.decimals)
         if not isinstance(self.low, (int, float)):  # a date
             return f"{self.clamped_estimate} [{self.low}, {self.high}]"
-        return self._with_interval()
+        return self._with_interval(digits)
 
-    def _with_interval(self) -> str:
+    @property
+    def digits(self) -> int | None:
+        """The digits after the point that its interval leaves standing; None where no interval says so."""
+        shown = self.informative and self.decimals is None and isinstance(self.low, (int, float))
+        if not shown or self.low == self.high:
+            return None
+        return 0 if isinstance(self.clamped_estimate, int) else _standing(self.high - self.low)
+
+    def _with_interval(self, digits: int | None) -> str:
         width, moved = self.high - self.low, self.clamped_estimate
         if width == 0:
             value = self.low if moved is None else moved
@@ -210,14 +230,15 @@ class Cell:
             return f"{shown} ± 0" if self.stderr else shown
         whole = isinstance(moved, int)  # a curator's count, and then its bounds are whole as well
         numbers = [int(n) if whole and float(n).is_integer() else n for n in (self.low, self.high, width / 2)]
-        low, high, half = (_number(number, width, self.decimals) for number in numbers)
+        decimals = digits if self.decimals is None else self.decimals
+        low, high, half = (_number(number, width, decimals) for number in numbers)
         if moved is None:
             return f"[{low}, {high}]"
         middle = (self.high + self.low) / 2
         # Half the width of a rounded interval may need one decimal more than was asked for.
         near = self.decimals is None and abs(middle - moved) < width / 50
         interval = f"± {half}" if near else f"[{low}, {high}]"
-        return f"{_number(moved, width, self.decimals)} {interval}"
+        return f"{_number(moved, width, decimals)} {interval}"
 
     def to_json(self) -> dict[str, Any]:
         """The six fields, with None for what is not finite."""
@@ -281,9 +302,19 @@ def _number(value: Any, width: float | None, decimals: int | None = None) -> str
         return "unknown"
     if isinstance(value, int):
         return f"{value:,}"
-    digits = 4 if not width else max(0, 1 - math.floor(math.log10(width / 2)))
-    digits = digits if decimals is None else max(0, decimals)
+    digits = _standing(width) if decimals is None else max(0, decimals)
     return f"{float(value):,.{min(digits, 12)}f}"
+
+
+def _standing(width: float | None) -> int:
+    """The digits after the point that an interval of some width leaves standing: two of half its width."""
+    return 4 if not width else max(0, 1 - math.floor(math.log10(width / 2)))
+
+
+def _digits(values: Sequence[Any]) -> int | None:
+    """The digits of a column: those of its widest interval, but one digit at least of half the narrowest."""
+    found = [value.digits for value in values if isinstance(value, Cell) and value.digits is not None]
+    return max(min(found), max(found) - 1) if found else None
 
 
 RARELY = (  # where a ± that is told beforehand depends on the data
@@ -544,6 +575,29 @@ def _arrow(answer: Answer) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
+def _markdown(answer: Answer) -> bytes:
+    """A table of the estimates with their intervals, and below it how and with what care it was made."""
+
+    def line(cells: Iterable[str]) -> str:
+        written = (" ".join(cell.replace("\\", "\\\\").replace("|", "\\|").split()) for cell in cells)
+        return f"| {' | '.join(written)} |"
+
+    are_cells = [any(isinstance(row[column], Cell) for row in answer.rows) for column in answer.columns]
+    rule = f"|{'|'.join(' ---: ' if is_cell else ' --- ' for is_cell in are_cells)}|"
+    below = [f"{percent(answer.level)} intervals.", *answer.notes] if answer.has_intervals else [*answer.notes]
+    lines = [line(answer.columns), rule, *map(line, answer.texts())]
+    return "".join(f"{text}\n" for text in [*lines, *(part for note in below for part in ("", note))]).encode()
+
+
+def _workbook(answer: Answer) -> bytes:
+    """A sheet with a column for each field of an estimate, as in `Answer.flat`, and one with the notes."""
+    from dproof.questions.spreadsheet import workbook
+
+    columns = answer.flat()
+    notes = [("level", answer.level), ("method", answer.method), *(("note", note) for note in answer.notes)]
+    return workbook({"answer": [tuple(columns), *zip(*columns.values(), strict=True)], "notes": notes})
+
+
 def _png(answer: Answer) -> bytes:
     from dproof.plotting import render_png
 
@@ -563,6 +617,8 @@ def _html(answer: Answer) -> bytes:
 FORMATS = {
     ".json": Format(_json_file, "application/json"),
     ".csv": Format(_csv, "text/csv"),
+    ".xlsx": Format(_workbook, "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    ".md": Format(_markdown, "text/markdown"),
     ".parquet": Format(_parquet, "application/vnd.apache.parquet"),
     ".arrow": Format(_arrow, "application/vnd.apache.arrow.file"),
     ".svg": Format(lambda answer: answer.to_svg().encode(), "image/svg+xml", is_picture=True),

@@ -8,6 +8,7 @@ of cells. A column of a million codes that is compared with two numbers has thre
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,6 +27,7 @@ from dproof.questions.question import (
     Atom,
     Compare,
     Contains,
+    DatePart,
     Key,
     Leaf,
     Missing,
@@ -123,12 +125,37 @@ def _region(leaf: Leaf, negated: bool, schema: Schema) -> Region:
         case Missing():
             # What nobody declared is not there, also where missing values are a category of their own.
             return Runs((0, *gap, size_of(space)) if negated else (MISSING, 0, *gap))
+        case Among(part=part) | Compare(part=part) if part is not None:
+            ends = _part_ends(leaf, part, space)
         case Among(_, values):
             ends = _singles({_code(space, value) for value in values})
-        case Compare(_, operator, value):
-            ends = space.selected(operator, value)
+        case Compare(_, sign, value):
+            ends = space.selected(sign, value)
     runs = Runs((0, *ends, space.size) if negated else ends)
     return Runs(tuple(sorted((*runs.ends, *gap)))) if gap and runs.holds(np.array(absent)) else runs
+
+
+_COMPARED: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+
+def _part_ends(leaf: Compare | Among, part: DatePart, space: Space) -> tuple[int, ...]:
+    """The ends of the runs of days of which a part satisfies a condition."""
+    starts, parts = _parts(space, part)
+    if isinstance(leaf, Compare):
+        chosen = {number for number in set(parts.tolist()) if _COMPARED[leaf.operator](number, leaf.value)}
+    else:
+        chosen = set(parts.tolist()) & {int(value) for value in leaf.values if value == int(value)}
+    held = np.isin(parts, sorted(chosen))
+    changes = np.flatnonzero(np.diff(np.concatenate([[False], held, [False]])))
+    return tuple(np.append(starts, space.without_missing.size)[changes].tolist())
+
+
+def _parts(space: Space, part: DatePart) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    found = space.date_part(part)
+    assert found is not None, "the question was not checked"
+    return found
 
 
 def satisfied(predicate: Predicate, atom: Callable[[Atom], NDArray[np.bool_]]) -> NDArray[np.bool_]:
@@ -169,7 +196,13 @@ def grouping(key: Key, schema: Schema) -> Partition:
 def _values(key: Key, schema: Schema, space: Space) -> Partition:
     """The groups of a key without conditions: values by themselves, or in bins of the plan or of a width."""
     stop = size_of(space)
-    if key.width is None and key.column in schema.bins:
+    if key.part is not None:
+        starts, parts = _parts(space, key.part)
+        found, groups = np.unique(parts, return_inverse=True)
+        labels = list[Any](found.tolist())
+        if space.absent is not None:
+            labels, starts, groups = [*labels, None], np.append(starts, space.absent), np.append(groups, len(labels))
+    elif key.width is None and key.column in schema.bins:
         bins = schema.bins[key.column]
         labels, starts, groups = list(bins.labels), np.array(bins.starts), np.arange(bins.size)
     elif key.width is not None and space.line is not None:

@@ -15,11 +15,12 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import inf
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, Literal, TypeAlias, get_args, overload
 
 from dproof.arguments import expect, mapping
 from dproof.columns.codec import quoted, text_literal
-from dproof.errors import QuestionError, did_you_mean
+from dproof.columns.values import PLAIN
+from dproof.errors import InputError, QuestionError, did_you_mean
 from dproof.exact import decimals, exact, int_or_float
 from dproof.limits import MOST_DECIMALS
 from dproof.questions.aggregates import AGGREGATES, Definition, Frequent
@@ -29,23 +30,27 @@ from dproof.spaces.space import as_space
 
 Value: TypeAlias = str | bool | Fraction
 Operator = Literal["=", "<>", "<", "<=", ">", ">="]
+DatePart = Literal["year", "quarter", "month", "weekday"]
+DATE_PARTS: tuple[DatePart, ...] = get_args(DatePart)
 
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """column operator value; a missing value satisfies no comparison."""
+    """column operator value; a missing value satisfies no comparison. With a `part` it is that part of a date."""
 
     column: str
     operator: Operator
     value: Value
+    part: DatePart | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Among:
-    """column IN (values)."""
+    """column IN (values), or that part of a date."""
 
     column: str
     values: tuple[Value, ...]
+    part: DatePart | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +108,14 @@ class Case:
 class Key:
     """What groups are made of: the value of a column, or with a width its bin [k·width, (k+1)·width).
 
-    With `cases` it is the label of the first one whose condition on the column holds; the last has none.
+    With `cases` it is the label of the first one whose condition on the column holds; the last has none. With a `part`
+    it is that part of a date.
     """
 
     column: str
     width: Fraction | None = None
     cases: tuple[Case, ...] = ()
+    part: DatePart | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +213,8 @@ def normal(predicate: Predicate, *, negated: bool = False) -> Predicate:
     Or(parts=(Compare(column='age', operator='>=', value=Fraction(3, 1)), Not(part=Missing(column='sex'))))
     """
     match predicate:
-        case Compare(column, operator, value):
-            return Compare(column, _OPPOSITE[operator], value) if negated else predicate
+        case Compare(operator=operator):
+            return replace(predicate, operator=_OPPOSITE[operator]) if negated else predicate
         case Not(part):
             return normal(part, negated=not negated)
         case And(parts) | Or(parts):
@@ -265,7 +272,8 @@ class Order:
 class Question:
     """SELECT .. FROM .. WHERE .. GROUP BY .. HAVING (all of the tests) ORDER BY .. LIMIT ..
 
-    `unnest` has the items that rows are grouped by as well, if they are.
+    `unnest` has the items that rows are grouped by as well, if they are. `named_keys` are the names after GROUP BY that
+    were taken for something else that is selected under them: SQL takes them for columns, where there are such.
     """
 
     table: str
@@ -276,6 +284,7 @@ class Question:
     order_by: tuple[Order, ...] = ()
     limit: int | None = None
     unnest: Unnest | None = None
+    named_keys: tuple[str, ...] = ()
 
     @cached_property
     def tested(self) -> tuple[Expression, ...]:
@@ -492,6 +501,12 @@ def resolve(question: Question, schema: Schema) -> Question:
         raise QuestionError(f"there is no table {question.table!r}: ask FROM {schema.table}")
 
     schema.known.clear()
+    for alias in question.named_keys:
+        if any(known.casefold() == alias.casefold() for known in schema.spaces):
+            raise QuestionError(
+                f"GROUP BY {alias} means the column of that name, and something else is selected AS {alias}: choose "
+                "another name for it"
+            )
 
     def checked(expression: Any) -> Any:
         return mapped(expression, lambda part: _CHECKS[type(part)](part, schema))
@@ -505,6 +520,7 @@ def resolve(question: Question, schema: Schema) -> Question:
         having=tuple(replace(test, left=checked(test.left), right=checked(test.right)) for test in question.having),
         order_by=tuple(replace(order, expression=checked(order.expression)) for order in question.order_by),
         unnest=None if question.unnest is None else _unnest(question.unnest, schema),
+        named_keys=(),
     )
     _check_groups(found)
     _check_curves(found, schema)
@@ -568,7 +584,9 @@ def _key(key: Key, schema: Schema) -> Key:
     cases = tuple(replace(case, where=_predicate(case.where, schema)) for case in key.cases)
     if cases and schema.is_open(column):
         raise QuestionError(f"column {column!r} has no declared values, so CASE cannot group by it")
-    return Key(column, key.width, cases)
+    if key.part is not None:
+        _check_part(key.part, column, schema)
+    return Key(column, key.width, cases, key.part)
 
 
 def _unnest(unnest: Unnest, schema: Schema) -> Unnest:
@@ -614,17 +632,66 @@ def _predicate(predicate: Predicate | None, schema: Schema) -> Predicate | None:
 def _condition(leaf: Leaf, schema: Schema) -> Leaf:
     column = schema.find(leaf.column, missing=isinstance(leaf, Missing))
     space = schema.spaces[column]
+    leaf = _cast(leaf, space)
     match leaf:
         case Contains(_, item):
             if space.items is None and not schema.is_open(column):
                 raise QuestionError(f"column {column!r} does not hold sets: compare it with =")
             _check_value(item, column, space)
+        case Among(values=values, part=part) | Compare(value=values, part=part) if part is not None:
+            _check_part(part, column, schema)
+            for value in values if isinstance(values, tuple) else (values,):
+                if not isinstance(value, Fraction):
+                    raise QuestionError(f"{part.upper()}({column}) is a number, and {str(value)!r} is none")
         case Among(_, values):
             for value in values:
                 _check_compared(value, "=", column, space)
         case Compare(_, operator, value):
             _check_compared(value, operator, column, space)
     return replace(leaf, column=column)
+
+
+def _cast(leaf: Leaf, space: Space | Open) -> Leaf:
+    """The condition as SQL casts it: with the text of a number that is declared as one, or the number of a text."""
+    match leaf:
+        case Contains(_, item):
+            return replace(leaf, item=_declared_as(item, space))
+        case Among(_, values, None):
+            return replace(leaf, values=tuple(_declared_as(value, space) for value in values))
+        case Compare(_, _, value, None):
+            return replace(leaf, value=_declared_as(value, space))
+    return leaf
+
+
+def _declared_as(value: Value, space: Space | Open) -> Value:
+    """The text that alone stands for a number, where values are texts; the number of a text, where they are numbers.
+
+    >>> from dproof.spaces import Categories
+    >>> _declared_as(Fraction(1), Categories(["0", "1"])), _declared_as("01", Categories([0, 1]))
+    ('1', Fraction(1, 1))
+    """
+    if isinstance(space, Open) or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        number = _number_in(value) if space.has_numbers and space.has_sums else None
+        return value if number is None else number
+    labels = space.items or space.labels or ()
+    texts = [label for label in labels if isinstance(label, str) and _number_in(label) == value]
+    return texts[0] if len(texts) == 1 else value
+
+
+def _number_in(text: str) -> Fraction | None:
+    """The number that a text is, and nothing else."""
+    try:
+        return exact(PLAIN.plain(text) or "")
+    except InputError:
+        return None
+
+
+def _check_part(part: DatePart, column: str, schema: Schema) -> None:
+    if schema.is_open(column) or schema.declared(column).date_part(part) is None:
+        advice = "declare it with space = 'date'" if schema.is_open(column) else "it takes a column of dates"
+        raise QuestionError(f"{part.upper()} needs dates, and column {column!r} has none that are declared: {advice}")
 
 
 def _check_compared(value: Value, operator: Operator, column: str, space: Space | Open) -> None:
@@ -682,8 +749,9 @@ def normalise(predicate: Predicate) -> Predicate:
 
 def _ordered(predicate: Predicate) -> Predicate:
     match predicate:
-        case Among(column, values):
-            return Among(column, tuple(value for _, value in sorted({literal(v): v for v in values}.items())))
+        case Among(values=values):
+            ordered_values = tuple(value for _, value in sorted({literal(v): v for v in values}.items()))
+            return replace(predicate, values=ordered_values)
         case Not(part):
             return Not(_ordered(part))
         case And(parts) | Or(parts):
@@ -705,10 +773,10 @@ def condition(predicate: Predicate) -> str:
 
 def _written(predicate: Predicate) -> str:
     match predicate:
-        case Compare(column, operator, value):
-            return f"{name(column)} {operator} {literal(value)}"
-        case Among(column, values):
-            return f"{name(column)} IN ({', '.join(map(literal, values))})"
+        case Compare(column, operator, value, part):
+            return f"{_part_name(column, part)} {operator} {literal(value)}"
+        case Among(column, values, part):
+            return f"{_part_name(column, part)} IN ({', '.join(map(literal, values))})"
         case Contains(column, item):
             return f"list_contains({name(column)}, {literal(item)})"
         case Missing(column):
@@ -719,13 +787,17 @@ def _written(predicate: Predicate) -> str:
             return f"({(' AND ' if isinstance(predicate, And) else ' OR ').join(map(_written, parts))})"
 
 
+def _part_name(column: str, part: DatePart | None) -> str:
+    return name(column) if part is None else f"{part}({name(column)})"
+
+
 def expression(part: Expression) -> str:
     """An expression in full parentheses."""
     match part:
         case Number(value):
             return literal(value)
-        case Key(column, None, ()):
-            return name(column)
+        case Key(column, None, (), date_part):
+            return _part_name(column, date_part)
         case Key(cases=(*cases, default)):
             whens = " ".join(f"WHEN {condition(case.where)} THEN {literal(case.label)}" for case in cases if case.where)
             return f"CASE {whens} ELSE {literal(default.label)} END"

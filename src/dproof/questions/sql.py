@@ -24,6 +24,7 @@ from dproof.exact import exact, several
 from dproof.limits import DEEPEST_QUESTION, LONGEST_QUESTION
 from dproof.questions.aggregates import AGGREGATES, GIVEN, named
 from dproof.questions.question import (
+    DATE_PARTS,
     Aggregate,
     Among,
     And,
@@ -32,6 +33,7 @@ from dproof.questions.question import (
     Case,
     Compare,
     Contains,
+    DatePart,
     Expression,
     Item,
     Key,
@@ -84,7 +86,9 @@ def parse(text: str) -> Question:
     aliases = {item.alias.casefold(): item.expression for item, given in named if given}
     where = select.args.get("where")
     having = select.args.get("having")
-    keys = [_group(node, items, aliases) for node in (group.expressions if group else ())]
+    by = group.expressions if group else []
+    keys = [_group(node, items, aliases) for node in by]
+    named_keys = [column_of(node) for node, key in zip(by, keys, strict=True) if _is_renamed(node, key)]
     if select.args.get("distinct") is not None:
         keys = _distinct(select.args["distinct"], items, keys)
     unnests = list(dict.fromkeys(key for key in keys if isinstance(key, Unnest)))
@@ -99,6 +103,7 @@ def parse(text: str) -> Question:
         tuple(_order(node, items, aliases) for node in (order.expressions if order else ())),
         _limit(select.args.get("limit")),
         unnests[0] if unnests else None,
+        tuple(named_keys),
     )
 
 
@@ -148,7 +153,7 @@ def _item(node: Node) -> tuple[Item, bool]:
         only(node, "this", "alias")
         return Item(node.alias, _expression(node.this, {})), True
     expression = _expression(node, {})
-    if isinstance(expression, Key) and expression.width is None:
+    if isinstance(expression, Key) and expression.width is None and expression.part is None:
         return Item(expression.column, expression), False
     return Item(node.sql("duckdb", normalize_functions="lower"), expression), False
 
@@ -179,8 +184,15 @@ def _group(node: Node, items: tuple[Item, ...], aliases: dict[str, Expression]) 
         meant = aliases.get(key.column.casefold(), key)
         key = meant if isinstance(meant, (Key, Unnest)) else key
     if not isinstance(key, (Key, Unnest)):
-        raise QuestionError("GROUP BY takes columns, BIN(column, width), CASE and unnest(column), not calculations")
+        raise QuestionError(
+            "GROUP BY takes columns, BIN(column, width), YEAR(day) MONTH(day), CASE, unnest(column), not calculations"
+        )
     return key
+
+
+def _is_renamed(node: Node, key: Key | Unnest) -> bool:
+    """Whether a name after GROUP BY was taken for something else that is selected under it."""
+    return isinstance(node, exp.Column) and key != Key(column_of(node))
 
 
 def _distinct(node: Node, items: tuple[Item, ...], keys: list[Key | Unnest]) -> list[Key | Unnest]:
@@ -223,6 +235,9 @@ def _expression(node: Node, aliases: dict[str, Expression]) -> Expression:
         return aliases.get(column.casefold(), Key(column))
     if function_name(node) == "bin":
         return _bin(node)
+    if _date_part(node) is not None:
+        column, part = _column_and_part(node)
+        return Key(column, part=part)
     if isinstance(node, exp.Explode):
         only(node, "this")
         return Unnest(column_of(node.this))
@@ -277,7 +292,8 @@ def _when(node: Node, part: Node) -> Predicate:
     only(node, "this", "ifs", "default")
     if node.this is None:
         return predicate_of(part.this)
-    return Compare(column_of(node.this), "=", value_of(part.this))
+    column, date_part = _column_and_part(node.this)
+    return Compare(column, "=", value_of(part.this), date_part)
 
 
 def _label(node: Node) -> Value | None:
@@ -419,6 +435,24 @@ def column_of(node: Node) -> str:
     return str(node.this.this)
 
 
+def _date_part(node: Node) -> DatePart | None:
+    """The part of a date that a function tells: YEAR(day), or EXTRACT(YEAR FROM day); None for anything else."""
+    called = str(node.this).casefold() if isinstance(node, exp.Extract) else function_name(node)
+    called = {"dow": "weekday", "dayofweek": "weekday", "day_of_week": "weekday"}.get(called, called)
+    return next((part for part in DATE_PARTS if part == called), None)
+
+
+def _column_and_part(node: Node) -> tuple[str, DatePart | None]:
+    """A column that is compared, or a part of its dates."""
+    part = _date_part(node)
+    if part is None:
+        return column_of(node), None
+    (argument, *others) = [node.expression] if isinstance(node, exp.Extract) else arguments_of(node) or [None]
+    if others:
+        raise QuestionError(f"{part.upper()} takes one column of dates")
+    return column_of(argument), part
+
+
 def arguments_of(node: Node) -> list[Node]:
     if isinstance(node, exp.Anonymous):
         only(node, "this", "expressions")
@@ -464,16 +498,19 @@ def predicate_of(node: Node) -> Predicate:
     if type(node) in COMPARISONS:
         operator = COMPARISONS[type(node)]
         value_first = is_date(node.this) or not isinstance(node.this, (exp.Column, exp.Func))
-        if isinstance(node.expression, exp.Column) and value_first:
-            return Compare(column_of(node.expression), _MIRRORED[operator], value_of(node.this))
-        return Compare(column_of(node.this), operator, value_of(node.expression))
+        compared, value = node.this, node.expression
+        if value_first and (isinstance(value, exp.Column) or _date_part(value) is not None):
+            compared, value, operator = value, compared, _MIRRORED[operator]
+        column, part = _column_and_part(compared)
+        return Compare(column, operator, value_of(value), part)
     if isinstance(node, exp.Between):
         only(node, "this", "low", "high")
-        column, low, high = column_of(node.this), value_of(node.args["low"]), value_of(node.args["high"])
-        return And((Compare(column, ">=", low), Compare(column, "<=", high)))
+        (column, part), low, high = _column_and_part(node.this), value_of(node.args["low"]), value_of(node.args["high"])
+        return And((Compare(column, ">=", low, part), Compare(column, "<=", high, part)))
     if isinstance(node, exp.In):
         only(node, "this", "expressions")
-        return Among(column_of(node.this), tuple(value_of(value) for value in node.expressions))
+        column, part = _column_and_part(node.this)
+        return Among(column, tuple(value_of(value) for value in node.expressions), part)
     if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
         return Missing(column_of(node.this))
     if isinstance(node, exp.ArrayContains) or function_name(node) == "list_has":

@@ -140,7 +140,7 @@ def _column_fields(table: Any) -> dict[str, str]:
         "kind": kind,
         "taken": "line",
         "values": "\n".join(map(_text, values)),
-        "bins": ", ".join(map(_text, bins)),
+        "bins": bins if isinstance(bins, str) else ", ".join(map(_text, bins)),
     }
     if kind not in _SPACES or not isinstance(table, Mapping):  # a new column: nothing stops the work
         return fields | {
@@ -274,8 +274,11 @@ def _values(key: str, typed: Mapping[str, str]) -> list[Any]:
     return numbers if are_numbers and not any(isinstance(n, str) for n in numbers) else list(texts)
 
 
-def _bins(key: str, typed: Mapping[str, str]) -> list[Any] | None:
+def _bins(key: str, typed: Mapping[str, str]) -> list[Any] | str | None:
+    """Edges, or the name of periods of the calendar."""
     edges = [edge.strip() for edge in typed["bins"].replace(";", ",").split(",") if edge.strip()]
+    if len(edges) == 1 and edges[0].isalpha():
+        return edges[0]
     return [_number(edge) if _has_numbers(typed) else edge for edge in edges] or None
 
 

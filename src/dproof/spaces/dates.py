@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import COLUMN, described, listed, whole
-from dproof.errors import ArgumentError, InputError
-from dproof.spaces.interval import Interval, Line
+from dproof.errors import ArgumentError, InputError, did_you_mean
+from dproof.spaces.interval import Bins, Interval, Line, bin_labels
 from dproof.spaces.space import is_arrow
 
 _LAST = date.max.toordinal() - 1
 _A_DAY = 86_400  # seconds
+_1970 = date(1970, 1, 1).toordinal() - 1  # the day that NumPy counts from
 CLOCK = "([01][0-9]|2[0-3]):?([0-5][0-9])(?::?([0-5][0-9]))?"
 _ISO = re.compile(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(?:[T ]{CLOCK}(?:\.[0-9]{{1,9}})?(?:Z|([+-]){CLOCK})?)?")
 EXAMPLE = "such as 2024-01-31"
@@ -125,6 +126,14 @@ class Dates(Interval):
     def shown(self, number: float) -> date | None:
         return None if number != number else date_of(number)
 
+    def date_part(self, part: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        days = int(self.low) + int(self.step) * np.arange(self.size)
+        months = (days - _1970).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) + 12 * 1970
+        by_name = {"year": months // 12, "quarter": months % 12 // 3 + 1, "month": months % 12 + 1}
+        found = (days + 1) % 7 if part == "weekday" else by_name[part]  # day 0 is a Monday
+        starts = np.flatnonzero(np.append(True, found[1:] != found[:-1]))
+        return starts, found[starts]
+
     def refusal(self, value: Any, *, ordered: bool = False) -> str | None:
         day = day_of(value)
         if day is None or str(value) != str(date_of(day)):  # a time would be cut off, and a day has one spelling
@@ -133,6 +142,56 @@ class Dates(Interval):
             return None
         every = f" by {self.step} days" if self.step > 1 else ""
         return f"never has the value {value}: it goes from {self.label(0)} to {self.label(self.size - 1)}{every}"
+
+
+# Bins of the calendar ------------------------------------------------------------------------------------------------
+
+_MONTHS = {"months": 1, "quarters": 3, "years": 12, "decades": 120}
+PERIODS = ("calendar", "weeks", *_MONTHS)
+_MOST_PERIODS = 21  # bins that "calendar" makes: quarters of five years that begin within one
+_FEW_MONTHS = 3  # below which "calendar" takes weeks
+
+
+def calendar_bins(space: Dates, name: str) -> Bins:
+    """The weeks from Monday, months, quarters, years or decades that the days of a space lie in, those at the ends cut.
+
+    "calendar" takes what suits the range: months of a year, quarters of up to five years, years of up to twenty, then
+    decades, and weeks of less than three months. A certificate depends on this rule, so it must stay as it is.
+
+    >>> calendar_bins(Dates("2024-01-15", "2024-12-31"), "quarters").labels[:2]
+    ('[2024-01-15, 2024-04-01)', '[2024-04-01, 2024-07-01)')
+    >>> calendar_bins(Dates("1940-01-01", "2010-12-31"), "calendar").size
+    8
+    """
+    if name not in PERIODS:
+        raise ArgumentError(f"bins cannot be {name[:40]!r}{did_you_mean(name, PERIODS)}")
+    if name == "calendar":
+        sizes = {period: calendar_bins(space, period).size for period in _MONTHS}
+        fits = [period for period, size in sizes.items() if size <= _MOST_PERIODS]
+        name = "weeks" if sizes["months"] < _FEW_MONTHS else fits[0] if fits else "decades"
+    days = int(space.low) + int(space.step) * np.arange(space.size)
+    if name == "weeks":
+        period, first_of = days // 7, lambda number: date_of(7 * number)
+    else:
+        months = _MONTHS[name]
+        dates = (days - _1970).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+        period = (dates + 12 * 1970) // months
+        first_of = lambda number: date(max(number * months // 12, 1), number * months % 12 + 1, 1)  # noqa: E731
+    starts = np.flatnonzero(np.append(True, period[1:] != period[:-1]))
+    edges = [date_of(int(space.low)), *map(first_of, period[starts[1:]].tolist()), date_of(int(space.high))]
+    return Bins(tuple(starts.tolist()), bin_labels([str(edge) for edge in edges]), space.size)
+
+
+def uncut_period(space: Any, ends: Sequence[int]) -> str | None:
+    """The longest periods that a question does not cut which tells codes below each of these ends from the others; None
+    where it cuts even weeks, or the values are no dates.
+
+    >>> uncut_period(Dates("2024-01-01", "2024-12-31"), [31]), uncut_period(Dates("2024-01-01", "2024-12-31"), [30])
+    ('months', None)
+    """
+    if not isinstance(space, Dates):
+        return None
+    return next((name for name in (*reversed(_MONTHS), "weeks") if not calendar_bins(space, name).cut_by(ends)), None)
 
 
 def _bound(value: Any, name: str) -> int:

@@ -476,7 +476,7 @@ def bins_between(space: Interval, edges: Any) -> Bins:
     for n, (start, end) in enumerate(zip(starts, [*starts[1:], space.size], strict=True)):
         if start == end:
             raise ArgumentError(f"no value lies in the bin from {shown[n]} to {shown[n + 1]}: leave an edge out")
-    return Bins(tuple(starts), _labels(shown), space.size)
+    return Bins(tuple(starts), bin_labels(shown), space.size)
 
 
 def default_bins(space: Interval) -> Bins:
@@ -498,7 +498,7 @@ def default_bins(space: Interval) -> Bins:
         first, last = space.low // width + 1, -(-space.high // width)
         edges = [space.low, *(width * n for n in range(first, last))]
         codes = [-int((space.low - edge) // space.step) for edge in edges]
-    return Bins(tuple(codes), _labels(_shown(space, [*edges, space.high])), space.size)
+    return Bins(tuple(codes), bin_labels(_shown(space, [*edges, space.high])), space.size)
 
 
 def each_value(space: Any) -> Bins:
@@ -519,7 +519,8 @@ def _shown(space: Interval, numbers: Sequence[Fraction]) -> list[str]:
     return [str(space.shown(float(number))) for number in numbers]
 
 
-def _labels(shown: Sequence[str]) -> tuple[str, ...]:
+def bin_labels(shown: Sequence[str]) -> tuple[str, ...]:
+    """The labels of bins between edges, as these are shown."""
     pairs = list(pairwise(shown))
     return tuple(f"[{low}, {high}{']' if n == len(pairs) - 1 else ')'}" for n, (low, high) in enumerate(pairs))
 

@@ -241,6 +241,11 @@ class Space(ABC):
         code = self.code(value)  # without an order there are = and <> alone
         return (code, code + 1) if sign == "=" else (0, code, code + 1, self.size)
 
+    def date_part(self, part: str) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """The first codes of runs of days with one year, quarter, month or weekday (0 is Sunday), and which; None where
+        the values are no dates."""
+        return None
+
     # A mode or a list of the most frequent is chosen among the values that are there, or among the items of sets.
 
     @property
@@ -547,6 +552,7 @@ class OptionalSpace(Space):
     mechanisms, is_counted, declared = map(_of_present, ("mechanisms", "is_counted", "declared"))
     has_numbers, has_order, has_sums = map(_of_present, ("has_numbers", "has_order", "has_sums"))
     ends, shown, refusal, selected = map(_of_present, ("ends", "shown", "refusal", "selected"))
+    date_part = _of_present("date_part")
 
     @property
     def middle(self) -> Fraction:

@@ -34,7 +34,8 @@ _TEXT = pa.binary()
 
 def open_delimited(path: Path, layout: Layout) -> Source:
     """Open a file of fields; its columns are named by the first line, and every value is a text."""
-    head = header_line(path, layout.encoding)
+    titles = layout.header - 1
+    head = header_line(path, layout.encoding, titles)
     try:
         text = head.split(b"\r")[0].decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -70,7 +71,7 @@ def open_delimited(path: Path, layout: Layout) -> Source:
     def content() -> Any:
         # A header without a line end is a table without rows, which Arrow takes for no table.
         whole = len(head) < _LONGEST_HEADER and not head.endswith(b"\n")
-        return io.BytesIO(head + b"\n") if whole else _content(path, layout.encoding)
+        return io.BytesIO(head + b"\n") if whole else _content(path, layout.encoding, titles)
 
     def blocks(columns: Sequence[str]) -> Iterator[Any]:
         """The rows, from the last one on again in larger blocks where one is longer than a block."""
@@ -94,10 +95,10 @@ def open_delimited(path: Path, layout: Layout) -> Source:
 
     with refusing(f"{path.name!r} cannot be opened", why="its header cannot be read"):
         # Of the header alone, so that no row decides whether there are names.
-        opened = reader(io.BytesIO(_whole_header(path, layout.encoding, separator) + b"\n"), [])
+        opened = reader(io.BytesIO(_whole_header(path, layout.encoding, separator, titles) + b"\n"), [])
         names = tuple(opened.schema.names)
         opened.close()
-    fault = partial(_first_fault, path, layout.encoding, separator)
+    fault = partial(_first_fault, path, layout.encoding, separator, titles)
     return Source(names, blocks, typed=False, start=start, fault=fault, what=what, why=why)
 
 
@@ -127,24 +128,33 @@ def header_encoding(path: Path) -> str:
     return "utf-8"
 
 
-def header_line(path: Path, encoding: str) -> bytes:
-    """The first line that is not blank, in UTF-8 where the file is what the encoding says."""
+def header_line(path: Path, encoding: str, titles: int = 0) -> bytes:
+    """The first line below the titles that is not blank, in UTF-8 where the file is what the encoding says."""
     if is_utf_8(encoding) and _is_utf_16(path):
         raise SourceError(f'{path.name!r} is UTF-16 text: write encoding = "utf-16" under [file] in the plan')
     with refusing(f"{path.name!r} cannot be opened"), unpacked(path) as raw:
-        file = raw if is_utf_8(encoding) else io.BufferedReader(_Utf8File(raw, encoding))
+        file = _below(raw if is_utf_8(encoding) else io.BufferedReader(_Utf8File(raw, encoding)), titles)
         while line := file.readline(_LONGEST_HEADER):
             if line.removeprefix(codecs.BOM_UTF8).strip():
-                return line
-    raise SourceError(f"{path.name!r} is empty: it needs a header line")
+                return bytes(line)
+    where = "is empty" if titles == 0 else f"has nothing from line {titles + 1:,} on"
+    raise SourceError(f"{path.name!r} {where}: it needs a header line")
 
 
-def _whole_header(path: Path, encoding: str, separator: str) -> bytes:
+def _below(file: Any, titles: int) -> Any:
+    """A file from the line on that follows so many."""
+    for _ in range(titles):
+        while (line := file.readline(_LONGEST_HEADER)) and not line.endswith(b"\n"):
+            pass  # a line that is longer than any header
+    return file
+
+
+def _whole_header(path: Path, encoding: str, separator: str, titles: int) -> bytes:
     """The first record, in UTF-8: more than a line where a name in quotes goes on in the next."""
     taken = list[str]()
 
     def lines() -> Iterator[str]:
-        for line in _lines(path, encoding, _LONGEST_HEADER):
+        for line in _lines(path, encoding, _LONGEST_HEADER, titles):
             if taken or line.strip("\r\n"):
                 taken.append(line)
                 if len(line) == _LONGEST_HEADER:
@@ -159,9 +169,9 @@ def _whole_header(path: Path, encoding: str, separator: str) -> bytes:
     return "".join(taken).encode("latin-1")
 
 
-def _first_fault(path: Path, encoding: str, separator: str) -> str | None:
+def _first_fault(path: Path, encoding: str, separator: str, titles: int) -> str | None:
     """Which record is the first with more or fewer fields than the header; None where each has as many."""
-    records, fields, line = csv.reader(_lines(path, encoding, _LONGEST_LINE), delimiter=separator), 0, 1
+    records, fields, line = csv.reader(_lines(path, encoding, _LONGEST_LINE, titles), delimiter=separator), 0, 1
     usual = csv.field_size_limit(_LONGEST_LINE)
     try:
         for record in records:
@@ -170,7 +180,7 @@ def _first_fault(path: Path, encoding: str, separator: str) -> str | None:
                 found = f"{several(len(record), 'field')} and the header {fields:,}; {_MENDING}"
                 if records.line_num > line:
                     found = f"a field that goes on over {records.line_num - line + 1:,} lines: is a quote left open?"
-                return f"{path.name!r} cannot be read: line {line:,} has {found}"
+                return f"{path.name!r} cannot be read: line {line + titles:,} has {found}"
             line = records.line_num + 1
     except Exception:
         pass  # told by the reader
@@ -179,10 +189,10 @@ def _first_fault(path: Path, encoding: str, separator: str) -> str | None:
     return None
 
 
-def _lines(path: Path, encoding: str, longest: int) -> Iterator[str]:
+def _lines(path: Path, encoding: str, longest: int, titles: int) -> Iterator[str]:
     """The lines of a file with their ends, each character one byte of UTF-8: only separators and quotes matter."""
     with unpacked(path) as raw:
-        file = raw if is_utf_8(encoding) else io.BufferedReader(_Utf8File(raw, encoding))
+        file = _below(raw if is_utf_8(encoding) else io.BufferedReader(_Utf8File(raw, encoding)), titles)
         text = io.TextIOWrapper(file, "latin-1", newline="")
         line = text.readline(longest).removeprefix(codecs.BOM_UTF8.decode("latin-1"))
         while line:
@@ -200,11 +210,18 @@ def is_utf_8(encoding: str) -> bool:
     return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
 
 
-def _content(path: Path, encoding: str) -> Any:
-    """What Arrow reads: the file itself, or a stream of the same text in UTF-8."""
+def _content(path: Path, encoding: str, titles: int) -> Any:
+    """What Arrow reads: the file itself, or a stream of the same text in UTF-8, below its titles."""
     if not is_utf_8(encoding):
-        return io.BufferedReader(_Utf8File(unpacked(path), encoding), _CHUNK)
-    return pa.input_stream(str(path), compression="gzip") if _is_packed(path) else path
+        return _below(io.BufferedReader(_Utf8File(unpacked(path), encoding), _CHUNK), titles)
+    if _is_packed(path):
+        return _below(gzip.open(path), titles) if titles else pa.input_stream(str(path), compression="gzip")
+    if not titles:
+        return path
+    file = pa.OSFile(str(path))
+    with path.open("rb") as raw:
+        file.seek(_below(raw, titles).tell())
+    return file
 
 
 def unpacked(path: Path) -> BinaryIO:

@@ -75,7 +75,7 @@ def _open_ipc(path: Path, table: str | None, layout: Layout) -> Source:
 
 FILES: dict[str, Callable[[Path, str | None, Layout], Source]] = {
     **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), lambda path, table, layout: open_delimited(path, layout)),
-    ".xlsx": lambda path, table, layout: open_workbook(path, table or layout.sheet, layout.numerals),
+    ".xlsx": lambda path, table, layout: open_workbook(path, table or layout.sheet, layout),
     ".parquet": _open_parquet,
     **dict.fromkeys((".arrow", ".feather", ".ipc"), _open_ipc),
     **dict.fromkeys(_DATABASES, lambda path, table, layout: open_database(path, table)),

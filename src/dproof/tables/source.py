@@ -90,7 +90,9 @@ class Source:
     def __post_init__(self) -> None:
         faults = _name_faults(self.names)
         if faults:
-            raise SourceError(f"{'; '.join(faults)} (in a file the first line must be the header)")
+            raise SourceError(
+                f"{'; '.join(faults)} (in a file the first line must be the header; `header` in [file] names another)"
+            )
         object.__setattr__(self, "read", partial(_read, self.read, f"{self.what} cannot be read", self.why))
 
 
@@ -159,13 +161,15 @@ def refusing(what: str, why: str = _DAMAGED) -> Iterator[None]:
 class Layout:
     """What a plan says about its file. Whatever does not concern a kind of file is not looked at.
 
-    Without a separator it is the one of the file's ending; without a sheet it is the first of the workbook.
+    Without a separator it is the one of the file's ending; without a sheet it is the first of the workbook. The first
+    line, or row, from number `header` on that is not blank has the names of the columns: above it are titles.
     """
 
     separator: str | None = None
     encoding: str = "utf-8"
     numerals: Numerals = PLAIN
     sheet: str | None = None
+    header: int = 1
 
 
 USUAL = Layout()

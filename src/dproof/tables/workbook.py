@@ -21,7 +21,7 @@ import pyarrow as pa
 from dproof.columns.values import NO_TEXT, Numerals, written
 from dproof.errors import SourceError, did_you_mean
 from dproof.limits import LARGEST_WORKBOOK, MOST_SHEET_CELLS
-from dproof.tables.source import BATCH_ROWS, Source, refusing
+from dproof.tables.source import BATCH_ROWS, USUAL, Layout, Source, refusing
 
 _MOST_ROWS = 1 << 20  # of any sheet
 _AT_A_TIME = 1 << 22  # bytes that are parsed together, and cells that wait for their batch
@@ -39,8 +39,8 @@ Format = Callable[[float], str]
 Ended = Callable[[dict[str, str], str | None], None]  # an element with its attributes and the text of its value
 
 
-def open_workbook(path: Path, sheet: str | None, numerals: Numerals) -> Source:
-    """Open one sheet, the first unless it is named; its first row names the columns.
+def open_workbook(path: Path, sheet: str | None, layout: Layout = USUAL) -> Source:
+    """Open one sheet, the first unless it is named; its first row from the header on names the columns.
 
     A formula is the value that it had when the workbook was saved, an error in a cell is a missing value, and a cell
     that cannot be read is a value that no plan declares.
@@ -52,14 +52,16 @@ def open_workbook(path: Path, sheet: str | None, numerals: Numerals) -> Source:
                 f"{path.name!r} unpacks to more than {LARGEST_WORKBOOK >> 20:,} MiB: save the sheet as .csv"
             )
         (book,) = _related(packed, "", "officeDocument").values()
-        sheets, cell = _contents(packed, book, numerals)
+        sheets, cell = _contents(packed, book, layout.numerals)
         if sheet is not None and sheet not in sheets:
             raise SourceError(f"{path.name!r} has no sheet {sheet!r}{did_you_mean(sheet, sheets)}")
         chosen = next(iter(sheets)) if sheet is None else sheet
         rows = _rows(packed, sheets[chosen], cell)
-        start, header = next(((number, row) for number, row in rows if any(row.values())), (0, {}))
+        named = ((number, row) for number, row in rows if number >= layout.header and any(row.values()))
+        start, header = next(named, (0, {}))
         if not header:
-            raise SourceError(f"the sheet {chosen!r} of {path.name!r} is empty: it needs a header line")
+            where = "is empty" if layout.header == 1 else f"has nothing from row {layout.header:,} on"
+            raise SourceError(f"the sheet {chosen!r} of {path.name!r} {where}: it needs a header line")
         used = [place for place, text in header.items() if text]
         places = range(min(used), max(used) + 1)  # cells to the left and the right of the header are in no column
         batches = [*_batches(rows, start, places, path.name)]

@@ -228,7 +228,8 @@ def _askable(column: Any, table: Mapping[str, Any]) -> AskableColumn:
     values = tuple(str(value) for value in given[:_MOST_LISTED_VALUES])
     ends = f"{table['low']} to {table['high']}" if "low" in table and "high" in table else ""
     steps = f" in steps of {table['step']}" if "step" in table else ""
-    bins = f", in bins at {', '.join(map(str, table['bins']))}" if "bins" in table else ""
+    edges = table.get("bins", ())
+    bins = f", in {edges}" if isinstance(edges, str) else f", in bins at {', '.join(map(str, edges))}" if edges else ""
     listed = ", ".join(values) + (" …" if len(given) > len(values) else "")
     is_text = all(isinstance(value, str) for value in given) and (not column.private or column.codec.noun != "number")
     return AskableColumn(column.name, column.kind, values, f"{ends}{steps}{bins}" or listed, is_set, is_number, is_text)
