@@ -41,8 +41,8 @@ class Way:
     def title(self) -> str:
         """What it is called in a table."""
         if self.model == "ask":
-            return f"asking {self.questions} question{'s' * (self.questions > 1)}"
-        return "local" if self.model == "local" else f"central δ = {_short(self.delta)}"
+            return f"ask {self.questions}"
+        return "local" if self.model == "local" else f"central δ={_short(self.delta)}"
 
     def draft(self, draft: Draft) -> Draft:
         """The draft of a plan for this way, without what belongs to another."""
@@ -100,7 +100,7 @@ def answers_of(way: Way, draft: Draft, rows: int, names: Sequence[Key], asked: S
 
     except InputError as error:
         return WayAnswers(refused=sentence_of(error))
-    kept = {column.name for column in plan.kept if way.model != "ask" or not column.space.holds_curves}
+    kept = {c.name for c in plan.columns if c.private and (way.model != "ask" or not c.space.holds_curves)}
     for what, name in names:
         with suppress(InputError):  # a central release does not measure it
             if name in kept:

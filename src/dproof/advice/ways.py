@@ -82,7 +82,9 @@ class AnswerRow:
             "unit": self.unit,
             "share_of_rows": next((float(one.share_of_rows) for one in known if one.share_of_rows is not None), None),
             "half_width": {way: None if one is None else one.half_width for way, one in self.widths.items()},
-            "rare": {way: one.rare_told for way, one in self.widths.items() if one is not None and one.rare is not None},
+            "rare": {
+                way: one.rare_told for way, one in self.widths.items() if one is not None and one.rare is not None
+            },
             "informative": {way: one is None or one.informative for way, one in self.widths.items()},
             "estimated": {way: one is not None and not one.exact for way, one in self.widths.items()},
         }
@@ -125,47 +127,58 @@ class WaysTable:
         return sum(row.known(way) is not None for row in self.answers)
 
     @property
+    def turning(self) -> int | None:
+        """From how many questions on a central release has the smaller ±; None where one of the two tells nothing."""
+        for way in self.ways[::-1]:  # one question alone may be answered exactly, which has no ratio
+            times = self.ratio(self.central, way.name) if way.model == "ask" else None
+            if times is not None:
+                return max(1, ceil(times * way.questions))
+        return None
+
+    @property
     def recommended(self) -> str | None:
         """The way whose ± is least where somebody may be trusted with the rows; None where no way tells anything.
 
         It promises what the plan does: no δ is recommended that the plan does not allow.
         """
-        if self.told(self.central):
-            times = self.ratio(self.central, "ask_shared")
-            return "ask" if times is not None and times > 1 else self.central
-        return next((way for way in ("ask_shared", "ask", "local") if self.told(way)), None)
+        asking = "ask" if self.questions == 1 else "ask_shared"
+        turning = self.turning
+        if self.told(self.central) and self.told(asking) and turning is not None:
+            return asking if (self.questions or SHARING) < turning else self.central
+        return next((way for way in (self.central, asking, "ask", "local") if self.told(way)), None)
 
     @property
     def reason(self) -> str:
-        """The recommendation in a sentence or two, with its reason."""
-        chosen, many = self.recommended, self.questions or SHARING
+        """The recommendation, with its reason."""
+        chosen = self.recommended
         if chosen is None:
             return "No way tells anything about so few rows: allow a larger epsilon, or ask for less."
-        trusted = " If nobody may see the true rows, a local release is the only way."
-        against = self.ratio("local", chosen)
-        local = f"{_times(against)} that of a local release" if against is not None else None
-        if not self.told("local") and "local" not in self.refused:
-            local = "small enough to tell something, and that of a local release is not"
         if chosen == "local":
             return "Recommended: a local release, the only way that tells something here."
+        many = several(1 if chosen == "ask" else self.questions or SHARING, "question")
+        turning, reasons = self.turning, []
+        if "local" not in self.refused:
+            local = self.ratio("local", chosen)
+            told = "a local release would tell nothing" if not self.told("local") else None
+            reasons += [told or f"its ± is {_times(local)} that of a local release"] if told or local else []
         if chosen == self.central:
-            turning = self.ratio(chosen, "ask")
-            asking = None if turning is None else f"asking is sharper for up to {several(ceil(turning) - 1, 'question')}"
-            asking = "asking is not sharper even for one question" if turning is not None and turning <= 1 else asking
-            because = "; ".join(part for part in (local and f"its ± is {local}", asking) if part)
-            return f"Recommended: a central release{f': {because}' if because else ''}.{trusted if local else ''}"
-        turning = self.ratio(self.central, "ask")
-        later = f"; a central release is better from {ceil(turning):,} questions on" if turning is not None else ""
-        because = f" its ± is {local}" if local else " its ± is the least"
-        if turning is not None:
-            because = f" its ± is {_times(self.ratio(self.central, 'ask_shared'))} that of a central release"
-        return (
-            f"Recommended: ask the table under a budget (`dproof ask`): for {several(many, 'question')}{because}{later}."
-            f"{trusted if local else ''}"
-        )
+            what = "a central release"
+            if turning is not None:
+                few = several(turning - 1, "question")
+                reasons.append(f"asking is sharper for up to {few}" if turning > 1 else "asking is no sharper")
+        else:
+            what = f"ask the table under a budget (`dproof ask`), for {many}"
+            if turning is not None:
+                reasons.append(f"a central release is better from {turning:,} questions on")
+        lacking = self.told("ask") - self.told(self.central)
+        if chosen == self.central and lacking > 0:
+            reasons.append(f"but it does not answer {lacking} of these")
+        trust = " Where nobody may see the true rows, a local release is the only way." * (self.plan.model == "local")
+        return f"Recommended: {what}{': ' * bool(reasons)}{'; '.join(reasons)}.{trust}"
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object: the ways, ± of each answer by their names, and which to take."""
+        own = self.own
         return {
             "ways": [
                 {
@@ -174,7 +187,7 @@ class WaysTable:
                     "model": way.model,
                     "delta": float(way.delta),
                     "questions": way.questions if way.model == "ask" else None,
-                    "own": way.name == self.own,
+                    "own": way.name == own,
                     "refused": self.refused.get(way.name),
                     "unanswered": dict(self.unanswered[way.name]),
                 }
@@ -204,8 +217,10 @@ def _times(ratio: float | None) -> str:
     if ratio is None or 0.95 < ratio < 1.05:
         return "about"
     times = ratio if ratio > 1 else 1 / ratio
-    return f"{times:.2g}".removesuffix(".0") * (times < 10) + f"{times:,.0f}" * (times >= 10) + (
-        " times smaller than" if ratio > 1 else " times"
+    return (
+        f"{times:.2g}".removesuffix(".0") * (times < 10)
+        + f"{times:,.0f}" * (times >= 10)
+        + (" times smaller than" if ratio > 1 else " times")
     )
 
 
@@ -291,8 +306,9 @@ def _own_answers(
     way = Way(model, model, delta)  # type: ignore[arg-type]
     if model != "ask" or many == 1:
         return answers_of(way, draft, rows, usual, asked)
-    one, every = answers_of(way, draft, rows, usual, []), answers_of(
-        Way(model, "ask", delta, many), draft, rows, [], asked
+    one, every = (
+        answers_of(way, draft, rows, usual, []),
+        answers_of(Way(model, "ask", delta, many), draft, rows, [], asked),
     )
     return WayAnswers({**one.found, **every.found}, every.unanswered, one.refused)
 
@@ -439,6 +455,7 @@ class Advice:
     privacy: Privacy
     questions: int
     comparisons: tuple[Comparison, ...]
+    has_release: bool = True  # a release of rows needs change-one neighbours
 
     @property
     def break_even(self) -> int | None:
@@ -450,8 +467,8 @@ class Advice:
 
     @property
     def better(self) -> str | None:
-        """ "sanitise" or "ask"; None where neither ± is known beforehand. A release needs change-one neighbours."""
-        if self.privacy.neighbours != "change-one":
+        """ "sanitise" or "ask"; None where neither ± is known beforehand. Without a release it is "ask"."""
+        if not self.has_release:
             return "ask"
         if self.break_even is None:
             return None
@@ -471,7 +488,7 @@ class Advice:
     def verdict(self) -> str:
         """Which way to go, in a sentence."""
         many = "1 question" if self.questions == 1 else f"{self.questions} questions"
-        if self.privacy.neighbours != "change-one":
+        if not self.has_release:
             return f"For {many}: ask the table under a budget; a release needs change-one neighbours."
         if self.break_even is None:
             return f"For {many} on {self.rows:,} rows the two ways cannot be compared beforehand."
@@ -529,4 +546,4 @@ def advise(
         asking = [expected_of_asking(chosen, planned, rows, price) for price in prices]
         release = [None] * len(asking[0]) if law is None else expected_of_release(law, planned, rows)
         comparisons += map(Comparison.of, release, *asking)
-    return Advice(rows, chosen.privacy, len(asked), tuple(comparisons))
+    return Advice(rows, chosen.privacy, len(asked), tuple(comparisons), law is not None)
