@@ -123,16 +123,16 @@ class _Changes:
         """The change, with ± of the answer that stands for all."""
         own = self.table.own
         rows = [(row, one.half_width) for row in self.table.answers if (one := row.widths[own]) and one.half_width]
-        known = [(row, after[row.key], before) for row, before in rows if after.get(row.key)]
-        if new := [row for row in self.table.answers if row.widths[own] is None and after.get(row.key)]:
-            width = after[new[0].key] or 0.0
-            yield Hint(kind, columns, None, width, f"{text}: {label_of(new[0])} is known, to ± {written(width)}")
-            return
+        known = [(row, width, before) for row, before in rows if (width := after.get(row.key))]
+        for row in self.table.answers:
+            if row.widths[own] is None and (width := after.get(row.key)):
+                yield Hint(kind, columns, None, width, f"{text}: {label_of(row)} is known, to ± {written(width)}")
+                return
         mean = geometric_mean([(one, before) for _, one, before in known])
         if mean is not None:
-            row, one, before = min(known, key=lambda each: abs(log((each[1] or 1.0) / each[2] / mean)))
-            told = f"{text}: {label_of(row)} ± {written(one or 0.0)} instead of ± {written(before)}"
-            yield Hint(kind, columns, before, one or 0.0, told)
+            row, width, before = min(known, key=lambda each: abs(log(each[1] / each[2] / mean)))
+            told = f"{text}: {label_of(row)} ± {written(width)} instead of ± {written(before)}"
+            yield Hint(kind, columns, before, width, told)
 
 
 def label_of(row: AnswerRow) -> str:
