@@ -133,13 +133,16 @@ def test_that_no_mean_can_be_asked_comes_first_and_fewer_bins_are_priced() -> No
 def test_rows_that_answer_for_one_column_say_that_pairs_cannot_be_asked(
     tmp_path: Path, dproof: Callable[..., Any]
 ) -> None:
-    columns = {f"c{n}": {"space": "categories", "values": list("abcdefghijkl")} for n in range(8)}
+    columns = {f"c{n}": {"space": "categories", "values": list(range(70))} for n in range(4)}
     path = tmp_path / "plan.toml"
-    path.write_text(to_toml({"privacy": {"epsilon": 1, "spread": "auto"}, "columns": columns}), "utf-8")
+    path.write_text(to_toml({"privacy": {"epsilon": 3, "spread": "auto"}, "columns": columns}), "utf-8")
     told = dproof("plan", path, "--rows", ROWS, "--json").json
-    kinds = [hint["kind"] for hint in told["hints"]]
-    single = all(len(column["columns"]) == 1 for column in told["columns"])
-    assert ("pairs" in kinds) is single and told["spread"]["chosen"] == "sample"
+    (hint,) = told["hints"]
+    assert hint["kind"] == "pairs" and told["spread"]["chosen"] == "sample" and hint["instead_of"] is None
+    pair = "SELECT count(*) FROM release WHERE c0 = 0 AND c1 = 0"
+    single = [{"sql": f"SELECT {name}, count(*) FROM release GROUP BY {name}"} for name in columns]
+    plan = {"privacy": {"epsilon": 3, "spread": "auto"}, "columns": columns, "questions": [*single, {"sql": pair}]}
+    assert hint["half_width"] == width(plan, pair)
 
 
 @pytest.mark.parametrize("question", [None, MEAN])

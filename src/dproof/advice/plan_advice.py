@@ -144,16 +144,20 @@ def _pairs_of_columns(law: RowLaw, rows: int) -> Iterator[Hint]:
         return
     first, second = (usual_question(plan, name).sql.partition(" WHERE ")[2] for name in names[:2])
     pair = planned_question(f"SELECT count(*) FROM release WHERE {first} AND {second}", plan.columns)
-    split_law = _with_spread(plan, "split")
-    found = [] if split_law is None else expected_of_release(split_law, pair, rows)
-    width = next((one.half_width for one in found if one.half_width is not None), None)
-    if width is not None:
+    asked = replace(plan, questions=(*_single_questions(plan), pair))
+    (one,) = expected_of_release(certify_row(asked), pair, rows)
+    if one.half_width is not None:
         text = (
-            'no question about two columns can be answered, as each row answers for one: with spread = "split" the '
-            f"count of {names[0]!r} with {names[1]!r} is known, to ± {written(width)}; [[questions]] or [[joint]] say "
-            "which pairs you need"
+            "no question about two columns can be answered, as each row answers for one: [[questions]] for each column "
+            f"and for {names[0]!r} with {names[1]!r} make the count of a pair known, to ± {written(one.half_width)}"
         )
-        yield Hint("pairs", names[:2], None, width, text)
+        yield Hint("pairs", names[:2], None, one.half_width, text)
+
+
+def _single_questions(plan: Plan) -> tuple[PlannedQuestion, ...]:
+    """The counts by each column."""
+    names = [quoted(column.name) for column in plan.columns if column.private]
+    return tuple(planned_question(f"SELECT {n}, count(*) FROM release GROUP BY {n}", plan.columns) for n in names)
 
 
 def _of_pairs(law: RowLaw, rows: int, width: float) -> Iterator[Hint]:
@@ -163,10 +167,7 @@ def _of_pairs(law: RowLaw, rows: int, width: float) -> Iterator[Hint]:
     if law.weights is None or plan.questions or joined or all(len(group.columns) == 1 for group in law.groups):
         return
     names = tuple(column.name for column in plan.columns if column.private)
-    single = tuple(
-        planned_question(f"SELECT {quoted(n)}, count(*) FROM release GROUP BY {quoted(n)}", plan.columns) for n in names
-    )
-    known = row_widths(certify_row(replace(plan, questions=single)), rows)
+    known = row_widths(certify_row(replace(plan, questions=_single_questions(plan))), rows)
     after = max(each.count or 0.0 for each in known.values())
     yield Prices(plan, rows).hint(
         "questions",
