@@ -31,7 +31,7 @@ def central_advice(law: TableLaw, table: WaysTable) -> tuple[Hint, ...]:
     >>> draft = {"privacy": {"model": "central", "epsilon": 1}, "columns": columns}
     >>> table = ways_table(draft, rows=1000)
     >>> [hint.kind for hint in central_advice(law_of(table.plan), table)]
-    ['tables', 'delta', 'neighbours']
+    ['tables', 'neighbours', 'delta']
     """
     changes = _Changes(law, table)
     kinds: list[Callable[[], Iterator[Hint]]] = [changes.delta]

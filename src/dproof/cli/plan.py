@@ -146,7 +146,8 @@ def _ways(answer: dict[str, Any]) -> Page:
     rows = [row for one in answers[:_MOST_ANSWERS] for row in _rows(one, ways, asked)]
     headings = [f"± over {answer['rows']:,} rows"]
     headings += [way["title"] + (" *" if way["own"] else "") for way in ways]
-    yield Table(headings, rows, left=(0,), spare=(2 if answer["delta"] else 3,))
+    spare = [n for n, way in enumerate(ways, 1) if way["model"] == "central" and not way["own"]]
+    yield Table(headings, rows, left=(0,), spare=spare[:1])
     if len(answers) > _MOST_ANSWERS:
         yield f"and {len(answers) - _MOST_ANSWERS} more answers: --json has all."
     yield ""
