@@ -39,8 +39,12 @@ def test_questions_are_priced_for_the_curator_alone(path: Path, dproof: Callable
     assert (asked["release"], asked["ask"]) == (None, curator.preview(COUNT, epsilon=1).half_widths["n"])
     assert ran["better"] == "ask" and "change-one" in ran["questions_verdict"]
     page = dproof("plan", path, "--rows", 500, "--question", COUNT).out
-    assert "from a release" not in page and "from `dproof ask` for all of ε" in page
+    assert "No answer, local: " in page and "ask 1 *" in page
 
 
-def test_the_epsilon_of_a_release_is_not_sought(path: Path, refused: Callable[..., str]) -> None:
-    assert "--accuracy" in refused("plan", path, "--rows", 500, "--half-width", 20)
+def test_the_epsilon_is_sought_for_asking(path: Path, dproof: Callable[..., Any]) -> None:
+    told = dproof("plan", path, "--rows", 500, "--half-width", 20, "--json").json
+    curator = dp.Curator(pa.table({"hobby": ["Cars"] * 9}), path, ledger=path.with_name("budget.db"))
+    count, found = "SELECT count(*) AS n FROM data WHERE hobby = 'Cars'", told["solved_epsilon"]
+    widths = [curator.preview(count, epsilon=epsilon).half_widths["n"] for epsilon in (found, found - 0.001)]
+    assert widths[0] is not None and widths[1] is not None and widths[0] <= 20 < widths[1]

@@ -55,7 +55,7 @@ def test_a_person_is_told_the_plus_or_minus_of_every_table_and_what_costs_most(
 ) -> None:
     told = dproof("plan", files[1])
     assert told.code == 0
-    for word in ("age × sex", "±: a count", "part of the cost", "sees the true rows", "Left out: name"):
+    for word in ("age × sex", "±: of a count", "Part of the cost", "sees the true rows", "Left out: name"):
         assert word in told.out
     assert re.search(r"With fewer than [\d,]+ rows no count says anything", told.out)  # there are no parts of rows
 
@@ -65,11 +65,10 @@ def test_with_the_number_of_rows_the_local_model_stands_beside_it(
 ) -> None:
     plan = files[1]
     told = dproof("plan", plan, "--rows", 10_000, "--json").json
-    local = [column["local_half_width"] for column in told["columns"]]
-    assert all(half is None or half > 10 * told["tables"][0]["half_width"] for half in local) and any(local)
-    assert "± if local" in dproof("plan", plan, "--rows", 10_000).out
+    local = [one["half_width"]["local"] for one in told["answers"] if one["what"] == "count"]
+    assert local and all(half > 10 * told["tables"][0]["half_width"] for half in local)
     assert "local" not in dproof("plan", plan).out
-    assert "cannot be negative" in refused("plan", plan, "--rows", -1)
+    assert "whole number from 1" in refused("plan", plan, "--rows", -1)
 
 
 def test_many_tables_are_told_by_how_many_columns_they_have(dproof: Dproof, tmp_path: Path) -> None:
@@ -123,7 +122,6 @@ def test_what_is_for_rows_is_refused_in_words(refused: Callable[..., str], dproo
     out = plan.parent / "out"
     dproof("sanitise", data, "--plan", plan, "--out", out)
     assert "has no made-up rows" in refused("query", out, "SELECT count(*) FROM release", "--raw")
-    assert "is for model = 'local'" in refused("plan", plan, "--rows", 100, "--half-width", 5)
     assert "needs epsilon above 0" in refused("plan", _with(plan, 'epsilon = "1"\ndelta = "1e-6"', 'epsilon = "0"'))
 
 

@@ -102,5 +102,7 @@ def test_any_question_is_told_from_the_release_and_from_asking(
     assert 0 < old["ask"]["half_width"] < old["half_width"] and not old["ask"]["estimated"]
     assert 0 < mean["ask"]["half_width"] < 1 and mean["ask"]["estimated"]
     page = " ".join(dproof(*words).out.split())
-    assert "; about ± " in page and "from `dproof ask` for all of ε" in page
+    assert "1. old" in page and "2. mean" in page and "`dproof ask`" in page
+    cut = "SELECT count(*) AS older FROM data WHERE age > 70"
+    assert "cuts the bin" in " ".join(dproof("plan", plan, "--rows", 5000, "--question", cut).out.split())
     assert "cuts the bin" in refused("plan", plan, "--question", "SELECT count(*) FROM data WHERE age > 70")

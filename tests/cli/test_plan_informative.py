@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,7 @@ CENTRAL = plan_text(
     epsilon="1/100",
     delta="1e-6",
 )
+FIRST = (["1.", "s"], ["3.", "a"], ["(rare:", "a"])  # words of a line of the table
 LOCAL = plan_text({"sex": SEX, "age": AGE}, epsilon="1")
 
 
@@ -54,11 +56,11 @@ def test_advice_says_where_a_way_tells_nothing(local: Path) -> None:
 
 def test_the_plan_says_it_in_words(dproof: Dproof, local: Path) -> None:
     told = dproof("plan", local, "--rows", 1000, "--question", DEVIATION, "--question", COUNT, "--question", FEW)
-    page = " ".join(told.out.split())
-    assert "s: no information from a release; about ± 0.3" in page
-    assert "a: no information from a release; about ± 33.3 (rare: no information) from `dproof ask`" in page
-    assert "no information where 3 questions share it" in page
-    assert "No information: the interval holds every value that is possible." in page
+    lines = [line.split() for line in told.out.splitlines()]
+    deviation, few, rare = (next(line for line in lines if line[:2] == start) for start in FIRST)
+    assert (deviation[2], few[2]) == ("none", "none") and deviation[-2].startswith("0.3")
+    assert few[-2:] == ["33.3", "none"] and rare[-2:] == ["none", "none"]
+    assert "None: no information, the interval holds every value" in " ".join(told.out.split())
     told = dproof("plan", local, "--rows", 1000, "--question", COUNT)
     assert "o information" not in told.out
 
@@ -78,10 +80,10 @@ def test_a_central_plan_says_it_too(dproof: Dproof, tmp_path: Path) -> None:
     path.write_text(CENTRAL)
     few, many = (dproof("plan", path, "--rows", rows) for rows in (1000, 10**6))
     page = " ".join(few.out.split())
-    assert "mean: no information" in page and "young: no information" in page
-    assert "o information" not in many.out
+    assert re.search(r"1\. mean( \S+){2} none", page) and re.search(r"2\. young( \S+){2} none", page)
+    assert not re.search(r"\d\. \w+( \S+){2} none", " ".join(many.out.split()))
     told = {one["column"]: one for one in dproof("plan", path, "--rows", 1000, "--json").json["questions"]}
-    assert told["most"]["half_width"] is None and "most: ± depends on the data" in page
+    assert told["most"]["half_width"] is None and re.search(r"3\. most( \S+){2} \?", page)
     assert told["young"]["informative"] == {"least_half_width": False, "half_width": False}
     assert told["young"]["half_width"] > 500
 

@@ -35,7 +35,7 @@ def test_columns_are_told_for_the_worst_table_and_questions_for_an_even_one(
         variance = held * hit * (1 - hit) + (ROWS - held) * miss * (1 - miss)
         assert width == pytest.approx(1.959964 * sqrt(variance) / (hit - miss), rel=1e-6)
     page = " ".join(dproof("plan", plan, *asked).out.split())
-    assert "±: for the worst table" in page and "± from a release: for evenly spread values" in page
+    assert "±: for the worst table" in page and "above it is for evenly spread values" in page
 
 
 def test_all_pairs_are_asked_only_where_nothing_says_less(tmp_path: Path, dproof: Callable[..., Any]) -> None:

@@ -97,7 +97,7 @@ def test_the_pages_show_both(dproof: Any, tmp_path: Path) -> None:
     for model, key in ((None, "rare"), ("central", "rare_half_width")):
         file.write_text(dp.Plan.of(plan(MEAN.format("release"), model=model, epsilon=8)).text, "utf-8")
         told = dproof("plan", file, "--rows", ROWS, "--json").json["questions"][0]
-        assert told[key] and "(rare: ±" in dproof("plan", file, "--rows", ROWS).out
+        assert told[key] and "(rare: a tenth)" in dproof("plan", file, "--rows", ROWS).out
         assert "a tenth of the rows" in " ".join(dproof("plan", file, "--rows", ROWS).out.split())
         file.write_text(dp.Plan.of(plan(MEAN.format("release"), "0.05", model, 8)).text, "utf-8")
         out = " ".join(dproof("plan", file, "--rows", ROWS).out.split())

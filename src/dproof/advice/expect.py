@@ -408,27 +408,53 @@ def cost_shares(law: TableLaw, groups: Sequence[Collection[int]]) -> list[float]
 # The ε for a ± -------------------------------------------------------------------------------------------------------
 
 
-def epsilon_for_counts(plan: Plan, rows: int, half_width: Any) -> Fraction:
-    """The least ε, to three digits, with which every count over `rows` rows is accurate to ± the half-width.
+def epsilon_for(plan: Plan, rows: int, half_width: Any, questions: str | Sequence[str] | None = None) -> Fraction:
+    """The least ε, to three digits, with which answers about `rows` rows are right to ± the half-width.
 
-    Counted are categories, sets and joined columns. The shares, δ and everything else stay as the plan has them.
+    The answers are those to the questions given, else every count, whatever the data are: of categories, sets and
+    joined columns that are sanitised, of the cells of measured tables, or of one value where a curator is asked. The
+    shares, δ and everything else stay as the plan has them.
     """
-    wanted = exact(half_width, "the half-width")
-    if wanted <= 0 or rows < 1:
-        raise ArgumentError("the half-width and the number of rows must be positive")
-    if not any(group.space.is_counted for group in plan.groups):
+    wanted, rows = exact(half_width, "the half-width"), whole(rows, "rows", 1, MOST_EXPECTED_ROWS)
+    if wanted <= 0:
+        raise ArgumentError("the half-width must be positive")
+    asked = [] if questions is None else asked_questions(plan, questions)
+    if not asked and plan.model == "local" and not any(group.space.is_counted for group in plan.groups):
         raise ArgumentError("no column of the plan is counted: choose epsilon by the error of its values instead")
 
-    def reaches(epsilon: Fraction) -> bool:
-        law = certify_row(replace(plan, privacy=Privacy(epsilon, plan.privacy.delta)))
-        widths = row_widths(law, rows)
-        counts = [widths[group.name].count for group in law.groups if group.mechanism.inputs.is_counted]
-        return all(count is not None and count <= wanted for count in counts)
+    def widest(epsilon: Fraction) -> float:
+        promise = Privacy(epsilon, plan.privacy.delta, neighbours=plan.privacy.neighbours)
+        with suppress(InputError):  # so small an ε allows no noise that can be drawn
+            return max(_widths(replace(plan, privacy=promise), asked, rows), default=inf)
+        return inf
 
-    found = least_decimal(reaches, plan.privacy.epsilon, _LEAST_EPSILON, Fraction(LARGEST_FOUND_EPSILON), 3)
+    now = widest(plan.privacy.epsilon)
+    near = plan.privacy.epsilon * (Fraction(now) / wanted if isfinite(now) and now else 1)
+    most = Fraction(LARGEST_FOUND_EPSILON)
+    found = least_decimal(lambda epsilon: widest(epsilon) <= wanted, near, _LEAST_EPSILON, most, 3)
     if found is None:
+        what = "that answer" if asked else "every count"
         raise ArgumentError(
-            f"no epsilon up to {LARGEST_FOUND_EPSILON} makes every count over {rows} rows accurate to ± {half_width}: "
+            f"no epsilon up to {LARGEST_FOUND_EPSILON} makes {what} over {rows} rows accurate to ± {half_width}: "
             "ask for a larger ±, or give the plan fewer columns"
         )
     return found
+
+
+def _widths(plan: Plan, asked: Sequence[PlannedQuestion], rows: int) -> list[float]:
+    """± of the answers, or of every count; infinite where it is not known beforehand."""
+    law = law_of(plan) if plan.model == "central" or plan.has_row_law else None
+    if law is None:
+        counted = [c.name for c in plan.columns if c.private and not c.is_averaged and not c.space.holds_curves]
+        asked = asked or [usual_question(plan, name) for name in counted]
+    if law is None or asked:
+        answers = (
+            expected_of_asking(plan, one, rows, plan.privacy) if law is None else expected_of_release(law, one, rows)
+            for one in asked
+        )
+        return [inf if one.half_width is None else one.half_width for each in answers for one in each]
+    if isinstance(law, TableLaw):
+        return [one.half_width for one in law.half_widths if one.sum_of is None]
+    counts = row_widths(law, rows)  # type: ignore[arg-type]
+    found = [counts[group.name].count for group in law.groups if group.mechanism.inputs.is_counted]  # type: ignore[attr-defined]
+    return [inf if count is None else count for count in found]

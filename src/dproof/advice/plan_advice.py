@@ -23,8 +23,8 @@ from dproof.spaces.subsets import Subsets
 
 _TOO_NOISY = 0.1  # of all rows, or of the range of a number: such a ± tells little
 _SHARP = 0.01  # below this nothing needs to be said
-_MOST_HINTS = 5
-_CLEARLY = 0.9  # of the ± of the plan: a change that leaves more is not worth telling
+MOST_HINTS = 5
+CLEARLY = 0.9  # of the ± of the plan: a change that leaves more is not worth telling
 _MANY_COLUMNS, _KEPT_COLUMNS = 8, 5  # from so many on, what keeping a few would give
 _COUNTING = {  # laws for counts alone, and what they do
     "frequency": "makes its counts",
@@ -38,13 +38,15 @@ class Hint:
     """One thing that would help, with ± as the plan is and as it would be, both in rows or in the units of a mean.
 
     `kind` is "drop" (leave columns out), "keep" (release only these), "values" (fewer values, or items of a set),
-    "flags" (columns of yes and no as one set), "bins" (of a number that questions have conditions on), "mechanism"
-    (another law for a column), "questions" (that need fewer columns together) or "ask" (no release at all).
+    "flags" (columns of yes and no as one set), "bins" (of a number that questions have conditions on, or fewer),
+    "mechanism" (another law for a column), "questions" (declared, or that need fewer columns together), "pairs" (of
+    columns that are asked together), "ask" (no release at all); "sums", "tables", "delta" and "neighbours" are keys of
+    a plan of the central model. `before` is None where the plan as it is cannot answer at all.
     """
 
     kind: str
     columns: tuple[str, ...]
-    before: float
+    before: float | None
     after: float
     text: str
 
@@ -80,7 +82,7 @@ def plan_advice(law: RowLaw, rows: int) -> PlanAdvice:
     if law.plan.spread is not None:
         return _of_spread(law, rows)
     advice = _of_columns(law, rows)
-    return replace(advice, hints=(*_of_bins(law.plan, rows), *advice.hints)[:_MOST_HINTS])
+    return replace(advice, hints=(*_of_bins(law.plan, rows), *advice.hints)[:MOST_HINTS])
 
 
 def _of_bins(plan: Plan, rows: int) -> Iterator[Hint]:
@@ -96,7 +98,7 @@ def _of_bins(plan: Plan, rows: int) -> Iterator[Hint]:
         binned = replace(column, bins=bins_between(column.space.without_missing, edges))
         groups = [replace(group, columns=(binned,)) if group.columns == (column,) else group for group in plan.groups]
         after = prices.widths(groups)[name]
-        if before and after <= _CLEARLY * max(before):
+        if before and after <= CLEARLY * max(before):
             text = f"bins = [{', '.join(map(_written, edges))}] in {{}} make the counts of your questions"
             yield prices.hint("bins", (name,), max(before), after, text)
 
@@ -116,10 +118,10 @@ def _of_columns(law: RowLaw, rows: int) -> PlanAdvice:
         return PlanAdvice(None)
     group = next(group for group in plan.groups if group.name == worst)
     asking = _asking(plan, rows, group.columns[0].name, width, "a count")
-    hints = sorted([*prices.changes(), *asking, *_unbiased(law, rows)], key=_part_left)
+    hints = sorted([*prices.changes(), *asking, *_unbiased(law, rows)], key=part_left)
     what = "one item" if group.space.items is not None else "one value"
     told = f"With {rows:,} rows the count of {what} of {worst!r} is known to ± {written(width)}"
-    return PlanAdvice(_verdict(told, width / rows, "all rows"), tuple(hints[:_MOST_HINTS]))
+    return PlanAdvice(_verdict(told, width / rows, "all rows"), tuple(hints[:MOST_HINTS]))
 
 
 def _of_spread(law: RowLaw, rows: int) -> PlanAdvice:
@@ -130,7 +132,32 @@ def _of_spread(law: RowLaw, rows: int) -> PlanAdvice:
     if worst is None:
         return _of_means(law, rows)
     told = f"With {rows:,} rows the count of one value of {worst!r} is known to ± {written(counted[worst])}"
-    return PlanAdvice(_verdict(told, counted[worst] / rows, "all rows"), tuple(_of_pairs(law, rows, counted[worst])))
+    hints = (*_pairs_of_columns(law, rows), *_of_pairs(law, rows, counted[worst]))
+    return PlanAdvice(_verdict(told, counted[worst] / rows, "all rows"), hints)
+
+
+def _pairs_of_columns(law: RowLaw, rows: int) -> Iterator[Hint]:
+    """What a count by two columns would be, where each row answers for one column and none is asked for two."""
+    plan = law.plan
+    names = tuple(group.columns[0].name for group in law.groups if group.mechanism.inputs.is_counted)
+    if law.weights is None or plan.questions or len(names) < 2 or any(len(group.columns) > 1 for group in law.groups):
+        return
+    first, second = (usual_question(plan, name).sql.partition(" WHERE ")[2] for name in names[:2])
+    pair = planned_question(f"SELECT count(*) FROM release WHERE {first} AND {second}", plan.columns)
+    asked = replace(plan, questions=(*_single_questions(plan), pair))
+    (one,) = expected_of_release(certify_row(asked), pair, rows)
+    if one.half_width is not None:
+        text = (
+            "no question about two columns can be answered, as each row answers for one: [[questions]] for each column "
+            f"and for {names[0]!r} with {names[1]!r} make the count of a pair known, to ± {written(one.half_width)}"
+        )
+        yield Hint("pairs", names[:2], None, one.half_width, text)
+
+
+def _single_questions(plan: Plan) -> tuple[PlannedQuestion, ...]:
+    """The counts by each column."""
+    names = [quoted(column.name) for column in plan.columns if column.private]
+    return tuple(planned_question(f"SELECT {n}, count(*) FROM release GROUP BY {n}", plan.columns) for n in names)
 
 
 def _of_pairs(law: RowLaw, rows: int, width: float) -> Iterator[Hint]:
@@ -140,10 +167,7 @@ def _of_pairs(law: RowLaw, rows: int, width: float) -> Iterator[Hint]:
     if law.weights is None or plan.questions or joined or all(len(group.columns) == 1 for group in law.groups):
         return
     names = tuple(column.name for column in plan.columns if column.private)
-    single = tuple(
-        planned_question(f"SELECT {quoted(n)}, count(*) FROM release GROUP BY {quoted(n)}", plan.columns) for n in names
-    )
-    known = row_widths(certify_row(replace(plan, questions=single)), rows)
+    known = row_widths(certify_row(replace(plan, questions=_single_questions(plan))), rows)
     after = max(each.count or 0.0 for each in known.values())
     yield Prices(plan, rows).hint(
         "questions",
@@ -180,12 +204,12 @@ def _of_means(law: RowLaw, rows: int) -> PlanAdvice:
         return PlanAdvice(None)
     told = f"With {rows:,} rows the mean of {worst!r} is known to ± {written(width)}"
     hints = [*_asking(law.plan, rows, worst, width, f"the mean of {worst!r}"), *_unbiased(law, rows)]
-    return PlanAdvice(_verdict(told, width / ranges[worst], "its range"), tuple(sorted(hints, key=_part_left)))
+    return PlanAdvice(_verdict(told, width / ranges[worst], "its range"), tuple(sorted(hints, key=part_left)))
 
 
-def _part_left(hint: Hint) -> float:
-    """What is left of ± with a change."""
-    return hint.after / hint.before
+def part_left(hint: Hint) -> float:
+    """What is left of ± with a change; nothing where it makes an answer possible."""
+    return hint.after / hint.before if hint.before else 0.0
 
 
 def _unbiased(law: RowLaw, rows: int) -> Iterator[Hint]:
@@ -203,7 +227,7 @@ def _unbiased(law: RowLaw, rows: int) -> Iterator[Hint]:
                 f"± {written(before)}, and allows questions about its sums and means only"
             )
             hints.append(Hint("mechanism", (name,), before, after, text))
-    yield from sorted((hint for hint in hints if _part_left(hint) <= _CLEARLY), key=_part_left)[:1]
+    yield from sorted((hint for hint in hints if part_left(hint) <= CLEARLY), key=part_left)[:1]
 
 
 def _verdict(told: str, part: float, whole: str) -> str | None:
@@ -264,9 +288,9 @@ class Prices:
         """The changes that help clearly, the best first; of each kind the best alone."""
         changes = []
         for kind in (self._drops, self._keeps, self._fewer_values, self._flags, self._laws):
-            helping = [hint for hint in kind() if hint.after < hint.before and hint.after <= _CLEARLY * hint.before]
-            changes += sorted(helping, key=lambda hint: round(hint.after / hint.before, 1))[:1]
-        return sorted(changes, key=lambda hint: hint.after / hint.before)
+            helping = [hint for hint in kind() if hint.after < hint.before and part_left(hint) <= CLEARLY]
+            changes += sorted(helping, key=lambda hint: round(part_left(hint), 1))[:1]
+        return sorted(changes, key=part_left)
 
     def hint(self, kind: str, columns: tuple[str, ...], before: float, after: float, text: str) -> Hint:
         widths = f"± {_percent(after / self.rows)} instead of ± {_percent(before / self.rows)}"

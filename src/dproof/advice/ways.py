@@ -1,20 +1,34 @@
 """Ways to answer, beside each other: ± of a local release, a central one and a curator for a draft of a plan.
 
-Also which of a release and a curator errs less for some questions. All of it without any data.
+Also which of them to take, and which of a release and a curator errs less for some questions. All of it without any
+data.
 """
 
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import partial
 from math import ceil, exp, log
 from typing import Any
 
+from dproof.advice.drafts import (
+    COUNT,
+    MEAN,
+    SHARING,
+    Draft,
+    Key,
+    Way,
+    WayAnswers,
+    answers_of,
+    draft_and_plan,
+    shared,
+    usual_names,
+    ways_for,
+    with_epsilon,
+)
 from dproof.advice.expect import (
     LEVEL,
     ExpectedWidth,
@@ -25,14 +39,13 @@ from dproof.advice.expect import (
     law_of,
     too_noisy_message,
     unused_delta,
-    usual_question,
 )
 from dproof.advice.plan_advice import plan_advice
 from dproof.arguments import expect as expect_kind
 from dproof.arguments import whole
 from dproof.central.recipe import TableLaw
 from dproof.errors import ArgumentError, InputError
-from dproof.exact import exact, least_decimal, written
+from dproof.exact import exact, least_decimal, several, written
 from dproof.limits import MOST_EXPECTED_ROWS
 from dproof.local.recipe import RowLaw
 from dproof.meaning import explain
@@ -42,9 +55,202 @@ from dproof.privacy import Privacy
 from dproof.questions.answer import NOTHING, rarely
 
 WAYS = ("local", "central", "ask")
-Draft = Mapping[str, Any]
-_LOCAL_KEYS = ("share", "mechanism")
-_CENTRAL = {"tables": 2, "sums": True}  # what is compared with a local release, where no questions choose it
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """One column of an answer, with what is expected each way; `what` is asked where no question is given."""
+
+    key: Key
+    what: str | None
+    unit: str | None
+    widths: Mapping[str, ExpectedWidth | None]
+
+    def known(self, way: str) -> float | None:
+        """± one way, where the answer would tell something."""
+        one = self.widths[way]
+        return one.half_width if one is not None and one.informative else None
+
+    def to_json(self) -> dict[str, Any]:
+        """One JSON object."""
+        known = [one for one in self.widths.values() if one is not None]
+        question, column = ("", self.key[1]) if self.what else self.key
+        return {
+            "question": question,
+            "column": column,
+            "what": self.what,
+            "unit": self.unit,
+            "share_of_rows": next((float(one.share_of_rows) for one in known if one.share_of_rows is not None), None),
+            "half_width": {way: None if one is None else one.half_width for way, one in self.widths.items()},
+            "rare": {
+                way: one.rare_told for way, one in self.widths.items() if one is not None and one.rare is not None
+            },
+            "informative": {way: one is None or one.informative for way, one in self.widths.items()},
+            "estimated": {way: one is not None and not one.exact for way, one in self.widths.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class WaysTable:
+    """± of some answers, each way: rows of answers and columns of ways, and which way to take.
+
+    `own` is the way of the plan itself. A way that the plan does not allow has a sentence in `refused`; so has a
+    question in `unanswered` that a way cannot answer.
+    """
+
+    plan: Plan
+    rows: int
+    questions: int | None  # how many were given, or stand in the plan
+    ways: tuple[Way, ...]
+    answers: tuple[AnswerRow, ...]
+    refused: Mapping[str, str]
+    unanswered: Mapping[str, Mapping[str, str]]
+
+    @property
+    def own(self) -> str:
+        """The plan's own way; that of a plan of rows which no release can keep is asking."""
+        if self.plan.model == "local":
+            return "local" if self.plan.has_row_law else "ask"
+        return "central_delta" if self.plan.privacy.delta else "central_pure"
+
+    @property
+    def central(self) -> str:
+        """The central release with the δ that the plan has."""
+        return "central_delta" if self.plan.privacy.delta else "central_pure"
+
+    def ratio(self, way: str, other: str) -> float | None:
+        """How many times as wide ± is one way as the other way: the geometric mean over the answers that both give."""
+        return geometric_mean([(row.known(way), row.known(other)) for row in self.answers])
+
+    def told(self, way: str) -> int:
+        """How many answers would tell something."""
+        return sum(row.known(way) is not None for row in self.answers)
+
+    @property
+    def turning(self) -> int | None:
+        """From how many questions on a central release has the smaller ±; None where one of the two tells nothing."""
+        for way in self.ways[::-1]:  # one question alone may be answered exactly, which has no ratio
+            times = self.ratio(self.central, way.name) if way.model == "ask" else None
+            if times is not None:
+                return max(1, ceil(times * way.questions))
+        return None
+
+    @property
+    def recommended(self) -> str | None:
+        """The way whose ± is least where somebody may be trusted with the rows; None where no way tells anything.
+
+        It promises what the plan does: no δ is recommended that the plan does not allow.
+        """
+        asking = "ask" if self.questions == 1 else "ask_shared"
+        turning = self.turning
+        if self.told(self.central) and self.told(asking) and turning is not None:
+            return asking if (self.questions or SHARING) < turning else self.central
+        return next((way for way in (self.central, asking, "ask", "local") if self.told(way)), None)
+
+    @property
+    def reason(self) -> str:
+        """The recommendation, with its reason."""
+        chosen = self.recommended
+        if chosen is None:
+            return "No way tells anything about so few rows: allow a larger epsilon, or ask for less."
+        if chosen == "local":
+            return "Recommended: a local release, the only way that tells something here."
+        many = several(1 if chosen == "ask" else self.questions or SHARING, "question")
+        turning, reasons = self.turning, []
+        if "local" not in self.refused:
+            local = self.ratio("local", chosen)
+            told = "a local release would tell nothing" if not self.told("local") else None
+            reasons += [told or f"its ± is {_times(local)} that of a local release"] if told or local else []
+        if chosen == self.central:
+            what = "a central release"
+            if turning is not None:
+                few = several(turning - 1, "question")
+                reasons.append(f"asking is sharper for up to {few}" if turning > 1 else "asking is no sharper")
+        else:
+            what = f"ask the table under a budget (`dproof ask`), for {many}"
+            if turning is not None:
+                reasons.append(f"a central release is better from {turning:,} questions on")
+        lacking = self.told("ask") - self.told(self.central)
+        if chosen == self.central and lacking > 0:
+            reasons.append(f"but it does not answer {lacking} of these")
+        trust = " Where nobody may see the true rows, a local release is the only way." * (self.plan.model == "local")
+        return f"Recommended: {what}{': ' * bool(reasons)}{'; '.join(reasons)}.{trust}"
+
+    def to_json(self) -> dict[str, Any]:
+        """One JSON object: the ways, ± of each answer by their names, and which to take."""
+        own = self.own
+        return {
+            "ways": [
+                {
+                    "name": way.name,
+                    "title": way.title,
+                    "model": way.model,
+                    "delta": float(way.delta),
+                    "questions": way.questions if way.model == "ask" else None,
+                    "own": way.name == own,
+                    "refused": self.refused.get(way.name),
+                    "unanswered": dict(self.unanswered[way.name]),
+                }
+                for way in self.ways
+            ],
+            "answers": [row.to_json() for row in self.answers],
+            "recommended": {"way": self.recommended, "reason": self.reason},
+        }
+
+
+def geometric_mean(pairs: Sequence[tuple[float | None, float | None]]) -> float | None:
+    """The geometric mean of the ratios of numbers above 0; None where there are none.
+
+    >>> geometric_mean([(4.0, 1.0), (1.0, 1.0), (None, 2.0)])
+    2.0
+    """
+    logs = [log(one / other) for one, other in pairs if one and other]
+    return exp(sum(logs) / len(logs)) if logs else None
+
+
+def _times(ratio: float | None) -> str:
+    """How many times smaller a ± is, in words.
+
+    >>> _times(3.27), _times(41.2), _times(1.04), _times(0.5)
+    ('3.3 times smaller than', '41 times smaller than', 'about', '2 times')
+    """
+    if ratio is None or 0.95 < ratio < 1.05:
+        return "about"
+    times = ratio if ratio > 1 else 1 / ratio
+    return (
+        f"{times:.2g}".removesuffix(".0") * (times < 10)
+        + f"{times:,.0f}" * (times >= 10)
+        + (" times smaller than" if ratio > 1 else " times")
+    )
+
+
+def ways_table(
+    plan: Plan | str | os.PathLike[str] | Draft, *, rows: int, questions: str | Sequence[str] | None = None
+) -> WaysTable:
+    """± each way, about so many rows: of the questions given, or of the plan's own, or of the usual ones.
+
+    The usual ones are the count of one value of each column and the mean of each number.
+    """
+    (draft, plan), rows = draft_and_plan(plan), whole(rows, "rows", 1, MOST_EXPECTED_ROWS)
+    asked = [] if questions is None and not plan.questions else asked_questions(plan, questions)
+    names, many = [] if asked else usual_names(plan), len(asked) or None
+    ways = ways_for(plan, len(asked) if len(asked) > 1 else SHARING)
+    found = {way.name: answers_of(way, draft, rows, names, asked) for way in ways}
+    keys = names or list(dict.fromkeys(key for one in found.values() for key in one.found))
+    refused = {name: one.refused for name, one in found.items() if one.refused is not None}
+    unanswered = {name: one.unanswered for name, one in found.items()}
+    rows_of_table = tuple(_row(plan, key, found) for key in keys)
+    return WaysTable(plan, rows, many, ways, rows_of_table, refused, unanswered)
+
+
+def _row(plan: Plan, key: Key, found: Mapping[str, WayAnswers]) -> AnswerRow:
+    what = unit = None
+    if key[0] in (COUNT, MEAN):
+        column = plan.column(key[1])
+        what = "mean" if key[0] == MEAN or column.is_averaged else "count"
+        # A mean of what cannot be added up is one of dates.
+        unit = "days" if what == "mean" and not column.space.has_sums else None
+    return AnswerRow(key, what, unit, {way: one.found.get(key) for way, one in found.items()})
 
 
 def compare_ways(plan: Plan | str | os.PathLike[str] | Draft, *, rows: int) -> dict[str, Any]:
@@ -54,14 +260,13 @@ def compare_ways(plan: Plan | str | os.PathLike[str] | Draft, *, rows: int) -> d
     central release would not measure it. Of each column it is that of the usual question: the count of one value, or
     the mean of a number without bins. `informative` has False where an answer would tell nothing.
     """
-    (draft, plan), rows = _draft_and_plan(plan), whole(rows, "rows", 1, MOST_EXPECTED_ROWS)
+    (draft, plan), rows = draft_and_plan(plan), whole(rows, "rows", 1, MOST_EXPECTED_ROWS)
     names = [column.name for column in plan.columns if column.private]
-    refused: dict[str, str] = {}
-    texts = [planned.sql for planned in plan.questions]
-    found = {way: _tried(way, draft, rows, names, texts, refused) for way in WAYS}
+    found = {way: _own_answers(way, draft, plan, rows, names, plan.questions) for way in WAYS}
+    refused = {way: one.refused for way, one in found.items() if one.refused is not None}
 
     def told(*key: str) -> dict[str, Any]:
-        known = {way: found[way].get(key) for way in WAYS}
+        known = {way: found[way].found.get(key) for way in WAYS}  # type: ignore[arg-type]
         informative = {way: one is None or one.informative for way, one in known.items()}
         rare = {way: one.rare_told for way, one in known.items() if key[0] and one and one.rare is not None}
         widths = {way: None if one is None else one.half_width for way, one in known.items()}
@@ -70,11 +275,10 @@ def compare_ways(plan: Plan | str | os.PathLike[str] | Draft, *, rows: int) -> d
     costs = _shares_and_advice(plan, rows)
     columns = []
     for name in names:
-        averaged, space = plan.column(name).is_averaged, plan.column(name).space
-        # A mean of what cannot be added up is one of dates.
-        about = {"what": "mean" if averaged else "count", "unit": "days" if averaged and not space.has_sums else None}
-        columns.append({"name": name, **about, "share": costs["shares"].get(name), **told("", name)})
-    questions = dict.fromkeys(key for widths in found.values() for key in widths if key[0])
+        row = _row(plan, (COUNT, name), {})
+        about = {"what": row.what, "unit": row.unit, "share": costs["shares"].get(name)}
+        columns.append({"name": name, **about, **told(COUNT, name)})
+    questions = dict.fromkeys(key for one in found.values() for key in one.found if key[0])
     person = costs.get("person", plan.promise(plan.rows_per_person))
     return {
         "plan": plan.text,
@@ -90,6 +294,25 @@ def compare_ways(plan: Plan | str | os.PathLike[str] | Draft, *, rows: int) -> d
     }
 
 
+def _own_answers(
+    model: str, draft: Draft, plan: Plan, rows: int, names: Sequence[str], asked: Sequence[PlannedQuestion]
+) -> WayAnswers:
+    """What is expected one way, with the plan's δ.
+
+    For a curator the plan's questions share ε evenly, and the usual question gets all of it.
+    """
+    usual = [(COUNT, name) for name in names]
+    delta, many = plan.privacy.delta, max(1, len(plan.questions))
+    way = Way(model, model, delta)  # type: ignore[arg-type]
+    if model != "ask" or many == 1:
+        return answers_of(way, draft, rows, usual, asked)
+    one, every = (
+        answers_of(way, draft, rows, usual, []),
+        answers_of(Way(model, "ask", delta, many), draft, rows, [], asked),
+    )
+    return WayAnswers({**one.found, **every.found}, every.unanswered, one.refused)
+
+
 def least_epsilon(
     plan: Plan | str | os.PathLike[str] | Draft, *, rows: int, question: str, column: str, half_width: Any
 ) -> dict[str, Any]:
@@ -97,22 +320,24 @@ def least_epsilon(
 
     The answer is a column of one of the draft's questions; with the question "" it is the usual one about a column.
     """
-    wanted, (draft, plan) = exact(half_width, "the half-width"), _draft_and_plan(plan)
+    wanted, (draft, plan) = exact(half_width, "the half-width"), draft_and_plan(plan)
     rows = whole(rows, "rows", 1, MOST_EXPECTED_ROWS)
     expect_kind(question, str, "question", "a question of the plan, or an empty text")
     expect_kind(column, str, "column", "the name of a column")
     if wanted <= 0:
         raise ArgumentError("the half-width must be positive")
-    asked = [question] if question else []
-    if question and question not in [planned.sql for planned in plan.questions]:
+    asked = [planned for planned in plan.questions if planned.sql == question]
+    if question and not asked:
         raise ArgumentError("that question is not one of the plan's")
     names = [] if question else [plan.column(column).name]
     refused: dict[str, str] = {}
     found: dict[str, str | None] = {}
 
     def width_at(way: str, epsilon: Fraction) -> float | None:
-        priced = {**draft, "privacy": {**draft["privacy"], "epsilon": str(epsilon)}}
-        one = _tried(way, priced, rows, names, asked, refused).get((question, column))
+        answers = _own_answers(way, with_epsilon(draft, epsilon), plan, rows, names, asked)
+        if answers.refused is not None:
+            refused[way] = answers.refused
+        one = answers.found.get((question, column))
         return None if one is None else one.half_width
 
     def reaches(way: str, epsilon: Fraction) -> bool:
@@ -128,100 +353,6 @@ def least_epsilon(
         if epsilon is not None:
             refused.pop(way, None)  # too small an ε is refused, too
     return {"epsilon": found, "refused": refused}
-
-
-def _draft_and_plan(plan: Any) -> tuple[Draft, Plan]:
-    """A plan as nested mappings, and as it is read."""
-    chosen = Plan.of(plan)
-    return plan if isinstance(plan, Mapping) else tomllib.loads(chosen.text), chosen
-
-
-def _tried(
-    way: str,
-    draft: Draft,
-    rows: int,
-    names: Sequence[str],
-    texts: Sequence[str],
-    refused: dict[str, str],
-) -> dict[tuple[str, ...], ExpectedWidth]:
-    """What is expected one way, by a question and the column of its answer; or a sentence in `refused`.
-
-    "" is the usual question about a column. For a curator the plan's questions share ε evenly, and the usual question
-    gets all of it.
-    """
-    try:
-        plan = Plan.from_dict(_DRAFTS[way](draft))
-        asked = [planned for planned in plan.questions if planned.sql in texts]
-        if way == "ask":
-            return _asked(plan, rows, names, asked)
-        law, kept = law_of(plan), {column.name for column in plan.kept}
-        answers = [one for each in asked for one in expected_of_release(law, each, rows)]
-        found: dict[tuple[str, ...], ExpectedWidth] = {(one.question, one.column): one for one in answers}
-        for name in (name for name in names if name in kept):
-            with suppress(InputError):  # a central release does not measure it
-                (found["", name],) = expected_of_release(law, usual_question(plan, name), rows)
-        return found
-    except InputError as error:
-        refused[way] = getattr(error, "sentence", str(error))
-        return {}
-
-
-def _asked(
-    plan: Plan, rows: int, names: Sequence[str], asked: Sequence[PlannedQuestion]
-) -> dict[tuple[str, ...], ExpectedWidth]:
-    found: dict[tuple[str, ...], ExpectedWidth] = {}
-    for name in (name for name in names if not plan.column(name).space.holds_curves):
-        (found["", name],) = expected_of_asking(plan, usual_question(plan, name), rows, plan.privacy)
-    part = shared(plan.privacy, max(1, len(plan.questions)))
-    answers = [one for each in asked for one in expected_of_asking(plan, each, rows, part)]
-    return found | {(one.question, one.column): one for one in answers}
-
-
-def shared(promise: Privacy, questions: int) -> Privacy:
-    """The part of a promise that each of so many questions has."""
-    share = Fraction(1, questions)
-    return Privacy(promise.epsilon * share, promise.delta * share, neighbours=promise.neighbours)
-
-
-# A draft for one way, without what belongs to another -----------------------------------------------------------------
-
-
-def _local_draft(draft: Draft) -> Draft:
-    if draft.get("privacy", {}).get("model", "local") == "local":
-        return draft
-    return {**_without_model(draft), "privacy": {**_promise(draft), "neighbours": "change-one"}}
-
-
-def _central_draft(draft: Draft) -> Draft:
-    if draft.get("privacy", {}).get("model") == "central":
-        return draft
-    given, needed = _without_model(draft), set(draft.get("columns", {}))
-    if draft.get("questions"):  # with them, a central release measures no other columns
-        needed = {name for planned in Plan.from_dict(draft).questions for name in planned.question.columns}
-    else:
-        given["release"] = _CENTRAL
-    left_out = {"drop": True}
-    columns = {n: t if n in needed and not t.get("public") else left_out for n, t in given["columns"].items()}
-    return {**given, "columns": columns, "privacy": {**_promise(draft), "model": "central"}}
-
-
-def _asking_draft(draft: Draft) -> Draft:
-    return {**_without_model(draft), "privacy": {"neighbours": "change-one", **_promise(draft)}}
-
-
-_DRAFTS = {"local": _local_draft, "central": _central_draft, "ask": _asking_draft}
-
-
-def _promise(draft: Draft) -> dict[str, Any]:
-    return {key: value for key, value in draft.get("privacy", {}).items() if key not in ("model", "spread")}
-
-
-def _without_model(draft: Draft) -> dict[str, Any]:
-    """A draft without what belongs to one of the models alone."""
-    given = {key: value for key, value in draft.items() if key not in ("release", "joint", "order")}
-    tables = draft.get("columns", {}).items()
-    columns = {name: {k: v for k, v in table.items() if k not in _LOCAL_KEYS} for name, table in tables}
-    return {**given, "columns": columns}
 
 
 def _shares_and_advice(plan: Plan, rows: int) -> dict[str, Any]:
@@ -324,6 +455,7 @@ class Advice:
     privacy: Privacy
     questions: int
     comparisons: tuple[Comparison, ...]
+    has_release: bool = True  # a release of rows needs change-one neighbours
 
     @property
     def break_even(self) -> int | None:
@@ -335,8 +467,8 @@ class Advice:
 
     @property
     def better(self) -> str | None:
-        """ "sanitise" or "ask"; None where neither ± is known beforehand. A release needs change-one neighbours."""
-        if self.privacy.neighbours != "change-one":
+        """ "sanitise" or "ask"; None where neither ± is known beforehand. Without a release it is "ask"."""
+        if not self.has_release:
             return "ask"
         if self.break_even is None:
             return None
@@ -356,7 +488,7 @@ class Advice:
     def verdict(self) -> str:
         """Which way to go, in a sentence."""
         many = "1 question" if self.questions == 1 else f"{self.questions} questions"
-        if self.privacy.neighbours != "change-one":
+        if not self.has_release:
             return f"For {many}: ask the table under a budget; a release needs change-one neighbours."
         if self.break_even is None:
             return f"For {many} on {self.rows:,} rows the two ways cannot be compared beforehand."
@@ -414,4 +546,4 @@ def advise(
         asking = [expected_of_asking(chosen, planned, rows, price) for price in prices]
         release = [None] * len(asking[0]) if law is None else expected_of_release(law, planned, rows)
         comparisons += map(Comparison.of, release, *asking)
-    return Advice(rows, chosen.privacy, len(asked), tuple(comparisons))
+    return Advice(rows, chosen.privacy, len(asked), tuple(comparisons), law is not None)

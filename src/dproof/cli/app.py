@@ -36,7 +36,7 @@ from dproof.errors import DproofError, DproofWarning, FileError, InputError, Too
 COMMANDS = {
     "demo": "Make up a survey, sanitise it in both models, and compare their answers with the truth.",
     "init": "Draft a plan from the names of a table's columns.",
-    "plan": "Show what a plan will do to each column, and what to expect.",
+    "plan": "Show which way to take, what to expect of it, and what a plan will do.",
     "check": "Count values that a plan does not cover: confidential.",
     "sanitise": "Sanitise a table once; then anyone may query it without limit.",
     "query": "Query a release: debiased answers with intervals, at no cost.",

@@ -1,12 +1,12 @@
-"""`dproof plan`: what a plan will do, and ± of what it will answer, before any data is opened.
+"""`dproof plan`: which way to take, ± of what a plan will answer, and what it will do, before any data is opened.
 
-`_local` and `_central` are what is told of each model, and `_local_page` and `_central_page` how a person is shown it.
+`_told` is what is told, `_page` how a person is shown it: the same for every model, but for what a plan measures.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -14,12 +14,13 @@ from typing import Any
 
 import click
 
+from dproof.advice.drafts import draft_and_plan, with_epsilon
 from dproof.advice.expect import (
     ExpectedWidth,
     RowWidths,
     asked_questions,
     cost_shares,
-    epsilon_for_counts,
+    epsilon_for,
     expected_of_asking,
     expected_of_release,
     row_widths,
@@ -33,31 +34,31 @@ from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import Page, Table, advise, emit, escape, pairs
 from dproof.errors import InputError
 from dproof.exact import float_above, several, written
-from dproof.local.recipe import (
-    RowLaw,
-    certify_row,
-    with_bounds,
-)
+from dproof.local.recipe import RowLaw, certify_row, with_bounds
 from dproof.meaning import advice
 from dproof.plans.plan import Plan, not_protected
-from dproof.privacy import Privacy
-from dproof.questions.answer import NOTHING, RARELY, rarely, stated
-from dproof.questions.measured import A_TENTH
+from dproof.questions.answer import NOTHING, RARELY, stated
 
-_MOST_NAMED = 8  # names of columns that are left out
+_MOST_NAMED = 8  # names of columns that are left out, or that cost most
 _MOST_LISTED = 12  # tables that are shown one by one
+_MOST_ANSWERS = 24  # that are shown
 _BEYOND = " Numbers are released beyond their range, so that means are right."
 _CONDITIONS = {  # what to ask of a number, by whether it answers conditions
     True: "Numbers for conditions: {}. With bins, conditions are at the edges, a mean's ± includes their width, and "
     "the error is the chance of another bin.",
     False: "Numbers for sums and means only: {}. A condition on them has a wide interval; `bins` in the plan helps.",
 }
+_SIGNS = {  # in place of a ±, and what they mean
+    "none": f"{NOTHING}, the interval holds every value that is possible",
+    "?": "± depends on the data",
+    "–": "no answer this way",
+}
 
 
 @command
 @click.argument("path", metavar="PLAN.toml", type=PATH, help="The plan.")
 @click.option("--rows", metavar="N", type=int, help="How many rows the table has.")
-@click.option("--half-width", metavar="W", help="Find the least ε with which every count has ± W.")
+@click.option("--half-width", metavar="W", help="Find the least ε with which every count, or --question, has ± W.")
 @click.option(
     "--question",
     metavar="SQL",
@@ -66,95 +67,188 @@ _CONDITIONS = {  # what to ask of a number, by whether it answers conditions
 )
 @json_option
 def plan(path: Path, rows: int | None, half_width: str | None, question: tuple[str, ...], as_json: bool) -> None:
-    """Show what a plan will do to each column, and what to expect.
+    """Show which way to take, what to expect of it, and what a plan will do.
 
-    For each column: its mechanism, its part of ε, the expected error of a value and the lower bound for any mechanism;
-    with --rows, ± at 95% of a debiased count or mean, and what would make it smaller. For questions, given here or in
-    the plan: ± from a release and from `dproof ask` at the same ε. A plan with add-remove neighbours can have no
-    release of rows: then it shows what `dproof ask` gives. Where the plan has `spread`: ± where ε is split over the
-    columns, and where each row answers for one thing. Where noisy values choose the rows of an answer (HAVING, or ORDER
-    BY with LIMIT), ± is the largest that it may be.
+    With --rows: a recommendation, and ± at 95% of each answer from a local release, a central one with and without δ,
+    and from `dproof ask`, for one question and where several share ε. The answers are those to the questions given
+    here or in the plan, else the count by each column and the mean of each number. Then what would make ± smaller, each
+    change with the ± that it would give.
 
-    With model = "central": ± of a count in every table that is measured and of the plan's questions, which columns make
-    it expensive, and below how many rows no count says anything; with --rows, ± of means, and what the local model
-    would give; with --question, ± of those from the release and from `dproof ask`.
+    Below that: what the plan does. With model = "local" the mechanism of each column, its part of ε, the error of a
+    value and the least that any mechanism has; with model = "central" every table that is measured with ± of a count in
+    it, and which columns cost most. Where noisy values choose the rows of an answer (HAVING, or ORDER BY with LIMIT), ±
+    is the largest that it may be.
     """
-    chosen = Plan.read(path)
+    chosen, solved = Plan.read(path), None
+    questions = list(question) or None
+    for option, given in (("--question", questions), ("--half-width", half_width)):
+        if given is not None and rows is None and not (option == "--question" and chosen.model == "central"):
+            raise InputError(f"{option} needs --rows: how good an answer is depends on how many rows there are")
+    if half_width is not None and rows is not None:
+        solved = epsilon_for(chosen, rows, half_width, questions)
+        chosen = Plan.from_dict(with_epsilon(draft_and_plan(chosen)[0], solved))
     if chosen.model == "central":
-        if half_width is not None:
-            raise InputError("--half-width is for model = 'local': leave it out")
         tables = certify_tables(chosen)
-        answer, page, privacy = _central(tables, rows, list(question) or None), _central_page, tables.person
+        answer, privacy = _central(tables, rows, questions), tables.person
     else:
-        chosen, solved = _solved(chosen, rows, half_width, question)
-        answer, page, privacy = _local(chosen, rows, list(question) or None, solved), _local_page, chosen.privacy
-    emit(answer, as_json, lambda: page(answer, path.name))
+        answer, privacy = _local(chosen, rows, questions), chosen.privacy
+    answer["solved_epsilon"] = None if solved is None else float_above(solved)
+    emit(answer, as_json, lambda: _page(answer, path.name))
     for said in advice(privacy):
         advise(said)
 
 
-def _solved(
-    plan: Plan, rows: int | None, half_width: str | None, questions: Sequence[str]
-) -> tuple[Plan, Fraction | None]:
-    """The plan with the ε with which a count is right to ± half_width, where one is given."""
-    if questions and rows is None:
-        raise InputError("--question needs --rows: how good an answer is depends on how many rows there are")
-    if half_width is None:
-        return plan, None
-    if rows is None:
-        raise InputError("--half-width needs --rows: how accurate a count is depends on how many rows there are")
-    if not plan.has_row_law:
-        raise InputError(
-            "--half-width finds the ε of a release, which needs neighbours = 'change-one'; for this plan "
-            "`dproof ask --preview --accuracy` tells what an answer costs"
-        )
-    solved = epsilon_for_counts(plan, rows, half_width)
-    return replace(plan, privacy=Privacy(solved, plan.privacy.delta, neighbours=plan.privacy.neighbours)), solved
+# The page of every model ---------------------------------------------------------------------------------------------
 
 
-def _dropped(answer: dict[str, Any]) -> Page:
+def _page(answer: dict[str, Any], name: str) -> Page:
+    is_central = "tables" in answer
+    yield f"\n[bold]{escape(name)}[/bold]: {_promise(answer, is_central)}"
+    if answer["verdict"]:
+        yield f"[yellow]Take care: {escape(answer['verdict'].rstrip('.'))}.[/yellow]"
+    if "ways" in answer:
+        yield from _ways(answer)
+    else:
+        yield "\nWith --rows you see which way to take, and how well questions would be answered each way."
+    if answer["hints"]:
+        yield "\nWhat would help:"
+        yield pairs(("•", escape(hint["text"])) for hint in answer["hints"])
+    yield from _tables(answer) if is_central else _columns(answer)
+    if answer.get("public"):
+        yield f"\nReleased as they are: {escape(not_protected(answer['public']))}."
     if answer["dropped"]:
         shown, more = answer["dropped"][:_MOST_NAMED], len(answer["dropped"]) - _MOST_NAMED
         yield f"\nLeft out: {escape(', '.join(shown))}{f' and {more} more columns' if more > 0 else ''}."
+    yield ""
 
 
-def _question_lines(questions: Sequence[dict[str, Any]], widths: Callable[[dict[str, Any]], str]) -> Page:
-    """± of the answer to each question, one after another: they are too long for a table."""
-    last = None
-    for asked in questions:
-        if asked["question"] != last:
-            yield f"\n{escape(last := asked['question'])}"
-        yield pairs([("•", f"{escape(asked['column'])}: {widths(asked)}")])
+def _promise(answer: dict[str, Any], is_central: bool) -> str:
+    """Who may lose how much."""
+    rows = answer["rows_per_person"]
+    several_rows = is_central and rows > 1
+    who = f"a person with up to {rows:,} rows" if several_rows else "a person" if is_central else "one row"
+    solved = ", the least ε for such answers" if answer["solved_epsilon"] else ""
+    told = (
+        f"{who} may lose [bold]ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}[/bold] "
+        f"({answer['neighbours']}){solved}."
+    )
+    person = answer.get("person")
+    if person is not None and person["rows"] > 1:
+        told += f" A person with {person['rows']} rows: ε = {person['epsilon']:.6g}, δ = {person['delta']:.6g}."
+    return told
 
 
-def _figure(value: float | None) -> str:
-    return "–" if value is None else written(value)
+def _ways(answer: dict[str, Any]) -> Page:
+    """The recommendation, ± of each answer each way, and what has to be known to read them."""
+    ways, answers = answer["ways"], answer["answers"]
+    yield f"\n{escape(answer['recommended']['reason'])}\n"
+    asked = list(dict.fromkeys(one["question"] for one in answers if one["question"]))
+    rows = [row for one in answers[:_MOST_ANSWERS] for row in _rows(one, ways, asked)]
+    headings = [f"± over {answer['rows']:,} rows"]
+    headings += [way["title"] + (" *" if way["own"] else "") for way in ways]
+    spare = [n for n, way in enumerate(ways, 1) if way["model"] == "central" and not way["own"]]
+    yield Table(headings, rows, left=(0,), spare=spare[:1])
+    if len(answers) > _MOST_ANSWERS:
+        yield f"and {len(answers) - _MOST_ANSWERS} more answers: --json has all."
+    yield ""
+    if asked:
+        yield pairs((f"{n}.", escape(sql)) for n, sql in enumerate(asked, 1))
+        yield ""
+    for way in ways:
+        reasons = dict.fromkeys([way["refused"]] if way["refused"] else way["unanswered"].values())
+        for reason in reasons if way["name"] not in ("ask_shared", "central_pure") or way["own"] else ():
+            yield f"No answer, {way['title']}: {escape(reason)}."
+    shown = {cell for row in rows for cell in row}
+    signs = "; ".join(f"{sign}: {meaning}" for sign, meaning in _SIGNS.items() if sign in shown)
+    yield (
+        "±: the answer is right to about this, 19 times out of 20"
+        + ("; of means and shares if the rows are spread evenly." if any(map(_is_even, answers)) else ".")
+        + f"{f' {signs[0].upper()}{signs[1:]}.' if signs else ''}"
+    )
+    many = next(way["questions"] for way in ways if way["name"] == "ask_shared")
+    yield (
+        "local: each row is changed by itself, and nobody is trusted. central: the whole table is measured once. ask: "
+        f"`dproof ask`, where one question has all of ε, or {many} share it. *: this plan."
+    )
+    if any(one["rare"] for one in answers):
+        yield RARELY
+    shares = dict.fromkeys(stated(one["share_of_rows"]) for one in answers if one["share_of_rows"] is not None)
+    for share in shares:
+        yield f"The plan says of a question's rows{share}."
+
+
+def _is_even(one: dict[str, Any]) -> bool:
+    """Whether ± is known for evenly spread rows only."""
+    return bool(one["what"] != "count" and any(one["estimated"].values()))
+
+
+def _rows(one: dict[str, Any], ways: Sequence[dict[str, Any]], asked: list[str]) -> Page:
+    """A row of the table for an answer, and one for a rare group where its ± is another one."""
+
+    def cell(way: dict[str, Any]) -> str:
+        name = way["name"]
+        if not one["informative"][name]:
+            return "none"
+        if one["half_width"][name] is not None:
+            return written(one["half_width"][name])
+        return "–" if way["refused"] or name not in one["estimated"] or not one["estimated"][name] else "?"
+
+    label = f"{asked.index(one['question']) + 1}. {one['column']}" if one["question"] else _label(one)
+    yield escape(label), *map(cell, ways)
+    if one["rare"]:
+        told = one["rare"]
+        cells = (cell(w) if w["name"] not in told else _figure(told[w["name"]], "none") for w in ways)
+        yield "  (rare: a tenth)", *cells
+
+
+def _label(one: dict[str, Any]) -> str:
+    unit = f" ({one['unit']})" if one["unit"] else ""
+    return f"{one['what']} {'by' if one['what'] == 'count' else 'of'} {one['column']}{unit}"
+
+
+def _figure(value: float | None, unknown: str = "–") -> str:
+    return unknown if value is None else written(value)
+
+
+def _expected(plan: Plan, rows: int | None, questions: list[str] | None, law: Any) -> dict[str, Any]:
+    """± each way and the recommendation, and for a central release what would help."""
+    if rows is None:
+        return {"hints": []}
+    from dproof.advice.central_advice import central_advice
+    from dproof.advice.ways import ways_table
+
+    table = ways_table(plan, rows=rows, questions=questions)
+    hints = central_advice(law, table) if isinstance(law, TableLaw) else ()
+    return {**table.to_json(), "hints": [hint.to_json() for hint in hints]}
 
 
 # Rows that are sanitised one by one ----------------------------------------------------------------------------------
 
 
-def _local(plan: Plan, rows: int | None, questions: list[str] | None, solved: Fraction | None) -> dict[str, Any]:
+def _local(plan: Plan, rows: int | None, questions: list[str] | None) -> dict[str, Any]:
     from dproof.advice.plan_advice import PlanAdvice, asking_advice, both_spreads, plan_advice
 
     law = with_bounds(certify_row(plan)) if plan.has_row_law else None
     hints = asking_advice(plan) if law is None else PlanAdvice(None) if rows is None else plan_advice(law, rows)
+    told = [hint.to_json() for hint in hints.hints]
     return {
         "epsilon": float_above(plan.privacy.epsilon),
         "delta": float_above(plan.privacy.delta),
         "neighbours": plan.privacy.neighbours,
         "tight": None if law is None else law.tight().to_json(),
         "person": None if law is None else law.person_to_json(),
+        "rows_per_person": plan.rows_per_person,
         "order": plan.order,
         "rows": rows,
-        "solved_epsilon": None if solved is None else float_above(solved),
         "columns": [] if law is None else _laws(law, rows),
         "public": plan.named("public"),
         "dropped": plan.named("drop"),
         "verdict": hints.verdict,
-        "advice": [hint.to_json() for hint in hints.hints],
+        "advice": told,
         **_compared(plan, rows, questions),
         **({} if law is None or plan.spread is None else {"spread": both_spreads(law, rows)}),
+        **_expected(plan, rows, questions, law),
+        "hints": told,
     }
 
 
@@ -202,31 +296,11 @@ def _compared(plan: Plan, rows: int | None, questions: list[str] | None) -> dict
     return {"questions": told, "better": found.better, "questions_verdict": found.verdict}
 
 
-def _local_page(answer: dict[str, Any], name: str) -> Page:
-    yield (
-        f"\n[bold]{escape(name)}[/bold]: one row may lose [bold]ε = {answer['epsilon']:.6g}, "
-        f"δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']})"
-        + (", the least ε for such counts." if answer["solved_epsilon"] else ".")
-    )
-    person = answer["person"]
-    if person is not None and person["rows"] > 1:
-        yield f"A person with {person['rows']} rows: ε = {person['epsilon']:.6g}, δ = {person['delta']:.6g}."
-    if answer["verdict"]:
-        yield f"[yellow]{escape(answer['verdict'])}[/yellow]"
-    if answer["columns"]:
-        yield from _columns(answer)
-    if answer["advice"]:
-        yield "\nWhat would help:"
-        yield pairs(("•", escape(hint["text"])) for hint in answer["advice"])
-    if answer["public"]:
-        yield f"\nReleased as they are: {escape(not_protected(answer['public']))}."
-    yield from _dropped(answer)
-    yield from _questions(answer)
-    yield ""
-
-
 def _columns(answer: dict[str, Any]) -> Page:
-    yield ""
+    """What is done to each column."""
+    if not answer["columns"]:
+        return
+    yield "\nWhat is done to each column:\n"
     spread = answer.get("spread", {"chosen": "split"})
     asked = "share" if spread["chosen"] == "split" else "rows"
     headings = ["column", "mechanism", asked, "ε", "error", "at best"]
@@ -239,7 +313,7 @@ def _columns(answer: dict[str, Any]) -> Page:
             written(column["epsilon"]),
             _figure(column["error"]),
             _figure(column["lower_bound"]),
-            _expected(column),
+            _widths(column),
         )[: len(headings)]
         for column in answer["columns"]
     ]
@@ -250,7 +324,10 @@ def _columns(answer: dict[str, Any]) -> Page:
         "least that any method with this ε allows." + (_BEYOND if noisy else "")
     )
     if answer["rows"] is not None:
-        yield "±: for the worst table, which for most counts is one whose rows all have the value that is counted."
+        yield (
+            "±: for the worst table, which for most counts is one whose rows all have the value that is counted; above "
+            "it is for evenly spread values."
+        )
     if "asked" in spread:
         yield from _spread(answer)
     for sharp, said in _CONDITIONS.items():
@@ -281,50 +358,14 @@ def _spread(answer: dict[str, Any]) -> Page:
         yield "± of the count of one value, or of the mean, both ways:\n"
         yield Table(["column", "split", "sample"], rows, left=(0,))
     for entry in spread["questions"]:
-        widths = ", ".join(f"{_width(entry, way)} {way}" for way in ("split", "sample"))
+        told = {
+            way: f"± {_figure(entry[way])}" if entry["informative"][way] else NOTHING for way in ("split", "sample")
+        }
+        widths = ", ".join(f"{width} {way}" for way, width in told.items())
         yield pairs([("•", f"{escape(entry['question'])}: {escape(entry['column'])} {widths}")])
 
 
-def _questions(answer: dict[str, Any]) -> Page:
-    """Lines about each question: ± from a release and from a curator."""
-    many = len({asked["question"] for asked in answer["questions"]})
-    if answer["questions"] and answer["rows"] is None:
-        yield "\nThe plan has questions: with --rows you see how well they would be answered."
-        return
-    yield from _question_lines(answer["questions"], lambda asked: _ways(asked, many))
-    if any(asked["release"] is not None for asked in answer["questions"]):
-        rare = any(asked["rare"] for asked in answer["questions"])
-        yield f"\n± from a release: for evenly spread values, unless the plan says more.{f' {RARELY}' if rare else ''}"
-    if not all(all(asked["informative"].values()) for asked in answer["questions"]):
-        yield "\nNo information: the interval holds every value that is possible."
-    if answer["questions_verdict"]:
-        yield f"\n{answer['questions_verdict']}"
-
-
-def _ways(asked: dict[str, Any], many: int) -> str:
-    """± from a release and from a curator, of one column of an answer."""
-    release, ask = (asked[way] is not None or not asked["informative"][way] for way in ("release", "ask"))
-    if not release and not ask:
-        return "± depends on the data"
-    ways = [f"{_width(asked, 'release')} from a release"] if release else []
-    if not ask:
-        return "; ".join([*ways, "from `dproof ask`, ± depends on the data"])
-    about = "about " if asked["estimated"] else ""
-    ways.append(f"{_width(asked, 'ask', about)} from `dproof ask` for all of ε")
-    ways += [f"{_width(asked, 'ask_shared', about)} where {many} questions share it"] if many > 1 else []
-    estimated = bool(about) and asked["informative"]["ask"] and asked["share_of_rows"] is None
-    ways += ["that interval depends on the data, and this is for evenly spread values"] if estimated else []
-    return "; ".join(ways) + stated(asked["share_of_rows"])
-
-
-def _width(asked: dict[str, Any], way: str, about: str = "") -> str:
-    """± one way, or that it would tell nothing."""
-    if not asked["informative"][way]:
-        return NOTHING
-    return f"{about}± {_figure(asked[way])}{rarely(asked['rare'][way]) if way in asked.get('rare', {}) else ''}"
-
-
-def _expected(column: dict[str, Any]) -> str:
+def _widths(column: dict[str, Any]) -> str:
     of = {"count": "half_width", "mean": "mean_half_width", "missing": "missing_half_width"}
     told = [f"{_figure(column[key])} {what}" for what, key in of.items() if column[key] is not None]
     return ", ".join(told) or "–"
@@ -335,7 +376,7 @@ def _expected(column: dict[str, Any]) -> str:
 
 def _central(law: TableLaw, rows: int | None, questions: list[str] | None) -> dict[str, Any]:
     plan, privacy, widths = law.plan, law.person, table_widths(law, rows)
-    rho, local = law.rho(), {} if rows is None else _if_local(plan, rows)
+    rho = law.rho()
     shares = cost_shares(law, [[place] for place in range(len(law.axes))])
     return {
         "model": plan.model,
@@ -366,11 +407,11 @@ def _central(law: TableLaw, rows: int | None, questions: list[str] | None) -> di
                 "values": axis.size,
                 "share": share,
                 **({"curves": True} if axis.has_curves else {}),
-                **({} if rows is None else {"local_half_width": local.get(axis.column.name)}),
             }
             for axis, share in zip(law.axes, shares, strict=True)
         ],
         "dropped": plan.named("drop"),
+        **_expected(plan, rows, questions, law),
     }
 
 
@@ -390,109 +431,58 @@ def _answers(law: TableLaw, rows: int | None, questions: list[str] | None) -> li
 
     answers = []
     for planned in asked_questions(law.plan, questions):
-        for one in expected_of_release(law, planned, rows):
+        asked = expected_of_asking(law.plan, planned, rows, law.plan.privacy) if questions else []
+        try:
+            found = expected_of_release(law, planned, rows)
+        except InputError:
+            if rows is None:
+                raise
+            found = [replace(one, widths=None, rare=None) for one in asked]  # why is told beside the ways
+        for n, one in enumerate(found):
             answers.append(told(one))
-        if questions:
-            asked = expected_of_asking(law.plan, planned, rows, law.plan.privacy)
-            for answer, one in zip(answers[-len(asked) :], asked, strict=True):
-                answer["ask"] = {"half_width": one.half_width, "estimated": not one.exact}
-                answer["informative"]["ask"] = one.informative
+            if asked:
+                answers[-1]["ask"] = {"half_width": asked[n].half_width, "estimated": not asked[n].exact}
+                answers[-1]["informative"]["ask"] = asked[n].informative
     return answers
 
 
-def _if_local(plan: Plan, rows: int) -> dict[str, float | None]:
-    """± of a count by each column, were every row sanitised by itself at the same ε."""
-    try:
-        law = certify_row(replace(plan, asked=None, privacy=Privacy(plan.privacy.epsilon)))
-    except InputError:  # the local model has no release for it
-        return {}
-    return {name: widths.count for name, widths in row_widths(law, rows).items()}
-
-
-def _central_page(answer: dict[str, Any], name: str) -> Page:
-    rows = answer["rows_per_person"]
-    who = "a person" if rows == 1 else f"a person with up to {rows:,} rows"
-    yield (
-        f"\n[bold]{escape(name)}[/bold]: {who} may lose [bold]ε = {answer['epsilon']:.6g}, "
-        f"δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']}). The whole table is measured once, with noise; "
-        "whoever does that sees the true rows.\n"
-    )
+def _tables(answer: dict[str, Any]) -> Page:
+    """What is measured, and what it costs."""
     if answer["unused_delta"]:
-        yield f"{escape(answer['unused_delta'])}\n"
+        yield f"\n{escape(answer['unused_delta'])}"
+    yield "\nWhat is measured, once, with noise; whoever does that sees the true rows:\n"
     yield Table(["table", "cells", "±"], list(_lines(answer["tables"])), left=(0,), spare=(1,))
-    yield "\n±: a count, or a sum, of one cell is right to about this, 19 times out of 20, whatever the data.\n"
+    yield "\n±: of a count, or a sum, of one cell, whatever the data."
     if any("curves" in column for column in answer["columns"]):
-        yield "For curves: a sum at one grid point; a mean, with --rows, at all grid points at once.\n"
-    yield from _worth(answer)
-    yield from _central_questions(answer)
-    columns = sorted(answer["columns"], key=lambda column: -column["share"])
-    figures: list[tuple[str, ...]] = [(escape(c["name"]), f"{c['values']:,}", f"{c['share']:.0%}") for c in columns]
-    heads, has_local = ["column", "values", "part of the cost"], "local_half_width" in columns[0]
-    if has_local:
-        heads.append("± if local")
-        local = ("no counts" if c["local_half_width"] is None else written(c["local_half_width"]) for c in columns)
-        figures = [(*row, width) for row, width in zip(figures, local, strict=True)]
-    yield Table(heads, figures, left=(0,), spare=(1,))
-    yield "\npart of the cost: of tables with this column. Fewer values or bins in the first rows make every ± smaller."
-    if has_local:
-        yield "± if local: of a count by this column alone, if every row were sanitised by itself at the same ε."
-    yield from _dropped(answer)
-    yield ""
-
-
-def _worth(answer: dict[str, Any]) -> Page:
-    """Lines about what counts and means are worth at this noise."""
-    if answer["verdict"] is not None:
-        yield f"[yellow]Take care: {escape(answer['verdict'])}.[/yellow]\n"
-    elif answer["least_rows"]:
-        yield f"With fewer than {math.ceil(answer['least_rows']):,} rows no count says anything.\n"
-    means = [one for one in answer["tables"] if one.get("mean_half_width") is not None]
+        yield "For curves: a sum at one grid point; a mean, with --rows, at all grid points at once."
+    if answer["verdict"] is None and answer["least_rows"]:
+        yield f"With fewer than {math.ceil(answer['least_rows']):,} rows no count says anything."
+    means = [one for one in answer["tables"] if one.get("mean_half_width") is not None and one["columns"]]
     if means:
-        told = [f"{_named(one)} ± {_mean(one)}" for one in means[:_MOST_LISTED]]
-        tenth = " (and in a group that has a tenth of that)" if any(one["columns"] for one in means) else ""
-        yield f"Means, at most, if the rows are spread evenly{tenth}: {escape('; '.join(told))}.\n"
-
-
-def _mean(one: dict[str, Any]) -> str:
-    """± of a mean, and in a group that has a tenth of the rows; without groups all rows are meant."""
-    width = one["mean_half_width"]
-    return written(width) + (f" ({written(width / A_TENTH)})" if one["columns"] else "")
+        told = [f"{_named(one)} ± {written(one['mean_half_width'])}" for one in means[:_MOST_LISTED]]
+        yield f"Means in groups, at most, if the rows are spread evenly: {escape('; '.join(told))}."
+    if answer["rows"] is None:
+        for asked in answer["questions"]:
+            yield pairs([("•", f"{escape(asked['question'])}: {escape(asked['column'])}: {_table_width(asked)}")])
+    costly = sorted(answer["columns"], key=lambda column: -column["share"])[:_MOST_NAMED]
+    told = [f"{column['name']} ({column['values']:,} values) {column['share']:.0%}" for column in costly]
+    yield (
+        f"Part of the cost that goes to tables with a column: {escape(', '.join(told))}. Fewer values or bins in the "
+        "first of these make every ± smaller."
+    )
 
 
 def _named(one: dict[str, Any]) -> str:
-    return f"{one['sum_of']} by {' × '.join(one['columns'])}" if one["columns"] else str(one["sum_of"])
+    return f"{one['sum_of']} by {' × '.join(one['columns'])}"
 
 
-def _central_questions(answer: dict[str, Any]) -> Page:
-    questions = answer["questions"]
-    yield from _question_lines(questions, lambda asked: _table_width(asked, answer["rows"]) + _asking(asked))
-    if questions:
-        yield "± of means and shares are for rows that are spread evenly; those of counts and sums hold for all data."
-        yield f"{RARELY}\n" if any("rare_half_width" in asked for asked in questions) else ""
-
-
-def _table_width(asked: dict[str, Any], rows: int | None) -> str:
-    """± of a column of an answer over its groups, or that it would tell nothing."""
-    if asked["half_width"] is None and asked["informative"]["half_width"]:
-        return "± depends on " + ("how many rows there are: say it with --rows" if rows is None else "the data")
-    if asked["informative"]["half_width"]:
-        rare = rarely(asked["rare_half_width"]) if "rare_half_width" in asked else ""
-        rare += stated(asked["share_of_rows"])
-        return f"± {_between(asked['least_half_width'], asked['half_width'])}{rare}"
-    if not asked["informative"]["least_half_width"]:
+def _table_width(asked: dict[str, Any]) -> str:
+    """± of a column of an answer over its groups, where it does not depend on the number of rows."""
+    if not asked["informative"]["half_width"]:
         return NOTHING
-    return f"± {written(asked['least_half_width'])} or more, and {NOTHING} in some groups"
-
-
-def _asking(asked: dict[str, Any]) -> str:
-    """± from a curator, where questions were given."""
-    if "ask" not in asked:
-        return ""
-    if not asked["informative"]["ask"]:
-        return f"; {NOTHING} from `dproof ask` for all of ε"
-    width, about = asked["ask"]["half_width"], "about " if asked["ask"]["estimated"] else ""
-    told = "± depends on the data" if width is None else f"{about}± {written(width)}"
-    return f"; {told} from `dproof ask` for all of ε"
+    if asked["half_width"] is None:
+        return "± depends on how many rows there are: say it with --rows"
+    return f"± {_between(asked['least_half_width'], asked['half_width'])}"
 
 
 def _lines(tables: Sequence[dict[str, Any]]) -> Page:
