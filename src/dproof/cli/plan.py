@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from dproof.advice.before_spending import warnings_before
 from dproof.advice.expect import (
     ExpectedWidth,
     RowWidths,
@@ -38,7 +39,6 @@ from dproof.local.recipe import (
     certify_row,
     with_bounds,
 )
-from dproof.meaning import advice
 from dproof.plans.plan import Plan, not_protected
 from dproof.privacy import Privacy
 from dproof.questions.answer import NOTHING, RARELY, rarely, stated
@@ -89,7 +89,7 @@ def plan(path: Path, rows: int | None, half_width: str | None, question: tuple[s
         chosen, solved = _solved(chosen, rows, half_width, question)
         answer, page, privacy = _local(chosen, rows, list(question) or None, solved), _local_page, chosen.privacy
     emit(answer, as_json, lambda: page(answer, path.name))
-    for said in advice(privacy):
+    for said in warnings_before(chosen, privacy):
         advise(said)
 
 
