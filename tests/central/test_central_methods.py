@@ -214,7 +214,7 @@ def test_the_command_line_asks_the_model(tmp_path: Path, capsys: pytest.CaptureF
         dp.sanitise(table(), plan(rows=True), tmp_path / "out")
     with pytest.raises(SystemExit) as refused:
         main(["query", str(tmp_path / "out"), BY_THREE])
-    assert refused.value.code == 2 and "'model'" in capsys.readouterr().err
+    assert refused.value.code == 2 and "--method model" in capsys.readouterr().err
     with pytest.raises(SystemExit) as done:
         main(["query", str(tmp_path / "out"), BY_THREE, "--method", "model", "--json"])
     shown = json.loads(capsys.readouterr().out)

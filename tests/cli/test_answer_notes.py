@@ -38,7 +38,7 @@ def test_a_choice_is_named_as_its_column(ask: Callable[..., Any]) -> None:
 
 def test_the_numbers_as_drawn_are_named_for_each_door(ask: Callable[..., Any]) -> None:
     ran = ask("SELECT hobby, count(*) FROM data GROUP BY hobby", "--epsilon", "1")
-    assert "`raw` (on the command line: with --json)" in " ".join(ran.out.split())
+    assert "The numbers as drawn are in `raw` with --json." in " ".join(ran.out.split())
 
 
 def test_without_a_price_the_options_are_named(folder: Path, refused: Callable[..., str]) -> None:

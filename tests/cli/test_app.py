@@ -79,7 +79,7 @@ def test_version(dproof):
     assert dproof("--version") == (0, f"dproof {dp.__version__}\n", "")
 
 
-@pytest.mark.parametrize("arguments", [["nonsense"], ["explain"], ["explain", "--nonsense"], ["explain", "1"]])
+@pytest.mark.parametrize("arguments", [["nonsense"], ["query"], ["explain", "--nonsense"], ["explain", "1", "2"]])
 def test_wrong_usage_leaves_with_2(dproof, arguments):
     code, out, err = dproof(*arguments)
     assert (code, out) == (2, "") and "Usage: dproof" in err

@@ -192,7 +192,7 @@ def test_refusals(
     assert "no ledger" in refused("budget", tmp_path / "none.db")
     (tmp_path / "b.db").write_bytes(b"x" * 5000)
     assert "not a ledger" in refused(*arguments, "--epsilon", "1", question)
-    assert "not a ledger" in refused("budget", data)
+    assert "no ledger beside it" in refused("budget", data)
 
 
 def test_a_changed_ledger_says_no(data: Path, plan: Path, tmp_path: Path, dproof: Callable[..., Any]) -> None:
@@ -212,7 +212,8 @@ def test_plans_that_count_another_unit_do_not_share_a_ledger(
     three.write_text(plan.read_text().replace("[privacy]\n", "[privacy]\nrows_per_person = 3\n"))
     said = refused("ask", data, "--plan", three, "--ledger", ledger, "--epsilon", "1", question)
     assert "per row" in said and "per person with at most 3 rows" in said
-    assert "add up" in refused("sanitise", data, "--plan", three, "--ledger", ledger, "--out", tmp_path / "out")
+    made = dproof("sanitise", data, "--plan", three, "--ledger", ledger, "--out", tmp_path / "out")
+    assert made.code == 2 and "add up" in made.err and not (tmp_path / "out").exists()
     assert "add up" in refused("budget", ledger, "--plan", three)
     told = dproof("budget", ledger, "--json").json
     assert (told["spent"]["epsilon"], told["person"], told["rows_per_person"]) == (1, None, 1)

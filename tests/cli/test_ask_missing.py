@@ -61,7 +61,7 @@ def test_very_many_groups_need_all(ask: Callable[..., Any], staff: Path) -> None
             (code, bool(out)) == (2, more == ["--json"])
             and "2,048 groups" in err
             and "--all" in err
-            and err.count("\n") == 1
+            and "all_groups" not in err
         )
     assert not staff.with_name("plan.toml.db").exists()
     found = ask(*asked, "--all", "--json").json

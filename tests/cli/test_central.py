@@ -39,13 +39,14 @@ def test_from_the_plan_to_a_verified_release(dproof: Dproof, files: tuple[Path, 
     assert "the release will not use it" in " ".join(dproof("plan", plan).out.split())
     widths = {" × ".join(table["columns"]): table["half_width"] for table in planned["tables"]}
     made = dproof("sanitise", data, "--plan", plan, "--out", out)
-    assert made.code == 0 and "1 measured table." in " ".join(made.out.split())
+    assert made.code == 0 and f"{len(planned['tables'])} measured tables." in " ".join(made.out.split())
     asked = dproof("query", out, "SELECT age, count(*) AS n FROM release WHERE sex = 'f' GROUP BY age", "--json")
     cells = [row["n"] for row in asked.json["rows"]]
     assert [row["age"] for row in asked.json["rows"]] == ["[0, 30)", "[30, 60)", "[60, 100]"]
     assert cells[0]["high"] - cells[0]["low"] == pytest.approx(2 * widths["age × sex"], rel=0.01)
     checked = dproof("verify", out, "--json")
     assert checked.code == 0 and checked.json["holds"] and checked.json["measurements"] == 1
+    assert checked.json["tables"] == len(planned["tables"])
     assert "holds" in dproof("verify", out).out and "age × sex" in (out / "report.html").read_text()
     assert dproof("report", out, "--out", tmp_path / "page.html").code == 0
 

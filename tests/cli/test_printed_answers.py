@@ -49,7 +49,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_no_count_of_people_is_negative_or_above_all_of_them(dproof: Dproof, home: Path) -> None:
     ran = dproof("query", home / "out", SETS, "--all")
-    table = ran.out.split("95% intervals")[0]
+    table = ran.out.split(" covers the")[0]
     assert "no information" in table and "-" not in table and len(table) > 128
     assert "no information at this ε" in ran.out and "`dproof ask`" in " ".join(ran.out.split())
     found = dproof("query", home / "out", SETS, "--json").json["rows"]
@@ -71,9 +71,9 @@ def test_a_table_is_printed_to_its_fiftieth_row(dproof: Dproof, home: Path, tmp_
 def test_intervals_are_named_where_there_are_some(dproof: Dproof, home: Path, tmp_path: Path) -> None:
     asked = ("ask", home / "people.parquet", "--plan", home / "plan.toml", "--ledger", tmp_path / "b.db")
     alone = dproof(*asked, "--epsilon", "0.2", "SELECT median(age) AS m FROM data").out
-    assert "intervals" not in alone and "Permute-and-flip choice." in alone
+    assert "covers" not in alone
     both = dproof(*asked, "--epsilon", "0.2", "SELECT median(age) AS m, count(*) AS n FROM data WHERE age > 30").out
-    assert "95% intervals; " in both
+    assert "covers the privacy noise, 95%; not sampling error." in both
 
 
 @pytest.mark.parametrize("ending", ["svg", "png", "html"])
@@ -118,6 +118,7 @@ def test_a_report_writes_numbers_as_people_do(home: Path) -> None:
 
 
 @pytest.mark.parametrize(("level", "said"), [("0.5", "50%"), ("0.999", "99.9%"), ("0.9999", "99.99%")])
-def test_a_level_is_told_with_its_digits(level: str, said: str, home: Path, dproof: Dproof) -> None:
-    out = dproof("query", home / "out", "SELECT avg(age) AS a FROM release", "--level", level).out
-    assert f"{said} intervals" in out
+def test_a_level_is_told_with_its_digits(level: str, said: str, home: Path, dproof: Dproof, tmp_path: Path) -> None:
+    asked = ("ask", home / "people.parquet", "--plan", home / "plan.toml", "--ledger", tmp_path / "b.db")
+    out = dproof(*asked, "--epsilon", "1", "--level", level, "SELECT count(*) AS n FROM data WHERE age > 30").out
+    assert f"covers the privacy noise, {said}; not" in out

@@ -288,7 +288,7 @@ class Prices:
         """The changes that help clearly, the best first; of each kind the best alone."""
         changes = []
         for kind in (self._drops, self._keeps, self._fewer_values, self._flags, self._laws):
-            helping = [hint for hint in kind() if hint.after < hint.before and part_left(hint) <= CLEARLY]
+            helping = [hint for hint in kind() if hint.before and part_left(hint) <= CLEARLY]
             changes += sorted(helping, key=lambda hint: round(part_left(hint), 1))[:1]
         return sorted(changes, key=part_left)
 

@@ -27,7 +27,7 @@ from dproof.errors import NotMeasured, QuestionError
 from dproof.laws.debias import Array, SumEstimates
 from dproof.plans.plan import TableAxis, preprocessing_notes
 from dproof.questions.aggregates import Frequent, Rank
-from dproof.questions.answer import Answer, Cell
+from dproof.questions.answer import EVERY_POINT, EVERY_ROW, Answer, Cell, covered
 from dproof.questions.estimated import EstimatedSums, Options, Value, Warnings, half_widths, warned
 from dproof.questions.measured import (
     AnswerSource,
@@ -91,7 +91,13 @@ def described(release: Any, found: Answer, question: Question, options: Options)
         return replace(found, method=_MODEL_METHOD)
     notes = (*found.notes, *preprocessing_notes(release.law.plan, question.columns))
     has_curves = asks_for_curves(question, release.law.schema)
-    return replace(found, notes=notes, method=CURVES if has_curves else _METHODS[options.method] + _INTERVALS)
+    at_once = EVERY_POINT if has_curves else EVERY_ROW * options.simultaneous
+    return replace(
+        found,
+        notes=notes,
+        method=CURVES if has_curves else _METHODS[options.method] + _INTERVALS,
+        covers=covered(found.level, at_once=at_once, method="" if options.method == "inverse" else options.method),
+    )
 
 
 class ResidualAnswerSource:

@@ -117,6 +117,11 @@ class TableLaw:
         curves = {name for axis in self.axes if axis.has_curves for name in axis.column.stored}
         return tuple(name for name in self.plan.stored if name not in curves)
 
+    @property
+    def table_count(self) -> int:
+        """How many tables the release has, as the plan lists them: those of counts, and the sums by a table."""
+        return len(self.tables) + len(self.sums)
+
     def name(self, table: Table) -> str:
         return " × ".join(self.axes[place].name for place in table)
 

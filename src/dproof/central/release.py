@@ -27,6 +27,7 @@ from dproof.central.workload import Residual, maximal
 from dproof.certification.certify import write_certificate
 from dproof.coins import Coins, for_rehearsal
 from dproof.errors import ArgumentError, VerificationFailed
+from dproof.exact import several
 from dproof.plans.plan import Plan
 from dproof.plans.rows import count_rows
 from dproof.privacy import Privacy
@@ -77,7 +78,7 @@ class CentralRelease(Release):
 
     @property
     def _content(self) -> str:
-        return f"{len(self.law.tables)} tables"
+        return several(self.law.table_count, "table")
 
     def _repr_html_(self) -> str:
         """The release as a notebook shows it."""
@@ -130,6 +131,8 @@ def measure(source: Source, law: TableLaw, coins: Coins, progress: Progress | No
     release = release_of(law, certificate, law.measure(tables, coins))
     if not law.asked.rows:
         return release
+    if progress is not None:
+        progress(0, known)  # all rows are read: from here on synthetic ones are made
     table = made_up_table(law, release.estimates[None], coins)
     certificate = law.record(about(known, table.num_rows, {}), private=coins.private)
     return replace(release, certificate=certificate, table=table)

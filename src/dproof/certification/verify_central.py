@@ -514,9 +514,7 @@ def reach_of(column: dict[str, Any], absent: bool) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    return int(
-        reading.main(arguments, __doc__, verify, lambda found: f"{len(found['measurements'])} measured table(s)")
-    )
+    return int(reading.main(arguments, __doc__, verify, lambda found: f"{len(found['measurements'])} measurement(s)"))
 
 
 if __name__ == "__main__":

@@ -7,13 +7,16 @@ from tempfile import TemporaryDirectory
 
 import click
 
+from dproof.advice.before_spending import warnings_before
 from dproof.cli.command import PATH, command, data_argument, json_option, table_option
-from dproof.cli.output import advise, emit, escape, having_done
+from dproof.cli.ledger_option import ledger_option, no_ledger_option, paying_ledger, telling_ways_out
+from dproof.cli.output import advise, emit, escape, having_done, naming_options
 from dproof.cli.query import check_form, emit_answer, format_option, out_option, plot_option
 from dproof.curator.curator import Curator, Terms
 from dproof.curator.ledger import Ledger
 from dproof.errors import ArgumentError, InputError
 from dproof.limits import MOST_ASKED_GROUPS
+from dproof.plans.plan import Plan
 from dproof.questions.answer import output_file
 
 
@@ -21,13 +24,8 @@ from dproof.questions.answer import output_file
 @data_argument
 @click.argument("question", metavar="QUESTION", help="SELECT … FROM data …")
 @click.option("--plan", metavar="PLAN.toml", type=PATH, required=True, help="The plan.")
-@click.option(
-    "--ledger",
-    metavar="FILE",
-    type=PATH,
-    required=True,
-    help="The ledger; created with the plan's budget if it does not exist.",
-)
+@ledger_option
+@no_ledger_option
 @click.option("--epsilon", metavar="E", help="ε that the question may cost.")
 @click.option(
     "--delta",
@@ -55,7 +53,8 @@ def ask(
     data: Path,
     question: str,
     plan: Path,
-    ledger: Path,
+    ledger: Path | None,
+    without: bool,
     epsilon: str | None,
     delta: str,
     accuracy: str | None,
@@ -72,7 +71,8 @@ def ask(
 ) -> None:
     """Ask the private table a question; the ledger is debited first.
 
-    The answer is noisy and has an interval. Asking the same question again is free and gives the same answer.
+    The answer is noisy and has an interval. Asking the same question again is free and gives the same answer. The
+    ledger is DATA.ledger beside the table, unless you name another; it is begun with the plan's budget.
     """
     check_form(form, as_json)
     files = [output_file(plot, picture=True)] if plot is not None else []  # before anything is paid
@@ -80,22 +80,31 @@ def ask(
     if (epsilon is None) == (accuracy is None):
         raise ArgumentError("say what the question may cost, with --epsilon, or how good it must be, with --accuracy")
     terms = Terms(epsilon, delta, accuracy, level, every)
-    with TemporaryDirectory() as folder:
+    account, ledger = None if without else ledger or data, paying_ledger(data, ledger, without, needed=not preview)
+    with TemporaryDirectory() as folder, naming_options(), telling_ways_out(account):
         # A preview, or a first question that is refused, begins no ledger: it is tried on one that is thrown away.
-        tried = ledger if Ledger.is_begun(ledger) else Path(folder, ledger.name)
-        curator = Curator(data, plan, ledger=tried, analyst=analyst, mark=mark, table=table)
-        if preview or tried != ledger:
+        begun = ledger is not None and Ledger.is_begun(ledger)
+        tried = ledger if ledger is not None and begun else Path(folder, "ledger")
+        chosen = Plan.read(plan)
+        if not begun:
+            for said in warnings_before(chosen, chosen.privacy):
+                advise(f"warning: {said}")
+        curator = Curator(data, chosen, ledger=tried, analyst=analyst, mark=mark, table=table)
+        if preview or not begun:
             seen = curator.preview(question, terms)
             curator.ledger.close()
         if preview:
             emit(seen.to_json(), as_json, lambda: [escape(seen)])
             return
-        if tried != ledger:
+        if ledger is not None and not begun:
             curator.keep_account(ledger)
-    answer = curator.ask(question, terms)
-    with having_done("the question is paid for and its answer stored: asking it again is free"):
-        remaining = {"remaining": curator.remaining().to_json()}
-        emit_answer(answer, {**answer.to_json(), **remaining}, as_json, form, every)
+        answer = curator.ask(question, terms)
+        left = curator.remaining().to_json()
+        if ledger is None:
+            curator.ledger.close()
+    stored = "asking it again is free" if ledger is not None else "no ledger keeps it"
+    with having_done(f"the question is paid for and its answer stored: {stored}"):
+        emit_answer(answer, {**answer.to_json(), "remaining": left}, as_json, form, every)
         for file in files:
             what = "picture" if file == plot else "answer"
             try:

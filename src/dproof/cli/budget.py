@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from dproof.cli.command import PATH, command, json_option
+from dproof.cli.ledger_option import ledger_of
 from dproof.cli.output import Page, Table, emit, escape
 from dproof.curator.ledger import Ledger
-from dproof.errors import ArgumentError
+from dproof.errors import ArgumentError, FileError
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy, Unit
 
@@ -23,17 +24,17 @@ paid. What was spent and what is left count what they may have cost. Asked again
 
 
 @command
-@click.argument("ledger", metavar="FILE", type=PATH, help="The ledger.")
+@click.argument("path", metavar="FILE", type=PATH, help="The ledger, or the table that it lies beside.")
 @click.option(
     "--plan", metavar="PLAN.toml", type=PATH, help="Create the ledger with this plan's budget if it does not exist."
 )
 @click.option("--analyst", metavar="NAME", help="Give this analyst a budget of their own.")
-@click.option("--epsilon", metavar="E", help="ε that the analyst may spend.")
-@click.option("--delta", metavar="D", default="0", help="δ that the analyst may spend.")
+@click.option("--epsilon", metavar="E", help="ε that the analyst may spend; with --plan alone, the whole budget.")
+@click.option("--delta", metavar="D", default="0", help="δ, likewise.")
 @click.option("--mark", metavar="HASH", help="A mark that you kept: check that it is in this ledger.")
 @json_option
 def budget(
-    ledger: Path,
+    path: Path,
     plan: Path | None,
     analyst: str | None,
     epsilon: str | None,
@@ -44,13 +45,20 @@ def budget(
     """Show what was spent, for what, and what is left.
 
     The whole ledger is checked first. Keep the mark on another machine: with --mark you detect that an older copy was
-    put in the ledger's place. Once one analyst has a budget, only analysts with a budget may ask, by their names.
+    put in the ledger's place. With --plan and --epsilon a new ledger gets a larger budget than the plan's, for several
+    releases and questions. Once one analyst has a budget, only analysts with a budget may ask, by their names.
     """
-    if (analyst is None) != (epsilon is None):
+    if analyst is not None and epsilon is None:
         raise ArgumentError("--analyst and --epsilon go together: name the analyst and what they may spend")
+    if epsilon is not None and analyst is None and plan is None:
+        raise ArgumentError("--epsilon is for an analyst, with --analyst, or for a new ledger, with --plan")
     limits = {} if analyst is None else {analyst: Privacy(epsilon, delta)}
-    chosen = None if plan is None else Plan.read(plan)
+    chosen, ledger = None if plan is None else Plan.read(plan), ledger_of(path)
     begun = None if chosen is None or Ledger.is_begun(ledger) else chosen.privacy
+    if chosen is not None and epsilon is not None and analyst is None:
+        begun = Privacy(epsilon, delta, neighbours=chosen.privacy.neighbours)
+    if chosen is None and ledger != path and not Ledger.is_begun(ledger):
+        raise FileError(f"{path.name!r} has no ledger beside it: nothing is known to be spent on it")
     unit = None if chosen is None else chosen.unit
     opened = Ledger(ledger, budget=begun, unit=unit, analysts=limits, mark=mark)
     answer, left = opened.statement(), opened.standing().in_words(opened.unit.rows_per_person)
@@ -58,10 +66,13 @@ def budget(
 
 
 def _budget_page(answer: dict[str, Any], left: str, unanswered: frozenset[int]) -> Page:
+    spent, budget = answer["spent"], answer["budget"]
+    leaves = left.replace("about", "that leaves about", 1)
+    yield f"[bold]You have spent ε {spent['epsilon']:.6g} of {budget['epsilon']:.6g}; {leaves}.[/bold]\n"
     for word in _KINDS:
-        rho = f"  ρ {answer[word]['rho']:.6g}" if "rho" in answer[word] else ""
-        yield f"{word:<10} ε {answer[word]['epsilon']:<10.6g} δ {answer[word]['delta']:<8.6g}{rho}".rstrip()
-    yield f"           {left}"
+        yield f"{word:<10} ε {answer[word]['epsilon']:<10.6g} δ {answer[word]['delta']:<8.6g}".rstrip()
+    if spent.get("rho"):
+        yield f"{'ρ':<10} {spent['rho']:.6g} of {budget['rho']:.6g} spent: questions with a δ are paid in ρ"
     yield escape(f"counted    {Unit(answer['neighbours'], answer['person'], answer['rows_per_person'])}")
     if answer["analysts"]:
         analysts = [(escape(one["name"]), *(_figures(one[word]) for word in _KINDS)) for one in answer["analysts"]]

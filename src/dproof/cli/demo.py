@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.cli.command import PATH, command, json_option
-from dproof.cli.output import Page, Table, emit, escape, having_done
+from dproof.cli.output import Page, Table, emit, escape, having_done, quoted_path
 from dproof.coins import Coins
 from dproof.errors import FileError
 from dproof.limits import MOST_DUMMY_ROWS
@@ -198,8 +198,9 @@ def _demo_page(answer: dict[str, Any]) -> Page:
         yield Table(("", "truth", "central, 95%", "local, 95%"), rows, left=(0,))
         yield ""
     yield "95% intervals: about one in twenty misses the truth."
-    yield f"\nQuery them, without limit:\n  dproof query {folder}/central 'SELECT … FROM release'"
-    yield f"Verify them:\n  dproof verify {folder}/central"
+    central = escape(quoted_path(Path(answer["folder"], "central")))
+    yield f"\nQuery them, without limit:\n  dproof query {central} 'SELECT … FROM release'"
+    yield f"Verify them:\n  dproof verify {central}"
     yield f"Read what was done:\n  {folder}/central/report.html\n  {folder}/local/report.html"
     yield "Let others plan and ask in a browser, without code:\n  dproof serve FOLDER\n"
 

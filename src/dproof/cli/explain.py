@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
 
 from dproof import meaning
-from dproof.cli.command import command, delta_option, epsilon_option, json_option, neighbours_option
-from dproof.cli.output import Page, Table, emit, pairs
+from dproof.cli.command import PATH, command, delta_option, json_option, neighbours_option
+from dproof.cli.ledger_option import ledger_of
+from dproof.cli.output import Page, Table, emit, escape, pairs
+from dproof.curator.ledger import Ledger
+from dproof.errors import ArgumentError, FileError
+from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
+from dproof.storage import CERTIFICATE
 
 _RELATION = {
     "change-one": "two tables of the same, public size that differ in one person's row",
@@ -19,24 +25,67 @@ _RELATION = {
 
 
 @command
-@epsilon_option
+@click.argument(
+    "path", metavar="[FILE]", type=PATH, required=False, help="A release, a plan, a ledger, or a table that has one."
+)
+@click.option("--epsilon", metavar="E", help="Instead of FILE: ε of the guarantee, a decimal or a fraction.")
 @delta_option
 @neighbours_option
 @click.option(
     "--stake", metavar="B", default="10000", help="The difference between your best and worst outcome, in euros say."
 )
 @json_option
-def explain(epsilon: str, delta: str, neighbours: str, stake: str, as_json: bool) -> None:
+def explain(path: Path | None, epsilon: str | None, delta: str, neighbours: str, stake: str, as_json: bool) -> None:
     """Say what a guarantee means for one person.
 
-    Beliefs, chances and money: how far anything that anyone learns from the output can depend on one row.
+    Beliefs, chances and money: how far anything that anyone learns from the output can depend on one row. The guarantee
+    is that of a release, a plan or a ledger's whole budget, or one that you state with --epsilon.
     """
-    privacy = Privacy(epsilon, delta, neighbours=neighbours)  # type: ignore[arg-type]  # checked by Privacy
-    answer = meaning.explain(privacy, stake=stake)
+    if (path is None) == (epsilon is None):
+        raise ArgumentError("name a release, a plan or a ledger, or state a guarantee with --epsilon")
+    if path is None:
+        privacy = Privacy(epsilon, delta, neighbours=neighbours)  # type: ignore[arg-type]  # checked by Privacy
+        rows, about = 1, dict[str, Any]()
+    elif (delta, neighbours) != ("0", "change-one"):
+        raise ArgumentError("--delta and --neighbours go with --epsilon: a file says its own")
+    else:
+        privacy, rows, about = _promised(path)
+    answer = {**about, **meaning.explain(privacy, stake=stake, rows_per_person=rows)}
     emit(answer, as_json, lambda: _explain_page(answer))
 
 
+def _promised(path: Path) -> tuple[Privacy, int, dict[str, Any]]:
+    """What a file promises to a person, with how many rows, and what it is."""
+    if (path / CERTIFICATE).is_file():
+        from dproof.releases.load import load
+
+        release = load(path)
+        rows = release.plan.rows_per_person
+        return release.law.person, rows, {"release": str(path)}
+    if path.suffix.lower() == ".toml":
+        plan = Plan.read(path)
+        return plan.promise(plan.rows_per_person), plan.rows_per_person, {"plan": str(path)}
+    ledger = ledger_of(path)
+    if not Ledger.is_begun(ledger):
+        raise FileError(f"{str(path)!r} is no release, plan or ledger, and no ledger lies beside it")
+    opened = Ledger(ledger)
+    spent = opened.spent().to_json_above()
+    return opened.budget, opened.unit.rows_per_person, {"ledger": str(ledger), "spent": spent}
+
+
+_SUBJECTS = {
+    "release": "{} is a release with",
+    "plan": "A release by {} would have",
+    "ledger": "All that is paid from {} has together",
+}
+
+
 def _explain_page(answer: dict[str, Any]) -> Page:
+    for kind, subject in _SUBJECTS.items():
+        if kind in answer:
+            yield f"\n{escape(subject.format(answer[kind]))} this guarantee:"
+    if "spent" in answer:
+        yield f"Of ε, {meaning.figure(answer['spent']['epsilon'])} is spent so far."
     epsilon, delta, relation = meaning.figure(answer["epsilon"]), meaning.figure(answer["delta"]), answer["neighbours"]
     yield f"\n[bold]ε = {epsilon}, δ = {delta}, {relation}[/bold]: neighbours are {_RELATION[relation]}.\n"
     yield "Whoever sees the output, whatever else they know, now or later:\n"

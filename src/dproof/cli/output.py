@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +14,8 @@ from textwrap import fill
 from typing import Any
 
 import click
+
+from dproof.errors import DproofError
 
 _GAP = 3  # columns of the terminal between two columns of a table
 Page = Iterable[Any]  # what a person is shown: markup and renderables of rich
@@ -44,6 +48,53 @@ def advise(message: str) -> None:
     if sys.stderr.isatty():
         text = fill(text, get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
     print(text, file=sys.stderr)
+
+
+# Arguments of a method in Python, as notes and errors name them, and the options that they are here.
+_OPTIONS = [
+    (re.compile(r"\b(method|target|assume) ?= ?['\"](\w+)['\"]"), r"--\1 \2"),
+    (re.compile(r"^(method|target|assume|level)(?= must | '[^']*' is not known)"), r"--\1"),
+    (re.compile(r"(?<=[(])assume smooth\b"), "--assume smooth"),
+    (re.compile(r"\bleave (target|simultaneous) out\b"), r"leave --\1 out"),
+    (re.compile(r"\bleave the method out\b"), "leave --method out"),
+    (re.compile(r"\bleave out simultaneous, or the method\b"), "leave out --simultaneous, or --method"),
+    (re.compile(r"\bthe cell's `raw` \(on the command line: with --json\)"), "`raw` with --json"),
+    (re.compile(r" \(in Python all_groups=True\)"), ""),
+    (re.compile(r"\banyway=True\b"), "--anyway"),
+    (re.compile(r"\braw\(\.\.\.\)"), "--raw"),
+    (re.compile(r"(?<=; )query\(\.\.\.\)"), "a query without --raw"),
+    (re.compile(r"\bask query\(\.\.\.\)"), "leave --raw out"),
+]
+
+
+def as_options(text: str) -> str:
+    """A note or an error about the arguments of a method, in the words of the command line.
+
+    >>> as_options("or ask with method = 'model' for what the made-up rows say")
+    'or ask with --method model for what the made-up rows say'
+    """
+    for python, option in _OPTIONS:
+        text = python.sub(option, text)
+    return text
+
+
+@contextmanager
+def naming_options() -> Iterator[None]:
+    """Whatever is refused in here names options of the command and not arguments of a method."""
+    try:
+        yield
+    except DproofError as error:
+        error.args = (as_options(str(error)), *error.args[1:])
+        raise
+
+
+def quoted_path(path: object) -> str:
+    """A path as a shell takes it, for commands to copy.
+
+    >>> quoted_path("my release"), quoted_path("release")
+    ("'my release'", 'release')
+    """
+    return shlex.quote(str(path))
 
 
 @contextmanager

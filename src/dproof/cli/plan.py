@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from dproof.advice.before_spending import warnings_before
 from dproof.advice.drafts import draft_and_plan, with_epsilon
 from dproof.advice.expect import (
     ExpectedWidth,
@@ -35,7 +36,6 @@ from dproof.cli.output import Page, Table, advise, emit, escape, pairs
 from dproof.errors import InputError
 from dproof.exact import float_above, several, written
 from dproof.local.recipe import RowLaw, certify_row, with_bounds
-from dproof.meaning import advice
 from dproof.plans.plan import Plan, not_protected
 from dproof.questions.answer import NOTHING, RARELY, stated
 
@@ -94,7 +94,7 @@ def plan(path: Path, rows: int | None, half_width: str | None, question: tuple[s
         answer, privacy = _local(chosen, rows, questions), chosen.privacy
     answer["solved_epsilon"] = None if solved is None else float_above(solved)
     emit(answer, as_json, lambda: _page(answer, path.name))
-    for said in advice(privacy):
+    for said in warnings_before(chosen, privacy):
         advise(said)
 
 

@@ -9,9 +9,8 @@ from typing import Any
 import click
 
 from dproof.cli.command import PATH, command, json_option
-from dproof.cli.output import Page, Table, advise, emit, emit_text, escape
+from dproof.cli.output import Page, Table, advise, as_options, emit, emit_text, escape, naming_options
 from dproof.errors import ArgumentError
-from dproof.exact import percent
 from dproof.questions.answer import FORMATS, SHOWN_ROWS, Answer, Cell, endings, output_file
 
 plot_option = click.option("--plot", metavar="FILE", type=PATH, help=f"Draw it into FILE: {endings(pictures=True)}.")
@@ -78,11 +77,9 @@ def query(
     files = [output_file(plot, picture=True)] if plot is not None else []
     files += [output_file(out)] if out is not None else []
     opened = load(release)
-    if raw:
-        answer: Answer = opened.raw(sql)
-    else:
-        chosen = {"level": level, "method": method, "target": target, "assume": assume, "simultaneous": simultaneous}
-        answer = opened.query(sql, **chosen)
+    chosen = {"level": level, "method": method, "target": target, "assume": assume, "simultaneous": simultaneous}
+    with naming_options():
+        answer: Answer = opened.raw(sql) if raw else opened.query(sql, **chosen)
     for file in files:
         answer.save(file)
     emit_answer(answer, answer.to_json(), as_json, form, every)
@@ -113,8 +110,6 @@ def answer_page(answer: Answer, every: bool = False) -> Page:
     if most is not None and len(answer.rows) > most:
         yield f"… {len(answer.rows) - most:,} more (--all)"
     yield ""
-    if answer.method != "raw":
-        said = [f"{percent(answer.level)} intervals"] * answer.has_intervals + [escape(answer.method)]
-        text = "; ".join(said)
-        yield f"[dim]{text[:1].upper()}{text[1:]}.[/dim]"
-    yield from (f"[yellow]{escape(note)}[/yellow]" for note in answer.notes)
+    if answer.footer:
+        yield f"[dim]{escape(answer.footer)}[/dim]"
+    yield from (f"[yellow]{escape(as_options(note))}[/yellow]" for note in dict.fromkeys(answer.notes))

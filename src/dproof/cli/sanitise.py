@@ -9,12 +9,14 @@ from typing import Any
 
 import click
 
+from dproof.advice.before_spending import warnings_before
 from dproof.cli.command import PATH, command, data_argument, json_option, table_option
-from dproof.cli.output import Page, advise, emit, escape, having_done
+from dproof.cli.ledger_option import ledger_option, no_ledger_option, paying_ledger, telling_ways_out
+from dproof.cli.output import Page, advise, emit, escape, having_done, naming_options, quoted_path
 from dproof.exact import float_above, several
 from dproof.local.draw import Progress
 from dproof.meaning import advice
-from dproof.plans.plan import not_protected
+from dproof.plans.plan import Plan, not_protected
 from dproof.releases import sanitise as sanitisation
 from dproof.releases.sanitise import ReleasePayment
 
@@ -26,14 +28,20 @@ _RATE_WIDTH = 60  # columns of a terminal from which the bar tells the rate as w
 @click.option("--plan", metavar="PLAN.toml", type=PATH, required=True, help="The plan.")
 @click.option("--out", metavar="DIR", type=PATH, required=True, help="The folder to make; it must not exist yet.")
 @table_option
-@click.option(
-    "--ledger",
-    metavar="FILE",
-    type=PATH,
-    help="Pay for the release from this ledger first; created if it does not exist.",
-)
+@ledger_option
+@no_ledger_option
+@click.option("--anyway", is_flag=True, help="Make the release also where it is too noisy to tell anything.")
 @json_option
-def sanitise(data: Path, plan: Path, out: Path, table: str | None, ledger: Path | None, as_json: bool) -> None:
+def sanitise(
+    data: Path,
+    plan: Path,
+    out: Path,
+    table: str | None,
+    ledger: Path | None,
+    without: bool,
+    anyway: bool,
+    as_json: bool,
+) -> None:
     """Sanitise a table once; then anyone may query it without limit.
 
     The plan's laws are certified first. Then a sanitised row is drawn for every row, or with model = "central" the
@@ -41,14 +49,22 @@ def sanitise(data: Path, plan: Path, out: Path, table: str | None, ledger: Path 
     certificate and a page that explains them. DIR is complete or not there at all. Run
     `dproof check` before, to see which values the plan does not cover.
 
-    With --ledger, the release is paid for after everything that can fail without reading data. If the command stops
-    after that, run it again with the same DIR: it makes the release at no further cost, because nothing of the first
-    attempt was published. If only the last step was missing, giving DIR its name, it does that and reads nothing.
+    The release is paid for from a ledger: DATA.ledger beside the table, unless you name another. It is begun with what
+    the plan promises, so a second release of the same table is refused, unless the budget allows both. A release is
+    paid for after everything that can fail without reading data. If the command stops after that, run it again with the
+    same DIR: it makes the release at no further cost, because nothing of the first attempt was published. If only the
+    last step was missing, giving DIR its name, it does that and reads nothing.
     """
-    payment = None if ledger is None else ReleasePayment(ledger, out)
+    chosen = Plan.read(plan)
+    for said in warnings_before(chosen, chosen.promise(chosen.rows_per_person)):
+        advise(f"warning: {said}")
+    pays = paying_ledger(data, ledger, without)
+    payment = None if pays is None else ReleasePayment(pays, out)
     try:
-        with _progress(as_json) as progress:
-            release = sanitisation.sanitise(data, plan, out, table=table, progress=progress, payment=payment)
+        with _progress(as_json) as progress, naming_options(), telling_ways_out(None if without else ledger or data):
+            release = sanitisation.sanitise(
+                data, chosen, out, table=table, progress=progress, payment=payment, anyway=anyway
+            )
     except BaseException as error:
         if payment is not None and payment.outstanding:
             error.add_note("no release was made, but it is paid for: run the same command again, at no further cost")
@@ -58,20 +74,27 @@ def sanitise(data: Path, plan: Path, out: Path, table: str | None, ledger: Path 
             advise("an earlier run had paid for this release and drawn it: it is now published, at no further cost")
         elif payment is not None and payment.resumed:
             advise("an earlier run had paid for this release and not published it: there was no further cost")
-        answer = _release_json(release, out)
-        emit(answer, as_json, lambda: _release_page(answer))
+        nothing = _too_noisy(release)
+        answer = _release_json(release, out, nothing)
+        emit(answer, as_json, lambda: _release_page(answer, nothing))
 
 
-def _release_json(release: Any, out: Path) -> dict[str, Any]:
+def _too_noisy(release: Any) -> str | None:
+    """That no count says anything, by the number of rows that is public or was measured: that is known afterwards."""
+    if release.plan.model != "central":
+        return None
+    from dproof.advice.expect import too_noisy_message
+
+    return too_noisy_message(release.law, float(release.estimates[None].table(())))
+
+
+def _release_json(release: Any, out: Path, nothing: str | None) -> dict[str, Any]:
     certificate, about, privacy = release.certificate, release.certificate["release"], release.privacy
-    model, care = {}, list(advice(privacy))
+    model, care = {}, [*advice(privacy), *filter(None, [nothing])]
     if release.plan.model == "central":
-        from dproof.advice.expect import too_noisy_message
-
-        nothing = too_noisy_message(release.law, float(release.estimates[None].table(())))
-        care += [] if nothing is None else [nothing]
         model, held = {"model": "central"}, [column["name"] for column in certificate["columns"]]
-        what = {"columns": held, "measurements": len(certificate["measurements"])}
+        tables = {"tables": release.law.table_count, "measurements": len(certificate["measurements"])}
+        what = {"columns": held, **tables}
         promise = {"rows_per_person": certificate["rows_per_person"]}
     else:
         what = {key: about[key] for key in ("columns", "public")}
@@ -91,23 +114,24 @@ def _release_json(release: Any, out: Path) -> dict[str, Any]:
     }
 
 
-def _release_page(answer: dict[str, Any]) -> Page:
-    """The page about a new release: its promise, what to take care of, and what to do next."""
-    where = escape(answer["release"])
+def _release_page(answer: dict[str, Any], nothing: str | None) -> Page:
+    """The page about a new release: its promise, whether it tells nothing, and what to do next."""
+    where, quoted = escape(answer["release"]), escape(quoted_path(answer["release"]))
     promise = f"[bold]ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']})"
     if "measurements" in answer:
         rows = answer["rows_per_person"]
         who = "A person" if rows == 1 else f"A person with up to {rows:,} rows"
-        held = f"{several(answer['measurements'], 'measured table')}. {who} is protected with {promise}"
+        held = f"{several(answer['tables'], 'measured table')}. {who} is protected with {promise}"
     else:
         promise += escape("; " * bool(answer["public"]) + not_protected(answer["public"]))
         held = f"{several(answer['rows'], 'sanitised row')}. Each row is differentially private with {promise}"
     yield f"\n[bold]{where}[/bold] holds {held}."
     if not answer["private"]:
         yield "[bold red]NOT PRIVATE: it was drawn with seeded coins.[/bold red]"
-    yield from (f"[yellow]Take care: {escape(text)}[/yellow]" for text in answer["advice"])
-    yield f"\nQuery it, without limit:\n  dproof query {where} 'SELECT … FROM release'"
-    yield f"Verify it:\n  dproof verify {where}"
+    if nothing is not None:
+        yield f"[yellow]Take care: {escape(nothing)}[/yellow]"
+    yield f"\nQuery it, without limit:\n  dproof query {quoted} 'SELECT … FROM release'"
+    yield f"Verify it:\n  dproof verify {quoted}"
     yield f"Read what was done:\n  {where}/report.html\n"
 
 
@@ -126,6 +150,10 @@ def _progress(quiet: bool) -> Iterator[Progress | None]:
         task = bar.add_task("certifying, drawing charts", total=None)
 
         def advance(rows: int, total: int | None) -> None:
+            if not rows:  # all are read, and nobody knows how long it takes
+                bar.update(task, visible=False)
+                bar.add_task("making synthetic rows", total=None)
+                return
             bar.update(task, advance=rows, total=total)
             speed = bar.tasks[0].speed  # there is none before the second step
             rate = "" if speed is None or console.width < _RATE_WIDTH else f", {speed:,.0f} a second"

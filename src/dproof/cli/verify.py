@@ -43,6 +43,7 @@ def verify(path: Path, as_json: bool) -> None:
             "delta": float_above(Fraction(certificate["delta"])),
             "neighbours": certificate["neighbours"],
             **(_measurements(certificate) if central else _laws(certificate)),
+            **({"tables": release.law.table_count} if central and release is not None else {}),
             "release": certificate["release"],
             "unchecked": [] if release is None else list(release.unchecked),
         }
@@ -78,7 +79,8 @@ def _verified_page(answer: dict[str, Any], path: Path) -> Page:
         return
     promise = f"ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}, {answer['neighbours']}"
     if "measurements" in answer:
-        checked = f"the noise of {several(answer['measurements'], 'measured table')} together"
+        tables, noises = answer.get("tables"), several(answer["measurements"], "measurement")
+        checked = f"the noise of {noises if tables is None else several(tables, 'table')} together"
     else:
         promise += f", {several(answer['release']['rows'], 'row')}" if answer["release"] else ""
         promise += _PAIRS[answer["pairs"]]

@@ -28,7 +28,7 @@ from dproof.mechanisms.noise import Noise, integer_laplace
 from dproof.plans.plan import Plan, preprocessing_notes, schema_of
 from dproof.plans.rows import check_types
 from dproof.privacy import Cost, Privacy, Promise
-from dproof.questions.answer import Answer, Cell
+from dproof.questions.answer import EVERY_POINT, Answer, Cell, covered
 from dproof.questions.curve_estimate import CurveEstimate
 from dproof.questions.question import Question, asks_for_curves, canonical, resolve
 from dproof.questions.sensitivity import DeclaredQuery, declare
@@ -281,12 +281,14 @@ class Curator:
         cell = cell_of(kept, integer_laplace(noise.size, paid(kept).epsilon))
         declared = "The sensitivity is declared by the author of the query and was only tested, not proven."
         notes = (*self._receipt(paid(kept), kept, free), declared, *preprocessing_notes(self.plan, known))
-        return Answer((query.name,), [{query.name: cell}], level, notes, "Laplace noise, sensitivity declared")
+        method = "Laplace noise, sensitivity declared"
+        return Answer((query.name,), [{query.name: cell}], level, notes, method, covered(level))
 
     def _answer(self, measurement: Measurement, level: float, released: Released, *, free: bool) -> Answer:
         measurement, notes = self._at_paid_price(measurement, released, free=free)
         answer = answer_of(measurement, released, level)
-        return replace(answer, method=_method(measurement), notes=(*notes, *answer.notes))
+        covers = covered(level, at_once="" if measurement.curves is None else EVERY_POINT)
+        return replace(answer, method=_method(measurement), notes=(*notes, *answer.notes), covers=covers)
 
     def _at_paid_price(
         self, measurement: Measurement, released: Released, *, free: bool

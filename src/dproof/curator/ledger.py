@@ -52,7 +52,7 @@ PRAGMA application_id = {kind};
 PRAGMA user_version = {version};
 """
 # Why a cost is refused that looks smaller than what is left.
-_PURE = ", and with a delta above 0 the same epsilon costs less rho"
+_PURE = ", and asked with a delta above 0 it would cost less"
 _NO_RHO = ", but the rho of this cost is not known: pay it before anything else, or from a ledger of its own"
 
 
@@ -277,6 +277,16 @@ class Ledger:
                 {**entry_to_json(one, account.unit), "answered": one["number"] not in account.questions}
                 for one in chosen
             ]
+
+    @staticmethod
+    def beside(table: str | os.PathLike[str]) -> Path:
+        """Where the command line keeps the ledger of a table: beside the file or folder itself, not a link to it.
+
+        >>> Ledger.beside("/data/people.csv").name
+        'people.csv.ledger'
+        """
+        place = Path(os.path.realpath(table))
+        return place.with_name(f"{place.name}.ledger")
 
     @staticmethod
     def is_begun(path: str | os.PathLike[str]) -> bool:

@@ -22,7 +22,7 @@ from dproof.local.curves import ReleaseCurves
 from dproof.local.estimate import estimate
 from dproof.local.ranks import OrderStatistics
 from dproof.local.recipe import RowLaw
-from dproof.questions.answer import Answer, Cell
+from dproof.questions.answer import EVERY_POINT, EVERY_ROW, Answer, Cell, covered
 from dproof.questions.estimated import ROUGH, SMOOTH, SUGGESTIONS, EstimatedSums, Options, Warnings, warned
 from dproof.questions.measured import AnswerSource, Shares, possible, refuse_calculation
 from dproof.questions.partition import grouping
@@ -273,6 +273,7 @@ _METHODS = {
     "loglinear": "inverse law, shrunk towards the tables of two columns (log-linear model; the level of the intervals "
     "holds on average over the cells of the table)",
 }
+_ON_AVERAGE = "loglinear, whose level holds on average over the cells of a table"
 _TARGETS = {
     "table": "the table that was sanitised (privacy noise only)",
     "population": "the population that its rows were drawn from (privacy noise and sampling)",
@@ -281,7 +282,11 @@ _TARGETS = {
 
 def described(found: Answer, question: Question, options: Options, schema: Schema) -> Answer:
     """An answer with how it was made."""
-    if asks_for_curves(question, schema):
+    chosen = {"inverse": "", "loglinear": _ON_AVERAGE}.get(options.method, options.method)
+    has_curves, sampling = asks_for_curves(question, schema), options.target == "population"
+    at_once = EVERY_POINT if has_curves else EVERY_ROW * options.simultaneous
+    found = replace(found, covers=covered(found.level, sampling=sampling, at_once=at_once, method=chosen))
+    if has_curves:
         method = f"mean of the released curves (unbiased); simultaneous bands for the {options.target}"
         return replace(found, method=method)
     rough = options.method == "inverse" and not {ROUGH, SMOOTH}.isdisjoint(found.notes)

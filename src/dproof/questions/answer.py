@@ -45,6 +45,7 @@ class Answer:
     level: float = 0.95
     notes: tuple[str, ...] = ()
     method: str = ""
+    covers: str = ""  # what its intervals cover, see `covered`
 
     def __str__(self) -> str:
         lines = [list(self.columns), *self.texts(SHOWN_ROWS)]
@@ -75,6 +76,18 @@ class Answer:
         """Whether any estimate has an interval of some width: an exact one needs none."""
         cells = (value for row in self.rows for value in row.values() if isinstance(value, Cell))
         return any(cell.low is not None and cell.low != cell.high for cell in cells)
+
+    @property
+    def footer(self) -> str:
+        """One line on what the intervals cover; empty where there is none.
+
+        >>> Answer(("n",), [{"n": Cell(52, 48.0, 56.0, 2.0, 52)}], covers=covered(0.95)).footer
+        '± covers the privacy noise, 95%; not sampling error.'
+        """
+        if not self.covers or not self.has_intervals:
+            return ""
+        shown = " ".join(str(value) for row in self.rows for value in row.values() if isinstance(value, Cell))
+        return f"{'±' if '±' in shown else '[low, high]'} covers {self.covers}" if "±" in shown or "[" in shown else ""
 
     def _repr_html_(self) -> str:
         """The table as a notebook shows it."""
@@ -244,6 +257,20 @@ class Cell:
         """The six fields, with None for what is not finite."""
         names = ("estimate", "low", "high", "stderr", "raw", "informative")
         return {name: _json(getattr(self, name)) for name in names}
+
+
+def covered(level: float, *, sampling: bool = False, at_once: str = "", method: str = "") -> str:
+    """What intervals cover, for `Answer.footer`: noise, sampling, and where `at_once`; a `method` that was chosen.
+
+    >>> covered(0.9, sampling=True, method="projection")
+    'the privacy noise and the sampling error, 90%. Method: projection.'
+    """
+    noise = f"the privacy noise{' and the sampling error' * sampling}{at_once and f' {at_once}'}, {percent(level)}"
+    return f"{noise}{'' if sampling else '; not sampling error'}.{method and f' Method: {method}.'}"
+
+
+EVERY_POINT = "at all grid points at once"
+EVERY_ROW = "in all rows at once"
 
 
 def in_units_of(cell: Any, space: Space) -> Any:

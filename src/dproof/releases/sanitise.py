@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dproof.advice.before_spending import public_rows, tells_little, tells_nothing
 from dproof.arguments import as_path, described
 from dproof.central.recipe import TableLaw, certify_tables
 from dproof.central.release import measure
@@ -25,7 +26,7 @@ from dproof.central.release import write as write_tables
 from dproof.certification.certify import read_certificate
 from dproof.coins import current
 from dproof.curator.ledger import Ledger
-from dproof.errors import DproofWarning, FileError, VerificationFailed
+from dproof.errors import DproofWarning, FileError, PlanError, VerificationFailed
 from dproof.local.draw import (
     Progress,
     aligned,
@@ -134,6 +135,7 @@ def sanitise(
     table: str | None = None,
     progress: Progress | None = None,
     payment: ReleasePayment | None = None,
+    anyway: bool = True,
 ) -> Release:
     """The sanitised table of a path, a frame, a relation or an array: stored in the folder `out`, or held in memory.
 
@@ -145,6 +147,10 @@ def sanitise(
 
     Whatever can fail without data (the plan, the law, the charts and the page, the folder, room on the disk) fails
     before `payment` is asked to pay, and that comes before the first row is read.
+
+    `progress` is told the rows just read and how many there are, and 0 rows when synthetic rows are being made. With
+    `anyway=False` a release that would tell nothing is refused, and one that would tell little is warned of, before it
+    is paid for, where the number of rows is public; `source` must then be one that can be read twice, such as a path.
 
     >>> import pyarrow
     >>> plan = {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": [0, 1]}}}
@@ -162,6 +168,8 @@ def sanitise(
         raise FileError("a release of tables is small: give the name of a folder on a disk, and copy it from there")
     law: Any = certify_tables(chosen) if central else certify_row(chosen)
     opened = _opened(source, table, chosen, out)
+    if not anyway:
+        _refuse_noise(opened, law)
     if is_remote(out):
         release = write_elsewhere(opened, law, out, payment)
     else:
@@ -247,6 +255,18 @@ def _opened(source: Any, table: str | None, plan: Plan, out: Any) -> Source:
     plan.check_names(opened.names)
     opened.start()
     return opened
+
+
+def _refuse_noise(source: Source, law: Any) -> None:
+    """Refuse a release that would tell nothing, and warn of one that would tell little."""
+    rows = public_rows(source, law)
+    if rows is None:
+        return
+    nothing, little = tells_nothing(law, rows), tells_little(law, rows)
+    if nothing is not None:
+        raise PlanError(f"{nothing}; anyway=True makes the release anyway")
+    if little is not None:
+        warnings.warn(little, DproofWarning, stacklevel=3)
 
 
 def _seal(folder: Path) -> str | None:
