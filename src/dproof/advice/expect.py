@@ -262,7 +262,9 @@ def usual_question(plan: Plan, column: str) -> PlannedQuestion:
         where = Contains(column, value)
     elif column in schema.bins and schema.bins[column].size > 1:
         start = space.label(schema.bins[column].starts[1])
-        where = Compare(column, "<", start if isinstance(start, str) else exact(start)) if space.has_order else where
+        # Categories that are numbers have an order, but may be declared in another one.
+        is_line = space.has_order and space.without_missing.line is not None
+        where = Compare(column, "<", start if isinstance(start, str) else exact(start)) if is_line else where
     return planned_question(f"SELECT count(*) FROM release WHERE {condition(where)}", plan.columns)
 
 
