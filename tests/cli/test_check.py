@@ -396,6 +396,16 @@ def test_a_blank_in_a_name_is_told(dproof: Dproof, tmp_path: Path) -> None:
     assert [one.name for one in found.suggestions] == ["town"]
 
 
+def test_what_is_to_be_pasted_is_not_broken(dproof: Dproof, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    values = ["a long answer, of more words than a narrow terminal has room for", "[bold]x[/bold] \\ \u202e"]
+    (tmp_path / "x.csv").write_text("x\n" + "".join(f'"{value}"\n' for value in values), "utf-8")
+    (tmp_path / "x.toml").write_text('[privacy]\nepsilon = 1\n[columns.x]\nspace = "categories"\nvalues = []\n')
+    page = dproof("check", tmp_path / "x.csv", "--plan", tmp_path / "x.toml").out
+    assert "\u202e" not in page
+    assert tomllib.loads(page[page.index("[columns.x]") :])["columns"]["x"]["values"] == values
+
+
 def test_a_column_of_names_is_not_listed_to_its_end(dproof: Dproof, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("who\n" + "".join(f"n{n}\n" for n in range(100)))
     (tmp_path / "x.toml").write_text('[privacy]\nepsilon = 1\n[columns.who]\nspace = "categories"\nvalues = []\n')

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from dproof.cli.command import PATH, command, data_argument, json_option, table_option
-from dproof.cli.output import Page, Table, emit, escape, pairs
+from dproof.cli.output import Page, Table, emit, escape, pairs, unbroken
 from dproof.exact import several
 from dproof.plans.draft import toml_lines
 from dproof.releases.inspection import CONFIDENTIAL, Inspection, Suggested
@@ -72,7 +72,7 @@ def _check_page(inspection: Inspection, name: str) -> Page:
         yield pairs((" -", escape(hint)) for hint in inspection.hints)
     if inspection.suggestions:
         yield f"\n{_FROM_THE_TABLE}"
-        yield from (escape(_suggested(one)) for one in inspection.suggestions)
+        yield from (unbroken(_suggested(one)) for one in inspection.suggestions)
 
 
 def _suggested(one: Suggested) -> str:

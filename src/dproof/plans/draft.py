@@ -64,14 +64,17 @@ def read_draft(text: str, name: str = "plan") -> DraftPlan:
     given = given if isinstance(given, Mapping) else {}
     left_open = {one: keys for one, table in given.items() if (keys := open_keys(table))}
     columns: list[Column] = []
-    unread: dict[str, Any] = {}
+    dropped: list[Column] = []  # that cannot be read, or not yet
     for one, table in given.items():
+        sources = _sources(one, table)
         try:
             columns.append(read_column(one, Reader(_filled(table, left_open.get(one, ())), ("columns", one))))
+            dropped += [Column(one, "drop", sources)] if one in left_open else []
         except MisplacedKey as error:
             note(error)
-            unread[one] = {"drop": True}
-    rest = _rest(tables, {one: unread.get(one, {"drop": True}) for one in [*unread, *left_open]})
+            dropped.append(Column(one, "drop", sources))
+            columns.append(dropped[-1])
+    rest = _rest(tables, dropped)
     plan = None
     while plan is None and len(problems) < _MOST_PROBLEMS:
         try:
@@ -97,13 +100,19 @@ def _filled(table: Any, keys: Sequence[str]) -> Any:
     }
 
 
-def _rest(tables: Mapping[str, Any], dropped: Mapping[str, Any]) -> dict[str, Any]:
+def _sources(name: str, table: Any) -> tuple[str, ...]:
+    """The columns of the source that a column's table names, or the one of its name."""
+    several = table.get("columns") if isinstance(table, Mapping) else None
+    named = isinstance(several, list) and several and all(isinstance(one, str) for one in several)
+    return tuple(dict.fromkeys(several)) if named and several else (name,)
+
+
+def _rest(tables: Mapping[str, Any], dropped: Sequence[Column]) -> dict[str, Any]:
     """What of a plan can be read where some columns cannot: these are dropped, and a stand-in takes their place."""
     rest = {key: dict(given) if isinstance(given, Mapping) else given for key, given in tables.items()}
-    if not dropped or not isinstance(rest.get("columns"), dict):
+    if not dropped:
         return rest
-    several = {name: {"columns": t["columns"]} for name in dropped if (t := tables["columns"][name]) and "columns" in t}
-    rest["columns"] |= {name: {**table, **several.get(name, {})} for name, table in dropped.items()}
+    rest["columns"] |= {one.name: {"drop": True, "columns": list(one.sources)} for one in dropped}
     rest["columns"][_STAND_IN] = {"space": "categories", "values": ["a", "b"]}
     return {key: given for key, given in rest.items() if key not in _BY_COLUMNS}
 
