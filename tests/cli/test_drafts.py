@@ -58,9 +58,14 @@ def test_names_that_belong_together_are_one_column(dproof: Dproof, tmp_path: Pat
     draft = dproof("init", tmp_path / "x.csv", *(["--look"] if look else [])).out
     columns = columns_of(draft)
     assert columns["h"] == {"space": "curves", "columns": HOURS, "low": "?", "high": "?"}
-    assert columns["Sides"] == {"space": "subsets", "values": ["Corn", "Peas", "Yams"], "columns": BOXES}
+    assert columns["Sides"] == {"space": "subsets", "values": ["Corn", "Peas", "Yams"], "columns": BOXES, "missing": []}
     if look:
-        assert columns["owns"] == {"space": "subsets", "values": ["car", "bike", "boat"], "columns": OWNS}
+        assert columns["owns"] == {
+            "space": "subsets",
+            "values": ["car", "bike", "boat"],
+            "columns": OWNS,
+            "missing": [],
+        }
         assert columns["capital_gain"]["space"] == "interval"
     else:  # by their names alone they may be anything
         assert "The 3 columns from here to 'owns_boat' may be boxes" in " ".join(draft.replace("#", "").split())

@@ -181,7 +181,7 @@ def _column(
         keys["separator"] = _ask("What stands between items", keys["separator"])
     for key in open_keys(keys):
         keys[key] = _open_key(data, table, column, keys, key, drafted)
-    if _yes("May it be blank?", False):
+    if "missing" not in keys and _yes("May it be blank?", False):
         keys["missing"] = "category"
     try:
         read_column(column.name, Reader(keys, ("columns", column.name)))

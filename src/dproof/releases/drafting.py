@@ -223,8 +223,8 @@ def _boxes(
 
 
 def _set(stem: str, items: Mapping[str, str], names: Sequence[str]) -> DraftedColumn:
-    keys = {"space": "subsets", "values": list(items.values()), "columns": list(items)}
-    above = "Boxes of one question, as they are called: a set. missing = [] where a row without a tick is an answer."
+    keys = {"space": "subsets", "values": list(items.values()), "columns": list(items), "missing": []}
+    above = "Boxes of one question, as they are called: a set, which is empty where no box is ticked."
     return DraftedColumn(_free(stem, names), "subsets", keys, tuple(items), above)
 
 
