@@ -340,6 +340,7 @@ def test_a_draft_is_checked_with_what_the_table_has_for_it(dproof: Dproof, draft
         "likes": ({"values": ["b", "a"]}, 0),
     }
     hints = "\n".join(ran.json["hints"])
+    assert all(one["outside"] == one["clamped"] == 0 for one in ran.json["columns"]) and "outside" not in hints
     assert "dates of 'day' look like 01.12.2024: add format = \"%d.%m.%Y\"" in hints
     assert "'owns_car' to 'owns_bike' are 2 items of 'owns' now" in hints
     assert "list_contains(\"owns\", 'car')" in hints
