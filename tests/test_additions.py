@@ -116,7 +116,7 @@ print([key.name for key in dp.plan_keys("clock")])
 """)
     assert told == "['hours', 'outside', 'missing']\n"
     house.verified_alone("local")
-    assert "#   clock        hours = 24" in house.run("-m", "dproof", "init", "hours.csv")
+    assert "[columns.woke]" in house.run("-m", "dproof", "init", "hours.csv")
     assert house.written == listed("a space")
 
 

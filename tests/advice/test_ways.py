@@ -99,3 +99,10 @@ def test_curves_are_told_each_way_beside_other_columns():
     assert found["refused"] == {} and found["columns"][1]["central"] > 0 and found["columns"][1]["local"] is None
     spread = {"privacy": {"epsilon": "3", "spread": "auto"}, "columns": sex | CURVES}
     assert "'sex' is known to" in dp.compare_ways(spread, rows=100)["verdict"]
+
+
+@pytest.mark.parametrize("values", [[0, 1], [1, 0], [1, 0, 2]])
+def test_numbers_as_categories_are_counted_in_any_order(values):
+    columns = {"flag": {"space": "categories", "values": values}, "age": COLUMNS["age"]}
+    draft = {"privacy": {"model": "central", "epsilon": "1"}, "columns": columns}
+    assert width(draft, None, "flag", "central") > 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 from pathlib import Path
@@ -156,13 +157,15 @@ def test_from_python_and_for_typed_columns() -> None:
         found.rows = 0  # type: ignore[misc]
 
 
-def test_an_empty_table_and_a_plan_for_another(dproof: Dproof, survey: Path, refused: Callable[..., str]) -> None:
+def test_an_empty_table_and_a_plan_for_another(dproof: Dproof, survey: Path) -> None:
     (survey / "none.csv").write_text(ROWS.splitlines()[0])
     ran = dproof("check", survey / "none.csv", "--plan", survey / "plan.toml", "--json")
     assert ran.json["rows"] == 0 and ran.json["hints"] == ["The table has no rows."]
     assert ran.json["persons"]["persons"] == 0
-    (survey / "other.csv").write_text("town\n")
-    assert "no column" in refused("check", survey / "other.csv", "--plan", survey / "plan.toml")
+    (survey / "other.csv").write_text("town;Sex\n")
+    ran = dproof("check", survey / "other.csv", "--plan", survey / "plan.toml", "--json")
+    assert ran.code == 1 and len(ran.json["problems"]) == 7  # six columns that are not there, and one that is
+    assert "The table has a column 'Sex' that the plan does not mention: add [columns.Sex]" in ran.json["problems"][0]
 
 
 def test_a_release_of_nobody_is_told(dproof: Dproof, tmp_path: Path) -> None:
@@ -237,7 +240,7 @@ def test_looking_guesses_kinds_and_signs_and_writes_no_value(dproof: Dproof, tmp
         "": "nameless",
     }
     assert 'decimal = ","\nthousands = "."\n' in draft
-    assert '[columns.Tag]\nspace = "date"\nlow = "?"\nhigh = "?"\n# dates are written in ISO 8601' in draft
+    assert '[columns.Tag]\nspace = "date"\nlow = "?"\nhigh = "?"\n' in draft and 'format = "%d.%m.%Y"' in draft
     assert all(value not in draft for value in (CANARY, "Ulm", "75", "234", "2020", "n/a"))
     assert all(len(line) <= 80 for line in draft.splitlines())
     said = dproof("init", tmp_path / "x.csv", "--look")
@@ -287,3 +290,134 @@ def test_objects_are_checked_as_they_are_read() -> None:
     }
     sex, note = dp.check(frame, plan).columns
     assert (sex.missing, sex.outside, sex.values, note.missing) == (1, 1, (("q", 1),), 2)
+
+
+# A draft that is checked ----------------------------------------------------------------------------------------------
+
+DRAFT = """
+[privacy]
+model = "central"
+epsilon = "1"
+[columns.town]
+space = "categories"
+values = []
+[columns.pay]
+space = "interval"
+low = "?"
+high = "?"
+[columns.day]
+space = "date"
+low = "?"
+high = "?"
+[columns.likes]
+space = "subsets"
+separator = ";"
+values = []
+[columns.owns]
+space = "subsets"
+values = ["car", "bike"]
+columns = ["owns_car", "owns_bike"]
+"""
+LINES = "town,pay,day,likes,owns_car,owns_bike\n" + "".join(
+    f"{'Köln' if n % 3 else 'Bonn'},{1200 + n},{n % 28 + 1:02}.12.2024,{'a;b' if n % 2 else 'b'},1,0\n"
+    for n in range(50)
+)
+
+
+@pytest.fixture
+def drafted(tmp_path: Path) -> Path:
+    (tmp_path / "x.csv").write_text(LINES + ",,,,0,1\n", "utf-8")
+    (tmp_path / "x.toml").write_text(DRAFT, "utf-8")
+    return tmp_path
+
+
+def test_a_draft_is_checked_with_what_the_table_has_for_it(dproof: Dproof, drafted: Path) -> None:
+    ran = dproof("check", drafted / "x.csv", "--plan", drafted / "x.toml", "--json")
+    assert (ran.code, ran.err, ran.json["problems"]) == (0, "", [])
+    found = {one["name"]: (one["keys"], one["more"]) for one in ran.json["suggestions"]}
+    assert found == {
+        "town": ({"values": ["Köln", "Bonn"], "missing": "category"}, 0),
+        "pay": ({"low": 1200, "high": 1250, "missing": "category"}, 0),
+        "day": ({}, 0),
+        "likes": ({"values": ["b", "a"]}, 0),
+    }
+    hints = "\n".join(ran.json["hints"])
+    assert all(one["outside"] == one["clamped"] == 0 for one in ran.json["columns"]) and "outside" not in hints
+    assert "dates of 'day' look like 01.12.2024: add format = \"%d.%m.%Y\"" in hints
+    assert "'owns_car' to 'owns_bike' are 2 items of 'owns' now" in hints
+    assert "list_contains(\"owns\", 'car')" in hints
+    assert "Missing values of 'town', 'pay', 'day' stop `sanitise`: for each write missing" in hints
+    page = dproof("check", drafted / "x.csv", "--plan", drafted / "x.toml").out
+    assert (
+        page.startswith("CONFIDENTIAL") and '[columns.town]\nvalues = ["Köln", "Bonn"]\nmissing = "category"\n' in page
+    )
+    assert "could have written without seeing it" in " ".join(page.split())
+
+
+def test_what_is_pasted_finishes_the_draft(dproof: Dproof, drafted: Path) -> None:
+    found = dp.check(drafted / "x.csv", drafted / "x.toml")
+    tables = tomllib.loads(DRAFT)
+    for one in found.suggestions:
+        tables["columns"][one.name] |= one.keys
+    tables["columns"]["day"] = {"drop": True}
+    tables["columns"]["likes"]["missing"] = tables["columns"]["owns"]["missing"] = []
+    checked = dp.check(drafted / "x.csv", tables)
+    assert (checked.problems, checked.suggestions) == ((), ())
+    assert all(one.outside + one.clamped + one.no_number == 0 for one in checked.columns)
+    assert dp.sanitise(drafted / "x.csv", tables)
+
+
+def test_all_mistakes_are_told_at_once(dproof: Dproof, drafted: Path) -> None:
+    wrong = DRAFT.replace('epsilon = "1"', 'epsilon = "one"\nepsillon = 1').replace('"interval"', '"intervall"')
+    wrong = wrong.replace("[columns.town]", '[columns.ghost]\ndrop = true\n[columns." town"]\nlow = 3')
+    (drafted / "x.toml").write_text(wrong + 'metric = "far"\n[flie]\nseparator = ";"\n', "utf-8")
+    ran = dproof("check", drafted / "x.csv", "--plan", drafted / "x.toml", "--json")
+    told = "\n".join(ran.json["problems"])
+    assert ran.code == 1 and ran.json["rows"] == 51
+    for part in (
+        "x.toml, line 4: privacy.epsilon is wrong",
+        "privacy.epsillon is not a known key",
+        "columns. town.low is not a known key",
+        "cannot be 'intervall'; did you mean 'interval'?",
+        "columns.owns is wrong",
+        "flie is not a known key",
+        "no column 'ghost'",
+    ):
+        assert part in told, (part, told)
+    assert "mistakes to mend:" in dproof("check", drafted / "x.csv", "--plan", drafted / "x.toml").out
+
+
+def test_a_blank_in_a_name_is_told(dproof: Dproof, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("town, sex\na,f\n")
+    plan = {
+        "privacy": {"epsilon": 1},
+        "columns": {name: {"space": "categories", "values": []} for name in ("town", "sex")},
+    }
+    found = dp.check(tmp_path / "x.csv", plan)
+    (told,) = found.problems
+    assert told.startswith("The table has a blank before the name 'sex': write ' sex' in the plan")
+    assert [one.name for one in found.suggestions] == ["town"]
+
+
+def test_what_is_to_be_pasted_is_not_broken(dproof: Dproof, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    values = ["a long answer, of more words than a narrow terminal has room for", "[bold]x[/bold] \\ \u202e"]
+    (tmp_path / "x.csv").write_text("x\n" + "".join(f'"{value}"\n' for value in values), "utf-8")
+    (tmp_path / "x.toml").write_text('[privacy]\nepsilon = 1\n[columns.x]\nspace = "categories"\nvalues = []\n')
+    page = dproof("check", tmp_path / "x.csv", "--plan", tmp_path / "x.toml").out
+    assert "\u202e" not in page
+    assert tomllib.loads(page[page.index("[columns.x]") :])["columns"]["x"]["values"] == values
+
+
+def test_a_column_of_names_is_not_listed_to_its_end(dproof: Dproof, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("who\n" + "".join(f"n{n}\n" for n in range(100)))
+    (tmp_path / "x.toml").write_text('[privacy]\nepsilon = 1\n[columns.who]\nspace = "categories"\nvalues = []\n')
+    ran = dproof("check", tmp_path / "x.csv", "--plan", tmp_path / "x.toml")
+    assert ran.code == 0 and "60 more: an id or free text? Then drop = true" in ran.out and "n41" not in ran.out
+
+
+def test_no_other_command_takes_a_draft(dproof: Dproof, drafted: Path, refused: Callable[..., str]) -> None:
+    for words in (["plan"], ["sanitise", drafted / "x.csv", "--out", drafted / "out", "--plan"]):
+        said = refused(*words, drafted / "x.toml")
+        assert "columns.town.values is still open, as is something in pay, day, likes: fill in" in said
+    assert not (drafted / "out").exists()

@@ -30,9 +30,12 @@ def folder(tmp_path: Path) -> Path:
 
 def test_dates_go_all_the_way(folder: Path, dproof: Dproof) -> None:
     data, plan = folder / "visits.csv", folder / "plan.toml"
-    draft = dproof("init", data, "--look").out
+    draft = dproof("init", data, "--look", "--local").out
     assert '[columns.visit]\nspace = "date"\nlow = "?"\nhigh = "?"\n' in draft
-    assert "must be a date such as 2024-01-31" in dproof("plan", _written(plan, draft)).err
+    assert "columns.visit.low is still open, as is something in ward" in dproof("plan", _written(plan, draft)).err
+    never = draft.replace('low = "?"', 'low = "never"').replace('high = "?"', "high = 2024-12-30")
+    said = dproof("plan", _written(plan, never.replace("values = []", 'values = ["a", "b"]'))).err
+    assert "must be a date such as 2024-01-31" in said
     text = draft.replace('low = "?"\nhigh = "?"', "low = 2024-01-01\nhigh = 2024-12-30\nstep = 7")
     _written(plan, text.replace("values = []", 'values = ["a", "b"]').replace('epsilon = "1"', 'epsilon = "20"'))
     (day, _) = dproof("plan", plan, "--rows", 1200, "--json").json["columns"]

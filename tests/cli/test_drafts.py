@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,19 +16,79 @@ import dproof as dp
 Dproof = Callable[..., Any]
 
 
-def test_a_draft_says_what_to_leave_out_and_how_boxes_are_ticked(dproof: Dproof, tmp_path: Path) -> None:
-    (tmp_path / "x.csv").write_text("id,town\n")
-    words = " ".join(dproof("init", tmp_path / "x.csv").out.replace("#", "").split())
-    assert "drop = true (left out), which is where ids, names and free text belong" in words
-    assert 'columns = ["Sides? - Corn", "Sides? - Peas"] (ticked: the text in values, yes, true, 1, x;' in words
+def columns_of(draft: str) -> dict[str, Any]:
+    return tomllib.loads(draft)["columns"]  # type: ignore[no-any-return]
+
+
+def test_a_draft_is_for_whoever_holds_the_table_and_short(dproof: Dproof, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("respondent_id,town\n")
+    draft = dproof("init", tmp_path / "x.csv").out
+    head = draft.partition("[privacy]")[0]
+    assert len(head.splitlines()) <= 10 and "drop = true" in head and "docs/keys.md" in head
+    tables = tomllib.loads(draft)
+    assert tables["privacy"] == {"model": "central", "epsilon": "1", "delta": "1e-6", "neighbours": "change-one"}
+    assert tables["release"] == {"tables": 2, "sums": True} and tables["columns"]["respondent_id"] == {"drop": True}
+    assert '# person = "respondent_id"\n# rows_per_person' in draft and '# neighbours = "add-remove"' in draft
+    assert "# title = " in draft and "half" not in draft
+    local = dproof("init", tmp_path / "x.csv", "--local").out
+    assert tomllib.loads(local)["privacy"]["model"] == "local" and "release" not in tomllib.loads(local)
+    finished = [text.replace("values = []", 'values = ["a", "b"]') for text in (draft, local)]
+    assert [dp.Plan.parse(text).model for text in finished] == ["central", "local"]
 
 
 def test_an_interval_is_drafted_with_its_other_keys(dproof: Dproof, tmp_path: Path) -> None:
     pa.parquet.write_table(pa.table({"age": [41]}), tmp_path / "x.parquet")
     draft = dproof("init", tmp_path / "x.parquet").out
-    assert 'high = "?"\n# step = 1\n# missing = 0 ' in draft and all(len(line) <= 80 for line in draft.splitlines())
+    assert 'high = "?"\n# step = 1\n' in draft and all(len(line) <= 80 for line in draft.splitlines())
     plan = dp.Plan.parse(draft.replace('"?"', "0", 1).replace('"?"', "99").replace("# step", "step"))
     assert plan.column("age").space.size == 100
+
+
+HOURS = [f"h{n:02}" for n in range(24)]
+BOXES = ["Sides? - Corn", "Sides? - Peas", "Sides? - Yams"]
+OWNS = ["owns_car", "owns_bike", "owns_boat"]
+
+
+@pytest.mark.parametrize("look", [False, True])
+def test_names_that_belong_together_are_one_column(dproof: Dproof, tmp_path: Path, look: bool) -> None:
+    header = ["id", *HOURS, *BOXES, *OWNS, "capital_gain", "capital_loss"]
+    row = ["1", *["0.5"] * 24, "Corn", "", "Yams", "1", "0", "1", "3", "4"]
+    other = ["2", *["1.5"] * 24, "", "Peas", "", "0", "1", "0", "3", "4"]
+    (tmp_path / "x.csv").write_text("\n".join(",".join(line) for line in (header, row, other)) + "\n")
+    draft = dproof("init", tmp_path / "x.csv", *(["--look"] if look else [])).out
+    columns = columns_of(draft)
+    assert columns["h"] == {"space": "curves", "columns": HOURS, "low": "?", "high": "?"}
+    assert columns["Sides"] == {"space": "subsets", "values": ["Corn", "Peas", "Yams"], "columns": BOXES, "missing": []}
+    if look:
+        assert columns["owns"] == {
+            "space": "subsets",
+            "values": ["car", "bike", "boat"],
+            "columns": OWNS,
+            "missing": [],
+        }
+        assert columns["capital_gain"]["space"] == "interval"
+    else:  # by their names alone they may be anything
+        assert "The 3 columns from here to 'owns_boat' may be boxes" in " ".join(draft.replace("#", "").split())
+    listed = {name for table in columns.values() for name in table.get("columns", ())} | set(columns)
+    assert listed >= set(header)
+
+
+def test_a_look_tells_marks_codes_sets_names_and_formats(dproof: Dproof, tmp_path: Path) -> None:
+    rows = [f"{n % 2},{'Ja' if n % 3 else 'Nein'},a;b,{n % 28 + 1}/7/2020,{n % 4},Q{n}x,{n}" for n in range(40)]
+    (tmp_path / "x.csv").write_text("flag,auto,likes,day,code,note,n\n" + "\n".join(rows) + "\n")
+    draft = dproof("init", tmp_path / "x.csv", "--look").out
+    columns = columns_of(draft)
+    assert columns["flag"]["values"] == [0, 1] and columns["auto"]["values"] == ["Ja", "Nein"]
+    assert columns["likes"] == {"space": "subsets", "separator": ";", "values": []}
+    assert columns["note"] == {"drop": True} and columns["code"]["low"] == "?" and "or codes?" in draft
+    assert columns["day"]["space"] == "date" and 'format = "%d/%m/%Y"' in draft
+    assert "only these were seen: check them" in draft
+
+
+def test_a_mark_is_no_mark_beside_another_value(dproof: Dproof, tmp_path: Path) -> None:
+    for values in (["0", "2"], ["0", "1", "2"], ["0"], ["yes", "no", "perhaps"], ["f", "m"]):
+        (tmp_path / "x.csv").write_text("x,y\n" + "".join(f"{value},1\n" for value in values))
+        assert columns_of(dproof("init", tmp_path / "x.csv", "--look").out)["x"].get("values", []) == []
 
 
 @pytest.mark.parametrize(

@@ -157,9 +157,8 @@ def test_a_mechanism_shows_itself_in_a_line() -> None:
     assert len(repr(dp.laplace(dp.Interval(0, 10, 1), dp.Privacy(1)))) < 400
 
 
-def test_a_draft_tells_of_every_space(folder: Path, dproof: Callable[..., Any]) -> None:
+def test_a_draft_is_no_wider_than_a_terminal(folder: Path, dproof: Callable[..., Any]) -> None:
     draft = dproof("init", folder / "data.csv").out
-    assert all(f"#   {space} " in draft for space in ("categories", "interval", "date", "subsets", "curves"))
     assert all(len(line) <= 80 for line in draft.splitlines())
 
 

@@ -68,7 +68,7 @@ MISTAKES = {
         "line 5: columns.hobby is wrong: the category 'Cars' is listed twice",
     ),
     "mixed values": ('"Cars", "Reading"', '"Cars", 3', "line 7: columns.hobby.values must be all texts"),
-    "no values": ('["M", "F"]', "[]", "line 15: columns.gender.values must be a list"),
+    "no values": ('["M", "F"]', "[]", "line 15: columns.gender.values is still open"),
     "negative share": ("share = 2", "share = -2", "line 8: columns.hobby.share must be positive"),
     "joined stranger": ('"gender", "read"', '"gender", "raed"', "did you mean 'read'?"),
     "joined public": ('"gender", "read"', '"gender", "region"', "which has no finite space to join"),

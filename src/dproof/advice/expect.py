@@ -262,7 +262,8 @@ def usual_question(plan: Plan, column: str) -> PlannedQuestion:
     where: Predicate = Compare(column, "=", value)
     if space.items is not None:
         where = Contains(column, value)
-    elif column in schema.bins and space.has_order:
+    elif column in schema.bins and space.has_order and space.without_missing.line is not None:
+        # Categories that are numbers have an order, too, but may be declared in another one.
         starts = [space.label(start) for start in schema.bins[column].starts if start != space.absent]
         where = Compare(column, "<", _in_sql(starts[1])) if len(starts) > 1 else Not(Missing(column))
     return planned_question(f"SELECT count(*) FROM release WHERE {condition(where)}", plan.columns)

@@ -64,7 +64,7 @@ def design(
     """Find the mechanism of least error for a space, with proof.
 
     SPACE.toml holds the keys of one column of a plan, such as space = "categories" with values and metric, or a plan
-    with one column. The draft that `dproof init` makes of any table lists the keys of every space.
+    with one column. docs/keys.md lists the keys of every space.
 
     With --json: error, the largest expected loss; lower_bound, what no mechanism with this guarantee can beat; gap,
     how far apart they are, relatively; matrix, the law by rows; law, the same in whole numbers.

@@ -191,6 +191,14 @@ class Table:
         return ranges
 
 
+def unbroken(text: str) -> Any:
+    """Text to be copied, such as TOML: no line of it is broken, however narrow the terminal is."""
+    from rich.console import Group
+    from rich.text import Text
+
+    return Group(Text(text, no_wrap=True, overflow="ignore"))  # a text by itself is wrapped all the same
+
+
 def pairs(rows: Iterable[tuple[Any, ...]]) -> Any:
     """Names and what is to be said of each, side by side."""
     from rich.table import Table
@@ -208,7 +216,7 @@ def _rendered_page(parts: Page) -> str:
     console = Console(highlight=False, width=width, height=height)
     with console.capture() as page:
         for part in parts:
-            console.print(part)
+            console.print(part, crop=False)
     return "".join(f"{line.rstrip()}\n" for line in page.get().splitlines())
 
 

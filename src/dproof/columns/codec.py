@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from inspect import getattr_static
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -196,8 +196,8 @@ class Key:
     """A key of a column's table in a plan, described once: for the reader of plans, `dproof init`, the guided plan and
     the documentation.
 
-    `form` says what may stand there, and `help` what it means. `example` is how it is written, for the overview that
-    `dproof init` writes; `draft` a line that it writes below a column.
+    `form` says what may stand there, and `help` what it means. `example` is how it is written; `draft` a line that
+    `dproof init` writes below a column.
     """
 
     name: str
@@ -245,6 +245,20 @@ class Draft:
     keys: Mapping[str, Any]
 
 
+class Suggestion(Protocol):
+    """What a draft may have for its open keys, found in the arrays of a table, which only its custodian may see."""
+
+    def add(self, arrays: Sequence[Any]) -> None:
+        """Take in the arrays of some rows."""
+
+    def keys(self) -> dict[str, Any]:
+        """What was found, by the keys of a plan; nothing where no value was there."""
+
+    @property
+    def more(self) -> int:
+        """How many different values were found beyond those in `keys`."""
+
+
 class Codec:
     """How the values of a space are read and stored, for one column. By default they are texts: `code` of the space
     reads one, and what its `label` gives is stored.
@@ -259,6 +273,7 @@ class Codec:
     kind: ClassVar[str | None] = None  # what plans call the space; None where they cannot name it
     noun: ClassVar[str | None] = None  # what a text must be to be read; None where any text may be one of the values
     unreadable_advice: ClassVar[str] = ""  # where to look when texts cannot be read
+    closing: ClassVar[Mapping[str, Any]] = {}  # for each key that a draft leaves open, what takes in every value
 
     def __init__(self, space: Any, column: Column) -> None:
         self.space, self.column = space, column
@@ -291,6 +306,17 @@ class Codec:
     @classmethod
     def draft(cls, kind: Any) -> Draft | None:
         """What `dproof init` writes for a column of an Arrow type; None where this space is not the obvious one."""
+        return None
+
+    @classmethod
+    def open_keys(cls, table: Mapping[str, Any]) -> tuple[str, ...]:
+        """The keys of a column's table in a plan that a draft left open: a number "?", or a list without values."""
+        bounds = [key.name for key in cls.keys if key.form in ("number", "date") and table.get(key.name) == "?"]
+        lists = [key.name for key in cls.keys if key.form in ("list", "texts") and table.get(key.name) == []]
+        return (*bounds, *(() if table.get("columns") else lists))
+
+    def suggestion(self) -> Suggestion | None:
+        """What finds, in the arrays of a table, what a draft may have for its open keys; None where nothing does."""
         return None
 
     def stand_in(self, code: int) -> str | None:
@@ -458,6 +484,13 @@ class CategoryCodec(Codec):
         """Text may be anything, and is drafted as categories."""
         truth = pa.types.is_boolean(kind)
         return Draft("truth" if truth else "categories", {"values": [True, False] if truth else []})
+
+    closing: ClassVar[Mapping[str, Any]] = {"values": ["?"]}
+
+    def suggestion(self) -> Suggestion | None:
+        from dproof.columns.suggestions import MostFrequent
+
+        return MostFrequent()
 
     @cached_property
     def _known(self) -> tuple[Callable[[Any], Any], dict[Any, int]]:

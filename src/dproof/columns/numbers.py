@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
@@ -25,7 +25,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.columns.arrow import as_numpy, from_numpy, is_text, plain_texts
-from dproof.columns.codec import Codec, Column, Draft, Key, missing_key, outside_key, treated
+from dproof.columns.codec import Codec, Column, Draft, Key, Suggestion, missing_key, outside_key, treated
 from dproof.columns.date_format import DIRECTIVES, DateFormat, date_format
 from dproof.columns.values import (
     OUTSIDE,
@@ -95,11 +95,11 @@ class NumberCodec(Codec):
             "number from low to high",
             'missing = a number, or "category"',
             "a number stands for it",
-            'missing = 0    # what stands for a blank, or "category" to keep it',
         ),
     )
     noun: ClassVar[str | None] = "number"
     unreadable_advice: ClassVar[str] = "are `decimal` and `thousands` under [file] right?"
+    closing: ClassVar[Mapping[str, Any]] = {"low": -(1 << 50), "high": 1 << 50}
 
     @classmethod
     def declared_space(cls, space: Any, table: Reader) -> Any:
@@ -127,6 +127,11 @@ class NumberCodec(Codec):
     def draft(cls, kind: Any) -> Draft | None:
         is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
         return Draft("interval", {"low": "?", "high": "?"}) if any(is_(kind) for is_ in is_number) else None
+
+    def suggestion(self) -> Suggestion | None:
+        from dproof.columns.suggestions import Bounds, rounded_outwards
+
+        return Bounds(self.read_number, rounded_outwards)
 
     def stand_in(self, code: int) -> str:
         line = self.space.line
@@ -284,7 +289,6 @@ class DateCodec(NumberCodec):
             "date from low to high",
             'missing = a date, or "category"',
             "a date stands for it",
-            'missing = 2024-01-31    # or "category" to keep a blank; else refused',
         ),
     )
     noun: ClassVar[str | None] = "date"
@@ -304,6 +308,13 @@ class DateCodec(NumberCodec):
     def format(self) -> DateFormat | None:
         """How the plan says that dates are written."""
         return None if self.column.date_format is None else date_format(self.column.date_format)
+
+    closing: ClassVar[Mapping[str, Any]] = {"low": date.min, "high": date.max}
+
+    def suggestion(self) -> Suggestion | None:
+        from dproof.columns.suggestions import Bounds, whole_years
+
+        return Bounds(self.read_number, whole_years)
 
     @classmethod
     def declared_space(cls, space: Any, table: Reader) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,6 +19,7 @@ from dproof.columns.codec import (
     Form,
     Key,
     Lookup,
+    Suggestion,
     as_dictionary,
     encode_arrow,
     looked_up,
@@ -103,6 +104,13 @@ class SetCodec(Codec):
     @classmethod
     def draft(cls, kind: Any) -> Draft | None:
         return Draft("subsets", {"values": []}) if pa.types.is_list(kind) or pa.types.is_large_list(kind) else None
+
+    closing: ClassVar[Mapping[str, Any]] = {"values": ["?"]}
+
+    def suggestion(self) -> Suggestion | None:
+        from dproof.columns.suggestions import MostFrequent
+
+        return MostFrequent(self.column.separator, items=True)
 
     def stand_in(self, code: int) -> str | None:
         if self.space.absent is not None:

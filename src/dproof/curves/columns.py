@@ -10,8 +10,20 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.columns.arrow import as_numpy, from_numpy
-from dproof.columns.codec import Codec, Column, Form, Key, missing_key, missing_rows, outside_key, quoted, valid
+from dproof.columns.codec import (
+    Codec,
+    Column,
+    Form,
+    Key,
+    Suggestion,
+    missing_key,
+    missing_rows,
+    outside_key,
+    quoted,
+    valid,
+)
 from dproof.columns.numbers import arrow_rows
+from dproof.columns.values import number_of
 from dproof.curves.lattice import CurveLattice, Expansion, centre_of, expand, measured_expansion
 from dproof.errors import ArgumentError
 from dproof.spaces.curves import Curves
@@ -69,6 +81,13 @@ class CurveCodec(Codec):
         missing = None if way == "refuse" else made.absent or 0
         form: Form = "wide" if wide else "list"
         return Column(name, kind, wide or (name,), made, form, clamp=given["outside"] == "clamp", missing=missing)
+
+    closing: ClassVar[Mapping[str, Any]] = {"low": -(1 << 20), "high": 1 << 20}
+
+    def suggestion(self) -> Suggestion | None:
+        from dproof.columns.suggestions import Bounds, rounded_outwards
+
+        return Bounds(lambda value: number_of(value, self.column.numerals), rounded_outwards)
 
     def stand_in(self, code: int) -> str | None:
         return "the public centre"

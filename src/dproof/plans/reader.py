@@ -316,6 +316,7 @@ def read_plan(top: Reader, text: str) -> Plan:
     promise.finish()
     file = read_layout(top.table("file")) if "file" in top else USUAL
     given = top.table("columns")
+    _refuse_draft(given)
     columns = tuple(replace(read_column(name, given.table(name)), numerals=file.numerals) for name in given)
     asked = read_asked(top, columns, model)
     groups = _groups(top, columns, spread)
@@ -404,6 +405,7 @@ for _space, _codec in CODECS.items():
     if _codec.kind is not None:
         SPACES.setdefault(_codec.kind, _space)
 _OWN = frozenset(SPACES)
+_NAMED = 160  # characters of the names of columns in one message
 
 
 def plan_keys(space: str) -> tuple[Key, ...]:
@@ -443,6 +445,35 @@ def added_sizes() -> dict[str, Callable[[Any], int]]:
         return int(read_column("column", Reader(table, ())).space.size)
 
     return dict.fromkeys(SPACES.keys() - _OWN, size_of)
+
+
+def open_keys(table: Any) -> tuple[str, ...]:
+    """The keys of a column's table that a draft left open.
+
+    >>> open_keys({"space": "categories", "values": []}), open_keys({"space": "interval", "low": 0, "high": "?"})
+    (('values',), ('high',))
+    """
+    if not isinstance(table, Mapping) or table.get("drop") or table.get("public"):
+        return ()
+    space = table.get("space")
+    return codec_class(SPACES[space]).open_keys(table) if isinstance(space, str) and space in SPACES else ()
+
+
+def _refuse_draft(columns: Reader) -> None:
+    """Refuse a plan that is not finished, with all columns that have something open."""
+    found = {name: keys for name in columns if (keys := open_keys(columns.value(name)))}
+    if not found:
+        return
+    first, *more = found
+    named = [name for n, name in enumerate(more) if sum(map(len, more[: n + 1])) <= _NAMED]
+    also = f", as is something in {', '.join(named)}" if named else ""
+    also += (
+        f"{' and' if named else ', as is something in'} {len(more) - len(named)} more" if len(more) > len(named) else ""
+    )
+    key = found[first][0]
+    example = next((one.example for one in plan_keys(columns.value(first)["space"]) if one.name == key), key)
+    told = f"is still open{also}: fill in what you know, as in {example}; `dproof check` works on a draft and helps"
+    raise MisplacedKey(("columns", first, key), told)
 
 
 def read_column(name: str, table: Reader) -> Column:

@@ -9,6 +9,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dproof.columns.arrow import decoded
-from dproof.columns.codec import Column
+from dproof.columns.codec import Column, Suggestion, quoted, text_literal
+from dproof.columns.kinds import date_format
 from dproof.columns.sets import HOW_FLAGS_ARE_READ
 from dproof.columns.values import stored, texts, written
 from dproof.errors import InputError, SourceError
+from dproof.plans.draft import DraftPlan, name_problems, read_draft
 from dproof.plans.plan import Plan
+from dproof.plans.reader import read_text, to_toml
 from dproof.tables import Source, open_source
 from dproof.tables.delimited import doubtful_names
 from dproof.tables.source import USUAL
@@ -74,16 +78,36 @@ class Persons:
 
 
 @dataclass(frozen=True, slots=True)
+class Suggested:
+    """What the table has for the keys of a column that a draft left open: confidential, and to be thought about.
+
+    `keys` has values, most frequent first, or bounds, rounded outwards; nothing where no value could be read. `more` is
+    how many other values there are.
+    """
+
+    name: str
+    open: tuple[str, ...]
+    keys: Mapping[str, Any]
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Inspection:
-    """What a table holds that its plan does not foresee. Confidential: no noise protects it."""
+    """What a table holds that its plan does not foresee. Confidential: no noise protects it.
+
+    `problems` are what would stop a release: mistakes in the plan, and columns that it and the table do not share. Of a
+    plan that is not finished, `suggestions` are what the table has for what is open.
+    """
 
     rows: int
     columns: tuple[ColumnInspection, ...]
     persons: Persons | None
     hints: tuple[str, ...]
+    problems: tuple[str, ...] = ()
+    suggestions: tuple[Suggested, ...] = ()
 
     def __repr__(self) -> str:
-        lines = [f"<check of {self.rows:,} rows>", CONFIDENTIAL, *map(str, self.columns), *self.hints]
+        lines = [f"<check of {self.rows:,} rows>", CONFIDENTIAL, *self.problems, *map(str, self.columns), *self.hints]
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
@@ -99,6 +123,11 @@ class Inspection:
             "columns": columns,
             "persons": persons,
             "hints": list(self.hints),
+            "problems": list(self.problems),
+            "suggestions": [
+                {"name": one.name, "open": list(one.open), "keys": _plain(one.keys), "more": one.more}
+                for one in self.suggestions
+            ],
         }
 
 
@@ -113,20 +142,53 @@ def check(
     >>> found.rows, found.columns[0].missing, found.columns[0].values
     (3, 1, (('Köln', 1),))
     """
-    chosen = Plan.of(plan)
+    chosen = _draft_of(plan)
     opened = open_source(source, table, chosen.file)
-    chosen.check_names(opened.names)
-    counting = [_ColumnFigures(column) for column in chosen.kept]
+    present = set(opened.names)
+    problems = [*chosen.problems, *name_problems(chosen.columns, opened.names)]
+    person = chosen.person if chosen.person in present else None
+    there = [column for column in chosen.columns if column.kind != "drop" and present.issuperset(column.sources)]
+    kept = [replace(column, numerals=chosen.file.numerals) for column in there]
+    counting = [_ColumnFigures(column, is_open=column.name in chosen.open) for column in kept]
     rows, owners = 0, list[Any]()
-    for batch in _batches(opened, [*chosen.sources, *([] if chosen.person is None else [chosen.person])]):
+    wanted = dict.fromkeys([name for column in kept for name in column.sources] + ([] if person is None else [person]))
+    for batch in _batches(opened, list(wanted) or list(opened.names[:1])):
         rows += batch.num_rows
         for counter in counting:
             counter.add([batch.column(name) for name in counter.column.sources])
-        if chosen.person is not None:
-            owners.append(_flat(batch.column(chosen.person)).value_counts())
+        if person is not None:
+            owners.append(_flat(batch.column(person)).value_counts())
     columns = tuple(counter.finish() for counter in counting)
-    persons = None if chosen.person is None else _persons(owners, chosen.person, chosen.rows_per_person)
-    return Inspection(rows, columns, persons, tuple(_hints(chosen, rows, columns, persons)))
+    persons = None if person is None else _persons(owners, person, chosen.rows_per_person)
+    hints = _hints({column.name: column for column in kept}, chosen, rows, columns, persons)
+    found = zip(counting, columns, strict=True)
+    suggestions = [_suggested(counter, figures, chosen.open) for counter, figures in found if counter.suggestion]
+    return Inspection(rows, columns, persons, tuple(hints), tuple(problems), tuple(suggestions))
+
+
+def _draft_of(plan: Any) -> DraftPlan:
+    """A plan, finished or not."""
+    if isinstance(plan, Mapping):
+        return read_draft(to_toml(plan))
+    if isinstance(plan, (str, os.PathLike)):
+        return read_draft(read_text(plan, "plan"), Path(plan).name)
+    return DraftPlan.of(Plan.of(plan))
+
+
+def _suggested(
+    counter: _ColumnFigures, figures: ColumnInspection, open_keys: Mapping[str, tuple[str, ...]]
+) -> Suggested:
+    name, found = figures.name, counter.suggestion
+    assert found is not None
+    known = found.keys()
+    keys = {key: known[key] for key in open_keys[name] if key in known}
+    if keys and figures.missing + figures.no_number and _refuses_missing(counter.column):
+        keys["missing"] = "category"
+    return Suggested(name, open_keys[name], keys, found.more)
+
+
+def _plain(keys: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value if isinstance(value, (list, int, float)) else str(value) for key, value in keys.items()}
 
 
 def _batches(source: Source, columns: Sequence[str]) -> Iterator[Any]:
@@ -140,8 +202,10 @@ def _batches(source: Source, columns: Sequence[str]) -> Iterator[Any]:
 class _ColumnFigures:
     """The figures of one column, batch by batch."""
 
-    def __init__(self, column: Column) -> None:
+    def __init__(self, column: Column, *, is_open: bool = False) -> None:
         self.column = column
+        self.suggestion: Suggestion | None = column.codec.suggestion() if is_open else None
+        self._open = is_open
         self._counts: Counter[str] = Counter()
         self._values: Counter[bytes] = Counter()
         if column.private:
@@ -154,6 +218,8 @@ class _ColumnFigures:
 
     def add(self, arrays: Sequence[Any]) -> None:
         column, blank = self.column, _blank(arrays[0])
+        if self.suggestion is not None:
+            self.suggestion.add(arrays)
         if not column.private:
             self._counts["missing"] += int(blank.sum())
             return
@@ -162,11 +228,13 @@ class _ColumnFigures:
         no_number = np.zeros_like(missing) if readable else missing & ~blank
         self._counts["missing"] += int((missing & ~no_number).sum())
         self._counts["no_number"] += int(no_number.sum())
+        if self._open:  # what is outside is not declared yet
+            outside = np.zeros_like(outside)
         self._counts["clamped" if column.clamp else "outside"] += int(outside.sum())
         strange = outside if readable else no_number
         if column.is_one_text and strange.any():
             self._remember(arrays[0], strange)
-        for flag, array in zip(self._flags, arrays, strict=False):
+        for flag, array in () if self._open else zip(self._flags, arrays, strict=False):
             self._remember(array, _refused(flag([array])))
 
     def _remember(self, array: Any, strange: NDArray[np.bool_]) -> None:
@@ -229,11 +297,17 @@ def _persons(owners: Sequence[Any], column: str, rows_per_person: int) -> Person
     return Persons(column, len(rows), pc.max(rows).as_py(), rows_per_person, above)
 
 
-def _hints(plan: Plan, rows: int, columns: Sequence[ColumnInspection], persons: Persons | None) -> list[str]:
+def _hints(
+    read: Mapping[str, Column],
+    plan: DraftPlan,
+    rows: int,
+    columns: Sequence[ColumnInspection],
+    persons: Persons | None,
+) -> list[str]:
     """What to look at, in words."""
     hints = [] if rows else ["The table has no rows."]
     for counts in columns:
-        column, name, present = plan.column(counts.name), repr(counts.name), rows - counts.missing
+        column, name, present = read[counts.name], repr(counts.name), rows - counts.missing
         flags = column.private and column.codec.flags()
         signed = column.private and column.space.line is not None and column.space.has_sums  # plain numbers, no dates
         if counts.undecodable:
@@ -247,24 +321,52 @@ def _hints(plan: Plan, rows: int, columns: Sequence[ColumnInspection], persons: 
                     f"Some flags of {name} are neither ticked nor unticked: {HOW_FLAGS_ARE_READ}. Write the text of "
                     "each option in `values`, in the order of `columns`."
                 )
+            else:
+                items = [str(item) for item in column.space.without_missing.values]
+                hints.append(
+                    f"{column.sources[0]!r} to {column.sources[-1]!r} are {len(items)} items of {name} now, and no "
+                    f"columns by themselves: ask list_contains({quoted(counts.name)}, {text_literal(items[0])})."
+                )
         elif counts.outside > present / 2:
             asked = _SIGNS if signed else "are all values in the plan, and is the encoding right?"
             hints.append(f"Most values of {name} are outside: {asked}")
         if counts.no_number:
-            hints.append(f"Some values of {name} are not {column.codec.noun}s: {column.codec.unreadable_advice}")
+            hints.append(_unreadable(column, counts, present))
         if counts.clamped > present / 2 and not flags:
             asked = _SIGNS if signed else "does the plan have the right bounds or values?"
             hints.append(f"Most values of {name} are clamped: {asked}")
         if rows and counts.missing == rows:
-            hints.append(f"All values of {name} are missing.")
-        if column.private and counts.missing + counts.no_number and column.missing is None:
-            hints.append(f"Missing values of {name} stop `sanitise`: say what stands for them, with `missing`.")
+            hints.append(f"All values of {name} are missing: is this the right column, and the right [file]?")
         if column.private and counts.outside and column.outside is None and not flags:
             ways = [f', or set outside = "{way}"' for way in column.codec.outside_ways() if way != "refuse"]
             hints.append(f"Values of {name} outside its space stop `sanitise`: declare them{''.join(ways)}.")
+    blank = [repr(c.name) for c in columns if c.missing + c.no_number and _refuses_missing(read[c.name])]
+    if blank:
+        them = "it" if len(blank) == 1 else "each"
+        hints.append(
+            f'Missing values of {", ".join(blank)} stop `sanitise`: for {them} write missing = "category", which keeps '
+            "them as a value of their own, or what stands for them."
+        )
     if persons is not None and persons.above:
         hints.append("Some persons have more rows than rows_per_person, which is what a release protects: raise it.")
     return hints
+
+
+def _refuses_missing(column: Column) -> bool:
+    return column.private and column.missing is None
+
+
+def _unreadable(column: Column, counts: ColumnInspection, present: int) -> str:
+    """What to do about texts that are no numbers, or no dates."""
+    noun, name = column.codec.noun, repr(counts.name)
+    shown = [value for value, _ in counts.values]
+    is_date, written = date_format(shown) if shown else (False, None)
+    if is_date and noun == "date" and written and 2 * counts.no_number > present:
+        return f'The dates of {name} look like {shown[0]}: add format = "{written}" to its table in the plan.'
+    if counts.no_number >= present > 0:
+        advice = column.codec.unreadable_advice
+        return f"All values of {name} are not {noun}s, and would be missing: is its space right; {advice}"
+    return f"Some values of {name} are not {noun}s: {column.codec.unreadable_advice}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,396 @@
+"""`dproof init --ask`: a plan by questions and answers, with ± as it grows; then the commands, and a notebook.
+
+Answers come from a terminal or, one in a line, from a pipe. Nothing is written before the last one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import tomllib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from pprint import pformat
+from tempfile import NamedTemporaryFile
+from typing import Any, TypeVar
+
+import click
+
+from dproof.advice.expect import expect, usual_question
+from dproof.advice.ways import compare_ways
+from dproof.cli.output import emit
+from dproof.errors import FileError, InputError
+from dproof.exact import exact, written
+from dproof.meaning import explain
+from dproof.plans.draft import toml_lines
+from dproof.plans.plan import Plan
+from dproof.plans.reader import MisplacedKey, Reader, open_keys, read_column, to_toml
+from dproof.privacy import Privacy
+from dproof.releases.drafting import DraftedColumn, Model, TableDraft, draft, file_keys
+from dproof.releases.inspection import check as inspect
+from dproof.storage import check_absent
+
+T = TypeVar("T")
+_KINDS: dict[
+    str, tuple[str, dict[str, Any]]
+] = {  # what a person answers, and the keys that a column of that kind begins with
+    "c": ("categories", {"values": []}),
+    "n": ("interval", {"low": "?", "high": "?"}),
+    "d": ("date", {"low": "?", "high": "?"}),
+    "s": ("subsets", {"separator": ";", "values": []}),
+    "x": ("", {}),
+}
+_EPSILONS = {"1": "0.1", "2": "0.5", "3": "1", "4": "3"}
+_NOBODY = (
+    "--ask is a dialogue, and no answer came: run it in a terminal, or pipe an answer for each question, one in a line"
+)
+_YES, _NO = ("y", "yes"), ("n", "no")
+
+
+def dialogue(data: Path, table: str | None, *, look: bool, model: Model | None, out: Path) -> None:
+    """Ask for a plan, question by question; write it and a notebook."""
+    notebook = out.with_suffix(".ipynb")
+    for target in (out, notebook):
+        check_absent(target)
+    drafted = draft(data, table=table, look=look)
+    click.echo(
+        f"A plan for {data.name}: {len(drafted.columns)} columns. Enter takes what stands in [ ]; Ctrl-C leaves, and "
+        "nothing is written.\nA plan is public: answer from what you know, not from the data.\n"
+    )
+    title = _ask("A title for the report", "")
+    if model is None:
+        click.echo(
+            "\nWho may see the true rows?\n  1  you, who hold the table: sharp answers\n"
+            "  2  nobody: each row is changed at random"
+        )
+        model = "local" if _choice("Who", ("1", "2"), "1") == "2" else "central"
+    plan: dict[str, Any] = {"privacy": {"model": model, **_promise(model, drafted)}}
+    if model == "central":
+        plan["release"] = {"tables": 2, "sums": True}
+    file = file_keys(drafted.layout)
+    plan |= {"file": file} if file else {}
+    rows = _until(lambda: _whole(_ask("\nAbout how many rows has the table? (for ± beforehand)", "1000")))
+    columns = _columns(data, table, drafted, plan, rows)
+    whole = {**plan, "columns": columns}
+    text = _text(title, whole)
+    parsed = Plan.parse(text)
+    click.echo("")
+    emit({}, False, lambda: _page(whole, rows))
+    if not _yes(f"Write {out} and {notebook}?", True):
+        click.echo("Nothing was written.")
+        return
+    book = _notebook(title or data.name, data, table, tomllib.loads(parsed.text), rows, model)
+    _write({out: text, notebook: json.dumps(book, indent=1, ensure_ascii=False) + "\n"})
+    quoted, plan_path = shlex.quote(str(data)), shlex.quote(str(out))
+    option = "" if table is None else f" --table {shlex.quote(table)}"
+    click.echo(f"""
+{out} and {notebook} are written. Next:
+  dproof check {quoted} --plan {plan_path}{option}    what the plan does not foresee; confidential
+  dproof plan {plan_path} --rows {rows}    what to expect, and what would help
+  dproof sanitise {quoted} --plan {plan_path}{option} --out release    spends epsilon
+  dproof query release {shlex.quote(_first_question(columns))}""")
+
+
+# The promise ---------------------------------------------------------------------------------------------------------
+
+
+def _promise(model: Model, drafted: TableDraft) -> dict[str, Any]:
+    """What a person may lose, and who is a person."""
+    delta = "1e-6" if model == "central" else "0"
+    click.echo(
+        "\nHow much may one person lose? An attacker who knows everything but which of two values is true, and guesses:"
+    )
+    for number, epsilon in _EPSILONS.items():
+        right = f"{explain(Privacy(epsilon))['attack_accuracy']:.1%}"
+        click.echo(
+            f"  {number}  ε = {epsilon:<4} right at most {right} of the time{' (usual)' if epsilon == '1' else ''}"
+        )
+    epsilon = _until(lambda: _epsilon(_ask("1 to 4, or ε itself such as ε 2", "3"), delta))
+    promise: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbours": "change-one"}
+    if model == "central":
+        click.echo(
+            "\nIs the number of rows public? If it is not (add-remove), a person may be absent, which\n"
+            "most other tools promise, with 0.5 to 0.7 of the noise."
+        )
+        promise["neighbours"] = "change-one" if _yes("Public", True) else "add-remove"
+    if _yes("\nMay a person have several rows?", False):
+        sources = [name for column in drafted.columns for name in column.sources]
+        guess = drafted.person or ""
+        promise["person"] = _until(lambda: _one_of(_ask("Which column names the person", guess), sources))
+        promise["rows_per_person"] = _until(lambda: _whole(_ask("How many rows of a person count at most", "3")))
+    return promise
+
+
+def _epsilon(answer: str, delta: str) -> str:
+    given = _EPSILONS.get(answer) or re.sub(r"^(ε|epsilon|e)\s*=?\s*", "", answer)
+    Privacy(exact(given, "epsilon"), exact(delta))
+    return given
+
+
+# The columns ---------------------------------------------------------------------------------------------------------
+
+
+def _columns(data: Path, table: str | None, drafted: TableDraft, plan: Mapping[str, Any], rows: int) -> dict[str, Any]:
+    """The table of each column, asked for one by one."""
+    columns: dict[str, Any] = {}
+    person = plan["privacy"].get("person")
+    for number, column in enumerate(drafted.columns, 1):
+        click.echo(f"\n{number} of {len(drafted.columns)}: {column.name or '(no name)'}")
+        if person in column.sources:
+            columns |= {name: {"drop": True} for name in column.sources}
+            click.echo("names the person: it is left out of the release.")
+            continue
+        keys = _until(lambda column=column: _column(data, table, column, plan, drafted))  # type: ignore[misc]
+        if not keys and len(column.sources) > 1:
+            columns |= {name: {"drop": True} for name in column.sources}
+        else:
+            columns[column.name] = keys or {"drop": True}
+        if keys:
+            with suppress(InputError):
+                _tell({**plan, "columns": columns}, column.name, rows, person)
+    if all("drop" in keys for keys in columns.values()):
+        raise InputError("every column is left out: there is nothing to release, and nothing was written")
+    return columns
+
+
+def _column(
+    data: Path, table: str | None, column: DraftedColumn, plan: Mapping[str, Any], drafted: TableDraft
+) -> dict[str, Any]:
+    """The keys of one column; none where it is left out."""
+    keys = {key: value for key, value in column.keys.items() if key != "drop"}
+    if len(column.sources) > 1:
+        click.echo(
+            f"{len(column.sources)} columns, {column.sources[0]} to {column.sources[-1]}, as one: {column.kind}."
+        )
+        if not _yes("Keep them so (no: leave them out)", True):
+            return {}
+    else:
+        usual = next((kind for kind, (space, _) in _KINDS.items() if space == keys.get("space", "")), "c")
+        kind = _choice("(c)ategory, (n)umber, (d)ate, (s)et of items, or x to leave it out", tuple(_KINDS), usual)
+        if kind == "x":
+            return {}
+        space, begun = _KINDS[kind]
+        keys = keys if keys.get("space") == space else {"space": space, **begun}
+    marks = keys.get("values")
+    if marks and len(column.sources) == 1 and not _yes(f"Only {' and '.join(map(str, marks))}", True):
+        keys["values"] = []
+    if keys.get("separator") and keys["values"] == []:
+        keys["separator"] = _ask("What stands between items", keys["separator"])
+    for key in open_keys(keys):
+        keys[key] = _open_key(data, table, column, keys, key, drafted)
+    if "missing" not in keys and _yes("May it be blank?", False):
+        keys["missing"] = "category"
+    try:
+        read_column(column.name, Reader(keys, ("columns", column.name)))
+    except MisplacedKey as error:
+        raise InputError(str(error)) from None
+    return keys
+
+
+def _open_key(
+    data: Path, table: str | None, column: DraftedColumn, keys: dict[str, Any], key: str, drafted: TableDraft
+) -> Any:
+    """The answer for a key that is open: `?` shows what the table has, and `=` takes that."""
+    seen: dict[str, Any] = {}
+    asked = {"values": "Its values, with ; between them", "low": "The least", "high": "The greatest"}.get(key, key)
+    while True:
+        answer = _ask(f"{asked} (? shows the table's{', = takes them' if seen else ''})", "")
+        if answer == "?":
+            seen = _seen(data, table, column, keys, drafted)
+            click.echo("CONFIDENTIAL, from the table. Take what you would have known without it:")
+            click.echo(toml_lines(column.name, seen) if seen else "no value could be read")
+        elif answer == "=" and key in seen:
+            return seen[key]
+        elif answer and (value := _value(answer, key)) not in (None, []):
+            return value
+        else:
+            click.echo("An answer is needed here; Ctrl-C leaves.")
+
+
+def _seen(
+    data: Path, table: str | None, column: DraftedColumn, keys: Mapping[str, Any], drafted: TableDraft
+) -> dict[str, Any]:
+    """What the table has for what is open in one column."""
+    emptied = {name: "?" if name in ("low", "high") else value for name, value in keys.items()}
+    others = {name: {"drop": True} for one in drafted.columns if one is not column for name in one.sources}
+    file = file_keys(drafted.layout)
+    found = inspect(
+        data,
+        {"privacy": {"epsilon": 1}, "columns": {**others, column.name: emptied}, **({"file": file} if file else {})},
+        table=table,
+    )
+    return {key: value for one in found.suggestions for key, value in one.keys.items() if key != "missing"}
+
+
+def _value(answer: str, key: str) -> Any:
+    if key != "values":
+        with suppress(tomllib.TOMLDecodeError):  # a number or a date
+            return tomllib.loads(f"x = {answer}")["x"]
+        return answer
+    parts = [part.strip().strip('"') for part in answer.split(";" if ";" in answer else ",")]
+    values = list(dict.fromkeys(part for part in parts if part))
+    if values and all(re.fullmatch(r"-?(0|[1-9]\d*)", value) for value in values):
+        return [int(value) for value in values]
+    return values
+
+
+def _tell(plan: Mapping[str, Any], name: str, rows: int, person: str | None) -> None:
+    """± of the usual question about a column, in the plan so far."""
+    columns = dict(plan["columns"]) | ({person: {"drop": True}} if person is not None else {})
+    chosen = Plan.of({**plan, "columns": columns})
+    (found,) = expect(chosen, rows=rows, questions=usual_question(chosen, name).sql)
+    if found.half_width is not None:
+        what = "mean" if chosen.column(name).is_averaged else "count of one value"
+        told = f"± {written(found.half_width)}" if found.informative else "no information"
+        click.echo(f"With the columns so far, the {what}: {told} in {rows:,} rows.")
+
+
+def _page(plan: Mapping[str, Any], rows: int) -> Any:
+    """± of the usual question about each column, each way."""
+    from dproof.cli.output import Table, escape
+
+    told = compare_ways(plan, rows=rows)
+    ways = ("local", "central", "ask")
+
+    def figure(one: Mapping[str, Any], way: str) -> str:
+        return "–" if one[way] is None else written(one[way]) if one["informative"][way] else "nothing"
+
+    yield f"± of the usual question about each column, in {rows:,} rows; this plan is {told['model']}:\n"
+    names = [[escape(one["name"]), one["what"], *(figure(one, way) for way in ways)] for one in told["columns"]]
+    yield Table(["column", "of a", "local", "central", "one question by ask"], names, left=(0, 1), spare=(2,))
+    yield ""
+    if told["verdict"]:
+        yield f"[yellow]Take care: {escape(told['verdict'])}.[/yellow]\n"
+
+
+# What is written -----------------------------------------------------------------------------------------------------
+
+
+def _text(title: str, plan: Mapping[str, Any]) -> str:
+    """The plan as TOML."""
+    rest = to_toml({key: value for key, value in plan.items() if key != "columns"})
+    head = f"# {' '.join(title.split())}\n\n" if title else ""
+    return head + "\n".join([rest, *(toml_lines(name, keys) for name, keys in plan["columns"].items())])
+
+
+def _first_question(columns: Mapping[str, Any]) -> str:
+    counted = (name for name, keys in columns.items() if keys.get("space") == "categories")
+    name = next(counted, None)
+    if name is None:
+        return "SELECT count(*) AS n FROM release"
+    column = '"' + name.replace('"', '""') + '"'
+    return f"SELECT {column}, count(*) AS n FROM release GROUP BY {column}"
+
+
+def _notebook(
+    title: str, data: Path, table: str | None, plan: Mapping[str, Any], rows: int, model: Model
+) -> dict[str, Any]:
+    """A notebook, as Jupyter stores it, that does with Python what the commands do."""
+    option = "" if table is None else f", table={table!r}"
+    literal = pformat(dict(plan), sort_dicts=False, width=100)
+    imports = "import datetime\n\nimport dproof as dp" if "datetime." in literal else "import dproof as dp"
+    cells = [
+        ("markdown", f"# {title}\n\nA release of `{data.name}` under differential privacy."),
+        ("code", f"{imports}\n\nPLAN = {literal}\nplan = dp.Plan.from_dict(PLAN)\nplan"),
+        ("markdown", f"What to expect of {rows:,} rows: ± of the usual question about each column, each way."),
+        ("code", f"dp.compare_ways(PLAN, rows={rows})['columns']"),
+        ("markdown", "What the plan does not foresee. **Confidential**: clear the output before you share this."),
+        ("code", f"dp.check({str(data)!r}, plan{option})"),
+        ("markdown", f"The release. It spends ε = {plan['privacy']['epsilon']}: run this cell once."),
+        ("code", f"release = dp.sanitise({str(data)!r}, plan, 'release'{option})"),
+        ("code", f"dp.load('release').query({_first_question(plan['columns'])!r})"),
+    ]  # fmt: skip
+    return {
+        "cells": [_cell(n, kind, source) for n, (kind, source) in enumerate(cells)],
+        "metadata": {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+        },
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+
+
+def _cell(number: int, kind: str, source: str) -> dict[str, Any]:
+    code: dict[str, Any] = {"execution_count": None, "outputs": []} if kind == "code" else {}
+    return {
+        "cell_type": kind,
+        "id": f"cell-{number}",
+        "metadata": {},
+        **code,
+        "source": source.splitlines(keepends=True),
+    }
+
+
+def _write(texts: Mapping[Path, str]) -> None:
+    """Write all files or none: each under another name first, and none over one that is there."""
+    made: list[tuple[Path, Path]] = []
+    try:
+        for target, text in texts.items():
+            with NamedTemporaryFile(
+                "w", encoding="utf-8", dir=target.absolute().parent, prefix=".", delete=False
+            ) as file:
+                made.append((Path(file.name), target))
+                file.write(text)
+        for _, target in made:
+            check_absent(target)
+        for part, target in made:
+            part.chmod(0o666 & ~_umask())
+            part.rename(target)
+    except OSError as error:
+        raise FileError(f"nothing can be written there: {error.strerror}") from None
+    finally:
+        for part, _ in made:
+            part.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    os.umask(now := os.umask(0o077))
+    return now
+
+
+# Questions -----------------------------------------------------------------------------------------------------------
+
+
+def _ask(question: str, usual: str) -> str:
+    """The answer to one question, or what is usual."""
+    try:
+        answer = input(f"{question}{f' [{usual}]' if usual else ''}: ").strip()
+    except EOFError:
+        raise InputError(f"{_NOBODY}; nothing was written") from None
+    return answer or usual
+
+
+def _choice(question: str, options: tuple[str, ...], usual: str) -> str:
+    return _until(lambda: _one_of(_ask(question, usual).lower()[:1], options))
+
+
+def _yes(question: str, usual: bool) -> bool:
+    return _until(lambda: _one_of(_ask(f"{question} (y/n)", "y" if usual else "n").lower(), (*_YES, *_NO))) in _YES
+
+
+def _one_of(answer: str, options: Any) -> str:
+    if answer not in options:
+        raise InputError(f"answer with one of {', '.join(list(options)[:20])}")
+    return answer
+
+
+def _whole(answer: str) -> int:
+    number = answer.replace(",", "").replace(" ", "")
+    if not number.isdecimal() or not 1 <= int(number) <= 10**9:
+        raise InputError("answer with a whole number from 1 on, such as 1000")
+    return int(number)
+
+
+def _until(ask: Callable[[], T]) -> T:
+    """What is asked, again until the answer is a good one; a dialogue without answers ends."""
+    while True:
+        try:
+            return ask()
+        except InputError as error:
+            if _NOBODY in str(error):
+                raise
+            click.echo(f"  {error}.")

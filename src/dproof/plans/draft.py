@@ -1,0 +1,211 @@
+"""A plan that is not finished: what is still to be filled in, and all its mistakes at once."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dproof.columns.codec import Column, codec_class
+from dproof.errors import nearest
+from dproof.plans.plan import Plan
+from dproof.plans.reader import (
+    SPACES,
+    MisplacedKey,
+    Reader,
+    line_of,
+    open_keys,
+    read_column,
+    read_plan,
+    read_toml,
+    to_toml,
+)
+from dproof.tables.source import USUAL, Layout
+
+_MOST_PROBLEMS = 50
+_WIDTH = 79
+_STAND_IN = "\0"  # the name of a column that no table has
+_BY_COLUMNS = ("questions", "joint", "release")  # what speaks of columns, which may not be readable yet
+
+
+@dataclass(frozen=True, slots=True)
+class DraftPlan:
+    """What can be read of a plan: its columns, with those that are `open`, whose keys are filled for the while.
+
+    `problems` are its mistakes, each with its line. `plan` is the plan itself where there are none.
+    """
+
+    columns: tuple[Column, ...]
+    open: Mapping[str, tuple[str, ...]]
+    problems: tuple[str, ...]
+    file: Layout = USUAL
+    person: str | None = None
+    rows_per_person: int = 1
+    plan: Plan | None = None
+
+    @classmethod
+    def of(cls, plan: Plan) -> DraftPlan:
+        """A plan that is finished."""
+        return cls(plan.columns, {}, (), plan.file, plan.person, plan.rows_per_person, plan)
+
+
+def read_draft(text: str, name: str = "plan") -> DraftPlan:
+    """What can be read of the TOML text of a plan; only a text that is no TOML is refused."""
+    tables: dict[str, Any] = dict(read_toml(text, name, lambda top: tomllib.loads(text)))
+    problems: dict[str, None] = {}
+
+    def note(error: MisplacedKey) -> None:
+        line = line_of(text, error.path)
+        problems[f"{name}{f', line {line}' if line else ''}: {error}"] = None
+
+    given = tables.get("columns")
+    given = given if isinstance(given, Mapping) else {}
+    left_open = {one: keys for one, table in given.items() if (keys := open_keys(table))}
+    columns: list[Column] = []
+    dropped: list[Column] = []  # that cannot be read, or not yet
+    for one, table in given.items():
+        sources = _sources(one, table)
+        try:
+            columns.append(read_column(one, Reader(_filled(table, left_open.get(one, ())), ("columns", one))))
+            dropped += [Column(one, "drop", sources)] if one in left_open else []
+        except MisplacedKey as error:
+            note(error)
+            dropped.append(Column(one, "drop", sources))
+            columns.append(dropped[-1])
+    rest = _rest(tables, dropped)
+    plan = None
+    while plan is None and len(problems) < _MOST_PROBLEMS:
+        try:
+            plan = read_plan(Reader(rest, ()), "")
+        except MisplacedKey as error:
+            note(error)
+            if not _without(rest, error.path):
+                break
+    if plan is None:
+        return DraftPlan(tuple(columns), left_open, tuple(problems))
+    return DraftPlan(tuple(columns), left_open, tuple(problems), plan.file, plan.person, plan.rows_per_person)
+
+
+def _filled(table: Any, keys: Sequence[str]) -> Any:
+    """The table of a column with something in the place of what is open, and without what depends on it."""
+    if not keys:
+        return table
+    closing = codec_class(SPACES[table["space"]]).closing
+    return {
+        key: closing.get(key, given) if key in keys else given
+        for key, given in table.items()
+        if key not in ("bins", "step")
+    }
+
+
+def _sources(name: str, table: Any) -> tuple[str, ...]:
+    """The columns of the source that a column's table names, or the one of its name."""
+    several = table.get("columns") if isinstance(table, Mapping) else None
+    named = isinstance(several, list) and several and all(isinstance(one, str) for one in several)
+    return tuple(dict.fromkeys(several)) if named and several else (name,)
+
+
+def _rest(tables: Mapping[str, Any], dropped: Sequence[Column]) -> dict[str, Any]:
+    """What of a plan can be read where some columns cannot: these are dropped, and a stand-in takes their place."""
+    rest = {key: dict(given) if isinstance(given, Mapping) else given for key, given in tables.items()}
+    if not dropped:
+        return rest
+    rest["columns"] |= {one.name: {"drop": True, "columns": list(one.sources)} for one in dropped}
+    rest["columns"][_STAND_IN] = {"space": "categories", "values": ["a", "b"]}
+    return {key: given for key, given in rest.items() if key not in _BY_COLUMNS}
+
+
+def _without(tables: dict[str, Any], path: Sequence[str]) -> bool:
+    """Whether a key that is wrong could be left out, or one that is missing be put there, to look for what else is."""
+    if tuple(path) in (("privacy", "epsilon"), ("privacy",)):
+        before = dict(tables.get("privacy", {})) if isinstance(tables.get("privacy"), Mapping) else {}
+        tables["privacy"] = {**before, "epsilon": "1"} if path[1:] else {"epsilon": "1"}
+        return before.get("epsilon") != "1" or bool(before.keys() - {"epsilon"})
+    inner: Any = tables
+    for key in path[:-1]:
+        if not isinstance(inner, dict) or key not in inner:
+            return tables.pop(path[0], None) is not None
+        if isinstance(inner[key], Mapping):
+            inner[key] = dict(inner[key])
+        inner = inner[key]
+    if not isinstance(inner, dict) or not path or path[-1] not in inner:
+        return bool(path) and path[0] not in ("privacy", "columns") and tables.pop(path[0], None) is not None
+    del inner[path[-1]]
+    return True
+
+
+def name_problems(columns: Iterable[Column], names: Sequence[str]) -> list[str]:
+    """What differs between the columns of a plan and those of a table, each in a sentence."""
+    known = {name for column in columns for name in column.sources}
+    unknown = [name for name in names if name not in known]
+    absent = sorted(known - set(names))
+    problems = []
+    for name in unknown:
+        blank = next((other for other in absent if other.strip() == name.strip()), None)
+        meant = nearest(name, absent)
+        if blank is not None:
+            where = "before" if name != name.lstrip() else "after" if name != name.rstrip() else "too many around"
+            problems.append(
+                f"The table has a blank {where} the name {blank!r}: write {name!r} in the plan, or mend the file."
+            )
+            absent.remove(blank)
+        elif meant is not None:
+            problems.append(
+                f"The table has a column {name!r}, and the plan has {meant!r} instead: write it as the file does."
+            )
+            absent.remove(meant)
+        else:
+            table = to_toml({"columns": {name: {}}}).strip()
+            problems.append(
+                f"The table has a column {name!r} that the plan does not mention: add {table} with its space, or with "
+                "drop = true."
+            )
+    problems += [f"The table has no column {name!r}, which the plan mentions." for name in absent]
+    return problems
+
+
+# Writing -------------------------------------------------------------------------------------------------------------
+
+
+def toml_lines(name: str, keys: Mapping[str, Any], *, bare: bool = False) -> str:
+    """The table of a column as a person would write it, with lists in as few lines as they need; `bare` a value alone.
+
+    >>> print(toml_lines("town", {"space": "categories", "values": ["Bonn", "Köln"]}))
+    [columns.town]
+    space = "categories"
+    values = ["Bonn", "Köln"]
+    <BLANKLINE>
+    """
+    if bare:
+        return _value("", next(iter(keys.values())))
+    head = to_toml({"columns": {name: {}}}).strip()
+    return "".join(
+        f"{line}\n" for line in [head, *(f"{key} = {_value(f'{key} = ', given)}" for key, given in keys.items())]
+    )
+
+
+def _value(before: str, given: Any) -> str:
+    if not isinstance(given, (list, tuple)):
+        return _text(given) if isinstance(given, str) else to_toml({"x": given}).strip().removeprefix("x = ")
+    items = [_value("", item) for item in given]
+    whole = f"[{', '.join(items)}]"
+    if len(before) + len(whole) <= _WIDTH:
+        return whole
+    lines: list[str] = []
+    line = ""
+    for item in items:
+        if line and 4 + len(line) + len(item) + 2 > _WIDTH:
+            lines, line = [*lines, line], ""
+        line += f"{' ' if line else ''}{item},"
+    return "\n".join(["[", *(f"    {each}" for each in [*lines, line]), "]"])
+
+
+def _text(text: str) -> str:
+    """A text of TOML that any terminal can show."""
+    shown = (
+        sign if sign.isprintable() else f"\\u{ord(sign):04x}" if ord(sign) < 1 << 16 else f"\\U{ord(sign):08x}"
+        for sign in text
+    )
+    return '"' + "".join(json.dumps(sign)[1:-1] if sign in '"\\' else sign for sign in shown) + '"'

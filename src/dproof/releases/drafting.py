@@ -1,0 +1,355 @@
+"""A draft of a plan for a table, from the names and types of its columns, and with a look from the kinds of values.
+
+A look keeps nothing of a value: only which kind most of a column's values are, and with which signs they are written.
+Columns whose names belong together are drafted as one: boxes to tick as a set, numbered ones as a curve.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby, pairwise
+from pathlib import Path
+from textwrap import wrap
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from dproof.columns.arrow import decoded
+from dproof.columns.codec import codec_class
+from dproof.columns.kinds import Kind, kind_of, seen_numerals
+from dproof.plans.draft import toml_lines
+from dproof.plans.reader import SPACES, to_toml
+from dproof.spaces.subsets import WORD
+from dproof.tables import Source, open_source
+from dproof.tables.delimited import doubtful_names, unpacked
+from dproof.tables.source import USUAL, Layout, ending
+
+_SAMPLE_ROWS = 10_000  # rows
+_SAMPLE_BYTES = 1 << 20
+_LEAST_POINTS = 6  # of columns that are numbered like h00, h01: fewer are rather questions than a curve
+_LEAST_BOXES = 3  # whose names have a stem in common, such as owns_car, owns_bike, owns_boat
+_WIDTH = 79  # of a line of comment
+_WHO = "id|uuid|guid|nr|no|respondent|person|patient|customer|client|subject|member|user|child"
+_ID = re.compile(
+    rf"(?i)(.*[ _.-])?({_WHO})(id|[ _.-]?(id|nr|no|number))?"
+    r"|.*[a-z](ID|Id)|(first|last|full|sur|user)?[ _.-]?name|e-?mail|phone|telephone|address|iban|ssn"
+)
+_NUMBERED = re.compile(r"(?P<stem>.*?[^0-9.])(?P<number>\d+(\.\d+)?)")
+_STEM = re.compile(r"(?P<stem>.{2,}?)[ _.:]+(?P<item>[^ _.:].*)")
+
+Model = Literal["central", "local"]
+
+
+@dataclass(frozen=True, slots=True)
+class DraftedColumn:
+    """What a draft writes for a column of a plan: the kind that it seems to be, its keys, and comments around them.
+
+    `sources` are the columns of the table that it stands for.
+    """
+
+    name: str
+    kind: str
+    keys: Mapping[str, Any]
+    sources: tuple[str, ...]
+    above: str = ""
+    beside: str = ""
+    below: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Its table in the plan."""
+        head, first, rest = toml_lines(self.name, self.keys).split("\n", 2)
+        beside = f"    # {self.beside}" if self.beside else ""
+        below = "".join(f"# {line}\n" for line in self.below)
+        return f"{_comment(self.above)}{head}\n{first}{beside}\n{rest}{below}"
+
+
+@dataclass(frozen=True, slots=True)
+class TableDraft:
+    """The columns that a draft has, and how the file is written; `looked` where rows were read for it.
+
+    `doubtful` are names that look like values: is the first line a person's?
+    """
+
+    columns: tuple[DraftedColumn, ...]
+    layout: Layout
+    looked: bool
+    doubtful: tuple[str, ...]
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+
+    @property
+    def person(self) -> str | None:
+        """The column that may name the person of each row."""
+        return next((c.name for c in self.columns if "drop" in c.keys and "name" not in c.name.casefold()), None)
+
+
+def draft(data: Path, *, table: str | None = None, look: bool = False) -> TableDraft:
+    """The draft of a plan for a file; with `look` some rows are read, and it is confidential until it is checked."""
+    layout = _seen_layout(data, table, look)
+    source = open_source(data, table, layout)
+    kinds = {name: Kind(kind) for name, kind in _types(source).items()}
+    if look:
+        texts = _sample(source)
+        layout = replace(layout, numerals=seen_numerals(texts, layout.separator or ",")) if not source.typed else layout
+        for name, found in texts.items():
+            seen = kind_of(found, layout.numerals)
+            kinds[name] = replace(seen, type=kinds[name].type if seen.type is None else seen.type)
+    columns = tuple(_columns(kinds, look, texts if look else {}))
+    return TableDraft(columns, layout, look, doubtful_names(source, look=look), kinds)
+
+
+# The file ------------------------------------------------------------------------------------------------------------
+
+
+def _seen_layout(data: Path, table: str | None, look: bool) -> Layout:
+    """The separator and encoding of a file, as far as its header shows them, or its first rows."""
+    from dproof.tables.delimited import header_encoding, header_line, separator_of, usual_separator
+    from dproof.tables.files import files_of
+
+    path = files_of(data)[0] if data.is_dir() else data
+    if ending(path) == ".xlsx":
+        return Layout(sheet=table)
+    if not ending(path).startswith((".csv", ".tsv")) or not path.exists():
+        return USUAL
+    encoding = header_encoding(path)
+    if look:
+        encoding = _seen_encoding(path, encoding)
+    separator = separator_of(header_line(path, encoding).decode("utf-8", "replace"), path)
+    return Layout(separator=None if separator == usual_separator(path) else separator, encoding=encoding)
+
+
+def _seen_encoding(path: Path, encoding: str) -> str:
+    """The encoding of the header, or the usual one of Windows where bytes in the first rows are not in it."""
+    with unpacked(path) as file:
+        start = file.read(_SAMPLE_BYTES)
+    try:
+        codecs.getincrementaldecoder(encoding)().decode(start)
+    except UnicodeDecodeError:
+        return "cp1252"
+    return encoding
+
+
+def _types(source: Source) -> dict[str, Any]:
+    """The Arrow type of each column."""
+    first = next(iter(source.read(source.names)), None) if source.typed else None  # texts have no types to look at
+    types = dict.fromkeys(source.names, pa.string())
+    return types if first is None else types | {field.name: field.type for field in first.schema}
+
+
+def _sample(source: Source) -> dict[str, list[str]]:
+    """The texts in the first rows of each column of texts or whole numbers; none that are blank."""
+    texts: dict[str, list[str]] = {}
+    batch = next(iter(source.read(source.names)), None)
+    for name, array in () if batch is None else zip(source.names, batch.slice(0, _SAMPLE_ROWS).columns, strict=True):
+        array = decoded(array)
+        if pa.types.is_integer(array.type):
+            texts[name] = [str(value) for value in array.to_pylist() if value is not None]
+        elif pa.types.is_string(array.type) or pa.types.is_large_string(array.type) or pa.types.is_binary(array.type):
+            values = array.cast(pa.large_binary()).to_pylist()
+            found = (value.decode("utf-8", "replace").strip() for value in values if value is not None)
+            texts[name] = [text for text in found if text]
+    return texts
+
+
+# The columns ---------------------------------------------------------------------------------------------------------
+
+
+def _columns(kinds: Mapping[str, Kind], look: bool, texts: Mapping[str, Sequence[str]]) -> Iterator[DraftedColumn]:
+    """Each column where it stands; those that are drafted as one where the first of them does."""
+    names = [name for name in kinds if name]
+    joined = [*_boxes(names, kinds, look, texts), *_curves(names, kinds, look)]
+    first = {one.sources[0]: one for one in joined}
+    taken = {name for one in joined for name in one.sources}
+    maybe = _maybe_boxes([name for name in names if name not in taken], kinds, look)
+    for name, kind in kinds.items():
+        if name in first:
+            yield first[name]
+        elif name not in taken:
+            yield (
+                replace(one, above=f"{one.above} {maybe[name]}".strip())
+                if (one := _column(name, kind)) and (name in maybe)
+                else one
+            )
+
+
+def _column(name: str, kind: Kind) -> DraftedColumn:
+    """What is drafted for one column by itself."""
+    if not name:
+        return DraftedColumn(name, "nameless", {"drop": True}, (name,), beside="a column without a name")
+    if _ID.fullmatch(name):
+        return DraftedColumn(name, "drop", {"drop": True}, (name,), beside="an id or a name, as it is called")
+    if kind.different:
+        return DraftedColumn(
+            name, "drop", {"drop": True}, (name,), beside="nearly all differ: an id, a name, free text?"
+        )
+    if kind.marks is not None:
+        keys = {"space": "categories", "values": list(kind.marks)}
+        return DraftedColumn(name, "yes/no", keys, (name,), beside="only these were seen: check them")
+    if kind.separator is not None:
+        keys = {"space": "subsets", "separator": kind.separator, "values": []}
+        return DraftedColumn(name, "subsets", keys, (name,))
+    # Spaces that were added come first; categories, which text is drafted as, come last.
+    drafts = ((space, codec_class(SPACES[space]).draft(kind.type)) for space in reversed(SPACES))
+    space, drafted = next((space, one) for space, one in drafts if one is not None)
+    known = codec_class(SPACES[space]).keys
+    keys = {"space": space, **drafted.keys}
+    below = [key.draft for key in known if key.draft]
+    if kind.date_format is not None:
+        if any(key.name == "format" for key in known):
+            keys["format"] = kind.date_format
+        else:
+            below = [f'the table has them as format = "{kind.date_format}"', *below]
+    codes = 'or codes? Then "categories", with values = []' if kind.few else ""
+    return DraftedColumn(name, drafted.kind, keys, (name,), "", codes, tuple(below))
+
+
+def _boxes(
+    names: Sequence[str], kinds: Mapping[str, Kind], look: bool, texts: Mapping[str, Sequence[str]]
+) -> Iterator[DraftedColumn]:
+    """Sets whose items have a column each: `Sides? - Corn`, and columns of yes and no with a stem in common."""
+    for stem, some in groupby(names, lambda name: name.rpartition(" - ")[0]):
+        items = {name: name.rpartition(" - ")[2] for name in some} if stem else {}
+        if look:
+            items = {name: item for name, item in items.items() if _is_ticked(kinds[name], item, name, texts[name])}
+        if 2 <= len(items) <= WORD:
+            yield _set(stem, items, names)
+    for stem, alike in _alike([name for name in names if " - " not in name]).items():
+        items = {name: item for name, item in alike.items() if _is_mark(kinds[name])}
+        if _LEAST_BOXES <= len(items) <= WORD:
+            yield _set(stem, items, names)
+
+
+def _set(stem: str, items: Mapping[str, str], names: Sequence[str]) -> DraftedColumn:
+    keys = {"space": "subsets", "values": list(items.values()), "columns": list(items), "missing": []}
+    above = "Boxes of one question, as they are called: a set, which is empty where no box is ticked."
+    return DraftedColumn(_free(stem, names), "subsets", keys, tuple(items), above)
+
+
+def _alike(names: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Names that stand together and have a stem in common, by the stem, each with the rest of it."""
+    found: dict[str, dict[str, str]] = {}
+    for stem, some in groupby(names, lambda name: match["stem"] if (match := _STEM.fullmatch(name)) else ""):
+        alike = list(some)
+        if stem and len(alike) >= _LEAST_BOXES:
+            found[stem] = {name: name[len(stem) :].lstrip(" _.:") for name in alike}
+    return found
+
+
+def _is_mark(kind: Kind) -> bool:
+    return kind.marks is not None or (kind.type is not None and pa.types.is_boolean(kind.type))
+
+
+def _is_ticked(kind: Kind, item: str, name: str, texts: Sequence[str]) -> bool:
+    """Whether a column holds nothing but marks, or the text of its item."""
+    return _is_mark(kind) or {text.casefold() for text in texts} <= {item.strip().casefold(), name.strip().casefold()}
+
+
+def _maybe_boxes(names: Sequence[str], kinds: Mapping[str, Kind], look: bool) -> dict[str, str]:
+    """What is said above the first of columns that may be the boxes of one question."""
+    if look:
+        runs = (list(run) for marked, run in groupby(names, lambda name: _is_mark(kinds[name])) if marked)
+    else:
+        runs = (list(alike) for alike in _alike(names).values())
+    told = 'The {} columns from here to {} may be boxes of one question: then one set, space = "subsets", columns = [].'
+    return {run[0]: told.format(len(run), repr(run[-1])) for run in runs if len(run) >= _LEAST_BOXES}
+
+
+def _curves(names: Sequence[str], kinds: Mapping[str, Kind], look: bool) -> Iterator[DraftedColumn]:
+    """Curves whose points have a column each, numbered upwards: h00, h01 and so on."""
+    matches = [_NUMBERED.fullmatch(name) for name in names]
+    for stem, some in groupby(filter(None, matches), lambda match: match["stem"]):
+        points = [(match[0], float(match["number"])) for match in some]
+        types = [kinds[name] for name, _ in points]
+        readable = not look or all(kind.type is not None and pa.types.is_floating(kind.type) for kind in types)
+        typed = any(not pa.types.is_string(kind.type) for kind in types)
+        numbers = all(pa.types.is_floating(kind.type) or pa.types.is_integer(kind.type) for kind in types)
+        rising = all(one < other for (_, one), (_, other) in pairwise(points))
+        if len(points) < _LEAST_POINTS or not rising or not readable or (typed and not numbers):
+            continue
+        grid = [int(number) if number.is_integer() else number for _, number in points]
+        even = all(other - one == 1 for one, other in pairwise(grid))
+        place = {"grid": grid} if not even else {"start": grid[0], "stop": grid[-1]} if grid[0] else {}
+        sources = tuple(name for name, _ in points)
+        keys = {"space": "curves", "columns": list(sources), **place, "low": "?", "high": "?"}
+        above = "Numbered columns: the points of a curve? If each is a question of its own, declare them one by one."
+        yield DraftedColumn(_free(stem, names), "curves", keys, sources, above)
+
+
+def _free(stem: str, names: Sequence[str]) -> str:
+    """A name for a column that stands for several: their stem, or what is not taken."""
+    name = stem.strip(" _.:-?") or "curve"
+    while name in names:
+        name += " together"
+    return name
+
+
+# The text ------------------------------------------------------------------------------------------------------------
+
+_LOOKED = """\
+CONFIDENTIAL until a person has checked it: --look read rows of the table. Keep what you could say without having seen \
+it, mend the rest, delete these lines."""
+_HEADERLESS = """\
+Is the first line a header? Some of its fields look like values. If they are a row of the table, this draft is about a \
+person: delete it, write the names of the columns above that row and draft again."""
+_HEAD = """\
+A draft. A plan is public: fill in every [] and question mark from what you know, not from the data. \
+`dproof check DATA --plan PLAN` lists what is left; all keys are in docs/keys.md. For a column write drop = true to \
+leave it out, missing = "category" to keep blanks, and bins = [0, 20, 40] for groups that you will ask about."""
+_CENTRAL = """\
+[privacy]
+model = "central"    # you are trusted with the table; else: dproof init --local
+epsilon = "1"    # what a person may lose: small is private, 1 is usual
+delta = "1e-6"
+neighbours = "change-one"    # a person's answers may be any others
+# neighbours = "add-remove"    # a person may be absent, as most tools promise:
+#     0.5 to 0.7 of the noise, and the number of rows has noise as well
+"""
+_LOCAL = """\
+[privacy]
+model = "local"    # nobody is trusted: each row is changed at random by itself
+epsilon = "1"    # what a row may lose: small is private, 1 is usual
+delta = "0"
+neighbours = "change-one"    # a row may be any other; their number is public
+# (add-remove needs model = "central", which is far sharper)
+# spread = "auto"    # many columns: sharpest for each, but not for two together
+"""
+_RELEASE = """
+[release]
+tables = 2    # counts by each two columns; 1: each by itself, with less noise
+sums = true    # numbers are added up, so that means can be asked
+# rows = true    # synthetic rows as well
+"""
+
+
+def draft_text(drafted: TableDraft, model: Model = "central") -> str:
+    """The draft as TOML, with what a person must know beside it."""
+    head = [*([_LOOKED] if drafted.looked else []), *([_HEADERLESS] if drafted.doubtful else []), _HEAD]
+    parts = ["\n".join(map(_comment, head)), '# [about]\n# title = "..."    # at the top of the report\n']
+    given = file_keys(drafted.layout)
+    if given:
+        parts.append("# How the file is written, as far as it shows: check each line.\n" + to_toml({"file": given}))
+    person = (
+        "# May a person have several rows? Then say which column names the person, and\n"
+        "# how many rows count at most: each costs noise.\n"
+        f"# person = {toml_lines('', {'': drafted.person or 'id'}, bare=True)}\n# rows_per_person = 3\n"
+    )
+    parts.append((_CENTRAL if model == "central" else _LOCAL) + person + (_RELEASE if model == "central" else ""))
+    return "\n".join([*parts, *(column.text for column in drafted.columns)])
+
+
+def file_keys(layout: Layout) -> dict[str, Any]:
+    """What a plan says under [file] of how a file is written; nothing of what is usual."""
+    signs = {"decimal": layout.numerals.decimal, "thousands": layout.numerals.thousands}
+    usual = {"encoding": USUAL.encoding, "decimal": USUAL.numerals.decimal, "thousands": USUAL.numerals.thousands}
+    file = {"separator": layout.separator, "encoding": layout.encoding, **signs, "sheet": layout.sheet}
+    return {key: value for key, value in file.items() if value != usual.get(key)}
+
+
+def _comment(text: str) -> str:
+    """A text as lines of comment; what is in backquotes or belongs to one key stays on a line."""
+    whole = re.sub(r"`[^`]*`|\w+ = (\"[^\"]*\"|\[[^\]]*\]|\w+)", lambda part: part[0].replace(" ", "\0"), text)
+    lines = wrap(whole, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_long_words=False)
+    return "".join(f"{line}\n" for line in lines).replace("\0", " ")

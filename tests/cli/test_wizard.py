@@ -1,0 +1,168 @@
+"""`dproof init --ask`: answers in, by a pipe or in a terminal; a plan, the commands and a notebook out, or nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dproof as dp
+from dproof.testing import seeded_coins
+
+Dproof = Callable[..., Any]
+DATA = "id,town,age,likes\n" + "".join(f"{n},{'Bonn' if n % 3 else 'Ulm'},{20 + n % 50},{n % 2}\n" for n in range(300))
+ANSWERS = {
+    "title": "Towns",
+    "who": "1",
+    "epsilon": "3",
+    "public": "y",
+    "several": "n",
+    "rows": "300",
+    "id": "x",
+    "town": "c",
+    "values": "Bonn, Ulm",
+    "town blank": "n",
+    "age": "n",
+    "low": "0",
+    "high": "100",
+    "age blank": "n",
+    "likes": "",
+    "marks": "",
+    "likes blank": "",
+    "write": "y",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "x.csv").write_text(DATA)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def answering(dproof: Dproof, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Dproof:
+    def run(answers: dict[str, str], *options: str) -> Any:
+        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{answer}\n" for answer in answers.values())))
+        return dproof("init", "x.csv", "--look", "--ask", *options)
+
+    return run
+
+
+def test_a_dialogue_ends_with_a_plan_the_commands_and_a_notebook(answering: Dproof, folder: Path) -> None:
+    ran = answering(ANSWERS)
+    assert ran.code == 0 and "the count of one value: ± " in ran.out and "the mean: ± " in ran.out, ran
+    plan = dp.Plan.read("plan.toml")
+    assert plan.model == "central" and plan.privacy == dp.Privacy(1, "1e-6")
+    assert [(c.name, c.kind) for c in plan.columns] == [
+        ("id", "drop"),
+        ("town", "categories"),
+        ("age", "interval"),
+        ("likes", "categories"),
+    ]
+    for line in ("dproof check x.csv --plan plan.toml", "dproof sanitise x.csv --plan plan.toml --out release"):
+        assert line in ran.out
+    assert {path.name for path in folder.iterdir()} == {"x.csv", "plan.toml", "plan.ipynb"}
+
+
+def test_the_notebook_does_what_the_commands_do(answering: Dproof, folder: Path) -> None:
+    answering(ANSWERS)
+    book = json.loads((folder / "plan.ipynb").read_text("utf-8"))
+    assert (book["nbformat"], book["nbformat_minor"]) == (4, 5) and len({cell["id"] for cell in book["cells"]}) == 9
+    for cell in book["cells"]:
+        keys = {"cell_type", "id", "metadata", "source"}
+        assert set(cell) == keys | ({"outputs", "execution_count"} if cell["cell_type"] == "code" else set())
+    names: dict[str, Any] = {}
+    with seeded_coins(1):
+        for cell in book["cells"]:
+            if cell["cell_type"] == "code":
+                exec("".join(cell["source"]), names)
+    assert names["plan"].privacy == dp.Plan.read("plan.toml").privacy and (folder / "release").is_dir()
+
+
+def test_a_question_mark_shows_the_table_and_an_equals_sign_takes_it(answering: Dproof) -> None:
+    answers = {**ANSWERS, "values": "?\n=", "low": "?\n=", "high": "?\n="}
+    ran = answering(answers)
+    assert ran.code == 0 and "CONFIDENTIAL, from the table" in ran.out
+    plan = dp.Plan.read("plan.toml")
+    assert plan.column("town").space.values == ("Bonn", "Ulm") and plan.column("age").space.low == 20
+
+
+def test_a_wrong_answer_is_asked_again(answering: Dproof) -> None:
+    answers = {**ANSWERS, "epsilon": "many\n3", "rows": "few\n300", "several": "perhaps\ny\nghost\nid\n0\n2"}
+    del answers["id"]  # which names the person now
+    ran = answering({**answers, "high": "-5\nn\nn\n0\n100"})
+    assert ran.code == 0, ran
+    plan = dp.Plan.read("plan.toml")
+    assert (plan.person, plan.rows_per_person, plan.column("age").space.high) == ("id", 2, 100)
+
+
+def test_the_local_model_and_another_name(answering: Dproof, folder: Path) -> None:
+    answers = {key: answer for key, answer in ANSWERS.items() if key not in ("who", "public")}
+    ran = answering(answers, "--local", "--out", "mine.toml")
+    assert ran.code == 0 and dp.Plan.read("mine.toml").model == "local" and (folder / "mine.ipynb").exists()
+
+
+@pytest.mark.parametrize("given", [0, 1, 9, len(ANSWERS) - 1])
+def test_a_dialogue_without_an_answer_writes_nothing(answering: Dproof, folder: Path, given: int) -> None:
+    ran = answering(dict(list(ANSWERS.items())[:given]))
+    assert ran.code == 2 and ran.err.startswith("dproof: --ask is a dialogue, and no answer came: run it in a terminal")
+    assert [path.name for path in folder.iterdir()] == ["x.csv"]
+
+
+def test_no_is_an_answer(answering: Dproof, folder: Path) -> None:
+    ran = answering({**ANSWERS, "write": "n"})
+    assert ran.code == 0 and "Nothing was written." in ran.out and [p.name for p in folder.iterdir()] == ["x.csv"]
+
+
+def test_nothing_is_asked_where_the_plan_is_there_already(answering: Dproof, folder: Path) -> None:
+    (folder / "plan.ipynb").write_text("mine")
+    ran = answering(ANSWERS)
+    assert ran.code == 2 and "'plan.ipynb' is there already" in ran.err and "title" not in ran.out
+    assert (folder / "plan.ipynb").read_text() == "mine" and not (folder / "plan.toml").exists()
+
+
+def test_options_that_do_not_go_together(dproof: Dproof, folder: Path) -> None:
+    assert dproof("init", "x.csv", "--ask", "--json").code == 2
+    assert "belongs to --ask" in dproof("init", "x.csv", "--out", "y.toml").err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no pty")
+@pytest.mark.parametrize("leaves", [False, True])
+def test_in_a_terminal(folder: Path, leaves: bool) -> None:
+    import pty
+
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "dproof", "init", "x.csv", "--look", "--ask"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(dp.__file__).parent.parent)}
+    running = subprocess.Popen(command, env=environment, stdin=follower, stdout=follower, stderr=follower)
+    os.close(follower)
+    seen, left = b"", [f"{answer}\n".encode() for answer in ANSWERS.values()]
+    try:
+        while piece := os.read(leader, 1 << 12):
+            seen += piece
+            if seen.rstrip(b" ").endswith(b":") and left:  # a question: what is printed has no colon at its end
+                if leaves and len(left) == 8:
+                    running.send_signal(signal.SIGINT)
+                    left = []
+                    continue
+                os.write(leader, left.pop(0))
+    except OSError:  # Linux says so when the last writer has gone
+        pass
+    finally:
+        os.close(leader)
+    code, told = running.wait(), seen.decode()
+    assert "Traceback" not in told
+    names = {path.name for path in folder.iterdir()}
+    if leaves:
+        assert code == 130 and "interrupted; nothing was written" in told and names == {"x.csv"}
+    else:
+        assert code == 0 and names == {"x.csv", "plan.toml", "plan.ipynb"}, told
