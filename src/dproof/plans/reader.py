@@ -11,7 +11,7 @@ import os
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -27,10 +27,11 @@ from dproof.columns.codec import CODECS, Codec, Column, Key, codec_class
 from dproof.columns.values import DECIMALS, THOUSANDS, Numerals
 from dproof.errors import ArgumentError, FileError, InputError, PlanError, did_you_mean, nearest
 from dproof.exact import exact, plain_number
-from dproof.limits import MOST_TABLES, MOST_VALUES
+from dproof.limits import LONGEST_LINE, MOST_TABLES, MOST_VALUES
 from dproof.plans.plan import (
     ASKED,
     VERSION,
+    About,
     AskedTables,
     ColumnGroup,
     Listed,
@@ -226,6 +227,19 @@ class Reader:
             raise self.wrong(key, "must be text")
         return given
 
+    def line(self, key: str) -> str:
+        """A text for people, in one line; nothing where the key is not there."""
+        given = self.value(key, "")
+        given = str(given) if isinstance(given, date) else given
+        if not isinstance(given, str):
+            raise self.wrong(key, "must be text")
+        told = " ".join(given.split())
+        if len(told) > LONGEST_LINE:
+            raise self.wrong(key, f"must have at most {LONGEST_LINE:,} characters")
+        if not told.isprintable():  # such as signs that turn the direction of the text
+            raise self.wrong(key, "has a character that cannot be printed")
+        return told
+
     def texts(self, key: str) -> tuple[str, ...]:
         given = self.value(key)
         if not isinstance(given, list) or not given or not all(isinstance(x, str) for x in given):
@@ -325,13 +339,21 @@ def read_plan(top: Reader, text: str) -> Plan:
         questions = read_questions(given_questions, columns)
         needed = uses(questions, columns)
         groups = tuple(replace(group, uses=uses_of(group.names, needed)) for group in groups)
+    about = _read_about(Reader(top.value("about", {}), ("about",)))
     top.finish()
     _check_columns(columns, person, spread)
-    plan = Plan(privacy, columns, groups, order, rows_per_person, person, questions, text, file, asked, spread)  # type: ignore[arg-type]
+    plan = Plan(privacy, columns, groups, order, rows_per_person, person, questions, text, file, asked, spread, about)  # type: ignore[arg-type]
     if asked is None or not questions:
         return plan
     # The tables that its questions need: the model stands above plans, so it is looked up by name.
     return import_module("dproof.central.question_sums").with_question_tables(plan)  # type: ignore[no-any-return]
+
+
+def _read_about(table: Reader) -> About:
+    """What the report shall say of the table: a line of text for each key, or a date of TOML."""
+    found = About(**{key.name: table.line(key.name) for key in fields(About)})
+    table.finish()
+    return found
 
 
 def _groups(top: Reader, columns: tuple[Column, ...], spread: Spread | None) -> tuple[ColumnGroup, ...]:
