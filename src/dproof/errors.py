@@ -97,17 +97,21 @@ def with_notes(error: BaseException) -> str:
     return "; ".join([str(error), *getattr(error, "__notes__", ())])
 
 
+_SHORTEST_CUT = 3  # letters of a word that is cut short
 _LEAST_ALIKE = 0.65  # of the letters alike: one slip in a word of three, but not "round" for "count"
 
 
 def nearest(name: object, options: Iterable[object]) -> str | None:
-    """The option that was probably meant, if one is near enough.
+    """The option that was probably meant, if one is near enough: spelt alike, or cut short.
 
-    >>> nearest("epslon", ["epsilon", "delta"]), nearest("round", ["count", "sum"])
-    ('epsilon', None)
+    >>> [nearest(name, ["epsilon", "delta", "count"]) for name in ("epslon", "eps", "round")]
+    ['epsilon', 'epsilon', None]
     """
-    known = [str(option) for option in options]
-    near = [o for o in known if o.casefold() == str(name).casefold()]
+    known, given = [str(option) for option in options], str(name).casefold()
+    near = [o for o in known if o.casefold() == given]
+    if not near and len(given) >= _SHORTEST_CUT:
+        begun = [o for o in known if o.casefold().startswith(given)]
+        near = begun if len(begun) == 1 else []
     return next(iter(near or get_close_matches(str(name), known, n=1, cutoff=_LEAST_ALIKE)), None)
 
 

@@ -428,6 +428,8 @@ _OWN = frozenset(SPACES)
 def plan_keys(space: str) -> tuple[Key, ...]:
     """The keys that a plan may have for a column of a space, each with its form, its help and its options.
 
+    `space` is the name of one, such as "interval".
+
     >>> [key.name for key in plan_keys("interval") if key.options]
     ['outside']
     """
@@ -441,6 +443,8 @@ def add_space(name: str, space: type[Space], codec: type[Codec] | None = None) -
     """Let plans say `space = "name"` for a space of one's own, whose class has `from_plan`.
 
     `codec`, a subclass of `dproof.columns.codec.Codec`, reads and stores its values where they are more than texts.
+
+    `name` is what plans call it, and `space` the class.
     """
     if not expect(name, str, "name", "a text: what plans call the space").strip():
         raise ArgumentError("name must not be blank: plans call the space by it")
