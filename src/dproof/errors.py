@@ -63,6 +63,17 @@ class FileError(InputError, code="file"):
 class MissingExtra(InputError, code="missing-extra", hint="install dproof with the extra that the message names"):
     """An optional package is not installed; the message names the extra that brings it."""
 
+    @classmethod
+    def of(cls, what: str, extra: str) -> MissingExtra:
+        """The refusal of what needs an extra, with the command that brings it.
+
+        >>> print(MissingExtra.of("a picture needs altair", "plot"))
+        a picture needs altair: install dproof with the extra plot, in a checkout by python -m pip install '.[plot]'
+        """
+        return cls(
+            f"{what}: install dproof with the extra {extra}, in a checkout by python -m pip install '.[{extra}]'"
+        )
+
 
 class TooLarge(InputError, code="too-large", hint="docs/limits.md lists how large things may be"):
     """The problem is larger than can be solved; the message names the size that fits."""
