@@ -53,6 +53,14 @@ def test_the_check_itself() -> None:
     assert missing("`dproof.exact.exact` and `dproof.exact.no`") == ["dproof.exact.no"]
 
 
+def test_no_page_and_no_message_recommends_a_package_that_is_not_there() -> None:
+    """dproof is not on PyPI yet: a checkout or the file of a wheel is installed."""
+    texts = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.py")]
+    named = re.compile(r"pip install (-\S+ )*'?dproof\b")
+    wrong = [path.name for path in texts if named.search(path.read_text("utf-8"))]
+    assert wrong == []
+
+
 def test_the_drawing_is_the_house() -> None:
     layers, rooms = re.findall(r"```text\n(cli.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), flags=re.DOTALL)
     kept = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"][0]["layers"]

@@ -225,4 +225,4 @@ if not TYPE_CHECKING:  # else every name would pass a type checker
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PUBLIC, *_MODULES})
+    return sorted({*__all__, *_MODULES})

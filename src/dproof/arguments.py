@@ -6,15 +6,18 @@ Only the kind of a wrong value is told, never the value: it may be somebody's pr
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from dproof.errors import ArgumentError, did_you_mean
 
 T = TypeVar("T")
+P = ParamSpec("P")
 COLUMN = "a column of values: a list or an array"
 
 
@@ -28,6 +31,35 @@ def expect(value: Any, kind: type[T], name: str, what: str) -> T:
     if isinstance(value, kind) and not isinstance(value, type):
         return value
     raise ArgumentError(f"{name} must be {what}, not {described(value)}")
+
+
+class UnknownKeyword(ArgumentError, TypeError):
+    """A function was called with a keyword that it does not have: a TypeError, as in Python itself."""
+
+
+def named(function: Callable[P, T]) -> Callable[P, T]:
+    """The function, which refuses a keyword that it does not have by naming the one that was probably meant.
+
+    >>> named(lambda epsilon, delta=0: epsilon)(eps=1)
+    Traceback (most recent call last):
+    dproof.arguments.UnknownKeyword: there is no keyword 'eps'; did you mean 'epsilon'?
+    """
+    parameters = signature(function).parameters
+    names = [name for name, one in parameters.items() if one.kind is not Parameter.VAR_KEYWORD and name != "self"]
+
+    @wraps(function)
+    def checked(*args: P.args, **keywords: P.kwargs) -> T:
+        check_keywords(keywords, names)
+        return function(*args, **keywords)
+
+    return checked
+
+
+def check_keywords(given: Iterable[str], known: Sequence[str]) -> None:
+    """Refuse the first keyword that is not known."""
+    for name in given:
+        if name not in known:
+            raise UnknownKeyword(f"there is no keyword {name[:40]!r}{did_you_mean(name, known)}")
 
 
 def described(value: Any) -> str:

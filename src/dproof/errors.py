@@ -63,6 +63,17 @@ class FileError(InputError, code="file"):
 class MissingExtra(InputError, code="missing-extra", hint="install dproof with the extra that the message names"):
     """An optional package is not installed; the message names the extra that brings it."""
 
+    @classmethod
+    def of(cls, what: str, extra: str) -> MissingExtra:
+        """The refusal of what needs an extra, with the command that brings it.
+
+        >>> print(MissingExtra.of("a picture needs altair", "plot"))
+        a picture needs altair: install dproof with the extra plot, in a checkout by python -m pip install '.[plot]'
+        """
+        return cls(
+            f"{what}: install dproof with the extra {extra}, in a checkout by python -m pip install '.[{extra}]'"
+        )
+
 
 class TooLarge(InputError, code="too-large", hint="docs/limits.md lists how large things may be"):
     """The problem is larger than can be solved; the message names the size that fits."""
@@ -97,17 +108,21 @@ def with_notes(error: BaseException) -> str:
     return "; ".join([str(error), *getattr(error, "__notes__", ())])
 
 
+_SHORTEST_CUT = 3  # letters of a word that is cut short
 _LEAST_ALIKE = 0.65  # of the letters alike: one slip in a word of three, but not "round" for "count"
 
 
 def nearest(name: object, options: Iterable[object]) -> str | None:
-    """The option that was probably meant, if one is near enough.
+    """The option that was probably meant, if one is near enough: spelt alike, or cut short.
 
-    >>> nearest("epslon", ["epsilon", "delta"]), nearest("round", ["count", "sum"])
-    ('epsilon', None)
+    >>> [nearest(name, ["epsilon", "delta", "count"]) for name in ("epslon", "eps", "round")]
+    ['epsilon', 'epsilon', None]
     """
-    known = [str(option) for option in options]
-    near = [o for o in known if o.casefold() == str(name).casefold()]
+    known, given = [str(option) for option in options], str(name).casefold()
+    near = [o for o in known if o.casefold() == given]
+    if not near and len(given) >= _SHORTEST_CUT:
+        begun = [o for o in known if o.casefold().startswith(given)]
+        near = begun if len(begun) == 1 else []
     return next(iter(near or get_close_matches(str(name), known, n=1, cutoff=_LEAST_ALIKE)), None)
 
 

@@ -16,6 +16,8 @@ LARGEST_FOUND_EPSILON = 100
 
 # A plan ---------------------------------------------------------------------------------------------------------------
 
+LONGEST_LINE = 1_000
+"""characters of a text under `[about]`, and of the title of a question"""
 MOST_VALUES = 1 << 16
 """values of a column that a central release counts, or MODE and TOP choose from"""
 MOST_ITEMS = 512

@@ -6,11 +6,13 @@ inequality, P(Y_d ∈ A) ≤ e^ε P(Y_d' ∈ A) + δ for neighbours d and d', an
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, log10
 from typing import Any
 
+from dproof.arguments import named
 from dproof.errors import ArgumentError
 from dproof.exact import exact, exp_above, float_above, float_below, written
 from dproof.privacy import Neighbours, Privacy, Promise, Unit
@@ -156,11 +158,88 @@ def attack_accuracy(privacy: Promise) -> Fraction:
     return (growth + privacy.delta) / (1 + growth)
 
 
-def explain(privacy: Promise, *, stake: Any = 10_000, rows_per_person: int = 1) -> dict[str, Any]:
+class Explanation(dict[str, Any]):
+    """The figures of `explain`; printed, or shown in a notebook, they are the words and tables of `dproof explain`."""
+
+    def __str__(self) -> str:
+        lines = [f"ε = {figure(self['epsilon'])}, δ = {figure(self['delta'])}, {self['neighbours']}"]
+        for section in sections(self):
+            lines += ["", f"{section.heading}: {section.text}"]
+            table = [section.head, *section.rows] if section.rows else []
+            widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+            lines += ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
+        return "\n".join(lines)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What IPython shows."""
+        printer.text(str(self))
+
+    def _repr_html_(self) -> str:
+        from dproof.html import paragraph, table
+
+        parts = []
+        for section in sections(self):
+            parts += [paragraph(f"{section.heading}: {section.text}")]
+            parts += [table(section.head, section.rows)] if section.rows else []
+        return "".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of an explanation: its heading, what it says, and a table of texts where it has one."""
+
+    heading: str
+    text: str
+    head: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+def sections(explained: Mapping[str, Any]) -> Iterator[Section]:
+    """What `explain` says, in words for one person."""
+    said, money = explained["in_words"], explained["utility"]
+    yield Section("Beliefs", said["odds"])
+    moves = tuple(
+        (_share(belief["prior"]), _span(belief), _span(chance))
+        for belief, chance in zip(explained["posterior"], explained["event"], strict=True)
+    )
+    yield Section("Chances", said["chance"], ("from", "a belief moves to", "a chance moves to"), moves)
+    yield Section(
+        "Money",
+        f"With {_money(money['stake'])} at stake, what you can expect changes by at most {_money(money['change'])}.",
+    )
+    yield Section("Attack", f"{said['guess']} {said['both']}".rstrip())
+    groups = tuple((str(g["size"]), figure(g["epsilon"]), figure(g["delta"])) for g in explained["group"])
+    yield Section("Groups", "A family of g people together has a weaker guarantee.", ("g", "ε", "δ"), groups)
+    changed = explained["add_remove_read_as_change_one"]
+    yield Section(
+        "Neighbours",
+        f"Stated for add-remove, this guarantee means ({figure(changed['epsilon'])}, {figure(changed['delta'])}) for "
+        "change-one, which is about two values of your row. Stated for change-one, it says nothing for add-remove: "
+        "the number of rows is public.",
+    )
+    for caution in explained["advice"]:
+        yield Section("Take care", caution)
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.4g}%" if value >= 1e-6 else "0%"
+
+
+def _span(between: Mapping[str, float]) -> str:
+    return f"{_share(between['low'])} … {_share(between['high'])}"
+
+
+def _money(value: float | None) -> str:
+    return figure(None) if value is None else f"{value:,.2f}"
+
+
+@named
+def explain(privacy: Promise, *, stake: Any = 10_000, rows_per_person: int = 1) -> Explanation:
     """The meaning of a guarantee for one person, in figures: those that `dproof explain --json` prints.
 
-    Upper bounds are rounded up, lower bounds down; a number too large for a float is None. `stake` is the difference
-    between a person's best and worst outcome. The words speak of one row, or of the `rows_per_person` of a person.
+    `privacy` is a Privacy or a number ε. Upper bounds are rounded up, lower bounds down; a number too large for a float
+    is None. `stake` is the difference between a person's best and worst outcome. The words speak of one row, or of the
+    `rows_per_person` of a person. Printed it is the page of the command.
 
     >>> said = explain(Privacy(1))
     >>> round(said["odds_factor"], 4), round(said["attack_accuracy"], 4), said["advice"]
@@ -168,24 +247,24 @@ def explain(privacy: Promise, *, stake: Any = 10_000, rows_per_person: int = 1) 
     """
     privacy = Privacy.of(privacy)
     moved, two = odds_factor(privacy), privacy.for_group(2)
-    return {
-        "epsilon": float_above(privacy.epsilon),
-        "delta": float_above(privacy.delta),
-        "neighbours": privacy.neighbours,
-        "odds_factor": _above(moved.factor),
-        "odds_factor_fails_with_probability": _above(moved.failure),
-        "posterior": [{"prior": float(p), **_between(posterior(privacy, p))} for p in _CHANCES],
-        "event": [{"probability": float(p), **_between(event_probability(privacy, p))} for p in _CHANCES],
-        "utility": {"stake": _above(exact(stake, "stake")), "change": _above(utility_change(privacy, stake))},
-        "attack_accuracy": _above(attack_accuracy(privacy)),
-        "group": [
+    return Explanation(
+        epsilon=float_above(privacy.epsilon),
+        delta=float_above(privacy.delta),
+        neighbours=privacy.neighbours,
+        odds_factor=_above(moved.factor),
+        odds_factor_fails_with_probability=_above(moved.failure),
+        posterior=[{"prior": float(p), **_between(posterior(privacy, p))} for p in _CHANCES],
+        event=[{"probability": float(p), **_between(event_probability(privacy, p))} for p in _CHANCES],
+        utility={"stake": _above(exact(stake, "stake")), "change": _above(utility_change(privacy, stake))},
+        attack_accuracy=_above(attack_accuracy(privacy)),
+        group=[
             {"size": size, "epsilon": _above(group.epsilon), "delta": _above(group.delta)}
             for size, group in ((size, privacy.for_group(size)) for size in _GROUPS)
         ],
-        "add_remove_read_as_change_one": {"epsilon": _above(two.epsilon), "delta": _above(two.delta)},
-        "in_words": in_words(privacy, rows_per_person),
-        "advice": list(advice(privacy)),
-    }
+        add_remove_read_as_change_one={"epsilon": _above(two.epsilon), "delta": _above(two.delta)},
+        in_words=in_words(privacy, rows_per_person),
+        advice=list(advice(privacy)),
+    )
 
 
 def in_words(privacy: Privacy, rows: int = 1) -> dict[str, str]:

@@ -38,7 +38,7 @@ def check_drawing() -> None:
     """Refuse to draw where the libraries of the extra `plot` are missing; none is loaded for that."""
     missing = [name for name in ("altair", "vl_convert") if find_spec(name) is None]
     if missing:
-        raise MissingExtra(f"a picture needs {' and '.join(missing)}: pip install 'dproof[plot]'")
+        raise MissingExtra.of(f"a picture needs {' and '.join(missing)}", "plot")
 
 
 def svg(chart: Any) -> str:

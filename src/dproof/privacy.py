@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from dproof.arguments import choice, described, whole
+from dproof.arguments import choice, described, named, whole
 from dproof.errors import ArgumentError
 from dproof.exact import decimals, exact, exp_above, float_above, float_below, several
 from dproof.limits import LARGEST_EPSILON
@@ -51,6 +51,7 @@ class Privacy:
     delta: Fraction
     neighbours: Neighbours
 
+    @named
     def __init__(self, epsilon: Any, delta: Any = 0, *, neighbours: Neighbours = "change-one") -> None:
         eps, dlt = as_epsilon(epsilon), as_delta(delta)
         choice(neighbours, get_args(Neighbours), "neighbours")

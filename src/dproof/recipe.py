@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dproof.questions.estimated import Options
     from dproof.questions.measured import AnswerSource, Shares
     from dproof.questions.question import Question, Schema
-    from dproof.questions.sql import Select
+    from dproof.questions.sql import Asked
 
 Drawn = TypeVar("Drawn", contravariant=True)
 
@@ -130,7 +130,7 @@ class Release(Protocol):
 
         return polars.from_arrow(self.to_arrow())
 
-    def query(self, asked: str | Select, **options: Any) -> Answer:
+    def query(self, asked: Asked, **options: Any) -> Answer:
         """Unbiased answers with intervals to SQL, where the table is called `release`, or to what `Select` built.
 
         `level` of the intervals; `simultaneous=True` for intervals that hold all at once; `method` "inverse", or

@@ -132,8 +132,8 @@ def test_few_values_are_told_by_their_counts(tmp_path: Path, asked: str) -> None
 
 def test_a_number_that_an_earlier_version_told_is_told_again(tmp_path: Path) -> None:
     curator, text = survey(tmp_path), "SELECT count(DISTINCT hobby) AS n FROM data"
-    key = curator.key(canonical(resolved(text, curator.schema)), ["hobby"])
-    curator.buy(key, Cost(Fraction(1)), dict, lambda: {"noisy": [[6]], "chosen": [], "private": True})
+    key = curator._key_of(canonical(resolved(text, curator.schema)), ["hobby"])
+    curator._buy(key, Cost(Fraction(1)), dict, lambda: {"noisy": [[6]], "chosen": [], "private": True})
     left = curator.remaining()
     for answer in (curator.ask(text, epsilon=1), curator.ask(text, epsilon="0.5")):
         assert answer.rows[0]["n"].raw == 6 and answer.notes[0].startswith("It was free")

@@ -193,7 +193,7 @@ def test_a_corrected_plan_asks_anew(tmp_path: Path) -> None:
     keys = set()
     for encoding in ("utf-8", "cp1252", "cp1252"):
         curator = dp.Curator(tmp_path / "x.csv", plan(encoding=encoding), ledger=tmp_path / "budget.db")
-        keys.add(curator.key("SELECT 1", ["town"]))
+        keys.add(curator._key_of("SELECT 1", ["town"]))
         curator.ledger.close()
     assert len(keys) == 2
 

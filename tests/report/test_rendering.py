@@ -82,6 +82,6 @@ def test_without_the_extra_a_picture_is_refused_before_anything_is_asked(monkeyp
     monkeypatch.setattr(plotting, "find_spec", lambda name: None)
     answer = Answer(("n",), [{"n": Cell(52.0, 40.0, 64.0, 6.0, 80)}])
     for draw in (answer.plot, lambda: output_file("answer.svg"), lambda: plotting.mean_chart([0, 1], [0, 1], [0], [1])):
-        with pytest.raises(MissingExtra, match=r"a picture needs altair and vl_convert: pip install 'dproof\[plot\]'"):
+        with pytest.raises(MissingExtra, match="needs altair and vl_convert: install dproof with the extra plot"):
             draw()
     assert output_file("answer.csv") == Path("answer.csv")

@@ -160,11 +160,16 @@ question is asked of each release, and its {LEVEL:.0%} interval either holds the
 {LEAST:.0%} to {MOST:.0%} by chance. A column with such a figure is measured {MORE:,} times more, with a standard error
 of {_error(MORE):.1%}, and shows these. Where an answer has several cells, all of them are counted.
 
-ε is that of the whole row. Questions marked † may cover more often than they say: their intervals hold for every
-distribution, or for every smooth one, are those of a ratio, are Bernstein's, because few rows carry noise, are moved
-into what is possible, because noise is wide or few rows are counted, are cut to whole numbers, or hold on average over
-many cells. "No information" is what an answer says of itself when the truth could be any possible value; such answers
-are not counted in the share.
+ε is that of the whole row. "No information" is what an answer says of itself when the truth could be any possible
+value; such answers are not counted in the share.
+
+Questions marked † are conservative, and may cover more often than {LEVEL:.0%}, for one of these reasons:
+
+- the interval holds for every distribution, or for every smooth one
+- the answer is a ratio
+- few rows carry noise, and the interval is Bernstein's
+- noise is wide or few rows are counted, and the interval is moved into what is possible
+- the interval is cut to whole numbers, or holds on average over many cells
 """
     for section in SECTIONS:
         yield f"## {section.title}\n"

@@ -21,6 +21,9 @@ certificate: dp.Certificate = dp.certify(mechanism, 1)
 plan = dp.Plan.read("plan.toml")
 release: dp.Release = dp.sanitise("people.csv", plan, "out")
 rows: list[dict[str, object]] = release.query("SELECT count(*) AS n FROM release").rows
+cell: dp.Cell = release.query("SELECT count(*) AS n FROM release")["n"][0]
+told: bool = cell.informative
+drawn: list[str] = mechanism.draw(["yes", "no"])
 curator = dp.Curator("people.csv", plan, ledger="budget.db")
 level: float = curator.ask("SELECT count(*) FROM data", epsilon="0.1").level
 """
@@ -30,6 +33,9 @@ import dproof as dp
 dp.no_such_name(1)
 number: int = dp.Privacy(1)
 text: str = dp.load("out").query("SELECT count(*) FROM release")
+dp.load("out").query("SELECT count(*) AS n FROM release")["n"][0].lo
+number = dp.randomised_response(dp.Categories(["yes", "no"]), 1).draw(["yes", "no"])
+dp.Privacy(eps=1)
 """
 
 
@@ -53,4 +59,4 @@ def test_a_users_script_is_typed(tmp_path: Path) -> None:
     root = Path(dp.__file__ or "").parents[2]
     ran = subprocess.run(command, cwd=root, capture_output=True, text=True)
     told = [line.partition(": error: ")[0] for line in ran.stdout.splitlines() if ": error: " in line]
-    assert [Path(line).name for line in told] == ["wrong.py:4", "wrong.py:5", "wrong.py:6"], ran.stdout
+    assert [Path(line).name for line in told] == [f"wrong.py:{line}" for line in range(4, 10)], ran.stdout

@@ -219,7 +219,7 @@ def rehearse(law: TableLaw) -> float:
     sink = pa.BufferOutputStream()
     pa.parquet.write_table(_stored(law, law.measure(empty, coins), None, True), sink, **PARQUET)
     certificate = law.record(about(0 if law.plan.rows_are_public else None, None, {}), private=True)
-    _report_page(law, certificate, law.precisions)
+    _report_page(CentralRelease(law, certificate, np.zeros(0, np.int64), law.precisions), certificate)
     if law.asked.rows:
         rows = made_up_table(law, law.precisions[None], coins)
         pa.parquet.write_table(rows, pa.BufferOutputStream(), **PARQUET)
@@ -237,17 +237,15 @@ def write(folder: Path, release: CentralRelease) -> dict[str, Any]:
     names = (TABLES, PLAN, *([ROWS] if made_up is not None else []))
     files = {name: digest(folder / name) for name in names}
     certificate = law.record(about(release.rows, made_up, files), private=release.private)
-    (folder / REPORT).write_text(_report_page(law, certificate, release.estimates), "utf-8")
+    (folder / REPORT).write_text(_report_page(release, certificate), "utf-8")
     write_certificate(certificate, folder / CERTIFICATE)
     return certificate
 
 
-def _report_page(
-    law: TableLaw, certificate: Mapping[str, Any], estimates: Mapping[int | None, ResidualEstimates]
-) -> str:
+def _report_page(release: CentralRelease, certificate: Mapping[str, Any]) -> str:
     from dproof.report.page import central_page
 
-    return central_page(law, certificate, estimates)
+    return central_page(release.law, certificate, release.estimates, release)
 
 
 def _stored(law: TableLaw, numbers: NDArray[np.int64], rows: int | None, private: bool) -> Any:

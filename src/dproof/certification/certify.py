@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dproof.arguments import expect, flag
+from dproof.arguments import expect, flag, named
 from dproof.arguments import listed as as_list
 from dproof.certification.verify_certificate import LARGEST_FILE, Refused, seal
 from dproof.certification.verify_certificate import read as read_strictly
@@ -37,11 +37,15 @@ _LONGEST_INPUT = 400  # letters of an input in a message
 _LARGEST_SET = 1 << 16  # outputs; beyond this the set is told by its pair alone
 
 
+@named
 def certify(mechanism: Mechanism, privacy: Promise, *, metric_privacy: bool = False, name: str = "row") -> Certificate:
     """The certificate that P(Y_d ∈ A) ≤ e^ε P(Y_d' ∈ A) + δ for all inputs d, d' and all sets A.
 
     Raises NotPrivate with the witness (d, d', A) where it does not hold. Only the law of whole numbers is read.
     With `metric_privacy`, ε is multiplied by the distance of d and d' (Chatzikokolakis et al. 2013).
+
+    `mechanism` is what is checked, against `privacy`, a Privacy or a number ε; `name` is what the certificate
+    calls it.
 
     >>> from dproof import Categories, randomised_response
     >>> certify(randomised_response(Categories(["yes", "no"]), Privacy(1)), Privacy(1)).epsilon
@@ -381,6 +385,8 @@ class WorstCase:
 def worst_case(mechanism: Mechanism, epsilon: Any = 0) -> WorstCase:
     """The pair of inputs and the set for which P(Y_d ∈ A) − e^ε P(Y_d' ∈ A) is largest; it is the tight δ at ε.
 
+    `mechanism` has the law; `epsilon` is the ε of the inequality.
+
     >>> from dproof import Categories, Privacy, randomised_response
     >>> found = worst_case(randomised_response(Categories(["yes", "no"]), Privacy(1)), 0)
     >>> found.witness.d, found.witness.outputs, round(found.delta, 4)
@@ -399,6 +405,8 @@ def delta_over(mechanism: Mechanism, epsilon: Any, sets: Iterable[Any]) -> float
     The tight δ is that over all sets. HLM16, section 3 asks which sets suffice, HLM15, Theorem 3 which classes of
     sets: for numbers, finite unions of intervals. A set is a list of outputs or, for numbers and dates, of intervals
     too, as in `law(d).probability`.
+
+    `mechanism` has the law; `epsilon` is the ε, and `sets` are the sets of outputs that are tried.
 
     >>> from dproof import Categories, Interval, Privacy, gaussian, randomised_response
     >>> m = randomised_response(Categories(["a", "b", "c"]), Privacy(1))
@@ -427,6 +435,8 @@ def metric_epsilon(mechanism: Mechanism, delta: Any = 0) -> float:
 
     That is metric privacy: near values must be hard to tell apart, and far ones may be easier.
     Chatzikokolakis, Andrés, Bordenabe and Palamidessi 2013.
+
+    `mechanism` has the law, and `delta` is allowed.
 
     >>> from dproof import Interval, Privacy, laplace
     >>> round(metric_epsilon(laplace(Interval(0, 4, 1), Privacy(2), clamp=True)), 6)
@@ -494,6 +504,8 @@ class SufficientSets:
 def sufficient_sets(mechanism: Mechanism, d: Any, d_prime: Any) -> SufficientSets:
     """The sufficient sets of one ordered pair of inputs. HLM16, Theorems 2 and 3, Corollaries 1 and 2.
 
+    `mechanism` has the law; `d` and `d_prime` are two neighbouring inputs.
+
     >>> from dproof import Categories, Privacy, randomised_response
     >>> sets = sufficient_sets(randomised_response(Categories(["a", "b", "c"]), Privacy(1)), "a", "b")
     >>> sets.S, sets.checks["brute force"], sets.checks["theorem 2"]
@@ -528,6 +540,8 @@ def count_checks(mechanism: Mechanism) -> dict[str, int]:
     For that example they are 18,360 by brute force, 924 by Theorem 2, and 36 by each corollary and by single sets.
     The paper prints 1,092 where 924 is right: on ties, P_d(y) = P_d'(y), two sums of the same numbers in another
     order differ in their last bit, and a strict comparison of floats then counts some ties as greater.
+
+    `mechanism` is what would be checked.
     """
     family, label = as_mechanism(mechanism).family, mechanism.inputs.label
     neighbours = family.neighbours

@@ -498,6 +498,8 @@ def compose(parts: Sequence[Promise | Mechanism], rule: Rule = "optimal", *, sam
     "advanced" is Dwork, Rothblum and Vadhan 2010, for equal promises. For several rows of one person together see
     `Privacy.for_group`, and for change-one from add-remove `Privacy.restated`.
 
+    `parts` are promises or mechanisms; `rule` says how their costs are added.
+
     >>> many = [Privacy("0.1")] * 100
     >>> [round(compose(many, rule).epsilon("1e-5"), 4) for rule in ("basic", "advanced", "optimal")]
     [10.0, 5.8502, 4.3068]

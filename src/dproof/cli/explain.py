@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -89,53 +88,12 @@ def _explain_page(answer: dict[str, Any]) -> Page:
     epsilon, delta, relation = meaning.figure(answer["epsilon"]), meaning.figure(answer["delta"]), answer["neighbours"]
     yield f"\n[bold]ε = {epsilon}, δ = {delta}, {relation}[/bold]: neighbours are {_RELATION[relation]}.\n"
     yield "Whoever sees the output, whatever else they know, now or later:\n"
-    said = [(f"[bold]{heading}[/bold]", body) for heading, body in _sections(answer)]
-    said += [("[bold yellow]Take care[/bold yellow]", advice) for advice in answer["advice"]]
-    yield pairs(row for one in said for row in (one, ()))
+    yield pairs(row for section in meaning.sections(answer) for row in (_shown(section), ()))
 
 
-def _sections(answer: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _shown(section: meaning.Section) -> tuple[str, Any]:
     from rich.console import Group
 
-    said = answer["in_words"]
-    yield "Beliefs", said["odds"]
-    moves = (
-        (_percent(belief["prior"]), _range(belief), _range(chance))
-        for belief, chance in zip(answer["posterior"], answer["event"], strict=True)
-    )
-    yield (
-        "Chances",
-        Group(
-            f"{said['chance']}\n",
-            Table(("from", "a belief moves to", "a chance moves to"), moves),
-        ),
-    )
-    utility = answer["utility"]
-    yield (
-        "Money",
-        f"With {_money(utility['stake'])} at stake, what you can expect changes by at most "
-        f"{_money(utility['change'])}.",
-    )
-    yield "Attack", f"{said['guess']} {said['both']}".rstrip()
-    groups = ((str(g["size"]), meaning.figure(g["epsilon"]), meaning.figure(g["delta"])) for g in answer["group"])
-    yield "Groups", Group("A family of g people together has a weaker guarantee.\n", Table(("g", "ε", "δ"), groups))
-    changed = answer["add_remove_read_as_change_one"]
-    epsilon, delta = meaning.figure(changed["epsilon"]), meaning.figure(changed["delta"])
-    yield (
-        "Neighbours",
-        f"Stated for add-remove, this guarantee means ({epsilon}, {delta}) for "
-        "change-one, which is about two values of your row. Stated for change-one, it says nothing for add-remove: "
-        "the number of rows is public.",
-    )
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.4g}%" if value >= 1e-6 else "0%"
-
-
-def _range(between: dict[str, float]) -> str:
-    return f"{_percent(between['low'])} … {_percent(between['high'])}"
-
-
-def _money(value: float | None) -> str:
-    return meaning.figure(None) if value is None else f"{value:,.2f}"
+    style = "bold" if section.heading != "Take care" else "bold yellow"
+    body = Group(f"{section.text}\n", Table(section.head, section.rows)) if section.rows else section.text
+    return f"[{style}]{section.heading}[/{style}]", body

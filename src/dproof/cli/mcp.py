@@ -18,7 +18,7 @@ def mcp(url: str) -> None:
     """Let an assistant ask a server, by the Model Context Protocol.
 
     The token is taken from the environment variable DPROOF_TOKEN. The assistant sees answers with noise and never a
-    row, and pays from the budget of that token. It needs `pip install 'dproof[mcp]'`.
+    row, and pays from the budget of that token. It needs the extra mcp.
     """
     token = os.environ.get(TOKEN)
     if not token:
@@ -27,7 +27,7 @@ def mcp(url: str) -> None:
     from dproof.serve.mcp import protocol_server, sdk_is_there
 
     if not sdk_is_there():
-        raise MissingExtra("this needs mcp: pip install 'dproof[mcp]'")
+        raise MissingExtra.of("this needs mcp", "mcp")
 
     server = connect(url, token)
     server.tables()  # refused here rather than at the first question

@@ -21,16 +21,16 @@ from dproof.storage import REPORT
 def report(release: Path, out: Path | None, as_json: bool) -> None:
     """Write the page that explains a release.
 
-    For non-experts: one HTML file with its charts inside, without scripts or network access. It is made
-    from the certificate and the plan.
+    For non-experts: one HTML file with its charts inside, without scripts or network access. What [about] in
+    the plan says stands at its top, then the answers to the plan's [[questions]]; the proof is folded below.
     """
     opened = load(release)
     target = release / REPORT if out is None else out
     if opened.plan.model == "central":
         tables: Any = opened
-        text = central_page(tables.law, tables.certificate, tables.estimates)
+        text = central_page(tables.law, tables.certificate, tables.estimates, tables)
     else:
-        text = local_page(opened.law, opened.certificate)
+        text = local_page(opened.law, opened.certificate, release=opened)
     target.write_text(text, encoding="utf-8")
     answer = {"report": str(target), "bytes": len(text.encode())}
     with having_done(f"the page is in {target}"):

@@ -47,7 +47,7 @@ def serve(
 
     The page is for custodians, who plan, sanitise and hand out tokens, and for analysts, who ask under a budget.
     Programs use the same server by /openapi.json or `dproof.connect`. Make the first token with
-    `dproof token FOLDER --custodian NAME`. It needs `pip install 'dproof[serve]'`.
+    `dproof token FOLDER --custodian NAME`. It needs the extra serve.
     """
     if (certificate is None) != (key is None):
         raise InputError("--certificate and --key go together")
@@ -65,7 +65,7 @@ def serve(
         from dproof.serve.service import Settings
         from dproof.serve.tokens import Tokens
     except ModuleNotFoundError as error:
-        raise MissingExtra(f"the server needs {error.name}: pip install 'dproof[serve]'") from None
+        raise MissingExtra.of(f"the server needs {error.name}", "serve") from None
 
     logging.disable(logging.CRITICAL)  # what a library logs when it fails may quote a value
     served = Folder.open(folder)

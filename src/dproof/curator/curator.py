@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, TypedDict, Unpack, overload
 
-from dproof.arguments import as_path, expect, listed
+from dproof.arguments import as_path, check_keywords, expect, listed, named
 from dproof.coins import NOT_PRIVATE, Coins, current, for_rehearsal
 from dproof.curator.account import BY_GROUP, ON_THE_GRID, key_of, paid, rho_for
 from dproof.curator.curves import NoisyCurves
@@ -61,6 +61,7 @@ class Terms:
     @classmethod
     def of(cls, terms: Terms | None, named: NamedTerms) -> Terms:
         """The terms that were handed over, with those that were named instead."""
+        check_keywords(named, cls.__slots__)
         if terms is None:
             return cls(**named)
         return replace(expect(terms, Terms, "terms", "the Terms of a question"), **named)
@@ -91,6 +92,7 @@ class Curator:
     (True, True, Fraction(1, 2))
     """
 
+    @named
     def __init__(
         self,
         source: Any,
@@ -153,7 +155,7 @@ class Curator:
         counter_of(measurement)  # refuses what is too large to count, as a rehearsal does
         stored, left, times = self.ledger.quote(self._key(measurement), measurement.cost, analyst=self.analyst)
         notes = preprocessing_notes(self.plan, measurement.question.columns)
-        return Preview(measurement, on.level, measurement.free or stored, left, times, self.public_rows, notes)
+        return Preview(measurement, on.level, measurement.free or stored, left, times, self._public_rows, notes)
 
     @overload
     def ask(self, asked: Asked, terms: Terms | None = None, **named: Unpack[NamedTerms]) -> Answer: ...  # type: ignore[overload-overlap]
@@ -236,7 +238,7 @@ class Curator:
         if measurement.curves is None or measurement.curves.is_covariance:
             raise QuestionError("the question asks for no curve: ask for AVG or SUM of a curve column")
         steps = self._steps(measurement, on.level)
-        released, free = self.buy(self._key(measurement), measurement.cost, *steps)
+        released, free = self._buy(self._key(measurement), measurement.cost, *steps)
         measurement, notes = self._at_paid_price(measurement, released, free=free)
         curves = NoisyCurves(measurement, released, on.level)
         functions = [replace(function, notes=notes) for function in curves.functions]
@@ -245,7 +247,7 @@ class Curator:
     def ask_declared(self, query: DeclaredQuery, *, epsilon: Any, level: float = 0.95) -> Answer:
         """Answer a query of the user's own at the price ε, with noise for the sensitivity that its author declares."""
         expect(query, DeclaredQuery, "query", "a query that declare(…) made")
-        cost, level = self.price(epsilon, 0), level_of(level)
+        cost, level = self._price(epsilon, 0), level_of(level)
         replaced = cost.neighbours == "change-one" and not self.plan.rows_are_public
         if query.neighbours != ("add-remove" if replaced else cost.neighbours):
             raise ArgumentError(
@@ -277,7 +279,7 @@ class Curator:
             return cell_of(drawn(0, for_rehearsal()), noise)
 
         text = f"{query.name}, declared sensitivity {query.sensitivity}, step {query.step}"
-        kept, free = self.buy(self.key(text, known), Cost.of(cost), rehearsed, fresh)
+        kept, free = self._buy(self._key_of(text, known), Cost.of(cost), rehearsed, fresh)
         cell = cell_of(kept, integer_laplace(noise.size, paid(kept).epsilon))
         declared = "The sensitivity is declared by the author of the query and was only tested, not proven."
         notes = (*self._receipt(paid(kept), kept, free), declared, *preprocessing_notes(self.plan, known))
@@ -308,7 +310,7 @@ class Curator:
             notes.append("The guarantee is for the whole curve of a row, not for one point of it.")
         return measurement, tuple(notes)
 
-    def buy(
+    def _buy(
         self, key: str, cost: Cost, rehearsed: Callable[[], object], fresh: Callable[[], Released]
     ) -> tuple[Released, bool]:
         """The answer under a key, paid for once, and whether it was free: stored at this price or a higher one.
@@ -325,14 +327,14 @@ class Curator:
     def _pay_and_read(
         self, key: str, cost: Cost, rehearsed: Callable[[], object], fresh: Callable[[], Released]
     ) -> Callable[[], tuple[Released, bool]]:
-        """Pay and read, unless an answer was stored meanwhile; what comes back stores it and gives it as `buy` does."""
+        """Pay and read, unless an answer was stored meanwhile; what comes back stores it, as `_buy` does."""
         with self.lock:
             rehearsed()
             numbers, stored = self.ledger.debit_all({key: cost}, analyst=self.analyst)
             return (lambda: (stored[key], True)) if stored else self._paid(numbers[key], cost, fresh)
 
     def _paid(self, number: int, cost: Cost, fresh: Callable[[], Released]) -> Callable[[], tuple[Released, bool]]:
-        """Read what was paid for; what comes back stores it, and gives it as `buy` does."""
+        """Read what was paid for; what comes back stores it, and gives it as `_buy` does."""
         price = {"epsilon": str(cost.epsilon), "delta": str(cost.delta)}
         price |= {} if cost.rho is None else {"rho": str(cost.rho)}
         with _paid_for():
@@ -349,17 +351,17 @@ class Curator:
         notes = [f"{'It was free' if free else f'It cost {price}'}; {self.unit}."]
         return notes if released.get("private", True) else [*notes, f"{NOT_PRIVATE}."]
 
-    def key(self, text: str, names: Iterable[str]) -> str:
+    def _key_of(self, text: str, names: Iterable[str]) -> str:
         """What a ledger knows a question by: its canonical text, and a digest of how the plan reads its columns."""
         return key_of(text, self.plan.reading(names))
 
     def _key(self, measurement: Measurement) -> str:
         curves = measurement.curves
         kind = "" if curves is None or curves.is_covariance else BY_GROUP if measurement.keys else ON_THE_GRID
-        return self.key(canonical(measurement.question) + kind, measurement.question.columns)
+        return self._key_of(canonical(measurement.question) + kind, measurement.question.columns)
 
     def _steps(self, measurement: Measurement, level: float) -> tuple[Callable[[], object], Callable[[], Released]]:
-        """How an answer is rehearsed, and how it is drawn (see `buy`)."""
+        """How an answer is rehearsed, and how it is drawn (see `_buy`)."""
         return partial(self._rehearsed, measurement, level), partial(self._drawn, measurement)
 
     def _drawn(self, measurement: Measurement) -> Released:
@@ -385,17 +387,17 @@ class Curator:
         if (terms.epsilon is None) == (terms.accuracy is None):
             raise ArgumentError("say what the question may cost, with epsilon, or how good it must be, with accuracy")
         if terms.accuracy is None:
-            return self._measure(question, self.price(terms.epsilon, terms.delta))
+            return self._measure(question, self._price(terms.epsilon, terms.delta))
         if asks_for_curves(question, self.schema):
             raise ArgumentError("say with epsilon what a question about curves may cost")
-        self.price(LARGEST_FOUND_EPSILON, terms.delta)
+        self._price(LARGEST_FOUND_EPSILON, terms.delta)
 
         def measured(epsilon: Fraction) -> Measurement:
-            return self._measure(question, self.price(epsilon, terms.delta), by_value=False)  # so ± is known
+            return self._measure(question, self._price(epsilon, terms.delta), by_value=False)  # so ± is known
 
-        return accurate(measured, exact(terms.accuracy, "accuracy"), terms.level, self.public_rows)
+        return accurate(measured, exact(terms.accuracy, "accuracy"), terms.level, self._public_rows)
 
-    def price(self, epsilon: Any, delta: Any) -> Privacy:
+    def _price(self, epsilon: Any, delta: Any) -> Privacy:
         """ε and δ as exact numbers, under the plan's neighbours; refused where both are 0."""
         cost = Privacy(epsilon, delta, neighbours=self.plan.privacy.neighbours)
         if not cost.epsilon and not cost.delta:
@@ -408,7 +410,7 @@ class Curator:
         return measure(question, self.schema, price, rho=rho, unit=self.unit, by_value=by_value)
 
     @property
-    def public_rows(self) -> int | None:
+    def _public_rows(self) -> int | None:
         """The number of rows, where that is public and known."""
         return self.source.rows if self.plan.rows_are_public else None
 

@@ -351,6 +351,9 @@ def expand(
 ) -> Expansion:
     """An expansion from plain values; without a basis, terms, box or kernel it keeps all values on the grid.
 
+    `space` is one of Curves; `basis` names the functions, and `terms` their number; `radius` or `box` bounds
+    the coefficients about `centre`; `kernel` and `length` are those of a Gaussian process.
+
     >>> expand(Curves(0, 1, 9, 0, 1)).basis, expand(Curves(0, 1, 9, 0, 1), terms=5).basis
     ('hat', 'cosine')
     >>> expand(Curves(0, 1, 9, 0, 1), kernel="matern-3/2", length="0.3", radius=2, terms=5).kernel.name

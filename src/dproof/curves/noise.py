@@ -251,6 +251,9 @@ def curve_noise(
     Why it is private: two curves become lattice points at most `size` apart, by clipping in whole numbers; noise on
     whole numbers hides a move of that size; and all that follows looks at nothing else.
 
+    `curves` is the space, or what `expand` made of it; `privacy` is a Privacy or a number ε; `noise` is "auto"
+    or one of the three.
+
     >>> curve_noise(Curves(0, 24, 25, low=0, high=5), Privacy(1)).name
     'K-norm noise on 25 grid values'
     >>> process = expand(Curves(0, 1, 9, 0, 1), kernel="matern-3/2", length="0.3", radius=2, terms=5)
@@ -604,6 +607,8 @@ def additive_noise(
 
     Why it is private: two vectors differ by at most the side of the grid in each coordinate, and noise on whole numbers
     hides a move of that size (`vector_noise`).
+
+    `vectors` is their space; `privacy` is a Privacy or a number ε; `noise` is "auto" or one of the three.
 
     >>> from dproof import Interval
     >>> day = Vectors([Interval(0, 5, "0.01")] * 96, metric="sup")

@@ -61,6 +61,8 @@ def dummy_rows(plan: Plan | str | os.PathLike[str] | Mapping[str, Any], rows: in
 
     Curves are flat, and public columns are empty.
 
+    `plan` is a Plan, its path or a mapping; `rows` is their number.
+
     >>> plan = {"privacy": {"epsilon": 1}, "columns": {"age": {"space": "interval", "low": 0, "high": 9}}}
     >>> dummy_rows(plan, 3).num_rows
     3

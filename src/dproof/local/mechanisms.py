@@ -91,6 +91,8 @@ def add_mechanism(name: str, function: Calibrate) -> None:
 
     It is for a column of categories, numbers, dates or sets, or of a space that was added; the function raises an
     `InputError` for those that it does not serve. What it gives is certified as every law is.
+
+    `name` is what plans call it; `function` makes the mechanism from a space and a Privacy.
     """
     expect(name, str, "name", "a text: what plans call the mechanism")
     if not callable(function):

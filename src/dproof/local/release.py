@@ -115,23 +115,25 @@ def prepare(law: RowLaw) -> Prepared:
     from dproof.report.page import draw_pictures
 
     prepared = with_bounds(law), draw_pictures(law)
-    _described(prepared, 0, {}, True)
+    _described(prepared, 0, {}, True, None)
     return prepared
 
 
-def _described(prepared: Prepared, rows: int, files: Mapping[str, str], private: bool) -> tuple[dict[str, Any], str]:
-    """The certificate of a release, and the page about it."""
+def _described(
+    prepared: Prepared, rows: int, files: Mapping[str, str], private: bool, folder: Path | None
+) -> tuple[dict[str, Any], str]:
+    """The certificate of a release, and the page about it, with answers where its rows are in a folder."""
     from dproof.report.page import local_page
 
     law, pictures = prepared
     certificate = law.record(about(law, rows, files), private=private)
-    return certificate, local_page(law, certificate, pictures)
+    return certificate, local_page(law, certificate, pictures, LocalRelease(law, certificate, folder))
 
 
 def finish(folder: Path, prepared: Prepared, rows: int, files: Mapping[str, str], private: bool) -> dict[str, Any]:
     """Write the plan, the certificate and the page about a folder's stored table, whose files have these hashes."""
     (folder / PLAN).write_text(prepared[0].plan.text, "utf-8")
-    certificate, page = _described(prepared, rows, {**files, PLAN: digest(folder / PLAN)}, private)
+    certificate, page = _described(prepared, rows, {**files, PLAN: digest(folder / PLAN)}, private, folder)
     (folder / REPORT).write_text(page, "utf-8")
     write_certificate(certificate, folder / CERTIFICATE)
     return certificate

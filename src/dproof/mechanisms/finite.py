@@ -49,6 +49,8 @@ def randomised_response(space: Space, privacy: Promise) -> Mechanism:
     is {d} and the condition is keep ≤ e^ε · other + δ · total; `keep` is the largest whole number that meets it.
     With δ > 0 the law publishes each true value with probability δ on top of the ε-private response.
 
+    `space` holds the values; `privacy` is a Privacy or a number ε.
+
     >>> from dproof import Categories
     >>> m = randomised_response(Categories("abcde"[n] for n in range(5)), Privacy(1))
     >>> round(float(m.law("a")["b"]), 10)
@@ -77,6 +79,8 @@ def response_with(space: Space, p: Any) -> Mechanism:
     For p ≤ 1/(m+1) it is (ε, δ)-private iff p ≥ (1 − δ)/(m + e^ε); in general iff
     (1 − δ)/(m + e^ε) ≤ p ≤ (e^ε + δ)/(1 + m e^ε).
 
+    `space` holds the values; `p` is the probability of keeping a value.
+
     >>> from dproof import Categories
     >>> response_with(Categories(["a", "b", "c", "d", "e"]), "0.1").family
     KeepOrOther(size=5, keep=6, other=1)
@@ -95,6 +99,8 @@ def itemwise_response(space: Subsets, privacy: Promise) -> Mechanism:
 
     Why it is private: two sets differ in at most all h items, and each item's odds are at most e^(ε/h).
     δ is not used: the law is ε-private.
+
+    `space` is one of Subsets; `privacy` is a Privacy or a number ε.
 
     >>> m = itemwise_response(Subsets(["Music", "Football", "Chess"]), Privacy(1))
     >>> round(float(m.error), 7)
@@ -116,6 +122,8 @@ def discrete_exponential(space: Space, k: Any = None, *, utility: Any = None, ne
     `neighbours`, pairs of labels or a square matrix of booleans, says which inputs are neighbours: all by default, and
     of a `Table` those that differ in one row. With k and the l1 metric its law is the product of the rows' laws, for
     any number of rows.
+
+    `space` holds the values; `k` is the factor of the distance, or `utility` a matrix that takes its place.
 
     >>> from dproof import Categories
     >>> round(discrete_exponential(Categories(["a", "b", "c"]), 1).epsilon(), 9)
@@ -158,6 +166,9 @@ def exponential(
 
     `neighbours`, where not every pair of inputs counts, are pairs of labels or a square matrix of booleans.
     2εΔu-private by McSherry and Talwar, 2007; `epsilon()` tells the tight value. HLM16, Definition 2.
+
+    `inputs` and `outputs` are spaces; `utility` is a matrix, a row for each input; `epsilon` is its factor, and
+    `base` has the weight μ of each output, 1 by default.
 
     >>> from dproof import Categories
     >>> m = exponential(Categories([0, 1]), Categories([0, 1]), [[0, -1], [-1, 0]], epsilon=1)
@@ -210,6 +221,8 @@ def solution_matrix(space: Space, rows: Any, *, outputs: Space | None = None, ne
     `outputs` is another space, for a law into it; `neighbours`, where not every pair counts, are pairs of labels or a
     square matrix of booleans over the inputs. HLM16, Definition 6.
 
+    `space` holds the inputs; `rows` has for each of them the probabilities of the outputs.
+
     >>> from dproof import Categories
     >>> m = solution_matrix(Categories(["yes", "no"]), [[0.75, 0.25], ["1/4", "3/4"]])
     >>> m.law("yes")["no"], m.delta(0)
@@ -259,6 +272,8 @@ def product_sanitisation(parent: Mechanism, rows: int, *, metric: Metric = "l1")
     Why it is private: given all other rows, a table is told from its neighbour by one draw of the parent, so the
     tight δ at every ε is the parent's, however many rows there are (HLM15, Lemma 3 and Theorem 5; HLM16, Theorem 6
     and Corollary 3).
+
+    `parent` is the mechanism of one row, and `rows` how many there are.
 
     >>> from dproof import Categories
     >>> parent = response_with(Categories(["yes", "no"]), "1/4")
@@ -370,6 +385,8 @@ def from_program(
     of three with a draw of three ways for each row; that takes up to a minute. What `certify` then says is exact for
     the law that was found, and `draw` of the mechanism samples that law. Of the program itself it says what its
     responses tell: not how long it takes, nor what it prints.
+
+    `program` is a function of a table, and `inputs` is the space of tables.
 
     >>> from dproof import Table, response_with
     >>> answer = Categories(["no", "yes"])

@@ -52,6 +52,8 @@ def unary_encoding(
 
     Why it is private: two values differ in the law of two bits only; p and q meet the inequality in whole numbers.
 
+    `space` holds the values; `privacy` is a Privacy or a number ε; `form` is one of these two words.
+
     >>> m = unary_encoding(Categories(["a", "b", "c"]), Privacy(1))
     >>> round(m.delta("0.6"), 10), m.epsilon() <= 1
     (0.1205076793, True)
@@ -100,6 +102,9 @@ def subset_selection(space: Categories, privacy: Promise, *, width: int | None =
 
     Why it is private: a set's weight takes two values only, and their ratio is rounded down.
 
+    `space` holds the values; `privacy` is a Privacy or a number ε; `width` is the number of values in a
+    released set.
+
     >>> m = subset_selection(Categories(list(range(10))), Privacy(1))
     >>> m.family.width, m.epsilon() <= 1
     (3, True)
@@ -129,6 +134,8 @@ def one_item(space: Subsets, privacy: Promise) -> Mechanism:
 
     Why it is private: which item it is depends on no set, and the answer keeps e^ε, or δ.
 
+    `space` is one of Subsets; `privacy` is a Privacy or a number ε.
+
     >>> m = one_item(Subsets(["Music", "Football", "Chess"]), Privacy(1))
     >>> m.epsilon() <= 1, m.outputs.label(3)
     (True, 'Football: yes')
@@ -149,6 +156,8 @@ def frequency(space: Categories | Rows, privacy: Promise) -> Mechanism:
     is not used.
 
     Why it is private: it is one of these laws, each of which is.
+
+    `space` holds the values; `privacy` is a Privacy or a number ε.
 
     >>> m = frequency(Categories(list(range(100))), Privacy(1))
     >>> m.name, m.epsilon() <= 1, round(even_variance(m.family, 100), 2)

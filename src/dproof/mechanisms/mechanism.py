@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, floor, inf
 from statistics import NormalDist
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -327,8 +327,20 @@ class Mechanism:
         covariance = scores.T @ (observed[:, None] * scores) - np.diag(estimates)
         return Estimate(tuple(self.inputs.decode(np.arange(self.inputs.size))), estimates, covariance, level)
 
+    @overload
+    def draw(self, values: NDArray[Any]) -> NDArray[Any]: ...
+
+    @overload
+    def draw(self, values: list[Any]) -> list[Any]: ...
+
+    @overload  # one value, such as a text; sets and tables are points of some spaces
+    def draw(self, values: Any) -> Any: ...
+
     def draw(self, values: Any) -> Any:
-        """The sanitised value or column of values: labels in, labels out, each row with its own coins."""
+        """The sanitised value or column of values: labels in, labels out, each row with its own coins.
+
+        `values` is one value of the space, a list of them or an array of them; the same comes back.
+        """
         if _is_column(values) and not self.inputs.is_point(values):
             drawn = self.outputs.decode(self.draw_codes(self.inputs.encode(values)))
             return np.array(drawn) if isinstance(values, np.ndarray) else drawn

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof import coins
-from dproof.arguments import expect, flag
+from dproof.arguments import expect, flag, named
 from dproof.errors import ArgumentError, TooLarge
 from dproof.exact import exact, exp_below, float_above, least, least_whole, log_above, log_below
 from dproof.laws.divergence import profile_odds
@@ -207,6 +207,7 @@ _WORKING = 192  # bits in which the weights are computed before they are rounded
 _NUDGES = (0, -44, -36, -28, -20, -14, -10)  # what rounding to whole numbers may cost, as powers of two
 
 
+@named
 def laplace(interval: Interval, privacy: Promise | None = None, *, scale: Any = None, clamp: bool = False) -> Mechanism:
     """The number plus Laplace noise on its lattice: P(Y_d = d + k·step) ∝ e^(−k·step/b).
 
@@ -216,6 +217,8 @@ def laplace(interval: Interval, privacy: Promise | None = None, *, scale: Any = 
     a promise b is given; `epsilon()` gives what it keeps.
 
     Why it is private: see `integer_laplace`, with the diameter in steps as the sensitivity.
+
+    `interval` holds the numbers; `privacy` is a Privacy or a number ε.
 
     >>> m = laplace(Interval(0, 1, "0.001"), Privacy(1, "0.1"))
     >>> round(float(m.error), 4), m.delta(1) <= 0.1
@@ -231,6 +234,7 @@ def laplace(interval: Interval, privacy: Promise | None = None, *, scale: Any = 
     return _plus(interval, noise, "Laplace", "HLM15, Example 5", clamp)
 
 
+@named
 def truncated_laplace(interval: Interval, privacy: Promise, *, clamp: bool = False) -> Mechanism:
     """Laplace noise of scale diam/ε, conditioned on |noise| ≤ A; needs δ > 0.
 
@@ -238,6 +242,9 @@ def truncated_laplace(interval: Interval, privacy: Promise, *, clamp: bool = Fal
     about (diam/ε)·ln(1 + (e^ε − 1)/2δ). Geng, Ding, Guo and Kumar 2020.
 
     Why it is private: where both laws have mass their ratio is at most e^ε, and the rest weighs at most δ.
+
+    `interval` holds the numbers; `privacy` is a Privacy or a number ε; `clamp` moves what lies outside to the
+    nearer end.
 
     >>> m = truncated_laplace(Interval(0, 1, "0.001"), Privacy(1, "0.1"))
     >>> round(float(m.error), 4), m.delta(1) <= 0.1
@@ -263,6 +270,7 @@ def truncated_laplace(interval: Interval, privacy: Promise, *, clamp: bool = Fal
     return _plus(interval, noise, "truncated Laplace", "Geng et al. 2020", clamp)
 
 
+@named
 def gaussian(
     interval: Interval, privacy: Promise | None = None, *, sigma: Any = None, clamp: bool = False
 ) -> Mechanism:
@@ -275,6 +283,9 @@ def gaussian(
     much above 8,192 diameters, at an ε below about 0.0005.
 
     Why it is private: see `integer_gaussian`, with the diameter in steps as the sensitivity.
+
+    `interval` holds the numbers; `privacy` is a Privacy or a number ε with a δ above 0; `clamp` moves what lies
+    outside to the nearer end.
 
     >>> m = gaussian(Interval(0, 1, "0.01"), Privacy(1, "1e-5"))
     >>> round(float(m.error) / 0.7978845608, 2), m.delta(1) <= 1e-5
@@ -292,6 +303,7 @@ def gaussian(
     return _plus(interval, noise, "Gaussian", "Balle and Wang 2018, on the lattice", clamp)
 
 
+@named
 def staircase(interval: Interval, privacy: Promise, *, gamma: Any = None, clamp: bool = False) -> Mechanism:
     """The number plus staircase noise: flat stairs as wide as the diameter, each e^ε lower than the last.
 
@@ -300,6 +312,9 @@ def staircase(interval: Interval, privacy: Promise, *, gamma: Any = None, clamp:
     0 and 1 may be given, such as the one that is best for the variance; it is rounded to the lattice.
 
     Why it is private: a shift of at most one diameter moves at most one stair.
+
+    `interval` holds the numbers; `privacy` is a Privacy or a number ε; `gamma` is another γ; `clamp` moves what
+    lies outside to the nearer end.
 
     >>> m = staircase(Interval(0, 1, "0.001"), Privacy(1))
     >>> round(float(m.error), 4), m.epsilon() <= 1
@@ -319,6 +334,7 @@ def staircase(interval: Interval, privacy: Promise, *, gamma: Any = None, clamp:
     return _plus(interval, noise, "staircase", "Geng and Viswanath 2016", clamp)
 
 
+@named
 def bounded_laplace(
     interval: Interval, privacy: Promise | None = None, *, scale: Any = None, sensitivity: Any = None
 ) -> Mechanism:
@@ -335,6 +351,8 @@ def bounded_laplace(
 
     Why it is private: the matrix of whole numbers is checked over all neighbouring pairs before it is returned; without
     a matrix see `BoundedLattice`, of which the two ends are the worst pair.
+
+    `interval` holds the numbers; `privacy` is a Privacy or a number ε.
 
     >>> m = bounded_laplace(Interval(0, 1, "0.02"), Privacy(1))
     >>> m.epsilon() <= 1, round(float(m.error), 3)

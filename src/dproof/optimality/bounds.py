@@ -56,6 +56,8 @@ def lower_bound(space: Space, privacy: Promise, *, outputs: Outputs = "inside") 
 
     `outputs="inside"` is for mechanisms that release points of the space; "anywhere" for any outputs at all.
 
+    `space` holds the values; `privacy` is a Privacy or a number ε.
+
     >>> bound = lower_bound(Categories(["a", "b", "c", "d", "e"]), Privacy(1))
     >>> round(float(bound.value), 10), bound.name
     (0.5953903248, 'HLM15, Theorem 7')
@@ -64,7 +66,11 @@ def lower_bound(space: Space, privacy: Promise, *, outputs: Outputs = "inside") 
 
 
 def lower_bounds(space: Space, privacy: Promise, *, outputs: Outputs = "inside") -> list[LowerBound]:
-    """Every bound that applies, the published ones first."""
+    """Every bound that applies, the published ones first.
+
+    `space` holds the values; `privacy` is a Privacy or a number ε; `outputs` is the space of what is released,
+    where it is another.
+    """
     choice(outputs, get_args(Outputs), "outputs")
     curves = getattr(space, "holds_curves", False)  # of which only the diameter is looked at
     known, promise, inside = space if curves else as_space(space), Privacy.of(privacy), outputs == "inside"
@@ -239,6 +245,8 @@ class Comparison:
 
 def compare(space: Space, privacy: Promise) -> Comparison:
     """Every mechanism that fits the space, calibrated to the promise.
+
+    `space` holds the values; `privacy` is a Privacy or a number ε.
 
     >>> from dproof import Interval
     >>> shown = compare(Interval(0, 1, "0.05"), Privacy(1))

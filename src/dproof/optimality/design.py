@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof import coins
-from dproof.arguments import choice, expect, flag, listed, mapping
+from dproof.arguments import choice, expect, flag, listed, mapping, named
 from dproof.certification.certify import decide
 from dproof.errors import ArgumentError, DproofWarning, TooLarge, did_you_mean
 from dproof.exact import exact, exp_above, exp_below, written
@@ -66,6 +66,7 @@ _FISHER = "linear programme, Kairouz, Oh and Viswanath 2016"
 _SOURCE = "linear programme, HLM15, section 6, and HLM16, section 4.3"
 
 
+@named
 def design(
     space: Space,
     privacy: Promise,
@@ -94,6 +95,8 @@ def design(
     `mechanism.optimum` holds what is attained and what no mechanism can beat, both exact; they differ by less than one
     part in a million, or a warning says by how much (ε above 20, δ near 1). A warning also tells when no estimator can
     undo the law. Why it is private: the law is rounded to whole numbers, and these alone decide.
+
+    `space` holds the values; `privacy` is a Privacy or a number ε.
 
     >>> from dproof import Interval
     >>> best = design(Interval(0, 1, "0.5"), Privacy(1))
@@ -320,6 +323,8 @@ def design_row(
     `aim="largest"` makes the largest of them as small as can be, "sum" their sum; `weights` multiply them. Shares are
     multiples of a twelfth of an even share, and among these the split is the best: a part at a time to the column that
     is worst off, or for the sum by dynamic programming. Columns of one row compose: their ε and δ add up.
+
+    `row` is the space of a row; `privacy` is a Privacy or a number ε.
 
     >>> from dproof import Categories
     >>> row = Rows({"smoker": Categories(["no", "yes"]), "hobby": Categories(list(range(20)))})

@@ -10,7 +10,7 @@ import json
 import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import lru_cache
@@ -62,6 +62,7 @@ class Plan:
     file: Layout = USUAL
     asked: AskedTables | None = None  # the tables of the central model; None in the local one
     spread: Spread | None = None  # how ε is spread over the columns of a row; None: by the plan's shares
+    about: About = field(default_factory=lambda: About())
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{column.name} ({column.kind})" for column in self.columns)
@@ -189,6 +190,18 @@ class Plan:
             raise SourceError(f"the source has a column {unknown[0]!r} that the plan does not mention{more}: {way}")
         if absent:
             raise SourceError(f"the source has no column {absent[0]!r}{did_you_mean(absent[0], names)}")
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What the report says of a table at its top, as the plan's [about] has it: public, and no part of the promise."""
+
+    title: str = ""
+    table: str = ""
+    date: str = ""
+    custodian: str = ""
+    contact: str = ""
+    purpose: str = ""
 
 
 @dataclass(frozen=True, slots=True)

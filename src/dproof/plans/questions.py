@@ -34,12 +34,14 @@ class PlannedQuestion:
 
     `question` is what its text asks about the columns of the plan. `share_of_rows` is about what part of the rows a
     group of it has, or a condition in it: public knowledge, which only the ± that is told beforehand depends on.
+    `title` is what the report calls it.
     """
 
     sql: str
     question: Question = field(repr=False, compare=False)
     weight: Fraction = Fraction(1)
     share_of_rows: Fraction | None = None
+    title: str = ""
 
 
 def read_questions(tables: Iterable[Reader], columns: Iterable[Column]) -> tuple[PlannedQuestion, ...]:
@@ -52,8 +54,9 @@ def read_questions(tables: Iterable[Reader], columns: Iterable[Column]) -> tuple
         share = table.number("share_of_rows") if "share_of_rows" in table else None
         if share is not None and not 0 < share <= 1:
             raise table.wrong("share_of_rows", "must lie between 0 and 1: about what part of the rows a group has")
+        title = table.line("title")
         try:
-            found.append(planned_question(sql, columns, weight, share))
+            found.append(replace(planned_question(sql, columns, weight, share), title=title))
         except InputError as error:
             raise table.wrong("sql", f"is wrong: {error}") from None
         table.finish()

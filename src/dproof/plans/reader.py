@@ -11,7 +11,7 @@ import os
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -27,10 +27,11 @@ from dproof.columns.codec import CODECS, Codec, Column, Key, codec_class
 from dproof.columns.values import DECIMALS, THOUSANDS, Numerals
 from dproof.errors import ArgumentError, FileError, InputError, PlanError, did_you_mean, nearest
 from dproof.exact import exact, plain_number
-from dproof.limits import MOST_TABLES, MOST_TITLE_LINES, MOST_VALUES
+from dproof.limits import LONGEST_LINE, MOST_TABLES, MOST_TITLE_LINES, MOST_VALUES
 from dproof.plans.plan import (
     ASKED,
     VERSION,
+    About,
     AskedTables,
     ColumnGroup,
     Listed,
@@ -229,6 +230,19 @@ class Reader:
             raise self.wrong(key, "must be text")
         return given
 
+    def line(self, key: str) -> str:
+        """A text for people, in one line; nothing where the key is not there."""
+        given = self.value(key, "")
+        given = str(given) if isinstance(given, date) else given
+        if not isinstance(given, str):
+            raise self.wrong(key, "must be text")
+        told = " ".join(given.split())
+        if len(told) > LONGEST_LINE:
+            raise self.wrong(key, f"must have at most {LONGEST_LINE:,} characters")
+        if not told.isprintable():  # such as signs that turn the direction of the text
+            raise self.wrong(key, "has a character that cannot be printed")
+        return told
+
     def texts(self, key: str) -> tuple[str, ...]:
         given = self.value(key)
         if not isinstance(given, list) or not given or not all(isinstance(x, str) for x in given):
@@ -329,13 +343,21 @@ def read_plan(top: Reader, text: str) -> Plan:
         questions = read_questions(given_questions, columns)
         needed = uses(questions, columns)
         groups = tuple(replace(group, uses=uses_of(group.names, needed)) for group in groups)
+    about = _read_about(Reader(top.value("about", {}), ("about",)))
     top.finish()
     _check_columns(columns, person, spread)
-    plan = Plan(privacy, columns, groups, order, rows_per_person, person, questions, text, file, asked, spread)  # type: ignore[arg-type]
+    plan = Plan(privacy, columns, groups, order, rows_per_person, person, questions, text, file, asked, spread, about)  # type: ignore[arg-type]
     if asked is None or not questions:
         return plan
     # The tables that its questions need: the model stands above plans, so it is looked up by name.
     return import_module("dproof.central.question_sums").with_question_tables(plan)  # type: ignore[no-any-return]
+
+
+def _read_about(table: Reader) -> About:
+    """What the report shall say of the table: a line of text for each key, or a date of TOML."""
+    found = About(**{key.name: table.line(key.name) for key in fields(About)})
+    table.finish()
+    return found
 
 
 def _groups(top: Reader, columns: tuple[Column, ...], spread: Spread | None) -> tuple[ColumnGroup, ...]:
@@ -411,6 +433,8 @@ _NAMED = 160  # characters of the names of columns in one message
 def plan_keys(space: str) -> tuple[Key, ...]:
     """The keys that a plan may have for a column of a space, each with its form, its help and its options.
 
+    `space` is the name of one, such as "interval".
+
     >>> [key.name for key in plan_keys("interval") if key.options]
     ['outside']
     """
@@ -424,6 +448,8 @@ def add_space(name: str, space: type[Space], codec: type[Codec] | None = None) -
     """Let plans say `space = "name"` for a space of one's own, whose class has `from_plan`.
 
     `codec`, a subclass of `dproof.columns.codec.Codec`, reads and stores its values where they are more than texts.
+
+    `name` is what plans call it, and `space` the class.
     """
     if not expect(name, str, "name", "a text: what plans call the space").strip():
         raise ArgumentError("name must not be blank: plans call the space by it")

@@ -20,7 +20,7 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from dproof.errors import ArgumentError, FileError, TooLarge
+from dproof.errors import ArgumentError, FileError, TooLarge, did_you_mean
 from dproof.exact import int_or_float, percent, written
 from dproof.limits import MOST_DRAWN_CURVES, MOST_DRAWN_ROWS
 from dproof.spaces.space import Space
@@ -34,10 +34,14 @@ NOTHING = "no information"
 class Answer:
     """A table of values and cells.
 
+    `answer["n"]` are the cells of a column, `rows` has all columns of each row; `level` is that of the intervals.
+
     >>> answer = Answer(("sex", "n"), [{"sex": "f", "n": Cell(52, 48.0, 56.0, 2.0, 52)}])
-    >>> print(answer)
+    >>> answer
     sex  n
     f    52 ± 4
+    >>> answer["n"][0].low
+    48.0
     """
 
     columns: tuple[str, ...]
@@ -47,13 +51,24 @@ class Answer:
     method: str = ""
     covers: str = ""  # what its intervals cover, see `covered`
 
+    def __getitem__(self, column: str) -> list[Cell]:
+        """The cells of a column, one for each row; a number that is not estimated has itself as its interval."""
+        if column not in self.columns:
+            raise ArgumentError(f"the answer has no column {str(column)[:40]!r}{did_you_mean(column, self.columns)}")
+        return [_as_cell(row[column]) for row in self.rows]
+
+    def __repr__(self) -> str:
+        return "\n".join([*self._lines(), *self._more()])
+
     def __str__(self) -> str:
+        return "\n".join([repr(self), *([""] if self.notes else []), *self.notes])
+
+    def _lines(self) -> list[str]:
         lines = [list(self.columns), *self.texts(SHOWN_ROWS)]
         widths = [max(len(line[n]) for line in lines) for n in range(len(self.columns))]
-        table = [
+        return [
             "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
         ]
-        return "\n".join([*table, *self._more(), *([""] if self.notes else []), *self.notes])
 
     def texts(self, most: int | None = None) -> list[list[str]]:
         """The rows as they are shown, or the first of them."""
@@ -144,19 +159,28 @@ class Answer:
         """A pyarrow.Table, in which an estimate has columns for its interval and standard error."""
         import pyarrow
 
-        return pyarrow.table(self.flat())
+        flat = self.flat()
+        return pyarrow.table(
+            {n: pyarrow.array(v, pyarrow.float64() if _is_empty(v) else None) for n, v in flat.items()}
+        )
 
     def to_pandas(self) -> Any:
-        """A pandas.DataFrame, in which an estimate has columns for its interval and standard error."""
+        """A pandas.DataFrame, in which an estimate has columns for its interval and standard error.
+
+        Where an answer tells nothing, the estimate is NaN.
+        """
         import pandas
 
-        return pandas.DataFrame(self.flat())
+        flat = self.flat()
+        return pandas.DataFrame({name: [math.nan] * len(v) if _is_empty(v) else v for name, v in flat.items()})
 
     def to_polars(self) -> Any:
         """A polars.DataFrame, in which an estimate has columns for its interval and standard error."""
         import polars
 
-        return polars.DataFrame(self.flat(), strict=False)
+        flat = self.flat()
+        empty = {name: polars.Float64 for name, values in flat.items() if _is_empty(values)}
+        return polars.DataFrame(flat, schema_overrides=empty, strict=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +295,18 @@ def covered(level: float, *, sampling: bool = False, at_once: str = "", method: 
 
 EVERY_POINT = "at all grid points at once"
 EVERY_ROW = "in all rows at once"
+
+
+def _as_cell(value: Any) -> Cell:
+    if isinstance(value, Cell):
+        return value
+    is_number = isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
+    return Cell(value, value, value, 0.0, value) if is_number else Cell(value)
+
+
+def _is_empty(values: Sequence[Any]) -> bool:
+    """Whether a column of a frame has no value at all: it is one of numbers, none of which is known."""
+    return bool(values) and all(value is None for value in values)
 
 
 def in_units_of(cell: Any, space: Space) -> Any:

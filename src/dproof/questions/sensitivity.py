@@ -95,6 +95,9 @@ def sensitivity(
 
     `rows` matters for a mean alone: the public number of rows (change-one), or the least there can be (add-remove).
 
+    `asked` is SQL or what `Select` built, or a list of them; `table` maps the name of each column to its space;
+    `neighbours` says which tables differ in one row.
+
     >>> from dproof.spaces import Categories
     >>> survey = {"gender": Categories(["Male", "Female"]), "books": Categories(range(8))}
     >>> genders = sensitivity("SELECT gender, count(*) FROM data GROUP BY gender", survey, "add-remove")
@@ -425,6 +428,10 @@ def declare(
     step: Any = 1,
 ) -> tuple[DeclaredQuery, Sensitivity]:
     """A query with a declared sensitivity, once no small pair of neighbouring tables has been found to break it.
+
+    `name` is what the answer calls it; `function` takes the rows; `claimed` is the sensitivity that its author
+    claims, for these `neighbours`; `table` maps the name of each column to its space; answers are rounded to
+    multiples of `step`.
 
     >>> from dproof.spaces import Categories
     >>> books = {"books": Categories(range(8))}

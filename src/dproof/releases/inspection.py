@@ -136,6 +136,9 @@ def check(
 ) -> Inspection:
     """Count what a plan does not foresee in a table, for its custodian alone: the figures have no noise.
 
+    `source` is a path, a frame or another table of private rows, and `plan` a Plan, its path or a mapping;
+    `table` names the table inside a DuckDB file.
+
     >>> import pyarrow
     >>> plan = {"privacy": {"epsilon": 1}, "columns": {"town": {"space": "categories", "values": ["Bonn"]}}}
     >>> found = check(pyarrow.table({"town": ["Bonn", "Köln", None]}), plan)
@@ -381,6 +384,8 @@ def header(source: Any, plan: Plan | str | os.PathLike[str] | Mapping[str, Any] 
     """The header of a table, read as a plan says; of a file of texts a few rows are compared with it.
 
     A plan is public, and so are the names in it: what is doubtful is for the custodian alone.
+
+    `source` is a path, a frame or another table; `plan` says how a text file is written.
     """
     opened = open_source(source, None, USUAL if plan is None else Plan.of(plan).file)
     return Header(opened.names, doubtful_names(opened, look=True))

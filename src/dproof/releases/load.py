@@ -18,7 +18,10 @@ from dproof.storage import CERTIFICATE, PLAN, fetch, is_remote, is_unfinished
 
 
 def load(path: str | os.PathLike[str]) -> Release:
-    """Open a stored release, by its path or URI; `verify` checks it as well."""
+    """Open a stored release, by its path or URI; `verify` checks it as well.
+
+    `path` is the folder of a release.
+    """
     if is_remote(path):
         with TemporaryDirectory() as here:
             fetch(path, Path(here), (CERTIFICATE, PLAN))

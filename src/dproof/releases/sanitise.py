@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from dproof.advice.before_spending import public_rows, tells_little, tells_nothing
-from dproof.arguments import as_path, described
+from dproof.arguments import as_path, described, named
 from dproof.central.recipe import TableLaw, certify_tables
 from dproof.central.release import measure
 from dproof.central.release import rehearse as rehearse_tables
@@ -127,6 +127,7 @@ _PAGE_BYTES = 4e6  # bytes for the page and the certificate
 _UNCHANGED_ROWS = 1 / 100  # expected number of rows published as they are, from which a curator is warned
 
 
+@named
 def sanitise(
     source: Any,
     plan: Plan | str | os.PathLike[str] | Mapping[str, Any],
@@ -148,9 +149,11 @@ def sanitise(
     Whatever can fail without data (the plan, the law, the charts and the page, the folder, room on the disk) fails
     before `payment` is asked to pay, and that comes before the first row is read.
 
-    `progress` is told the rows just read and how many there are, and 0 rows when synthetic rows are being made. With
-    `anyway=False` a release that would tell nothing is refused, and one that would tell little is warned of, before it
-    is paid for, where the number of rows is public; `source` must then be one that can be read twice, such as a path.
+    `source` is a path, a frame, a relation or an array of private rows, and `plan` a Plan, its path or a mapping.
+    `table` names the table inside a DuckDB file. `progress` is called with the rows just read and how many there are,
+    or None, and with 0 rows when synthetic rows are being made. With `anyway=False` a release that would tell nothing
+    is refused, and one that would tell little is warned of, before it is paid for, where the number of rows is public;
+    `source` must then be one that can be read twice, such as a path.
 
     >>> import pyarrow
     >>> plan = {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": [0, 1]}}}

@@ -54,6 +54,8 @@ def verify(path: str | os.PathLike[str]) -> Release | None:
     the one the laws are for, and the stored table must have the recorded rows, the schema the plan determines, only
     values that the laws can give and no text beside its rows. What else the certificate says must follow from the plan
     and the laws, and nothing else may lie in the folder; `unchecked` names what may, such as the page.
+
+    `path` is the folder of a release, or a certificate.
     """
     if is_remote(path):
         release = load(path)

@@ -6,7 +6,7 @@ The texts are in the templates; here is what they are filled with.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dproof.advice.expect import RowWidths, row_widths, too_noisy_message
@@ -17,12 +17,14 @@ from dproof.central.workload import Table
 from dproof.exact import several, written
 from dproof.html import render
 from dproof.local.recipe import JointColumns, RowLaw
-from dproof.meaning import advice, beliefs, had_been, in_words, percent
-from dproof.plans.plan import ASKED, TableAxis, not_protected
+from dproof.meaning import advice, beliefs, had_been, in_words, odds_factor, percent
+from dproof.plans.plan import ASKED, Plan, TableAxis, not_protected
 from dproof.plotting import label_texts
 from dproof.privacy import Privacy
 from dproof.questions.answer import Range
+from dproof.recipe import Release
 from dproof.report.drawings import band_picture, heat_table, law_picture, profile_picture
+from dproof.report.results import results_of
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -42,7 +44,6 @@ _BINS = "a row was changed by the bin that its number lies in: an error of 1 is 
 _MOST_LAWS = 12  # that are drawn, of those that a row may answer for
 _MOST_PROFILES = 6
 _MOST_TABLES = 100  # and columns
-_UNFOLDED_TABLES = 12
 _MOST_VALUES = 40  # of a column
 _MOST_PAIRS, _MOST_PAIR_VALUES = 6, 24  # tables of two columns, and how many values each column may have
 _MOST_CURVES = 6  # columns of curves
@@ -64,12 +65,16 @@ def draw_pictures(law: RowLaw) -> Pictures:
     return Pictures(laws, profile_picture(profiled, float(law.plan.privacy.epsilon) or 1.0))
 
 
-def local_page(law: RowLaw, certificate: Mapping[str, Any], pictures: Pictures | None = None) -> str:
-    """The page about sanitised rows; `pictures` are those of the law, where they are drawn already."""
-    plan, privacy, release = law.plan, law.plan.privacy, certificate.get("release") or {}
-    drawn, rows, public = pictures or draw_pictures(law), release.get("rows"), release.get("public") or []
-    warnings = [] if certificate["private"] else ["Drawn with seeded coins: this release is not private."]
-    warnings += [f"Released as they are: {not_protected(public)}."] if public else []
+def local_page(
+    law: RowLaw, certificate: Mapping[str, Any], pictures: Pictures | None = None, release: Release | None = None
+) -> str:
+    """The page about sanitised rows; `pictures` are those of the law, where they are drawn already.
+
+    `release` answers the questions of the plan.
+    """
+    plan, privacy, recorded = law.plan, law.plan.privacy, certificate.get("release") or {}
+    drawn, rows, public = pictures or draw_pictures(law), recorded.get("rows"), recorded.get("public") or []
+    warnings = [f"Released as they are: {not_protected(public)}."] if public else []
     columns = [column for group in law.groups for column in group.columns]
     first = next((column for column in columns if column.space.labels is not None), columns[0] if columns else None)
     sql = "SELECT avg({0}) FROM release" if first is not None and first.space.holds_curves else _COUNTS
@@ -77,28 +82,65 @@ def local_page(law: RowLaw, certificate: Mapping[str, Any], pictures: Pictures |
     page = render(
         "local.html",
         "page",
-        title="A sanitised table: what was promised",
-        facts=[
-            ("ε", written(privacy.epsilon), "what one row may reveal"),
-            ("δ", written(privacy.delta), "added to that, as a probability"),
-            ("rows", f"{rows:,}" if rows is not None else "—", "their number is public"),
-            ("neighbours", privacy.neighbours, "tables that differ in one row"),
-        ],
-        warnings=[*warnings, *advice(privacy)],
-        deniability=deniability_section(law.person, plan.rows_per_person),
+        shown=_shared(plan, law.person, certificate, release, warnings),
+        facts=_facts(privacy, rows, "row"),
         law=law,
         plan=plan,
         privacy=privacy,
         public=public,
         asked_column=ASKED,
         groups=_groups(law, rows or 0, drawn.laws),
-        dropped=plan.named("drop"),
+        columns=columns,
+        rows=rows,
         papers=[text for name, text in _PAPERS.items() if name in sources],
         profile=drawn.profile,
-        seal=certificate["seal"],
         **_first_question(sql, first.name if first is not None else "column"),
     )
     return str(page)
+
+
+def _shared(
+    plan: Plan, person: Privacy, certificate: Mapping[str, Any], release: Release | None, warnings: Sequence[str]
+) -> dict[str, Any]:
+    """What the pages of both models show: what the table is, results, cautions, and what a person can deny."""
+    results = () if release is None else results_of(release)
+    seeded = [] if certificate["private"] else ["Drawn with seeded coins: this release is not private."]
+    titles = {"table": "Table", "date": "Date", "custodian": "Custodian", "contact": "Contact", "purpose": "Purpose"}
+    about = [(told, getattr(plan.about, key)) for key, told in titles.items() if getattr(plan.about, key)]
+    return {
+        "title": plan.about.title or "Statistics under differential privacy",
+        "about": about,
+        "limit": _limit(person),
+        "warnings": [*seeded, *warnings, *advice(plan.privacy if plan.model == "local" else person)],
+        "results": results,
+        "notes": list(dict.fromkeys(note for result in results for note in result.notes)),
+        "deniability": deniability_section(person, plan.rows_per_person),
+        "dropped": plan.named("drop"),
+        "seal": certificate["seal"],
+    }
+
+
+def _limit(person: Privacy) -> str:
+    """How far what can be learned about one person is limited: no more than the odds of `explain` say."""
+    failure = odds_factor(person).failure
+    if failure == 1:
+        return "With so large a δ nothing is promised about what can be learned about one person."
+    but = ", except with a small probability" if failure else ""
+    return (
+        f"What anyone can learn from it about one person is limited{but}, whatever else they know and however often "
+        "they ask: the limit is stated below."
+    )
+
+
+def _facts(privacy: Privacy, rows: int | None, whose: str) -> list[tuple[str, str, str]]:
+    """The promise in figures: the value, its name, and what it is."""
+    told = ("—" if whose == "row" else "hidden", "public") if rows is None else (f"{rows:,}", "their number is public")
+    return [
+        (written(privacy.epsilon), "ε, the privacy budget", f"what one {whose} may reveal"),
+        (written(privacy.delta), "δ", "added to that, as a probability"),
+        (told[0], "rows", told[1] if rows is not None else "their number is estimated"),
+        (privacy.neighbours, "neighbours", f"tables that differ in one {whose}"),
+    ]
 
 
 def deniability_section(privacy: Privacy, rows_per_person: int = 1) -> Markup:
@@ -161,14 +203,15 @@ def _accuracy(rows: int, widths: RowWidths) -> Iterator[str]:
 
 
 def central_page(
-    law: TableLaw, certificate: Mapping[str, Any], estimates: Mapping[int | None, ResidualEstimates]
+    law: TableLaw,
+    certificate: Mapping[str, Any],
+    estimates: Mapping[int | None, ResidualEstimates],
+    release: Release | None = None,
 ) -> str:
-    """The page about measured tables, with the estimated counts and mean curves."""
-    privacy, release, counts = law.person, certificate["release"], estimates[None]
-    rows = release["rows"]
-    is_public = rows is not None
-    warnings = [] if certificate["private"] else ["Drawn with seeded coins: it is not private."]
+    """The page about measured tables, with the estimated counts and mean curves; `release` answers the questions."""
+    privacy, recorded, counts = law.person, certificate["release"], estimates[None]
     nothing = too_noisy_message(law, float(counts.residuals[()]))
+    warnings = [] if nothing is None else [f"{nothing[0].upper()}{nothing[1:]}."]
     tables = law.half_widths
     # An item of a set is no column, and a column may only be added up.
     counted = (law.axes[place] for table in law.tables for place in table)
@@ -176,27 +219,19 @@ def central_page(
     page = render(
         "central.html",
         "page",
-        title="Measured tables: what was promised",
-        facts=[
-            ("ε", written(privacy.epsilon), "what one person may reveal"),
-            ("δ", written(privacy.delta), "added to that, as a probability"),
-            ("rows", f"{rows:,}" if is_public else "hidden", "public" if is_public else "their number is measured"),
-            ("neighbours", privacy.neighbours, "tables that differ in one person"),
-        ],
-        warnings=[*warnings, *advice(privacy)],
-        deniability=deniability_section(privacy, law.plan.rows_per_person),
+        shown=_shared(law.plan, privacy, certificate, release, warnings),
+        facts=_facts(privacy, recorded["rows"], "person"),
         had_been=had_been(law.plan.unit),
-        nothing=None if nothing is None else f"{nothing[0].upper()}{nothing[1:]}",
-        tables=tables[:_UNFOLDED_TABLES],
-        folded_tables=tables[_UNFOLDED_TABLES:_MOST_TABLES],
+        tables=tables[:_MOST_TABLES],
         more_tables=len(tables) - _MOST_TABLES,
-        made_up_rows=release["made_up_rows"],
+        number_of_tables=several(len(tables), "table"),
+        made_up_rows=recorded["made_up_rows"],
+        rows=recorded["rows"],
         columns=_columns(law, counts),
         pairs=_pairs(law, counts),
         curves=_mean_curves(law, estimates),
         rows_of_a_person=several(law.plan.rows_per_person, "row"),
         written=written,
-        seal=certificate["seal"],
         **_first_question("SELECT count(*) FROM release" if name is None else _COUNTS, name or ""),
     )
     return str(page)

@@ -123,7 +123,10 @@ def refusal(status: int, body: bytes) -> DproofError:
 
 
 def connect(url: str, token: str) -> Connection:
-    """Come to a `dproof serve` with a token; a token goes over TLS, or stays on this machine."""
+    """Come to a `dproof serve` with a token; a token goes over TLS, or stays on this machine.
+
+    `url` is where the server is, and `token` what its custodian handed out.
+    """
     if not isinstance(url, str) or not isinstance(token, str):
         raise ArgumentError("url must be the address that the server printed, and token a text")
     text = token.strip()  # it may come from a file, with the end of its line

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dproof.arguments import named
 from dproof.errors import ArgumentError, did_you_mean
 from dproof.exact import exact, has_shape, whole_numbers
 from dproof.spaces.space import COMPARISONS, Discrete, Space, numbered, plain, undeclared
@@ -33,6 +34,7 @@ class Categories(Space):
     _matrix: NDArray[Any] | None = field(repr=False)
     _codes: dict[Hashable, int] = field(repr=False)
 
+    @named
     def __init__(self, values: Sequence[Hashable], metric: Any = "discrete") -> None:
         labels, codes = numbered(values, "category")
         named = isinstance(metric, str)

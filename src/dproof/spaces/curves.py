@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.arguments import choice, listed, whole
+from dproof.arguments import choice, listed, named, whole
 from dproof.errors import ArgumentError
 from dproof.exact import exact, root_above
 from dproof.limits import MOST_GRID_POINTS
@@ -57,6 +57,7 @@ class Curves:
     present: ClassVar[None] = None
     absent: ClassVar[None] = None
 
+    @named
     def __init__(
         self, start: Any, stop: Any, points: int | Sequence[Any], low: Any, high: Any, norm: Norm = "sup"
     ) -> None:

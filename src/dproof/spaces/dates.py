@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.arguments import COLUMN, described, listed, whole
+from dproof.arguments import COLUMN, described, listed, named, whole
 from dproof.errors import ArgumentError, InputError, did_you_mean
 from dproof.spaces.interval import Bins, Interval, Line, bin_labels
 from dproof.spaces.space import is_arrow
@@ -82,6 +82,7 @@ class Dates(Interval):
 
     __slots__ = ()
 
+    @named
     def __init__(self, low: Any, high: Any, step: int = 1) -> None:
         first, last = _bound(low, "low"), _bound(high, "high")
         days = whole(step, "step, the number of days,", 1, 1 << 22)

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.arguments import COLUMN
+from dproof.arguments import COLUMN, named
 from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import exact, plain_number
 from dproof.limits import MOST_LATTICE_POINTS
@@ -51,6 +51,7 @@ class Interval(Space):
     mechanisms: ClassVar[str] = "interval"
     is_counted: ClassVar[bool] = False
 
+    @named
     def __init__(self, low: Any, high: Any, step: Any = None) -> None:
         bottom, top = exact(low, "low"), exact(high, "high")
         if bottom > top:
