@@ -68,7 +68,7 @@ _MODEL_NOTE = (
 )
 
 
-def source(release: Any, question: Question, options: Options) -> AnswerSource:
+def answer_source(release: Any, question: Question, options: Options) -> AnswerSource:
     """What answers a question from the measured tables of a release, or by `method = "model"` from its made-up rows."""
     schema = release.law.schema
     if options.method == "model":
@@ -129,12 +129,12 @@ class ResidualAnswerSource:
             tails=release.law.tails,
         )
         self.answered: dict[Expression, Any] = {}
-        for aggregate in self.asked.special:
+        for aggregate in self.asked.by_counts:
             moment = aggregate.definition.moment
             within = ((_WITHIN.format(f"a {moment}"), np.ones(groups, bool)),) if moment else ()
-            self.answered[aggregate] = self._special(aggregate, one_group.level), within
+            self.answered[aggregate] = self._told_by_counts(aggregate, one_group.level), within
 
-    def _special(self, aggregate: Aggregate, level: float) -> list[Cell]:
+    def _told_by_counts(self, aggregate: Aggregate, level: float) -> list[Cell]:
         """What is told by the counts of the values or bins of a column, in every group."""
         definition, estimates = aggregate.definition, self.release.estimates
         if isinstance(definition.chosen, Frequent):
@@ -180,8 +180,10 @@ class ResidualAnswerSource:
 
     def _answered(self, expression: Expression) -> Any:
         if expression not in self.answered:
-            refuse_calculation(expression, [a for a in self.asked.special if isinstance(a.definition.chosen, Frequent)])
-            by_bins = not set(self.asked.special).isdisjoint(aggregates_of(expression))
+            refuse_calculation(
+                expression, [a for a in self.asked.by_counts if isinstance(a.definition.chosen, Frequent)]
+            )
+            by_bins = not set(self.asked.by_counts).isdisjoint(aggregates_of(expression))
             reach = possible(expression, self.question, self.asked.schema, self.rows)
             found = self._calculated(expression) if by_bins else self.estimated.cells(expression, reach)
             self.answered[expression] = found
@@ -442,13 +444,13 @@ def even_table(law: TableLaw, rows: float) -> EvenTable:
 def expected_source(law: TableLaw, question: Question, rows: int, shares: Shares, level: float) -> AnswerSource:
     """What a release of the tables of so many rows, with values that are spread evenly, would tell of a question."""
     table, options = even_table(law, rows), Options(level)
-    found = source(table, question, options)
+    found = answer_source(table, question, options)
     if shares == Shares() or asks_for_curves(question, law.schema):
         return found
     assert isinstance(found, ResidualAnswerSource)
     found.estimated = found.estimated.with_shares(bool(question.group_by), shares, rows)
     chosen = bool(question.group_by) or question.where is not None
-    for aggregate in found.asked.special if chosen else ():  # from the counts of values or bins
+    for aggregate in found.asked.by_counts if chosen else ():
         where = both(question.where, present(aggregate, law.schema))
         counts = measured_sum(table, found.asked.weights(Term((), where)))
         of_group = float(counts.weights @ table.estimates[None].table(counts.table).ravel()) / found.asked.groups

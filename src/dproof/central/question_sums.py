@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.central.estimates import ResidualEstimates
-from dproof.central.workload import Costs, Domain, Residual, Table, cell_costs, parts
+from dproof.central.workload import Costs, Domain, Residual, Table, cell_costs, subtables
 from dproof.errors import InputError, NotMeasured, QuestionError, TooLarge
 from dproof.laws.debias import Array
 from dproof.limits import MOST_GROUPS, MOST_TABLE_CELLS
@@ -78,10 +78,11 @@ class QuestionSums:
                 raise QuestionError(
                     f"measured tables answer AVG and SUM of the curves {aggregate.columns[0]!r}: ask for these"
                 )
-        self.special = [one for one in asked if one.definition.formula is None or self.is_told_by_bins(one)]
-        for aggregate in self.special:
+        # What no formula of sums tells, but the counts of the values, bins or items of its column.
+        self.by_counts = [one for one in asked if one.definition.formula is None or self.is_told_by_bins(one)]
+        for aggregate in self.by_counts:
             self._check(aggregate)
-        formulas = [aggregate for aggregate in asked if aggregate not in self.special] or [Aggregate("count")]
+        formulas = [aggregate for aggregate in asked if aggregate not in self.by_counts] or [Aggregate("count")]
         self.needed = list(dict.fromkeys(t for a in formulas for t in centred_terms(a, question.where, schema)))
         numbers = [c for term in self.needed for c in term.columns if not schema.spaces[c].holds_curves]
         self.scales: dict[str, Scale] = {name: scale_of(schema.spaces[name]) for name in numbers}
@@ -144,7 +145,7 @@ class QuestionSums:
         """
         for term in self.needed:
             yield 1.0, self.weights(term)
-        for aggregate in self.special:
+        for aggregate in self.by_counts:
             if aggregate.definition.chosen != Rank():
                 values = self.by_value(aggregate)
                 yield from ((1 / len(values), counts) for counts, _ in values)
@@ -290,7 +291,7 @@ Margins: TypeAlias = Mapping[Table, tuple[NDArray[np.int64], Array]]
 
 def _margins(one: Weights, sizes: Sequence[int]) -> Margins:
     """The weights of a sum added up over all columns but some, for each set of its columns."""
-    return {part: one.margin(part, sizes) for part in parts([one.table])}
+    return {part: one.margin(part, sizes) for part in subtables([one.table])}
 
 
 def _products(one: Margins, other: Margins, k: Sequence[int], groups: int) -> Iterator[tuple[Table, Array]]:
