@@ -34,7 +34,7 @@ from dproof.questions.partition import numbered
 from dproof.questions.sums import CellSums, Codes
 from dproof.recipe import Release
 from dproof.storage import CERTIFICATE, PARQUET, PLAN, REPORT, SEEDED, appearing, check_metadata, digest
-from dproof.tables.source import Source
+from dproof.tables.source import Progress, Source
 
 if TYPE_CHECKING:
     from dproof.questions.answer import Answer
@@ -47,7 +47,6 @@ _MADE_UP = "made-up rows: near the measured tables, and a guess in all else; que
 _MODEL = "; or ask with method = 'model' for what the made-up rows say, without an interval"
 _NO_MODEL = "; or declare rows = true under [release] next time, and ask with method = 'model'"
 _SCHEMA = pa.schema([("table", pa.string()), ("cell", pa.int64()), ("measured", pa.int64())])
-Progress = Callable[[int, int | None], None]
 Exact = dict[Residual, NDArray[np.int64]]
 
 

@@ -12,11 +12,11 @@ import click
 from dproof.cli.command import PATH, command, data_argument, json_option, table_option
 from dproof.cli.output import Page, advise, emit, escape, having_done
 from dproof.exact import float_above, several
-from dproof.local.draw import Progress
 from dproof.meaning import advice
 from dproof.plans.plan import not_protected
 from dproof.releases import sanitise as sanitisation
 from dproof.releases.sanitise import ReleasePayment
+from dproof.tables.source import Progress
 
 _RATE_WIDTH = 60  # columns of a terminal from which the bar tells the rate as well
 

@@ -27,7 +27,6 @@ from dproof.coins import current
 from dproof.curator.ledger import Ledger
 from dproof.errors import DproofWarning, FileError, VerificationFailed
 from dproof.local.draw import (
-    Progress,
     aligned,
     drawn_rows,
     drawn_types,
@@ -54,6 +53,7 @@ from dproof.storage import (
     is_remote,
 )
 from dproof.tables import Source, open_source
+from dproof.tables.source import Progress
 
 
 class ReleasePayment:
