@@ -157,7 +157,9 @@ def test_a_missing_number_is_a_group_and_adds_nothing_to_a_mean() -> None:
             "SELECT count(*) FROM release WHERE age < 30 AND sex = 'f' AND score = 1",
             r"needs the table of score × sex × age, which was not measured.*columns = \[\"score\", \"sex\", \"age\"\]",
         ),
-        ("SELECT max(score) FROM release", "is not answered from measured tables"),
+        ("SELECT max(score) FROM release", "^MAX is not answered from measured tables: ask for counts by score"),
+        ("SELECT quantile(score, 0) FROM release", r"^QUANTILE at 0 is MIN, which is not answered.*between 0 and 1"),
+        ("SELECT quantile(score, 1) FROM release", r"^QUANTILE at 1 is MAX, which is not answered.*between 0 and 1"),
     ],
 )
 def test_a_question_beyond_what_was_measured_says_so(sql: str, why: str) -> None:

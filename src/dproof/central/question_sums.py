@@ -119,8 +119,11 @@ class QuestionSums:
             raise NotMeasured(f"{name} is not answered from measured tables: ask for counts by {column}")
         if is_quantile and any(key.column == column for key in self.question.group_by):
             raise NotMeasured(f"within a bin of {column!r} no quantile is known: group by another column")
-        if is_quantile and not 0 < float(aggregate.argument or 0) < 1:
-            raise NotMeasured("MIN and MAX are not answered from measured tables: ask for a quantile between 0 and 1")
+        if is_quantile and (share := float(aggregate.argument or 0)) in (0, 1):
+            raise NotMeasured(
+                f"QUANTILE at {share:g} is {'MAX' if share else 'MIN'}, which is not answered from measured tables: "
+                "ask for a quantile between 0 and 1"
+            )
         if not isinstance(definition.chosen, Frequent) and self.axes[column][1].size == 1:
             raise NotMeasured(f"{column!r} has one bin, so that nothing is known of how it is spread: declare `bins`")
 
