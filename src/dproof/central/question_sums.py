@@ -23,7 +23,7 @@ from dproof.limits import MOST_GROUPS, MOST_TABLE_CELLS
 from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
 from dproof.plans.reader import MisplacedKey
 from dproof.questions.aggregates import Frequent, Rank
-from dproof.questions.partition import cut, grouping, numbered
+from dproof.questions.partition import combined_places, cut, grouping
 from dproof.questions.question import Aggregate, Contains, Question, Schema, both, is_curve, leaves, resolve
 from dproof.questions.sums import Term, along, centred_terms, present
 from dproof.spaces.interval import Bins, Scale, scale_of
@@ -44,7 +44,7 @@ class Weights:
         """The weights added up over all axes but these: the numbers of group and cell, and their weights."""
         places = np.unravel_index(np.arange(len(self.weights)), self.sizes) if self.sizes else ()
         chosen = [(places[n], columns[i]) for n, i in enumerate(self.table) if i in part]
-        keys = np.asarray(numbered([(self.groups, 0), *chosen])) + np.zeros_like(self.groups)
+        keys = np.asarray(combined_places([(self.groups, 0), *chosen])) + np.zeros_like(self.groups)
         used, place = np.unique(keys[self.weights != 0], return_inverse=True)
         return used, np.bincount(place, self.weights[self.weights != 0], len(used))
 

@@ -30,7 +30,7 @@ from dproof.errors import ArgumentError, VerificationFailed
 from dproof.plans.plan import Plan
 from dproof.plans.rows import count_rows
 from dproof.privacy import Privacy
-from dproof.questions.partition import numbered
+from dproof.questions.partition import combined_places
 from dproof.questions.sums import CellSums, Codes
 from dproof.recipe import Release
 from dproof.storage import CERTIFICATE, PARQUET, PLAN, REPORT, SEEDED, appearing, check_metadata, digest
@@ -174,7 +174,7 @@ class TableCounter:
         summed = dict.fromkeys(one.number for one in self.sums if one.number is not None)
         wholes = {n: self.law.wholes(n, codes[axes[n].column.name]).reshape(rows, -1) for n in summed}
         for one, sums in self.sums.items():
-            cells = np.zeros(rows, np.int64) + numbered((places[n], axes[n].size) for n in one.table)
+            cells = np.zeros(rows, np.int64) + combined_places((places[n], axes[n].size) for n in one.table)
             for term, total in enumerate(sums):
                 total.add(cells, None if one.number is None else wholes[one.number][:, term])
         if self.report is not None:

@@ -40,7 +40,7 @@ from dproof.laws.law import Law
 from dproof.limits import MOST_CELLS
 from dproof.local.recipe import JointColumns, RowLaw
 from dproof.plans.plan import ASKED
-from dproof.questions.partition import Bit, cut, grouping, numbered
+from dproof.questions.partition import Bit, combined_places, cut, grouping
 from dproof.questions.question import Key, Predicate, condition, leaves, literal, name
 from dproof.questions.sums import Term
 from dproof.spaces.interval import Bins as ColumnBins
@@ -177,7 +177,7 @@ class QuestionAxes:
         The cells are numbered over the states of the counted axes and the groups, the last varying fastest.
         """
         states = zip(decode_all(self._counted, arrays), map(prod, self._counted.values()), strict=True)
-        cell = np.zeros(rows, np.int64) + numbered(states)
+        cell = np.zeros(rows, np.int64) + combined_places(states)
         if not self._public_keys:
             return cell, [()]
         values = arrays[len(arrays) - len(self._public_keys) :]
@@ -261,7 +261,7 @@ class QuestionAxes:
         if all(choice.takes.ndim == 1 for choice in choices):
             places = [(choice.takes.reshape(shape), len(choice.labels)) for choice, shape in pairs]
             count = prod(size for _, size in places)
-            return Sets(count, np.broadcast_to(numbered(places), sizes).reshape(-1))
+            return Sets(count, np.broadcast_to(combined_places(places), sizes).reshape(-1))
         chosen = np.ones((1, *sizes))
         for choice, shape in pairs:
             groups = len(choice.labels)
