@@ -3,8 +3,8 @@
 A recipe is made before any data is opened. What would be drawn of an even table is `expected_source`, and a question is
 answered from it as from what is drawn: so ± is told before there is any data. `local.recipe.RowLaw` draws rows one by
 one and `central.recipe.TableLaw` measures tables of the whole: what they draw is kept as a `Release`, whose `law` they
-are, and `source` answers a question from it. A curator has one recipe for each question, `curator.recipe.Measurement`:
-it draws the numbers of the answer, and there is no release.
+are, and from which `answer_source` answers a question. A curator has one recipe for each question,
+`curator.recipe.Measurement`: it draws the numbers of the answer, and there is no release.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ReleaseRecipe(Recipe, Protocol[Drawn]):
     def plan(self) -> Plan:
         """What is public about the table."""
 
-    def source(self, drawn: Drawn, question: Question, options: Options) -> AnswerSource:
+    def answer_source(self, drawn: Drawn, question: Question, options: Options) -> AnswerSource:
         """What answers a question that the schema resolved, from what was drawn."""
 
     def record(self, release: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
@@ -155,7 +155,9 @@ class Release(Protocol):
 
         chosen, law = options_of(options), self.law
         question = resolve(as_question(asked, "release"), law.schema)
-        found = answer(question, law.schema, lambda level: law.source(self, question, chosen.at(level)), chosen.level)
+        found = answer(
+            question, law.schema, lambda level: law.answer_source(self, question, chosen.at(level)), chosen.level
+        )
         return self._described(found, question, chosen)
 
     def _described(self, answer: Answer, question: Question, options: Options) -> Answer:
@@ -194,7 +196,7 @@ class Release(Protocol):
         from dproof.questions.estimated import Options
 
         question = curve_question(self.law.schema, column, where, total)
-        measured = self.law.source(self, question, Options(level=level, target=target))
+        measured = self.law.answer_source(self, question, Options(level=level, target=target))
         (curve,) = measured.functions(question.select[0].expression, [0])
         if curve is None:
             raise QuestionError("the condition may select no rows, so there may be no mean: choose more rows")

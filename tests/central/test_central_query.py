@@ -13,7 +13,7 @@ from dproof import InputError
 from dproof.central.answer import Weights, covariances
 from dproof.central.estimates import ResidualEstimates
 from dproof.central.release import release_of
-from dproof.central.workload import parts
+from dproof.central.workload import subtables
 from dproof.testing import seeded_coins
 from tests.brute_force import covariance
 from tests.makers import exact_tables, table_law
@@ -107,7 +107,7 @@ def check(described: dict[str, Any], questions: dict[str, Any]) -> None:
 
 def test_covariances_of_groups_are_those_of_whole_tables() -> None:
     generator, sizes = np.random.default_rng(3), (3, 2, 4)
-    variances = {table: float(generator.uniform(0.5, 9)) for table in parts([(0, 1), (0, 2)])}
+    variances = {table: float(generator.uniform(0.5, 9)) for table in subtables([(0, 1), (0, 2)])}
     found = ResidualEstimates(sizes, {}, variances)
     group = generator.integers(0, 2, 6)
     one, other = (Weights(None, (0, 1), generator.normal(size=6), group, (3, 2)) for _ in range(2))
@@ -119,7 +119,7 @@ def test_covariances_of_groups_are_those_of_whole_tables() -> None:
 
 def test_covariances_between_different_tables_are_those_of_what_they_share() -> None:
     generator, sizes = np.random.default_rng(4), (3, 2, 4)
-    variances = {table: float(generator.uniform(0.5, 9)) for table in parts([(0, 1, 2)])}
+    variances = {table: float(generator.uniform(0.5, 9)) for table in subtables([(0, 1, 2)])}
     found = ResidualEstimates(sizes, {}, variances)
     one = Weights(None, (0, 1), generator.normal(size=6), np.zeros(6, np.int64), (3, 2))
     other = Weights(None, (0, 2), generator.normal(size=12), np.zeros(12, np.int64), (3, 4))
@@ -159,7 +159,9 @@ def test_a_missing_number_is_a_group_and_adds_nothing_to_a_mean() -> None:
             "SELECT count(*) FROM release WHERE age < 30 AND sex = 'f' AND score = 1",
             r"needs the table of score × sex × age, which was not measured.*columns = \[\"score\", \"sex\", \"age\"\]",
         ),
-        ("SELECT max(score) FROM release", "is not answered from measured tables"),
+        ("SELECT max(score) FROM release", "^MAX is not answered from measured tables: ask for counts by score"),
+        ("SELECT quantile(score, 0) FROM release", r"^QUANTILE at 0 is MIN, which is not answered.*between 0 and 1"),
+        ("SELECT quantile(score, 1) FROM release", r"^QUANTILE at 1 is MAX, which is not answered.*between 0 and 1"),
     ],
 )
 def test_a_question_beyond_what_was_measured_says_so(sql: str, why: str) -> None:

@@ -16,7 +16,7 @@ import pytest
 import dproof as dp
 from dproof import InputError, Ledger, OverBudget, Plan, ReleasePayment, VerificationFailed
 from dproof.central import recipe
-from dproof.central.estimates import measured
+from dproof.central.estimates import residual_of
 from dproof.central.release import count_tables
 from dproof.central.workload import Residual
 from dproof.certification.verify_certificate import seal
@@ -132,7 +132,7 @@ def test_what_is_stored_is_whole_numbers_in_an_order_that_the_plan_gives(tmp_pat
     with seeded_coins(1) as coins:
         expected = law.measure(counts, coins)
     assert stored["measured"].to_pylist() == expected.tolist()
-    exact = np.concatenate([measured(counts[one]).ravel() for one in law.noise])
+    exact = np.concatenate([residual_of(counts[one]).ravel() for one in law.noise])
     assert (expected != exact).mean() > 0.9
 
 

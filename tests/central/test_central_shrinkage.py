@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from dproof.central.estimates import ResidualEstimates, _expected, _kept, nearest, projected, projection, shrunk
-from dproof.central.workload import parts
+from dproof.central.workload import subtables
 
 
 def estimated(full: Any, variance: float, tables: Any, seed: int = 1) -> tuple[ResidualEstimates, dict[Any, Any]]:
     """Unbiased estimates of the tables of a full one, whose residuals have noise of this variance; and the truth."""
     generator, residuals, truth = np.random.default_rng(seed), {}, {}
-    for part in parts(tables):
+    for part in subtables(tables):
         margin = full.sum(axis=tuple(i for i in range(full.ndim) if i not in part))
         noise = generator.normal(0, variance**0.5, margin.shape) if part else 0.0
         residuals[part], truth[part] = projected(margin + noise, len(part)), margin
@@ -75,7 +75,7 @@ def test_what_smaller_tables_say_of_independent_columns_is_their_product() -> No
     product = np.einsum("i,j,k->ijk", *shares) * 100
     smaller = {
         part: product.sum(axis=tuple(i for i in range(3) if i not in part))
-        for part in parts([(0, 1, 2)])
+        for part in subtables([(0, 1, 2)])
         if part != (0, 1, 2)
     }
     np.testing.assert_allclose(_expected((0, 1, 2), smaller, 100.0), product, atol=1e-9)

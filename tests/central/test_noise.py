@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dproof import InputError, Plan, Privacy, VerificationFailed
-from dproof.central.estimates import ResidualEstimates, measured
+from dproof.central.estimates import ResidualEstimates, residual_of
 from dproof.central.recipe import answers_of, recorded_table_law, table_law, with_noise
 from dproof.central.workload import (
     Answers,
@@ -22,9 +22,9 @@ from dproof.central.workload import (
     delta,
     largest_loss,
     noise_law,
-    parts,
     parts_of,
     shape,
+    subtables,
 )
 from dproof.certification.verify_central import verify
 from dproof.certification.verify_certificate import Refused, seal
@@ -34,7 +34,7 @@ from dproof.exact import exp_below
 
 def adult(neighbours: Any) -> tuple[Domain, Any]:
     domain = Domain((15, 7, 16, 7, 14, 6, 5, 2, 10, 2), {})
-    tables = parts(combinations(range(10), 2))
+    tables = subtables(combinations(range(10), 2))
     residuals = [Residual(t) for t in tables if t or neighbours == "add-remove"]
     variances = shape(
         domain, Answers.of([(1.0, cell_costs(domain, Residual(t))) for t in tables if t], residuals), "total"
@@ -64,7 +64,7 @@ def test_change_one_costs_more_and_keeps_its_promise() -> None:
 def test_the_bound_holds_for_the_law_that_is_drawn(neighbours: Any) -> None:
     """Two columns of two values: every pair of neighbours, the exact hockey-stick divergence along its shift."""
     domain = Domain((2, 2), {})
-    residuals = [Residual(t) for t in parts([(0, 1)]) if t or neighbours == "add-remove"]
+    residuals = [Residual(t) for t in subtables([(0, 1)]) if t or neighbours == "add-remove"]
     squares = {r: Fraction(40 + 10 * len(r.table)) for r in residuals}
     odds = exp_below(Fraction(1, 2))
     bound = delta(domain, squares, Fraction(1, 2), neighbours)
@@ -84,7 +84,7 @@ def test_the_bound_holds_for_the_law_that_is_drawn(neighbours: Any) -> None:
         losses = np.zeros(10_000)
         for residual, square in squares.items():
             axes = tuple(i for i in range(2) if i not in residual.table)
-            shift = (measured(before.sum(axis=axes)) - measured(after.sum(axis=axes))).ravel()
+            shift = (residual_of(before.sum(axis=axes)) - residual_of(after.sum(axis=axes))).ravel()
             law = noise_law(square)
             reach = law.farthest
             logs = np.array([float(np.log(float(law.probability(k)))) for k in range(-reach, reach + 1)])
@@ -97,7 +97,7 @@ def test_the_bound_holds_for_the_law_that_is_drawn(neighbours: Any) -> None:
 
 
 def test_concentrated_privacy_gives_no_less_delta() -> None:
-    domain, squares = Domain((3, 4), {}), {Residual(t): Fraction(900) for t in parts([(0, 1)])}
+    domain, squares = Domain((3, 4), {}), {Residual(t): Fraction(900) for t in subtables([(0, 1)])}
     rho = largest_loss(domain, {r: 1 / s for r, s in squares.items()}, "add-remove") / 2
     for epsilon in (Fraction(1, 2), Fraction(1), Fraction(3)):
         orders = np.geomspace(1.001, 200, 4000)

@@ -15,10 +15,10 @@ from dproof.central.workload import (
     Residual,
     cell_costs,
     combined_variances,
-    parts,
     residual_losses,
     shape,
-    split,
+    split_epsilon,
+    subtables,
 )
 
 
@@ -38,7 +38,7 @@ def test_no_other_noise_of_the_same_loss_is_better(sizes: tuple[int, ...]) -> No
         total = 0.0
         for table, number, weight in [(t, None, w) for t, w in tables.items()] + [((1,), 0, 1.5)]:
             reach = 1 if number is None else 3
-            for part in parts([table]):
+            for part in subtables([table]):
                 if Residual(part, number) in variances:
                     own = np.prod([(sizes[i] - 1) / sizes[i] for i in part])
                     rest = np.prod([1 / sizes[j] ** 2 for j in table if j not in part])
@@ -53,7 +53,7 @@ def test_no_other_noise_of_the_same_loss_is_better(sizes: tuple[int, ...]) -> No
 
 def asked(domain: Domain, tables: Any) -> Answers:
     weighed = [(float(weight), cell_costs(domain, Residual(table))) for table, weight in tables.items()]
-    return Answers.of(weighed, [Residual(table) for table in parts(tables)])
+    return Answers.of(weighed, [Residual(table) for table in subtables(tables)])
 
 
 def at_one_loss(domain: Domain, answers: Answers, variances: Any) -> Any:
@@ -82,7 +82,7 @@ def test_no_other_split_of_epsilon_is_much_better(objective: Any) -> None:
     domain = Domain((2, 3, 6), {})
     tables = {(0, 1): 8.0, (1, 2): 1.0, (1,): 1.0, (2,): 3.0}
     answers, measured = asked(domain, tables), [Residual((0, 1)), Residual((1, 2))]
-    best = split(domain, measured, answers, Privacy(1, neighbours="add-remove"), 1, objective)
+    best = split_epsilon(domain, measured, answers, Privacy(1, neighbours="add-remove"), 1, objective)
 
     def error(costs: Any) -> float:
         total = sum(costs.values())

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dproof import Privacy
-from dproof.central.workload import Answers, Domain, Residual, laplace_law, split, steps
+from dproof.central.workload import Answers, Domain, Residual, laplace_law, split_epsilon, steps
 from dproof.exact import exp_below
 
 DOMAIN = Domain((2, 3), {1: 4})
@@ -35,7 +35,7 @@ def test_no_neighbour_moves_a_table_by_more_steps(neighbours: Any) -> None:
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
 def test_all_tables_together_cost_no_more_than_epsilon(neighbours: Any) -> None:
-    costs = split(
+    costs = split_epsilon(
         DOMAIN,
         TABLES,
         Answers.of([(1.0, {table: 1.0}) for table in TABLES], TABLES),
@@ -51,7 +51,7 @@ def test_all_tables_together_cost_no_more_than_epsilon(neighbours: Any) -> None:
 def test_no_other_split_is_better() -> None:
     weights = {Residual((0,)): 1.0, Residual((1,)): 20.0, Residual((0,), 1): 0.01}
     answers = Answers.of([(weight, {table: 1.0}) for table, weight in weights.items()], list(weights))
-    best = split(DOMAIN, list(weights), answers, Privacy(1, neighbours="add-remove"))
+    best = split_epsilon(DOMAIN, list(weights), answers, Privacy(1, neighbours="add-remove"))
 
     def error(costs: Any) -> float:
         spent = sum(float(cost) * steps(DOMAIN, table, "add-remove", 1) for table, cost in costs.items())

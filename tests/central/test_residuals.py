@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dproof.central.estimates import estimates, measured
-from dproof.central.workload import Residual, parts
+from dproof.central.estimates import estimates, residual_of
+from dproof.central.workload import Residual, subtables
 from tests.brute_force import covariance
 
 SIZES = (3, 2, 4)
-TABLES = parts(combinations(range(3), 2))
+TABLES = subtables(combinations(range(3), 2))
 
 
 def margin(full: Any, table: Any) -> Any:
@@ -23,7 +23,7 @@ def margin(full: Any, table: Any) -> Any:
 
 def test_without_noise_every_table_is_itself() -> None:
     full = np.random.default_rng(0).integers(0, 50, SIZES)
-    noisy = {Residual(t): measured(margin(full, t)) for t in TABLES}
+    noisy = {Residual(t): residual_of(margin(full, t)) for t in TABLES}
     found = estimates(SIZES, noisy, dict.fromkeys(noisy, 1.0))
     for table in TABLES:
         assert np.allclose(found.table(table), margin(full, table))
@@ -52,7 +52,7 @@ def test_estimates_and_covariances_are_those_of_generalised_least_squares() -> N
         for cell in cells:
             full = np.zeros(SIZES, np.int64)
             full[cell] = 1
-            units.append(measured(margin(full, residual.table)).ravel())
+            units.append(residual_of(margin(full, residual.table)).ravel())
         rows.append(np.stack(units, axis=1))
         variances += [square] * len(rows[-1])
     design, weight = np.concatenate(rows), 1 / np.array(variances)

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dproof as dp
-from dproof.central.estimates import contrast, measured
-from dproof.central.workload import Domain, Residual, largest_loss, measured_tables, parts, spent
+from dproof.central.estimates import contrast, residual_of
+from dproof.central.workload import Domain, Residual, largest_loss, measured_tables, spent, subtables
 from dproof.certification import verify_central as verifier
 from tests.makers import table_law
 
@@ -38,9 +38,9 @@ def counts(rows: Any, table: Any) -> Any:
 @given(st.data())
 @settings(max_examples=15)
 def test_no_two_persons_are_farther_apart_than_is_charged(data: Any) -> None:
-    residuals = [Residual(table) for table in parts([(0, 1)])]
+    residuals = [Residual(table) for table in subtables([(0, 1)])]
     precisions = {residual: data.draw(PRECISIONS) for residual in residuals}
-    shifts = {r: [measured(counts(person, r.table)) for person in PERSONS] for r in residuals}
+    shifts = {r: [residual_of(counts(person, r.table)) for person in PERSONS] for r in residuals}
     worst = max(
         sum(int(((shifts[r][a] - shifts[r][b]) ** 2).sum()) * p for r, p in precisions.items())
         for a in range(len(PERSONS))

@@ -121,7 +121,7 @@ def test_a_debit_of_an_earlier_version_pays_for_it_too(tmp_path: Path) -> None:
 
 def test_numbers_in_parts_are_measured_around_the_truth() -> None:
     law = table_law(FINE)
-    assert not law.is_pure and max(law.parts[one] for one in law.noise) > 1
+    assert not law.is_pure and max(law.subdivisions[one] for one in law.noise) > 1
     rows, tables = count_tables(open_source(TABLE, None, law.plan.file), law)
     coins = Coins(bytes(16), private=False)
     drawn = np.array([law.estimates(law.measure(tables, coins), rows)[None].table((0, 1)) for _ in range(400)])

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dproof.central import workload
-from dproof.central.estimates import measured
-from dproof.central.workload import Domain, Residual, largest_loss, parts
+from dproof.central.estimates import residual_of
+from dproof.central.workload import Domain, Residual, largest_loss, subtables
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple)
 
@@ -27,10 +27,10 @@ def unit(sizes: Any, row: Any) -> Any:
 def test_the_shift_of_one_row_is_what_enumeration_finds(sizes: tuple[int, ...]) -> None:
     domain, table = Domain(sizes, {}), tuple(range(len(sizes)))
     rows = list(product(*(range(k) for k in sizes)))
-    assert {int((measured(unit(sizes, row)) ** 2).sum()) for row in rows} == {domain.norm(Residual(table))}
+    assert {int((residual_of(unit(sizes, row)) ** 2).sum()) for row in rows} == {domain.norm(Residual(table))}
     for a, b in product(rows, rows):
         apart = {n for n, (x, y) in enumerate(zip(a, b, strict=True)) if x != y}
-        moved = measured(unit(sizes, a)) - measured(unit(sizes, b))
+        moved = residual_of(unit(sizes, a)) - residual_of(unit(sizes, b))
         assert int((moved**2).sum()) == domain.change(table, apart)
         assert domain.change(table, apart) <= domain.sensitivity(Residual(table), "change-one")
 
@@ -44,7 +44,7 @@ def losses(domain: Domain, precisions: Any) -> Any:
 
     def effect(row: Any, values: Any, residual: Residual) -> Any:
         own = unit(tuple(domain.sizes[i] for i in residual.table), tuple(row[i] for i in residual.table))
-        return measured(own) * (1 if residual.number is None else values[residual.number])
+        return residual_of(own) * (1 if residual.number is None else values[residual.number])
 
     for (a, x), (b, y) in product(product(rows, sides), product(rows, sides)):
         yield sum(((effect(a, x, r) - effect(b, y, r)) ** 2).sum() * p for r, p in precisions.items())
@@ -53,7 +53,7 @@ def losses(domain: Domain, precisions: Any) -> Any:
 @given(st.lists(st.integers(1, 3), min_size=2, max_size=3).map(tuple), st.data())
 def test_the_largest_loss_under_change_one_is_that_of_enumeration(sizes: tuple[int, ...], data: Any) -> None:
     domain = Domain(sizes, {})
-    tables = [t for t in parts(combinations(range(len(sizes)), 2)) if t]
+    tables = [t for t in subtables(combinations(range(len(sizes)), 2)) if t]
     fractions = st.fractions(Fraction(1, 9), 3, max_denominator=9)
     precisions = {Residual(t): data.draw(fractions) for t in tables}
     most = max(losses(domain, precisions))

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import dproof as dp
 from dproof import InputError, VerificationFailed
 from dproof.central import workload
-from dproof.central.estimates import measured
+from dproof.central.estimates import residual_of
 from dproof.central.workload import Domain, Residual, delta
 from dproof.certification import verify_central as verifier
 from dproof.certification import verify_certificate
@@ -35,7 +35,7 @@ PRECISIONS = st.fractions(Fraction(1, 9), 3, max_denominator=9)
 def effect(sizes: Any, table: Any, row: Any) -> Any:
     counts = np.zeros([sizes[i] for i in table], np.int64)
     counts[tuple(row[i] for i in table)] = 1
-    return measured(counts)
+    return residual_of(counts)
 
 
 @given(SIZES, st.data())

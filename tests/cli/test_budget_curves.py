@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import dproof as dp
-from dproof.curator.account import pure_cost
+from dproof.curator.account import undercharged_epsilon
 from dproof.laws.k_norm import k_norm
 from dproof.privacy import Unit
 from tests.makers import categories, curves, plan_text
@@ -81,5 +81,5 @@ def test_what_they_may_have_cost_is_what_all_moves_cost(epsilon: str, rows: int,
     for norm, one in (("linf", 16384), ("l2", 18318)):
         law = k_norm(norm, 4, moves * one, Fraction(epsilon))  # type: ignore[arg-type]
         real.append(moves * -(-one // law.cell) * -log(law.fall))
-    told = pure_cost({"key": EARLIER, "epsilon": epsilon}, Unit(neighbours, None, rows))
+    told = undercharged_epsilon({"key": EARLIER, "epsilon": epsilon}, Unit(neighbours, None, rows))
     assert float(told or Fraction(epsilon)) == pytest.approx(max(real), rel=1e-6)

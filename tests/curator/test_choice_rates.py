@@ -9,7 +9,7 @@ from math import exp
 import pytest
 
 from dproof import Categories, Interval, Privacy
-from dproof.curator.select import Choice, _runs, choice_of, rungs
+from dproof.curator.select import Choice, _runs, choice_of, codes_by_value
 from dproof.questions.question import Schema
 from dproof.questions.sql import parse
 
@@ -68,5 +68,5 @@ def test_a_row_that_leaves_a_group_for_another_moves_the_misses_of_both(asked: s
 
 
 def test_numbers_that_are_listed_in_any_order_are_chosen_among_in_their_own() -> None:
-    assert rungs(Categories([30, 10, 20])) == [1, 2, 0]
-    assert rungs(Interval(0, 10**9, step=1)) is None  # in order already, and too many to list
+    assert codes_by_value(Categories([30, 10, 20])) == [1, 2, 0]
+    assert codes_by_value(Interval(0, 10**9, step=1)) is None  # in order already, and too many to list

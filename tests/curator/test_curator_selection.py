@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from benchmarks.medians import chances_of_flips
 from dproof.curator.recipe import Choice
-from dproof.curator.select import _ends, _miss, _runs, exponential, permute_and_flip, reach, uniform_below
+from dproof.curator.select import _ends, _miss, _runs, exponential, permute_and_flip, reach, uniform_integer_below
 from dproof.exact import exp_above, exp_below
 from dproof.questions.question import Aggregate
 from dproof.testing import seeded_coins
@@ -185,12 +185,12 @@ def test_the_reach_of_very_many_candidates() -> None:
 @given(st.integers(1, 2**200), st.integers(0, 10**6))
 def test_a_uniform_number_is_below_its_bound(bound: int, seed: int) -> None:
     with seeded_coins(seed) as coins:
-        assert 0 <= uniform_below(bound, coins) < bound
+        assert 0 <= uniform_integer_below(bound, coins) < bound
 
 
 def test_uniform_numbers_are_uniform() -> None:
     with seeded_coins(3) as coins:
-        agrees(frequencies(lambda: uniform_below(7, coins), 14_000, 7), [1 / 7] * 7, 14_000)
+        agrees(frequencies(lambda: uniform_integer_below(7, coins), 14_000, 7), [1 / 7] * 7, 14_000)
 
 
 COUNTS = st.dictionaries(st.integers(0, 9), st.integers(1, 4), max_size=5)

@@ -262,4 +262,4 @@ def test_a_schema_keeps_what_one_question_needs_and_forgets_it_with_the_next() -
     for age in range(1, 50):
         asked = resolved(f"SELECT count(*) FROM data WHERE age < {age}", schema)
         assert cut(schema, [asked.where]).axes[0] is cut(schema, [asked.where]).axes[0]
-        assert len(schema.known) == 2  # the region of the condition, and the column that it cuts
+        assert len(schema.cache) == 2  # the region of the condition, and the column that it cuts

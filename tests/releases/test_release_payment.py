@@ -62,7 +62,7 @@ def spent(tmp_path: Path) -> Any:
         (page, "law_picture"),
         (page, "local_page"),
         (CategoryCodec, "store"),
-        (writing, "made_up_rows"),
+        (writing, "rehearsal_rows"),
         (storage, "check_absent"),
         (storage.secrets, "token_hex"),
     ],

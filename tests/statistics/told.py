@@ -22,7 +22,6 @@ from dproof.coins import Coins
 from dproof.curator.recipe import measure
 from dproof.curator.released import answer_of
 from dproof.curator.simulate import simulated_interval
-from dproof.curator.tally import counter_of
 from dproof.laws.debias import SumEstimates
 from dproof.mechanisms.noise import Noise
 from dproof.questions.estimated import EstimatedSums, Options
@@ -86,7 +85,7 @@ def by_curators_sums(
     schema = Schema("data", {name: Categories([0, 1]) for name in "xy"})
     question = resolved(f"SELECT {asked} AS v FROM data", schema)
     measurement = measure(question, schema, Privacy(epsilon, neighbours=neighbours))
-    counter = counter_of(measurement)
+    counter = measurement.fresh_counter()
     counter.add(len(rows), {name: np.array([row[n] for row in rows]) for n, name in enumerate("xy")})
     counted, expression = counter.finish().sums, question.select[0].expression
     exact = {noisy.statistic: np.array([float(counted[noisy.statistic][0])]) for noisy in measurement.noisy}

@@ -70,7 +70,7 @@ _MODEL_NOTE = (
 )
 
 
-def source(release: Any, question: Question, options: Options) -> AnswerSource:
+def answer_source(release: Any, question: Question, options: Options) -> AnswerSource:
     """What answers a question from the measured tables of a release, or by `method = "model"` from its made-up rows."""
     schema = release.law.schema
     if options.method == "model":
@@ -135,10 +135,10 @@ class ResidualAnswerSource:
             seldom=release.law.seldom,
         )
         self.answered: dict[Expression, tuple[Sequence[Cell], Warnings]] = {}
-        for aggregate in self.asked.special:
+        for aggregate in self.asked.by_counts:
             self._answered(aggregate)  # what is not measured is refused here
 
-    def _special(self, aggregate: Aggregate, level: float) -> list[Cell]:
+    def _told_by_counts(self, aggregate: Aggregate, level: float) -> list[Cell]:
         """What is told by the counts of the values or bins of a column, in every group."""
         definition, estimates = aggregate.definition, self.release.estimates
         if isinstance(definition.chosen, Frequent):
@@ -186,7 +186,7 @@ class ResidualAnswerSource:
     def _answered(self, expression: Expression) -> tuple[Sequence[Cell], Warnings]:
         if expression not in self.answered:
             parts = aggregates_of(expression)
-            special = [part for part in dict.fromkeys(parts) if part in self.asked.special]
+            special = [part for part in dict.fromkeys(parts) if part in self.asked.by_counts]
             if expression not in special:
                 refuse_calculation(expression, [a for a in special if isinstance(a.definition.chosen, Frequent)])
             reach = possible(expression, self.question, self.asked.schema, self.rows)
@@ -209,8 +209,8 @@ class ResidualAnswerSource:
         """
         law = self.release.law
         if isinstance(expression, Aggregate):
-            if expression in self.asked.special:
-                return self._special(expression, level)
+            if expression in self.asked.by_counts:
+                return self._told_by_counts(expression, level)
             return replace(self.estimated, options=Options(level)).cells(expression)[0]
         parts = dict.fromkeys(aggregates_of(expression))
         apart = law.normal_level(1 - (1 - law.plain_level(level)) / len(parts))
@@ -462,13 +462,13 @@ def even_table(law: TableLaw, rows: float) -> EvenTable:
 def expected_source(law: TableLaw, question: Question, rows: int, shares: Shares, level: float) -> AnswerSource:
     """What a release of the tables of so many rows, with values that are spread evenly, would tell of a question."""
     table, options = even_table(law, rows), Options(level)
-    found = source(table, question, options)
+    found = answer_source(table, question, options)
     if shares == Shares() or asks_for_curves(question, law.schema):
         return found
     assert isinstance(found, ResidualAnswerSource)
     found.estimated = found.estimated.with_shares(bool(question.group_by), shares, rows)
     chosen = bool(question.group_by) or question.where is not None
-    for aggregate in found.asked.special if chosen else ():  # from the counts of values or bins
+    for aggregate in found.asked.by_counts if chosen else ():
         where = both(question.where, present(aggregate, law.schema))
         counts = measured_sum(table, found.asked.weights(Term((), where)))
         of_group = float(counts.weights @ table.estimates[None].table(counts.table).ravel()) / found.asked.groups

@@ -18,7 +18,7 @@ import numpy as np
 
 from dproof.central.estimates import ResidualEstimates
 from dproof.central.question_sums import QuestionSums, covariances, measured_sum
-from dproof.central.recipe import TableLaw
+from dproof.central.recipe import LEVEL, TableLaw
 from dproof.central.workload import laplace_law
 from dproof.coins import NOT_PRIVATE, Coins
 from dproof.curves.bands import DRAWS, points_quantile, quantile_of_draws, tube_quantile, widened
@@ -31,7 +31,6 @@ from dproof.questions.question import Expression, Question, Schema, aggregates_o
 from dproof.questions.sums import centred_terms
 
 CURVES = "sums of measured coefficients; simultaneous bands for the table that was measured (privacy noise only)"
-_LEVEL = 0.95
 _OF_COUNT = laplace_law(Fraction(1, 64))  # the shape of the noise of a count
 _SEED = bytes(32)  # of the noise that the width of a band is read from: public, and the same for every answer
 
@@ -114,7 +113,7 @@ def mean_of_all(law: TableLaw, estimates: Mapping[int | None, ResidualEstimates]
     there, counts = (place,) if law.axes[place].size > 1 else (), estimates[None]
     deviations = counts.cell_variance(there) ** 0.5, estimates[place].cell_variance(()) ** 0.5
     return curve_function(
-        law, place, estimates[place].table(()), float(counts.table(there).ravel()[0]), deviations, _LEVEL
+        law, place, estimates[place].table(()), float(counts.table(there).ravel()[0]), deviations, LEVEL
     )
 
 

@@ -22,7 +22,7 @@ from math import prod, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.central.workload import Residual, Table, cell_shares, maximal, parts, residual_variances
+from dproof.central.workload import Residual, Table, cell_shares, maximal, residual_variances, subtables
 from dproof.errors import TooLarge
 from dproof.laws.debias import on_simplex
 from dproof.limits import MOST_PROJECTED
@@ -31,12 +31,12 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-def measured(counts: Integers, columns: int | None = None) -> Integers:
+def residual_of(counts: Integers, columns: int | None = None) -> Integers:
     """Y_A v_A: the residual of a table of counts, in whole numbers.
 
     Of a table of vectors too: its axes are so many columns, and the last one that of the vectors.
 
-    >>> measured(np.array([5, 1, 3])).tolist(), measured(np.array(9)).tolist()
+    >>> residual_of(np.array([5, 1, 3])).tolist(), residual_of(np.array(9)).tolist()
     ([6, -6, 0], 9)
     """
     for axis in range(counts.ndim if columns is None else columns):
@@ -83,7 +83,7 @@ class ResidualEstimates:
         """
         terms = self.residuals[()].shape
         total = np.zeros((*(self.sizes[i] for i in columns), *terms))
-        for part in parts([columns]):
+        for part in subtables([columns]):
             spread = prod(self.sizes[i] for i in columns if i not in part)
             own = tuple(self.sizes[i] if i in part else 1 for i in columns)
             total += self.residuals[part].reshape((*own, *terms)) / spread
@@ -123,7 +123,7 @@ def estimates(
     spreads = {part: 1 / precision for part, precision in precisions.items()}
     if known is not None:
         residuals[()], spreads[()] = np.array(float(known)), 0.0
-    for table in parts([*residuals, *tables]):
+    for table in subtables([*residuals, *tables]):
         if table not in residuals:  # that of a column with one value is zero
             terms = residuals[()].shape if table else ()
             residuals[table], spreads[table] = np.zeros((*(sizes[i] for i in table), *terms)), 0.0
@@ -164,7 +164,7 @@ def shrunk(estimates: ResidualEstimates, tables: Iterable[Table]) -> ResidualEst
     if total <= 0:
         return estimates
     residuals, likely = dict(estimates.residuals), dict[Table, Floats]()
-    for part in parts(tables):
+    for part in subtables(tables):
         cells = estimates.table(part)
         if len(part) > 1 and estimates.variances[part]:
             expected = _expected(part, likely, total)
@@ -181,7 +181,7 @@ def _expected(table: Table, smaller: Mapping[Table, Floats], total: float) -> Fl
     """
     logarithm = np.zeros((1,) * len(table))
     with np.errstate(divide="ignore"):
-        for part in parts([table])[:-1]:
+        for part in subtables([table])[:-1]:
             logs = np.log(smaller[part]).reshape(
                 [smaller[part].shape[part.index(i)] if i in part else 1 for i in table]
             )
@@ -259,7 +259,7 @@ def nearest(estimates: ResidualEstimates, tables: Iterable[Table]) -> ResidualEs
     largest, k = maximal(tables), estimates.sizes
     cells = max(prod(k[i] for i in table) for table in largest)
     settled = _SETTLED * min(1.0, max(float(estimates.residuals[()]), 0.0) / cells)
-    inside = {part: [table for table in largest if set(part) <= set(table)] for part in parts(largest) if part}
+    inside = {part: [table for table in largest if set(part) <= set(table)] for part in subtables(largest) if part}
 
     def outside(table: Table, part: Table) -> int:
         return prod(k[i] for i in table if i not in part)

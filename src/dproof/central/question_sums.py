@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.central.estimates import ResidualEstimates
-from dproof.central.workload import Costs, Domain, Residual, Table, cell_costs, parts
+from dproof.central.workload import Costs, Domain, Residual, Table, cell_costs, subtables
 from dproof.errors import InputError, NotMeasured, QuestionError, TooLarge
 from dproof.laws.debias import Array
 from dproof.limits import MOST_GROUPS, MOST_TABLE_CELLS
 from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
 from dproof.plans.reader import MisplacedKey
 from dproof.questions.aggregates import Frequent, Rank
-from dproof.questions.partition import cut, grouping, numbered
+from dproof.questions.partition import combined_places, cut, grouping
 from dproof.questions.question import Aggregate, Contains, Question, Schema, both, is_curve, leaves, resolve
 from dproof.questions.sums import Term, along, centred_terms, present
 from dproof.spaces.dates import uncut_period
@@ -45,7 +45,7 @@ class Weights:
         """The weights added up over all axes but these: the numbers of group and cell, and their weights."""
         places = np.unravel_index(np.arange(len(self.weights)), self.sizes) if self.sizes else ()
         chosen = [(places[n], columns[i]) for n, i in enumerate(self.table) if i in part]
-        keys = np.asarray(numbered([(self.groups, 0), *chosen])) + np.zeros_like(self.groups)
+        keys = np.asarray(combined_places([(self.groups, 0), *chosen])) + np.zeros_like(self.groups)
         used, place = np.unique(keys[self.weights != 0], return_inverse=True)
         return used, np.bincount(place, self.weights[self.weights != 0], len(used))
 
@@ -79,10 +79,11 @@ class QuestionSums:
                 raise QuestionError(
                     f"measured tables answer AVG and SUM of the curves {aggregate.columns[0]!r}: ask for these"
                 )
-        self.special = [one for one in asked if one.definition.formula is None or self.is_told_by_bins(one)]
-        for aggregate in self.special:
+        # What no formula of sums tells, but the counts of the values, bins or items of its column.
+        self.by_counts = [one for one in asked if one.definition.formula is None or self.is_told_by_bins(one)]
+        for aggregate in self.by_counts:
             self._check(aggregate)
-        formulas = [aggregate for aggregate in asked if aggregate not in self.special] or [Aggregate("count")]
+        formulas = [aggregate for aggregate in asked if aggregate not in self.by_counts] or [Aggregate("count")]
         self.needed = list(dict.fromkeys(t for a in formulas for t in centred_terms(a, question.where, schema)))
         numbers = [c for term in self.needed for c in term.columns if not schema.spaces[c].holds_curves]
         self.scales: dict[str, Scale] = {name: scale_of(schema.spaces[name]) for name in numbers}
@@ -119,8 +120,11 @@ class QuestionSums:
             raise NotMeasured(f"{name} is not answered from measured tables: ask for counts by {column}")
         if is_quantile and any(key.column == column for key in self.question.group_by):
             raise NotMeasured(f"within a bin of {column!r} no quantile is known: group by another column")
-        if is_quantile and not 0 < float(aggregate.argument or 0) < 1:
-            raise NotMeasured("MIN and MAX are not answered from measured tables: ask for a quantile between 0 and 1")
+        if is_quantile and (share := float(aggregate.argument or 0)) in (0, 1):
+            raise NotMeasured(
+                f"QUANTILE at {share:g} is {'MAX' if share else 'MIN'}, which is not answered from measured tables: "
+                "ask for a quantile between 0 and 1"
+            )
         if not isinstance(definition.chosen, Frequent) and self.axes[column][1].size == 1:
             raise NotMeasured(f"{column!r} has one bin, so that nothing is known of how it is spread: declare `bins`")
 
@@ -145,7 +149,7 @@ class QuestionSums:
         """
         for term in self.needed:
             yield 1.0, self.weights(term)
-        for aggregate in self.special:
+        for aggregate in self.by_counts:
             if aggregate.definition.chosen != Rank():
                 values = self.by_value(aggregate)
                 yield from ((1 / len(values), counts) for counts, _ in values)
@@ -301,7 +305,7 @@ Margins: TypeAlias = Mapping[Table, tuple[NDArray[np.int64], Array]]
 
 def _margins(one: Weights, sizes: Sequence[int]) -> Margins:
     """The weights of a sum added up over all columns but some, for each set of its columns."""
-    return {part: one.margin(part, sizes) for part in parts([one.table])}
+    return {part: one.margin(part, sizes) for part in subtables([one.table])}
 
 
 def _products(one: Margins, other: Margins, k: Sequence[int], groups: int) -> Iterator[tuple[Table, Array]]:

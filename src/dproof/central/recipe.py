@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.central.estimates import ResidualEstimates, contrast, estimates, measured
+from dproof.central.estimates import ResidualEstimates, contrast, estimates, residual_of
 from dproof.central.workload import (
     Answers,
     Domain,
@@ -27,19 +27,19 @@ from dproof.central.workload import (
     combined_variances,
     delta,
     has_k_norm,
-    has_many_parts,
+    has_many_subtables,
     laplace_law,
     largest_loss,
     lattice_of,
     maximal,
     measured_tables,
     noise_law,
-    parts,
     parts_of,
     pure_law,
     shape,
-    split,
+    split_epsilon,
     steps,
+    subtables,
     variances_at_points,
 )
 from dproof.certification.certify import sealed
@@ -59,12 +59,13 @@ if TYPE_CHECKING:
     from dproof.questions.measured import AnswerSource, Shares
     from dproof.questions.question import Question, Schema
 
-LEVEL = 0.95  # of what is told before there is any data
+LEVEL = 0.95  # of an interval for which nobody chose a level: ± before there is data, and the curves of a report
 _MOST_ROWS = 1 << 32
 _MOST_MADE_UP = 10**6  # rows that the noise alone may make up: they are made in memory
 _MOST_STEPS = 1 << 31  # that a row may move a sum by: then so many rows add up within 64 bits
-_STEP = 0.25  # the square of half a step: the distance of a value to where its step ends
-_APART = Fraction(1, 1000)  # how far noise may be from what the plan determines, where machines calculate otherwise
+_STEP_VARIANCE = 0.25  # the square of half a step: the distance of a value to where its step ends
+# How far noise may be from what the plan determines, where machines calculate otherwise.
+_NOISE_TOLERANCE = Fraction(1, 1000)
 
 Integers = NDArray[np.int64]
 
@@ -140,8 +141,8 @@ class TableLaw:
         return self.domain.shapes(self.noise)
 
     @cached_property
-    def parts(self) -> dict[Residual, int]:
-        """In how many parts of a whole number each is measured."""
+    def subdivisions(self) -> dict[Residual, int]:
+        """The number of equal parts of a whole number in which each measurement is drawn (see `parts_of`)."""
         if self.is_pure or not self.in_parts:
             return dict.fromkeys(self.noise, 1)
         return {one: parts_of(square) for one, square in self.noise.items()}
@@ -150,20 +151,21 @@ class TableLaw:
         """All measurements of exact tables, each with its noise, one after another."""
         found = [np.zeros(0, np.int64)]
         for measurement in self.noise:
-            exact = np.ravel(self._exact(measurement, tables[measurement])) * self.parts[measurement]
+            exact = np.ravel(self._exact(measurement, tables[measurement])) * self.subdivisions[measurement]
             found.append(exact + self.law_of(measurement).draw(len(exact), coins))
         return np.concatenate(found)
 
     def _exact(self, measurement: Residual, table: Integers) -> Integers:
+        """The measurement of an exact table without its noise."""
         if measurement.contrast:
             return contrast(table)
-        return table if self.is_pure else measured(table, len(measurement.table))
+        return table if self.is_pure else residual_of(table, len(measurement.table))
 
     def law_of(self, measurement: Residual) -> Any:
         """The law of the noise that is drawn; K-norm noise is drawn for all terms of a curve."""
         parameter = self.noise[measurement]
         if not self.is_pure:
-            return noise_law(parameter * self.parts[measurement] ** 2)
+            return noise_law(parameter * self.subdivisions[measurement] ** 2)
         lattice = self.lattices.get(measurement.number)  # type: ignore[arg-type]  # counts, None, have none
         return laplace_law(parameter) if lattice is None else pure_law(lattice, parameter)
 
@@ -175,10 +177,10 @@ class TableLaw:
         return np.where(codes == space.absent, 0, whole_scale(space, True).whole(codes))
 
     def estimates(self, numbers: Integers, rows: int | None) -> dict[int | None, ResidualEstimates]:
-        """What follows from measured numbers: of counts (None), and of the sums of each number by its place."""
+        """The residuals that measured numbers tell: of counts (None), and of the sums of each number by its place."""
         ends = np.cumsum([prod(shape) for shape in self.shapes.values()])
         noisy = {
-            one: cells.reshape(shape) / self.parts[one]
+            one: cells.reshape(shape) / self.subdivisions[one]
             for (one, shape), cells in zip(self.shapes.items(), np.split(numbers, ends)[:-1], strict=True)
         }
         found = {}
@@ -200,11 +202,11 @@ class TableLaw:
     @cached_property
     def variances(self) -> dict[Residual, float]:
         """The variance of a measured number; of narrow Laplace noise a little more, because it has whole steps."""
-        return {one: variance + _STEP * self.is_pure for one, variance in self.drawn_variances.items()}
+        return {one: variance + _STEP_VARIANCE * self.is_pure for one, variance in self.drawn_variances.items()}
 
     @cached_property
     def precisions(self) -> dict[int | None, ResidualEstimates]:
-        """The estimates for a table of nobody: their variances are those of every table."""
+        """The estimates for a table of no rows: their variances, which no data change, are those of every table."""
         zeros = np.zeros(sum(map(prod, self.shapes.values())), np.int64)
         return self.estimates(zeros, 0 if self.plan.rows_are_public else None)
 
@@ -238,7 +240,7 @@ class TableLaw:
         widths, deviations = [], self.deviations()
         for key in (*map(Residual, self.tables), *self.sums):
             number, axes = key.number, [self.axes[place] for place in key.table]
-            half = deviations * self._worth(number) * self.precisions[number].cell_variance(key.table) ** 0.5
+            half = deviations * self._unit_of_sums(number) * self.precisions[number].cell_variance(key.table) ** 0.5
             columns, cells = tuple(axis.name for axis in axes), prod(axis.size for axis in axes)
             summed = None if number is None else self.axes[number].name
             widths.append(TableWidth(self.measured_name(key) or "all rows", columns, summed, cells, half))
@@ -249,8 +251,11 @@ class TableLaw:
         """± of the sharpest table of counts that is measured: of fewer rows than that no count says anything."""
         return min((one.half_width for one in self.half_widths if one.sum_of is None and one.half_width), default=0.0)
 
-    def _worth(self, number: int | None) -> float:
-        """What the standard deviation 1 of a measured number is in an answer; of curves at the least sharp point."""
+    def _unit_of_sums(self, number: int | None) -> float:
+        """The number in an answer that 1 in a measurement of counts (None) or of sums of a column stands for.
+
+        Of curves the standard deviation of the sum at the grid point where it is largest.
+        """
         if number is None or number not in self.lattices:
             return 1.0 if number is None else float(self.axes[number].unit)
         return sqrt(float(variances_at_points(self.lattices[number]).max()))
@@ -261,11 +266,11 @@ class TableLaw:
 
         return expected_source(self, question, rows, shares, level)
 
-    def source(self, drawn: Any, question: Question, options: Options) -> AnswerSource:
+    def answer_source(self, drawn: Any, question: Question, options: Options) -> AnswerSource:
         """What answers a question from a release."""
-        from dproof.central.answer import source  # takes a parser of SQL
+        from dproof.central.answer import answer_source  # takes a parser of SQL
 
-        return source(drawn, question, options)
+        return answer_source(drawn, question, options)
 
     # What it costs ----------------------------------------------------------------------------------------------------
 
@@ -306,7 +311,7 @@ class TableLaw:
                     **({"contrast": True} if measurement.contrast else {}),
                     **({"parts": parts} if parts > 1 else {}),
                 }
-                for measurement, parts in self.parts.items()
+                for measurement, parts in self.subdivisions.items()
             ],
             "rho": None if rho is None else str(rho),
             "tight": {"delta": float_above(bound)},
@@ -328,13 +333,13 @@ class TableLaw:
         neighbours = self.person.neighbours
         if self.is_pure:
             return steps(self.domain, measurement, neighbours, 1)
-        return self.domain.sensitivity(measurement, neighbours) * self.parts[measurement] ** 2
+        return self.domain.sensitivity(measurement, neighbours) * self.subdivisions[measurement] ** 2
 
     def _drawn_by(self, measurement: Residual) -> tuple[Any, ...]:
         """What tells the laws of noise apart: the parameter, and for K-norm noise its norm and number of terms."""
         lattice = self.lattices.get(measurement.number) if self.is_pure else None  # type: ignore[arg-type]
         told = (lattice.ball, lattice.terms) if lattice is not None and has_k_norm(lattice) else ()
-        return self.noise[measurement] * self.parts[measurement] ** 2, *told
+        return self.noise[measurement] * self.subdivisions[measurement] ** 2, *told
 
     def _noise_record(self, measurement: Residual) -> dict[str, Any]:
         """The noise as a certificate has it.
@@ -409,9 +414,9 @@ def table_law(plan: Plan, person: Privacy) -> TableLaw:
         )
     is_pure, residuals = not person.delta, list[Residual]()
     is_large = domain.count(map(Residual, tables)) > MOST_TABLE_CELLS
-    is_large = is_large or has_many_parts(domain.sizes, needed, MOST_TABLE_PARTS, pairs=is_pure)
+    is_large = is_large or has_many_subtables(domain.sizes, needed, MOST_TABLE_PARTS, pairs=is_pure)
     if not is_large:
-        of = ((number, table) for number, some in needed.items() for table in parts(some))
+        of = ((number, table) for number, some in needed.items() for table in subtables(some))
         residuals = [Residual(t, number) for number, t in of if t or number is not None or not plan.rows_are_public]
     schema = schema_of(plan, "release")
     law = TableLaw(plan, person, asked, axes, schema, lattices, domain, tables, sums, needed, residuals, is_pure)
@@ -452,7 +457,7 @@ def with_noise(law: TableLaw, wanted: Sequence[Residual], answers: Answers) -> T
         return law
     promise, rows, objective = law.person, law.plan.rows_per_person, law.asked.objective
     if law.is_pure:
-        return replace(law, noise=split(law.domain, wanted, answers, promise, rows, objective))
+        return replace(law, noise=split_epsilon(law.domain, wanted, answers, promise, rows, objective))
     shaped = shape(law.domain, answers, objective)
     return replace(law, noise=calibrate(law.domain, shaped, promise, rows, in_parts=law.in_parts))
 
@@ -484,7 +489,7 @@ def _check_steps(law: TableLaw, wanted: Sequence[Residual]) -> None:
     for one in wanted:
         if one.number is not None:
             axis, factor = law.axes[one.number], 1 if law.is_pure else law.domain.cells(one.table)
-            if isqrt(law.domain.added(one.number).square) * factor * law.parts.get(one, 1) > _MOST_STEPS:
+            if isqrt(law.domain.added(one.number).square) * factor * law.subdivisions.get(one, 1) > _MOST_STEPS:
                 way = "group curves by fewer values" if axis.has_curves else f"give {axis.name!r} a larger `step`"
                 raise TooLarge(f"the {law.measured_name(one)} has too many steps to be exact: {way}")
 
@@ -515,7 +520,7 @@ def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
         raise VerificationFailed(f"the plan is too large: {error}") from None
     except (LookupError, TypeError, ValueError, ArithmeticError) as error:
         raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
-    if listed != [(one, law.parts.get(one)) for one in wanted]:
+    if listed != [(one, law.subdivisions.get(one)) for one in wanted]:
         raise VerificationFailed("the certificate has other tables than the plan")
     return law
 
@@ -533,5 +538,5 @@ def check_noise(law: TableLaw) -> None:
     Floats choose the shares, so that another machine may find them a little different.
     """
     wanted = with_noise(law, list(law.noise), answers_of(law)).noise
-    if any(abs(wanted[one] / parameter - 1) > _APART for one, parameter in law.noise.items()):
+    if any(abs(wanted[one] / parameter - 1) > _NOISE_TOLERANCE for one, parameter in law.noise.items()):
         raise VerificationFailed("the noise is not shared out over the tables as the plan determines")

@@ -31,11 +31,11 @@ from dproof.exact import several
 from dproof.plans.plan import Plan
 from dproof.plans.rows import count_rows
 from dproof.privacy import Privacy
-from dproof.questions.partition import numbered
+from dproof.questions.partition import combined_places
 from dproof.questions.sums import CellSums, Codes
 from dproof.recipe import Release
 from dproof.storage import CERTIFICATE, PARQUET, PLAN, REPORT, SEEDED, appearing, check_metadata, digest
-from dproof.tables.source import Source
+from dproof.tables.source import Progress, Source
 
 if TYPE_CHECKING:
     from dproof.questions.answer import Answer
@@ -48,7 +48,6 @@ _MADE_UP = "made-up rows: near the measured tables, and a guess in all else; que
 _MODEL = "; or ask with method = 'model' for what the made-up rows say, without an interval"
 _NO_MODEL = "; or declare rows = true under [release] next time, and ask with method = 'model'"
 _SCHEMA = pa.schema([("table", pa.string()), ("cell", pa.int64()), ("measured", pa.int64())])
-Progress = Callable[[int, int | None], None]
 Exact = dict[Residual, NDArray[np.int64]]
 
 
@@ -178,7 +177,7 @@ class TableCounter:
         summed = dict.fromkeys(one.number for one in self.sums if one.number is not None)
         wholes = {n: self.law.wholes(n, codes[axes[n].column.name]).reshape(rows, -1) for n in summed}
         for one, sums in self.sums.items():
-            cells = np.zeros(rows, np.int64) + numbered((places[n], axes[n].size) for n in one.table)
+            cells = np.zeros(rows, np.int64) + combined_places((places[n], axes[n].size) for n in one.table)
             for term, total in enumerate(sums):
                 total.add(cells, None if one.number is None else wholes[one.number][:, term])
         if self.report is not None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dproof.central.estimates import ResidualEstimates
 from dproof.central.recipe import TableLaw
-from dproof.central.workload import Table, parts
+from dproof.central.workload import Table, subtables
 from dproof.coins import NOT_PRIVATE, Coins
 from dproof.errors import VerificationFailed
 from dproof.laws.debias import on_simplex
@@ -186,7 +186,7 @@ def made_up_table(law: TableLaw, estimates: ResidualEstimates, coins: Coins) -> 
     """
     count, curves = row_count(estimates), set(law.lattices)
     tables = {tuple(place for place in table if place not in curves) for table in law.tables}
-    wanted = [table for table in parts(tables) if len(table) == 1 or (table and table in tables)]
+    wanted = [table for table in subtables(tables) if len(table) == 1 or (table and table in tables)]
     targets = {}
     for table in wanted:
         cells = estimates.table(table)

@@ -39,7 +39,9 @@ Table: TypeAlias = tuple[int, ...]  # columns, by their places, in ascending ord
 
 @dataclass(frozen=True, slots=True, order=True)
 class Residual:
-    """The residual of a table of counts or, with a column of numbers or curves, of their sums by the table's cells.
+    """A measurement: the residual of a table of counts or, with a column of numbers or curves, of sums by its cells.
+
+    With δ = 0 the plain table is measured instead of its residual (`plain` in the functions that take one).
 
     Of columns with two values each, the residual has one number but for its sign, their `contrast`: Σ ±v over the
     cells, with one sign where the cell has an even number of second values and the other where it has an odd one.
@@ -68,12 +70,11 @@ class RowVector:
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The columns: how many values each has, for numbers how many steps one lies from the middle at most, and what a
-    curve adds to a sum of curves."""
+    """The columns that tables are made of, each known by its place."""
 
-    sizes: tuple[int, ...]
-    max_abs: Mapping[int, int]
-    curves: Mapping[int, RowVector] = field(default_factory=dict)
+    sizes: tuple[int, ...]  # how many values each has
+    max_abs: Mapping[int, int]  # of numbers: how many steps one lies from the middle at most
+    curves: Mapping[int, RowVector] = field(default_factory=dict)  # of curves: what one adds to their sum
 
     def added(self, number: int | None) -> RowVector:
         """What one row adds to a cell of counts, or of the sums of a column.
@@ -134,24 +135,24 @@ class Domain:
         return self.norm(residual) if fewest is None else self.change(residual.table, [fewest])
 
 
-def parts(tables: Iterable[Table]) -> list[Table]:
+def subtables(tables: Iterable[Table]) -> list[Table]:
     """All tables within these, the smallest first.
 
-    >>> parts([(0, 1), (1, 2)])
+    >>> subtables([(0, 1), (1, 2)])
     [(), (0,), (1,), (2,), (0, 1), (1, 2)]
     """
     every = {part for table in tables for n in range(len(table) + 1) for part in combinations(table, n)}
     return sorted(every, key=lambda part: (len(part), part))
 
 
-def has_many_parts(
+def has_many_subtables(
     sizes: Sequence[int], tables: Mapping[int | None, Sequence[Table]], most: int, *, pairs: bool
 ) -> bool:
-    """Whether some tables have more parts than so many; with `pairs` only columns with two values make them."""
+    """Whether there are more than `most` tables within some; with `pairs` only columns with two values make them."""
     found = set[tuple[int | None, Table]]()
     for number, some in tables.items():
         for table in some:
-            found.update((number, part) for part in parts([tuple(i for i in table if not pairs or sizes[i] == 2)]))
+            found.update((number, part) for part in subtables([tuple(i for i in table if not pairs or sizes[i] == 2)]))
             if len(found) > most:
                 return True
     return False
@@ -166,7 +167,7 @@ def cell_shares(sizes: tuple[int, ...], table: Table) -> Mapping[Table, float]:
     """
     return {
         part: prod((sizes[i] - 1) / sizes[i] for i in part) * prod(1 / sizes[j] ** 2 for j in table if j not in part)
-        for part in parts([table])
+        for part in subtables([table])
     }
 
 
@@ -433,7 +434,7 @@ def residual_variances(sizes: Sequence[int], measurement: Residual, plain: bool)
         return {table: 1 / 2 ** len(table)}
     if not plain:
         return {table: 1 / prod(sizes[i] for i in table) ** 2}
-    return {part: float(prod(sizes[i] for i in table if i not in part)) for part in parts([table])}
+    return {part: float(prod(sizes[i] for i in table if i not in part)) for part in subtables([table])}
 
 
 def combined_variances(
@@ -595,7 +596,7 @@ def measured_tables(domain: Domain, tables: Sequence[tuple[int, ...]], *, contra
     largest = maximal(tables)
     pairs = [table for table in largest if contrasts and table and all(domain.sizes[i] == 2 for i in table)]
     plain = [Residual(table) for table in largest if table not in pairs]
-    return [*plain, *(Residual(table, None, True) for table in parts(pairs))]
+    return [*plain, *(Residual(table, None, True) for table in subtables(pairs))]
 
 
 def steps(domain: Domain, table: Residual, neighbours: Neighbours, persons_rows: int) -> int:
@@ -625,7 +626,7 @@ def spent(domain: Domain, costs: Mapping[Residual, Fraction], neighbours: Neighb
     return persons_rows * (max(added, changed) if Residual((), None, True) in costs else changed)
 
 
-def split(
+def split_epsilon(
     domain: Domain,
     measurements: Sequence[Residual],
     answers: Answers,

@@ -14,11 +14,11 @@ from dproof.cli.command import PATH, command, data_argument, json_option, table_
 from dproof.cli.ledger_option import ledger_option, no_ledger_option, paying_ledger, telling_ways_out
 from dproof.cli.output import Page, advise, emit, escape, having_done, naming_options, quoted_path
 from dproof.exact import float_above, several
-from dproof.local.draw import Progress
 from dproof.meaning import advice
 from dproof.plans.plan import Plan, not_protected
 from dproof.releases import sanitise as sanitisation
 from dproof.releases.sanitise import ReleasePayment
+from dproof.tables.source import Progress
 
 _RATE_WIDTH = 60  # columns of a terminal from which the bar tells the rate as well
 

@@ -38,7 +38,7 @@ _DELTA_OF_SUMS = Fraction(1, 16)  # of δ: what sums of ε and δ may use
 _DELTA_OF_TABLES = Fraction(1, 1024)  # of δ: what the tables of Gaussian noise may miss
 _EPSILON_DIGITS = 6  # of an ε that is left
 _TIMES_FOR_NOTHING = 10**9  # that what costs nothing can be paid
-WIDEST = 1 << 12  # σ of Gaussian noise up to which a cell of its table holds one value
+WIDEST_SIGMA_BY_VALUE = 1 << 12  # σ of Gaussian noise up to which a cell of its table holds one value
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ Accounting = Literal["basic", "zcdp"]  # as a ledger writes it
 
 @dataclass(slots=True)
 class Account:
-    """What the entries that were taken in so far say."""
+    """What the entries of a ledger add up to, of those that were taken in so far."""
 
     budget: Privacy | None = None
     unit: Unit = field(default_factory=Unit)
@@ -179,7 +179,7 @@ class Account:
     def add(self, number: int, kind: str, entry: Mapping[str, Any]) -> None:
         """Take in one more entry."""
         self.accounting = entry.get("accounting", self.accounting)
-        price = paid(entry)
+        price = price_of(entry)
         if kind == "budget":
             self.unit = Unit(entry["neighbours"], entry.get("person"), entry.get("rows_per_person", 1))
             self.budget = Privacy(price.epsilon, price.delta, neighbours=self.unit.neighbours)
@@ -187,7 +187,7 @@ class Account:
             self.limits[entry["analyst"]] = price
         elif kind == "answer":
             question = self.questions.pop(entry["question"])
-            self.answers.setdefault(question["key"], []).append((paid(question), number))
+            self.answers.setdefault(question["key"], []).append((price_of(question), number))
         elif kind == "published":
             self.published.append({**self.unpublished.pop(entry["release"]), "seal": entry.get("seal")})
         else:
@@ -198,17 +198,19 @@ class Account:
                 self.unpublished[number] = dict(entry)
 
     def _spend(self, cost: Cost, analyst: str | None) -> None:
+        """Count a cost against the whole, and against the analyst who asked."""
         self.spent += cost
         if analyst is not None:
             self.spent_by[analyst] = self.spent_by.get(analyst, NOTHING) + cost
 
     @property
     def in_rho(self) -> bool:
+        """Whether the ledger counts ρ beside ε and δ."""
         return self.accounting == "zcdp"
 
     def cost(self, entry: Mapping[str, Any]) -> Cost:
         """What an entry costs, in every way that this ledger counts."""
-        price, really = paid(entry), pure_cost(entry, self.unit)
+        price, really = price_of(entry), undercharged_epsilon(entry, self.unit)
         if self.in_rho and not price.delta and price.rho is None:
             price = replace(price, rho=pure_rho(price.epsilon))
         if really is None:
@@ -250,8 +252,8 @@ def left_under(limits: Sequence[tuple[Limit, Cost]]) -> Cost:
     return reduce(Cost.at_most, (limit.left(spent) for limit, spent in limits))
 
 
-def paid(entry: Mapping[str, Any]) -> Cost:
-    """The price of an entry, or of a stored answer."""
+def price_of(entry: Mapping[str, Any]) -> Cost:
+    """The price that an entry, or a stored answer, says was paid."""
     rho = Fraction(entry["rho"]) if "rho" in entry else None
     epsilon, delta, cut = (Fraction(entry.get(name, 0)) for name in ("epsilon", "delta", "cut"))
     return Cost(epsilon, delta, rho, cut)
@@ -261,23 +263,23 @@ def paid(entry: Mapping[str, Any]) -> Cost:
 _MOVES: dict[Norm, int] = {"linf": 1 << 14, "l2": 18318}
 
 
-def pure_cost(entry: Mapping[str, Any], unit: Unit) -> Fraction | None:
-    """The ε that such an answer may have cost at δ = 0; None where it cost what was paid.
+def undercharged_epsilon(entry: Mapping[str, Any], unit: Unit) -> Fraction | None:
+    """The ε that an answer of an earlier version may have cost at δ = 0; None where it cost what was paid.
 
     Gaussian noise is known by what its tables cut off, where ρ is counted; an answer that may have had K-norm noise
     counts as one that had.
     """
-    price = paid(entry)
-    if not shared_a_cell(entry.get("key", "")) or price.cut:
+    price = price_of(entry)
+    if not is_undercharged(entry.get("key", "")) or price.cut:
         return None
     epsilon = pure_part(price)
-    times = _times(epsilon, unit.rows_per_person * (2 if unit.neighbours == "change-one" else 1))
+    times = _undercharge(epsilon, unit.rows_per_person * (2 if unit.neighbours == "change-one" else 1))
     return times * epsilon if times > 1 else None
 
 
 @lru_cache(maxsize=256)
-def _times(epsilon: Fraction, moves: int) -> Fraction:
-    """How many times ε, in the worse of the two norms."""
+def _undercharge(epsilon: Fraction, moves: int) -> Fraction:
+    """How many times the ε that was paid such an answer cost, in the worse of the two norms."""
     most = Fraction(1)
     for norm, one in _MOVES.items():
         try:
@@ -289,7 +291,7 @@ def _times(epsilon: Fraction, moves: int) -> Fraction:
 
 
 # Earlier versions measured coefficients of curves, with other noise: their answers cannot be read as those of values
-# on the grid; and those by group had noise that cost more than was paid (`pure_cost`).
+# on the grid; and those by group had noise that cost more than was paid (`undercharged_epsilon`).
 ON_THE_GRID = " -- on the grid"
 BY_GROUP = f"{ON_THE_GRID} by group"
 _QUOTED = re.compile("'[^']*'|\"[^\"]*\"")
@@ -314,11 +316,11 @@ def question_of(key: str) -> str:
     return text.removesuffix(BY_GROUP).removesuffix(ON_THE_GRID)
 
 
-def shared_a_cell(key: str) -> bool:
-    """Whether a key is that of curves by group in an earlier version.
+def is_undercharged(key: str) -> bool:
+    """Whether a key is that of curves by group in an earlier version, which cost more than was paid.
 
     >>> asked = "SELECT kind, avg(load) FROM data GROUP BY kind"
-    >>> [shared_a_cell(key_of(asked + kind, "")) for kind in (ON_THE_GRID, BY_GROUP)]
+    >>> [is_undercharged(key_of(asked + kind, "")) for kind in (ON_THE_GRID, BY_GROUP)]
     [True, False]
     """
     text = key.rpartition(" -- ")[0]

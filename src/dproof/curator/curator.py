@@ -13,14 +13,14 @@ from typing import Any, TypedDict, Unpack, overload
 
 from dproof.arguments import as_path, check_keywords, expect, listed, named
 from dproof.coins import NOT_PRIVATE, Coins, current, for_rehearsal
-from dproof.curator.account import BY_GROUP, ON_THE_GRID, key_of, paid, rho_for
+from dproof.curator.account import BY_GROUP, ON_THE_GRID, key_of, price_of, rho_for
 from dproof.curator.curves import NoisyCurves
 from dproof.curator.ledger import Ledger
 from dproof.curator.preview import Preview, accurate
 from dproof.curator.recipe import Measurement, check_groups, measure
 from dproof.curator.released import answer_of, draw, has_counts_by_value, rehearse
 from dproof.curator.simulate import Released
-from dproof.curator.tally import counter_of, made_up, read_rows, tally
+from dproof.curator.tally import read_rows, rehearsal_tally, tally
 from dproof.errors import ArgumentError, QuestionError
 from dproof.exact import exact, int_or_float, level_of
 from dproof.limits import LARGEST_FOUND_EPSILON
@@ -152,7 +152,7 @@ class Curator:
         """What a question would cost and how good its answer would be; spends nothing and reads no row."""
         on = Terms.of(terms, named)
         measurement = self._measurement(asked, on)
-        counter_of(measurement)  # refuses what is too large to count, as a rehearsal does
+        measurement.fresh_counter()  # refuses what is too large to count, as a rehearsal does
         stored, left, times = self.ledger.quote(self._key(measurement), measurement.cost, analyst=self.analyst)
         notes = preprocessing_notes(self.plan, measurement.question.columns)
         return Preview(measurement, on.level, measurement.free or stored, left, times, self._public_rows, notes)
@@ -197,7 +197,7 @@ class Curator:
                 numbers, meanwhile = self.ledger.debit_all({key: costs[key] for key in owed}, analyst=self.analyst)
                 found |= meanwhile
                 for key, number in numbers.items():
-                    found[key], _ = self._paid(number, costs[key], partial(self._drawn, owed[key]))()
+                    found[key], _ = self._read_paid(number, costs[key], partial(self._drawn, owed[key]))()
         answers = []
         for key, m in zip(keys, measured, strict=True):
             released = self._drawn(m) if m.free else found[key]
@@ -280,13 +280,14 @@ class Curator:
 
         text = f"{query.name}, declared sensitivity {query.sensitivity}, step {query.step}"
         kept, free = self._buy(self._key_of(text, known), Cost.of(cost), rehearsed, fresh)
-        cell = cell_of(kept, integer_laplace(noise.size, paid(kept).epsilon))
+        cell = cell_of(kept, integer_laplace(noise.size, price_of(kept).epsilon))
         declared = "The sensitivity is declared by the author of the query and was only tested, not proven."
-        notes = (*self._receipt(paid(kept), kept, free), declared, *preprocessing_notes(self.plan, known))
+        notes = (*self._receipt(price_of(kept), kept, free), declared, *preprocessing_notes(self.plan, known))
         method = "Laplace noise, sensitivity declared"
         return Answer((query.name,), [{query.name: cell}], level, notes, method, covered(level))
 
     def _answer(self, measurement: Measurement, level: float, released: Released, *, free: bool) -> Answer:
+        """The answer that released numbers give, with its method and its price."""
         measurement, notes = self._at_paid_price(measurement, released, free=free)
         answer = answer_of(measurement, released, level)
         covers = covered(level, at_once="" if measurement.curves is None else EVERY_POINT)
@@ -295,8 +296,8 @@ class Curator:
     def _at_paid_price(
         self, measurement: Measurement, released: Released, *, free: bool
     ) -> tuple[Measurement, tuple[str, ...]]:
-        """At which price something was bought, and the notes on that: a stored answer may have been paid better."""
-        by_value, bought = measurement.curves is None and has_counts_by_value(released), paid(released)
+        """The measurement at the price that was paid, and the notes on it: a stored answer may have cost more."""
+        by_value, bought = measurement.curves is None and has_counts_by_value(released), price_of(released)
         told_otherwise = by_value != any(noisy.values is not None for noisy in measurement.noisy)
         if not measurement.free and (told_otherwise or bought != measurement.price):
             price = Privacy(bought.epsilon, bought.delta, neighbours=self.unit.neighbours)
@@ -331,31 +332,32 @@ class Curator:
         with self.lock:
             rehearsed()
             numbers, stored = self.ledger.debit_all({key: cost}, analyst=self.analyst)
-            return (lambda: (stored[key], True)) if stored else self._paid(numbers[key], cost, fresh)
+            return (lambda: (stored[key], True)) if stored else self._read_paid(numbers[key], cost, fresh)
 
-    def _paid(self, number: int, cost: Cost, fresh: Callable[[], Released]) -> Callable[[], tuple[Released, bool]]:
+    def _read_paid(self, number: int, cost: Cost, fresh: Callable[[], Released]) -> Callable[[], tuple[Released, bool]]:
         """Read what was paid for; what comes back stores it, and gives it as `_buy` does."""
         price = {"epsilon": str(cost.epsilon), "delta": str(cost.delta)}
         price |= {} if cost.rho is None else {"rho": str(cost.rho)}
-        with _paid_for():
+        with _noting_the_debit():
             released = {**fresh(), **price}
 
         def store() -> tuple[Released, bool]:
-            with _paid_for():
+            with _noting_the_debit():
                 return self.ledger.store(number, released), False
 
         return store
 
     def _receipt(self, price: Cost, released: Released, free: bool) -> list[str]:
-        """What an answer says about its price."""
+        """The notes of an answer on its price."""
         notes = [f"{'It was free' if free else f'It cost {price}'}; {self.unit}."]
         return notes if released.get("private", True) else [*notes, f"{NOT_PRIVATE}."]
 
     def _key_of(self, text: str, names: Iterable[str]) -> str:
-        """What a ledger knows a question by: its canonical text, and a digest of how the plan reads its columns."""
+        """The key of a question in a ledger: its canonical text, and a digest of how the plan reads its columns."""
         return key_of(text, self.plan.reading(names))
 
     def _key(self, measurement: Measurement) -> str:
+        """The key of a measured question; curves of this version are told from those of earlier ones."""
         curves = measurement.curves
         kind = "" if curves is None or curves.is_covariance else BY_GROUP if measurement.keys else ON_THE_GRID
         return self._key_of(canonical(measurement.question) + kind, measurement.question.columns)
@@ -365,22 +367,25 @@ class Curator:
         return partial(self._rehearsed, measurement, level), partial(self._drawn, measurement)
 
     def _drawn(self, measurement: Measurement) -> Released:
+        """The numbers that are released for a question: the table is read, and noise is drawn."""
         with self.lock:
             counted = tally(self.source, self.plan, measurement)
         return draw(measurement, counted, current())
 
     def _rehearsed(self, measurement: Measurement, level: float) -> None:
+        """Do to nobody's row what `_drawn` does to the table: what fails whatever it holds fails before the debit."""
         check_types(self.source, self.plan, measurement.question.columns)
-        rehearse(measurement, made_up(measurement), level)
+        rehearse(measurement, rehearsal_tally(measurement), level)
 
     def _measurement(self, asked: Asked, terms: Terms) -> Measurement:
         """A question, understood and priced; the last one is kept, for who asks what was previewed."""
         key, last = repr((asked, terms)), self._last
         if key not in last:
-            last = self._last = {key: self._understood(asked, terms)}
+            last = self._last = {key: self._priced(asked, terms)}
         return last[key]
 
-    def _understood(self, asked: Asked, terms: Terms) -> Measurement:
+    def _priced(self, asked: Asked, terms: Terms) -> Measurement:
+        """A question, checked against the plan, at the price that the terms name or that their accuracy needs."""
         question = resolve(as_question(asked), self.schema)
         if not terms.all_groups:
             check_groups(question, self.schema)
@@ -416,8 +421,8 @@ class Curator:
 
 
 @contextmanager
-def _paid_for() -> Iterator[None]:
-    """What fails in here fails after the debit."""
+def _noting_the_debit() -> Iterator[None]:
+    """Note on whatever fails in here that the question was paid for."""
     try:
         yield
     except BaseException as error:

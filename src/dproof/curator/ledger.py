@@ -34,7 +34,16 @@ from typing import Any
 from weakref import WeakSet, finalize
 
 from dproof.arguments import as_path, expect, mapping
-from dproof.curator.account import WIDEST, Account, Limit, left_under, paid, pure_cost, question_of, rho_for
+from dproof.curator.account import (
+    WIDEST_SIGMA_BY_VALUE,
+    Account,
+    Limit,
+    left_under,
+    price_of,
+    question_of,
+    rho_for,
+    undercharged_epsilon,
+)
 from dproof.errors import ArgumentError, DproofError, FileError, OverBudget, VerificationFailed
 from dproof.exact import exact, float_above, written
 from dproof.privacy import NOTHING, Cost, Neighbours, Privacy, Promise, Unit
@@ -346,7 +355,7 @@ class Ledger:
         """
         with self._transaction(writing=True, lasting=False) as (database, account):
             question = account.questions[number]
-            earlier = _find(database, account, {question["key"]: paid(question)})
+            earlier = _find(database, account, {question["key"]: price_of(question)})
             if earlier:
                 return earlier[question["key"]]
             self._append(database, "answer", {"question": number, "answer": answer})
@@ -502,7 +511,7 @@ def _number_of_answer(account: Account, key: str, cost: Cost) -> int | None:
 
 def _pays(entry: Mapping[str, Any], cost: Privacy, description: str, plan: str) -> bool:
     """Whether an entry pays for such a release: as much as it costs, or more, as a release of tables once did."""
-    price, same = paid(entry), entry["description"] == description and entry["plan"] == plan
+    price, same = price_of(entry), entry["description"] == description and entry["plan"] == plan
     return same and price.epsilon >= cost.epsilon and price.delta >= cost.delta
 
 
@@ -540,14 +549,14 @@ def entry_to_json(entry: Mapping[str, Any], unit: Unit, published: Container[int
     An answer of an earlier version that cost more than was paid has the ε that it may have cost (see `account`).
     """
     asked: dict[str, Any] = {"question": question_of(entry["key"])} if "key" in entry else {}
-    really = pure_cost(entry, unit)
+    really = undercharged_epsilon(entry, unit)
     asked |= {} if really is None else {"may_have_cost": float_above(really)}
     made = {"published": entry["number"] in published} if "plan" in entry else {}
     return (
         {key: value for key, value in entry.items() if key not in ("key", "plan", "cut")}
         | asked
         | made
-        | paid(entry).to_json_above()
+        | price_of(entry).to_json_above()
     )
 
 
@@ -576,7 +585,7 @@ def _counts_at(width: float, left: Cost, rows: int) -> tuple[float, float]:
     from_rho = rho_for(left.epsilon, left.delta) <= left.rho
     laplace = 2 * rho / float(price) ** 2 if from_rho else float(left.epsilon / price)
     # Noise that is wider costs more than (rows/σ)²/2. Three digits of ε can cost 2 % more of ρ.
-    gaussian = 2 * rho * (sigma / rows) ** 2 / 1.02 if sigma < WIDEST / 2 else 0.0
+    gaussian = 2 * rho * (sigma / rows) ** 2 / 1.02 if sigma < WIDEST_SIGMA_BY_VALUE / 2 else 0.0
     return laplace, gaussian
 
 

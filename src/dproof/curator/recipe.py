@@ -1,6 +1,7 @@
 """The recipe of one question to a curator: which numbers get which noise, and which are chosen, at its price.
 
 All of it is decided from public knowledge alone.
+
 Counts, sums and moments get whole-number noise, scaled so that all of them together cost ε: a row that moves one of
 them far moves another less, and the exact joint effect of every possible row is known. Quantiles, extremes, modes and
 top lists are chosen by how many rows miss the mark.
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.curator.account import WIDEST, covers_cut, pure_part
+from dproof.curator.account import WIDEST_SIGMA_BY_VALUE, covers_cut, pure_part
 from dproof.curator.curves import CurveSums, curve_sums
 from dproof.curator.select import Choice, choice_of
 from dproof.curves.lattice import Expansion
@@ -57,7 +58,7 @@ from dproof.questions.sums import Counter, Term, present, terms
 if TYPE_CHECKING:
     from dproof.questions.measured import AnswerSource, Shares
 
-_LEAST_CELLS = WIDEST // 3  # σ, in cells, of wider noise
+_LEAST_CELLS = WIDEST_SIGMA_BY_VALUE // 3  # σ, in cells, of wider noise
 _WIDEST_SIGMA = 1 << 50  # σ beyond which sums of whole numbers come near 2^63
 _VARIANCE_PARTS = 1 << 20  # of 1: σ² is a whole number of them
 _MOST_COUNTS = 1 << 16  # of values in groups, for numbers of distinct values
@@ -79,7 +80,7 @@ class NoisyStatistic:
 
 @dataclass(frozen=True)  # without slots: what follows from it is worked out once
 class Measurement:
-    """Everything that is public about an answer before it is given."""
+    """A question to a curator with its price and noise: all that is public about the answer before it is given."""
 
     question: Question
     keys: tuple[Key, ...]
@@ -114,9 +115,13 @@ class Measurement:
         known = self.unit.rows_are_public and self.question.where is None
         return every if known and any(n.statistic == every and n.noise is not None for n in self.noisy) else None
 
+    def fresh_counter(self) -> Counter:
+        """A counter of what the answer needs of the table, with nothing counted yet; refused where that is too much."""
+        return self._counter.fresh()
+
     @cached_property
-    def counter(self) -> Counter:
-        """What is counted of the table, with nothing counted yet; refused where that is too much to count."""
+    def _counter(self) -> Counter:
+        """The counter that fresh ones are copies of: what it counts is worked out once."""
         statistics = [*(n.statistic for n in self.noisy), *(c.aggregate for c in self.chosen)]
         return Counter(self.schema, self.keys, self.question.where, statistics, self.curves)
 
@@ -400,7 +405,7 @@ def gaussian_noises(
     if not price.rho:
         return {}, Fraction(0)
     allowed, moving = 1 / root_above(1 / (2 * price.rho)), root_above(moved)
-    wide = sum(moving / allowed / weight >= WIDEST // 2 for weight in weights.values())
+    wide = sum(moving / allowed / weight >= WIDEST_SIGMA_BY_VALUE // 2 for weight in weights.values())
     left = allowed - root_above(Fraction(wide * cells)) / _LEAST_CELLS
     if left < allowed / 2:
         return {}, Fraction(0)
@@ -420,6 +425,6 @@ def _gaussian_table(variance: Fraction) -> Gaussian:
     sigma = isqrt(int(variance))
     if sigma > _WIDEST_SIGMA:
         raise TooLarge("the noise would be too wide: allow more epsilon, or ask for less at once")
-    # What is charged as one value to a cell has a σ below WIDEST, which may have been rounded up to it.
-    unit = 2 * (isqrt(ceil(variance) - 1) // WIDEST) + 1
+    # What is charged as one value to a cell has a σ below WIDEST_SIGMA_BY_VALUE, which may have been rounded up to it.
+    unit = 2 * (isqrt(ceil(variance) - 1) // WIDEST_SIGMA_BY_VALUE) + 1
     return Gaussian(variance / unit**2, unit)

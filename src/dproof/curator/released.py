@@ -120,9 +120,9 @@ def answer_of(measurement: Measurement, released: Released, level: float) -> Ans
     return answer(measurement.question, measurement.schema, partial(measured, measurement, released), level)
 
 
-def rehearse(measurement: Measurement, made_up: Tally, level: float) -> None:
+def rehearse(measurement: Measurement, tally: Tally, level: float) -> None:
     """Draw all noise for a made-up tally, and tell its first group: what fails whatever the table holds fails here."""
-    question, released = measurement.question, draw(measurement, made_up, for_rehearsal())
+    question, released = measurement.question, draw(measurement, tally, for_rehearsal())
     first: Released = {"noisy": [values[:1] for values in released["noisy"]]}
     first["chosen"] = [codes[:1] for codes in released.get("chosen", ())]
     if measurement.curves is not None:

@@ -58,7 +58,7 @@ def permute_and_flip(lengths: Sequence[int], misses: Sequence[int], rate: Fracti
         exponent = rate * beyond[int(np.searchsorted(last, place, "right"))]
         accepted[place] = _coin(exponent, int(words[place]), 64, coins)
     places = np.flatnonzero(accepted)
-    return int(places[uniform_below(len(places), coins)])
+    return int(places[uniform_integer_below(len(places), coins)])
 
 
 def _ends(beyond: Sequence[int], rate: Fraction) -> dict[int, tuple[int, int]]:
@@ -105,7 +105,7 @@ def exponential(lengths: Sequence[int], misses: Sequence[int], rate: Fraction, c
     weights = [ends.get(miss - least, _TINY)[1] for miss in misses]
     last = list(accumulate(length * weight for length, weight in zip(lengths, weights, strict=True)))
     while True:
-        place = uniform_below(last[-1], coins)
+        place = uniform_integer_below(last[-1], coins)
         run = bisect_right(last, place)
         more = misses[run] - least
         back, number = divmod(last[run] - 1 - place, weights[run])
@@ -141,11 +141,13 @@ def _flipped(candidates: int, p: Fraction) -> Fraction:
     return (1 - missed) / (candidates * p) if candidates > 1 else Fraction(1)
 
 
-def uniform_below(bound: int, coins: Coins) -> int:
-    """A whole number in 0, …, bound − 1, all equally likely, whatever the size of the bound.
+def uniform_integer_below(bound: int, coins: Coins) -> int:
+    """A whole number in 0, …, bound − 1, all equally likely, however large the bound.
+
+    `laws.guide.uniform_below` draws many numbers below bounds of 62 bits.
 
     >>> from dproof.coins import current
-    >>> uniform_below(1, current())
+    >>> uniform_integer_below(1, current())
     0
     """
     bits = (bound - 1).bit_length()
@@ -174,7 +176,7 @@ class Choice:
 
 
 def extreme(aggregate: Aggregate) -> Literal["least", "greatest"] | None:
-    """Which end an aggregate is that is chosen by its rank, if it is one."""
+    """The end that a least, a greatest or a quantile at 0 or 1 is; None for what is no extreme."""
     chosen = aggregate.definition.chosen
     if not isinstance(chosen, Rank) or aggregate.argument not in (None, 0, 1):
         return None
@@ -231,12 +233,14 @@ def choose(choice: Choice, histogram: Mapping[int, int], schema: Schema, coins: 
         return top if chosen.several else top[0]
     if chosen is None:
         raise KeyError(f"{choice.aggregate.kind} is no choice among values")
-    ladder = rungs(space)
-    counts = {place: histogram[code] for place, code in enumerate(ladder) if code in histogram} if ladder else histogram
-    lengths, misses = _runs(choice, counts, len(ladder) if ladder else space.size)
+    by_value = codes_by_value(space)
+    counts = (
+        {place: histogram[code] for place, code in enumerate(by_value) if code in histogram} if by_value else histogram
+    )
+    lengths, misses = _runs(choice, counts, len(by_value) if by_value else space.size)
     draw = exponential if choice.mechanism == "exponential" else permute_and_flip
     place = draw(lengths, misses, choice.rate, coins)
-    return ladder[place] if ladder else place
+    return by_value[place] if by_value else place
 
 
 def _top(choice: Choice, scores: Mapping[int, int], rounds: int, coins: Coins) -> list[int]:
@@ -248,7 +252,7 @@ def _top(choice: Choice, scores: Mapping[int, int], rounds: int, coins: Coins) -
     return top
 
 
-def rungs(space: Space) -> list[int] | None:
+def codes_by_value(space: Space) -> list[int] | None:
     """The codes of a space of numbers from the least to the greatest; None where they are in order already."""
     if space.line is not None:
         return None

@@ -21,7 +21,7 @@ from dproof.curator.recipe import Measurement
 from dproof.plans.plan import Plan
 from dproof.plans.rows import count_rows, read_codes
 from dproof.questions.question import Schema
-from dproof.questions.sums import Counter, Tally, Term, multiplied_out
+from dproof.questions.sums import Tally, Term, multiplied_out
 from dproof.spaces.space import MISSING, decode_present
 from dproof.tables import Source
 from dproof.tables.duckdb import InDuckDB, count_alike
@@ -36,14 +36,9 @@ def tally(source: Source, plan: Plan, measurement: Measurement) -> Tally:
     return tally_in_batches(source, plan, measurement) if counted is None else counted
 
 
-def counter_of(measurement: Measurement) -> Counter:
-    """What a measurement counts, with nothing counted yet; refuses what is too large to count."""
-    return measurement.counter.fresh()
-
-
-def made_up(measurement: Measurement) -> Tally:
-    """What is counted of a table of one row that nobody has: the first code of every column."""
-    counter, declared = counter_of(measurement), measurement.schema.declared
+def rehearsal_tally(measurement: Measurement) -> Tally:
+    """The tally of a table of one row that nobody has: the first code of every column."""
+    counter, declared = measurement.fresh_counter(), measurement.schema.declared
     counter.add(1, {name: np.zeros((1, *declared(name).code_shape), np.int64) for name in measurement.question.columns})
     return counter.finish()
 
@@ -58,8 +53,8 @@ def read_rows(source: Source, plan: Plan, names: Sequence[str], schema: Schema) 
 
 def tally_in_batches(source: Source, plan: Plan, measurement: Measurement) -> Tally:
     """Count what a measurement needs, row by row; whole numbers of several parts add up, whatever the order."""
-    parts = count_rows(source, plan, measurement.question.columns, lambda: counter_of(measurement))
-    counter = measurement.counter
+    parts = count_rows(source, plan, measurement.question.columns, measurement.fresh_counter)
+    counter = measurement.fresh_counter()
     return Tally.together([*counter.terms, *counter.picked], parts or [counter.counted()])
 
 
@@ -69,7 +64,7 @@ def tally_in_duckdb(table: InDuckDB, plan: Plan, measurement: Measurement) -> Ta
         return None
     import duckdb  # lazy: most questions are asked of a text file, which is read without it
 
-    counter = counter_of(measurement)
+    counter = measurement.fresh_counter()
     used = {name: plan.column(name).with_missing_allowed() for name in measurement.question.columns}
     in_sql = {name: column.codec.code_sql(table.whole(column.sources)) for name, column in used.items()}
     # Of a number that is added up it may matter no more than whether it is there.

@@ -44,7 +44,7 @@ from dproof.questions.question import (
 from dproof.questions.sums import Term, centred_terms
 
 
-def source(release: Any, question: Question, options: Options) -> AnswerSource:
+def answer_source(release: Any, question: Question, options: Options) -> AnswerSource:
     """What answers a question from a release."""
     if options.method == "model":
         raise QuestionError("method='model' asks made-up rows, and this release has none: leave the method out")
@@ -57,7 +57,7 @@ def source(release: Any, question: Question, options: Options) -> AnswerSource:
 
 def expected_source(law: RowLaw, question: Question, rows: int, shares: Shares, level: float) -> AnswerSource:
     """What a release of so many rows, with values that are spread evenly, would tell of a question."""
-    expected = source(StoredRows(law, None, rows, rows, private=True), question, Options(level))
+    expected = answer_source(StoredRows(law, None, rows, rows, private=True), question, Options(level))
     for part in expected.parts if isinstance(expected, PartsAnswerSource) else [expected]:
         if isinstance(part, RowsAnswerSource) and shares != Shares():
             part.estimated = part.estimated.with_shares(bool(question.group_by), shares, rows)
@@ -99,21 +99,21 @@ class RowsAnswerSource:
             occurs = counting.occurring(question.where, table, groups, by_rows=combos is None)
             self.shown = np.flatnonzero(occurs).tolist()
         self.estimated = pool(estimates, [weight for _, _, weight in chosen])
-        self.special: dict[Aggregate, list[Cell]] = {}
-        special = [aggregate for aggregate in asked if aggregate.definition.formula is None]
-        if special:
+        self.order_statistics: dict[Aggregate, list[Cell]] = {}
+        without_formula = [aggregate for aggregate in asked if aggregate.definition.formula is None]
+        if without_formula:
             statistics = OrderStatistics(chosen[0][0], question, options, groups.labels, combos)
-            self.special = {aggregate: statistics.cells(aggregate) for aggregate in special}
-            self.special_note = self.estimated.rough_note(statistics.rough)
+            self.order_statistics = {aggregate: statistics.cells(aggregate) for aggregate in without_formula}
+            self.order_note = self.estimated.rough_note(statistics.rough)
         self.answered: dict[Expression, tuple[Sequence[Cell], Warnings]] = {}
 
     def _answered(self, expression: Expression) -> tuple[Sequence[Cell], Warnings]:
         """The cells of all groups, and what to say about them."""
         if expression not in self.answered:
-            if expression in self.special:
-                self.answered[expression] = self.special[expression], self.special_note
+            if expression in self.order_statistics:
+                self.answered[expression] = self.order_statistics[expression], self.order_note
             else:
-                refuse_calculation(expression, self.special)
+                refuse_calculation(expression, self.order_statistics)
                 reach = possible(expression, self.question, self.schema, self.rows)
                 self.answered[expression] = self.estimated.cells(expression, reach)
         return self.answered[expression]

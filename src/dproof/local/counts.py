@@ -40,7 +40,7 @@ from dproof.laws.law import Law
 from dproof.limits import MOST_CELLS
 from dproof.local.recipe import JointColumns, RowLaw
 from dproof.plans.plan import ASKED
-from dproof.questions.partition import Bit, cut, grouping, numbered
+from dproof.questions.partition import Bit, combined_places, cut, grouping
 from dproof.questions.question import Key, Predicate, condition, leaves, literal, name
 from dproof.questions.sums import Term
 from dproof.spaces.interval import Bins as ColumnBins
@@ -54,7 +54,7 @@ Combos = list[tuple[Any, ...]]  # the groups of the public keys that rows have, 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choice:
+class GroupChoice:
     """Groups along one column, or along all public keys: how much of each block a group takes, and its labels.
 
     `takes` is a matrix of groups by blocks, or has the group of each block. Each group has as many labels as there are
@@ -177,7 +177,7 @@ class QuestionAxes:
         The cells are numbered over the states of the counted axes and the groups, the last varying fastest.
         """
         states = zip(decode_all(self._counted, arrays), map(prod, self._counted.values()), strict=True)
-        cell = np.zeros(rows, np.int64) + numbered(states)
+        cell = np.zeros(rows, np.int64) + combined_places(states)
         if not self._public_keys:
             return cell, [()]
         values = arrays[len(arrays) - len(self._public_keys) :]
@@ -219,9 +219,9 @@ class QuestionAxes:
         """All combinations of the groups of the keys; and last of the rows of `takes`, for the blocks of a column."""
         choices = [self._choice(key, n) for n, key in enumerate(self.keys) if key in self._private_keys]
         for n, (column, matrix) in enumerate((takes or {}).items(), len(self.keys)):
-            choices.append(Choice(column, [(row,) for row in range(len(matrix))], (n,), matrix))
+            choices.append(GroupChoice(column, [(row,) for row in range(len(matrix))], (n,), matrix))
         places = tuple(n for n, key in enumerate(self.keys) if key in self._public_keys)
-        fixed_choices: list[Choice] = []
+        fixed_choices: list[GroupChoice] = []
         fixed: list[int] = []
         rest: list[str] = []  # the columns of all other axes
         axis = 0
@@ -234,7 +234,7 @@ class QuestionAxes:
                 rest += reader.columns
             axis += len(reader.axes)
         if self._last:
-            fixed_choices.append(Choice(None, combos, places, np.arange(len(combos))))
+            fixed_choices.append(GroupChoice(None, combos, places, np.arange(len(combos))))
             fixed.append(axis)
         free = [choice for choice in choices if choice not in fixed_choices]
         # Estimates stand by held and free choices; rows by keys, those of all public keys where the first of them is.
@@ -247,13 +247,13 @@ class QuestionAxes:
         labels = [tuple(row[spot] for spot in spots) for row in label_rows]
         return AnswerGroups(labels, order, tuple(fixed), self._sets(free, rest))
 
-    def _choice(self, key: Key, place: int) -> Choice:
+    def _choice(self, key: Key, place: int) -> GroupChoice:
         """The declared groups of a key on a private column."""
         groups = grouping(key, self.schema)
         labels = [(label,) for label in groups.labels]
-        return Choice(key.column, labels, (place,), groups.of(self.cuts[key.column].samples))
+        return GroupChoice(key.column, labels, (place,), groups.of(self.cuts[key.column].samples))
 
-    def _sets(self, choices: Sequence[Choice], columns: Sequence[str]) -> Sets:
+    def _sets(self, choices: Sequence[GroupChoice], columns: Sequence[str]) -> Sets:
         """How much of each cell of some columns every combination of choices takes."""
         sizes = [self.cuts[column].blocks for column in columns]
         along = [[-1 if column == choice.column else 1 for column in columns] for choice in choices]
@@ -261,7 +261,7 @@ class QuestionAxes:
         if all(choice.takes.ndim == 1 for choice in choices):
             places = [(choice.takes.reshape(shape), len(choice.labels)) for choice, shape in pairs]
             count = prod(size for _, size in places)
-            return Sets(count, np.broadcast_to(numbered(places), sizes).reshape(-1))
+            return Sets(count, np.broadcast_to(combined_places(places), sizes).reshape(-1))
         chosen = np.ones((1, *sizes))
         for choice, shape in pairs:
             groups = len(choice.labels)
@@ -280,7 +280,7 @@ class QuestionAxes:
         return np.asarray(possible)
 
 
-def _is_fixed(reader: AxisReader, choices: Sequence[Choice]) -> bool:
+def _is_fixed(reader: AxisReader, choices: Sequence[GroupChoice]) -> bool:
     """Whether a group has one block of each of these axes; the bias of a rough one depends on all blocks together."""
     if any(axis.rough for axis in reader.axes):
         return False

@@ -65,8 +65,8 @@ class ChosenRows:
     weights: Array  # (sums, blocks)
 
 
-class Condition:
-    """The sums of a question as functions of one number under wide noise."""
+class NoisyNumber:
+    """One number under wide noise, and the sums of a question as functions of it."""
 
     def __init__(self, table: Contingency, sums: Sequence[Sum], groups: AnswerGroups, number: int) -> None:
         axis = table.axes[number]
@@ -241,34 +241,34 @@ class DistributionFree:
 
     def __init__(self, table: Contingency, sums: Sequence[Sum], groups: AnswerGroups, estimates: SumEstimates) -> None:
         numbers = [n for n, axis in enumerate(table.axes) if axis.rough]
-        self.estimates, self.conditions = estimates, [Condition(table, sums, groups, number) for number in numbers]
+        self.estimates, self.noisy_numbers = estimates, [NoisyNumber(table, sums, groups, number) for number in numbers]
         self._most: dict[tuple[Any, ...], float] = {}
 
     @cached_property
     def biased(self) -> Array:
         """Which sums have a score with a bias, by groups."""
         biased = np.zeros(self.estimates.values.shape, bool)
-        for group, condition in product(range(len(biased)), self.conditions):
-            biased[group] |= ~condition.attained(group)
+        for group, noisy in product(range(len(biased)), self.noisy_numbers):
+            biased[group] |= ~noisy.attained(group)
         return biased
 
     def some_biased(self, groups: range) -> bool:
         """Whether a sum of some of these groups has a score with a bias."""
-        return any(not condition.attained(group).all() for group in groups for condition in self.conditions)
+        return any(not noisy.attained(group).all() for group in groups for noisy in self.noisy_numbers)
 
-    def _concerned(self, group: int, used: Array) -> list[Condition]:
+    def _concerned(self, group: int, used: Array) -> list[NoisyNumber]:
         """The numbers that some of the sums depend on; all rows of a group may be counted by any of them."""
-        if len(self.conditions) == 1:
-            return self.conditions
-        return [condition for condition in self.conditions if condition.matters(group, used)] or self.conditions[:1]
+        if len(self.noisy_numbers) == 1:
+            return self.noisy_numbers
+        return [noisy for noisy in self.noisy_numbers if noisy.matters(group, used)] or self.noisy_numbers[:1]
 
     def can_reach(self, group: int, sign: int, least: float, level: float, target: Target) -> bool:
         """Whether sign · (the first sum of a group) ≥ `least` for some distribution that fits the rows."""
-        conditions = self._concerned(group, np.arange(self.estimates.values.shape[1]) == 0)
-        level = 1 - (1 - level) / len(conditions)
+        noisy_numbers = self._concerned(group, np.arange(self.estimates.values.shape[1]) == 0)
+        level = 1 - (1 - level) / len(noisy_numbers)
         return all(
-            can_reach(condition, group, condition.parts(group, np.array([sign > 0])), sign, least, level, target)
-            for condition in conditions
+            is_not_refuted(noisy, group, noisy.parts(group, np.array([sign > 0])), sign, least, level, target)
+            for noisy in noisy_numbers
         )
 
     def interval(
@@ -276,31 +276,31 @@ class DistributionFree:
     ) -> tuple[float, float]:
         """What a linear function of the sums, or a ratio of two of them, can be in a group."""
         used = top.coefficients != 0 if bottom is None else (top.coefficients != 0) | (bottom.coefficients != 0)
-        conditions = self._concerned(group, used)
-        alone = len(conditions) == 1
+        noisy_numbers = self._concerned(group, used)
+        alone = len(noisy_numbers) == 1
         if not alone and bottom is not None:
             return NOTHING
         if alone and bottom is None and used.sum() == 1:
-            parts = conditions[0].parts(group, top.coefficients > 0)
-            around = conditions[0].around(parts[0], int(used.argmax())) if len(parts) == 1 else None
+            parts = noisy_numbers[0].parts(group, top.coefficients > 0)
+            around = noisy_numbers[0].around(parts[0], int(used.argmax())) if len(parts) == 1 else None
             if around is not None:
-                ends = 0.0, self._most_around(conditions[0], group, parts[0], around, used, level, target)
+                ends = 0.0, self._most_around(noisy_numbers[0], group, parts[0], around, used, level, target)
                 low, high = sorted(float(top.coefficients[used][0]) * end for end in ends)
                 return low + top.shift, high + top.shift
         # Each number by itself bounds the sums, with the weights that are largest, or smallest, over the others.
-        level, low, high = 1 - (1 - level) / len(conditions), *NOTHING
-        for condition in conditions:
+        level, low, high = 1 - (1 - level) / len(noisy_numbers), *NOTHING
+        for noisy in noisy_numbers:
             ranges = []
             for largest in (True,) if alone else (False, True):
-                parts = condition.parts(group, (top.coefficients > 0) == largest)
-                measures = Measures(condition, group, parts, self.estimates, target)
+                parts = noisy.parts(group, (top.coefficients > 0) == largest)
+                measures = Measures(noisy, group, parts, self.estimates, target)
                 ranges.append(measures.interval(top, bottom, level, alone=alone))
             low, high = max(low, ranges[0][0]), min(high, ranges[-1][1])
         return low, high
 
     def _most_around(
         self,
-        condition: Condition,
+        noisy: NoisyNumber,
         group: int,
         part: ChosenRows,
         around: Array,
@@ -309,9 +309,9 @@ class DistributionFree:
         target: Target,
     ) -> float:
         """How many rows of a group may lie around points of the grid; one answer serves all values there."""
-        key = condition.number, condition.rows(group, 1).start, part.cells.tobytes(), around.tobytes(), level, target
+        key = noisy.number, noisy.rows(group, 1).start, part.cells.tobytes(), around.tobytes(), level, target
         if key not in self._most:
-            measures = Measures(condition, group, [part], self.estimates, target, around)
+            measures = Measures(noisy, group, [part], self.estimates, target, around)
             self._most[key] = measures.interval(Linear(used.astype(float)), None, level, alone=True)[1]
         return self._most[key]
 
@@ -396,22 +396,22 @@ class Measures:
 
     def __init__(
         self,
-        condition: Condition,
+        noisy: NoisyNumber,
         group: int,
         parts: list[ChosenRows],
         estimates: SumEstimates,
         target: Target,
         around: Array | None = None,
     ) -> None:
-        self.condition, self.group, self.parts, self.estimates, self.target = condition, group, parts, estimates, target
+        self.noisy, self.group, self.parts, self.estimates, self.target = noisy, group, parts, estimates, target
         self.around = around
-        self.rows = max(condition.table.rows, 1)
-        self.powers = [wanted.powers[condition.number] for wanted in condition.sums]
-        self.others = [condition.other_powers(wanted) for wanted in condition.sums]
-        self.plain = condition.plain
-        weights = np.concatenate([np.zeros((1, condition.blocks)), *(part.weights for part in parts)])
-        jump = np.pad(np.diff(weights[:, condition.points.block], axis=1).any(axis=0), 1)
-        self.kept = condition.points.on_grid
+        self.rows = max(noisy.table.rows, 1)
+        self.powers = [wanted.powers[noisy.number] for wanted in noisy.sums]
+        self.others = [noisy.other_powers(wanted) for wanted in noisy.sums]
+        self.plain = noisy.plain
+        weights = np.concatenate([np.zeros((1, noisy.blocks)), *(part.weights for part in parts)])
+        jump = np.pad(np.diff(weights[:, noisy.points.block], axis=1).any(axis=0), 1)
+        self.kept = noisy.points.on_grid
         if around is None:
             self.kept = self.kept | jump[1:] | jump[:-1]
         self.measures: list[Measure] = []
@@ -445,10 +445,10 @@ class Measures:
 
         Those of public columns are not declared.
         """
-        powers = self.condition.sums[place].powers
+        powers = self.noisy.sums[place].powers
         if not alone:
             return not any(map(any, powers))
-        axes = [axis for axis, p in zip(self.condition.table.axes, powers, strict=True) if any(p)]
+        axes = [axis for axis, p in zip(self.noisy.table.axes, powers, strict=True) if any(p)]
         return not any(isinstance(axis, MomentsAxis) and not axis.is_declared for axis in axes)
 
     def _integral(self, measure: Measure, values: Array) -> Array:
@@ -467,33 +467,33 @@ class Measures:
             for j in np.flatnonzero(linear.coefficients):
                 wanted = self.around
                 if wanted is None:
-                    wanted = self.condition.wanted(part.weights[j], self.powers[j])
+                    wanted = self.noisy.wanted(part.weights[j], self.powers[j])
                 coefficients += linear.coefficients[j] * self._integral((m, self.others[j]), wanted)
         return coefficients
 
     def _tests(self, level: float) -> Iterator[Bounds]:
         """How many rows of each measure lie below the thresholds."""
-        condition, size = self.condition, self.condition.tests.shape[1]
-        rows = condition.rows(self.group, size)
-        target = condition.noise_target(self.target)
+        noisy, size = self.noisy, self.noisy.tests.shape[1]
+        rows = noisy.rows(self.group, size)
+        target = noisy.noise_target(self.target)
         one_level = 1 - (1 - level) / (len(self.measures) * size)
         for m, powers in self.measures:
-            estimates = condition.measured(self.parts[m], powers)
+            estimates = noisy.measured(self.parts[m], powers)
             half = half_widths(estimates.covariance(target, rows)[:, 0, 0], estimates.heaviest[rows, 0], one_level).half
-            means, gaps = condition.test_means
+            means, gaps = noisy.test_means
             yield Bounds(
                 self._integral((m, powers), means), estimates.values[rows, 0] / self.rows, half / self.rows + gaps
             )
 
     def _scores(self, asked: list[Linear], level: float) -> Bounds:
         """The estimates of the functions that are asked for, as they are without what is added for their bias."""
-        condition, matrix, gaps = self.condition, [], np.zeros(len(asked))
+        noisy, matrix, gaps = self.noisy, [], np.zeros(len(asked))
         for n, linear in enumerate(asked):
             row = np.zeros(len(self.measures) * int(self.kept.sum()))
             for m, part in enumerate(self.parts):
                 for j in np.flatnonzero(linear.coefficients):
-                    scores = condition.axis.scores(self.powers[j]).of_sum(part.weights[j])
-                    means, gap = condition.points.means(scores)
+                    scores = noisy.axis.scores(self.powers[j]).of_sum(part.weights[j])
+                    means, gap = noisy.points.means(scores)
                     row += linear.coefficients[j] * self._integral((m, self.others[j]), means)
                     gaps[n] += abs(linear.coefficients[j]) * gap
             matrix.append(row)
@@ -556,26 +556,26 @@ _STRICT = 1e3  # how much more a constraint weighs than what is seen
 _ROUNDS, _SETTLED, _TINY = 200, 1e-9, 1e-12  # of the least squares within the hypothesis
 
 
-def can_reach(
-    condition: Condition, group: int, parts: list[ChosenRows], sign: int, least: float, level: float, target: Target
+def is_not_refuted(
+    noisy: NoisyNumber, group: int, parts: list[ChosenRows], sign: int, least: float, level: float, target: Target
 ) -> bool:
     """Whether sign · (the first sum of a group) ≥ `least` for some distribution that fits the rows."""
     if not parts:
         return least <= 0
-    counts = np.maximum(np.stack([condition.counts(group, part) for part in parts]), 0.0)
-    heights = sign * np.stack([part.weights[0][condition.points.block] for part in parts])
-    bins, law, _ = condition.bins
+    counts = np.maximum(np.stack([noisy.counts(group, part) for part in parts]), 0.0)
+    heights = sign * np.stack([part.weights[0][noisy.points.block] for part in parts])
+    bins, law, _ = noisy.bins
     fit = _fit(law, counts)
     mean = least / max(float(counts.sum()), 1.0)
     if (heights * fit).sum() >= mean:
         return True
     seen = fit @ law
     scores = _within(law, seen, heights - mean) @ law / seen - 1
-    means, gaps = zip(*(condition.points.means(bins @ score) for score in scores), strict=True)
+    means, gaps = zip(*(noisy.points.means(bins @ score) for score in scores), strict=True)
     slope, shift = _above(heights, np.stack(means) - np.array(gaps)[:, None])
-    target = condition.noise_target(target)
+    target = noisy.noise_target(target)
     pairs = zip(parts, scores + shift, strict=True)
-    scored = [condition.scored(group, part, score, target) for part, score in pairs]
+    scored = [noisy.scored(group, part, score, target) for part, score in pairs]
     totals, variances, heaviest = (np.concatenate(numbers) for numbers in zip(*scored, strict=True))
     # The parts are of the same rows: at worst their errors are those of one.
     variance = np.array([np.sqrt(np.abs(variances)).sum() ** 2])

@@ -37,7 +37,7 @@ from dproof.limits import MOST_DUMMY_ROWS
 from dproof.local.recipe import JointColumns, RowLaw
 from dproof.plans.plan import ASKED, Plan
 from dproof.storage import DATA, PARQUET, SEEDED, digest
-from dproof.tables.source import Source, Spread
+from dproof.tables.source import Progress, Source, Spread
 
 ASKED_TYPE = pa.dictionary(pa.int32(), pa.string())
 
@@ -131,7 +131,6 @@ def _spread_out(pieces: list[Any], places: NDArray[np.int32], drawn: int) -> Any
 
 
 REACH = 1 << 20  # rows that are shuffled together; a table up to this size is shuffled as a whole
-Progress = Callable[[int, int | None], None]  # rows that were read, and how many there are where that is known
 _Rows = list[Any]  # as they were read: an array of codes for each reader, and Arrow's for each public column
 
 
@@ -221,7 +220,7 @@ def _sanitised(rows: _Rows, law: RowLaw, coins: Coins) -> Any:
     return pa.RecordBatch.from_pydict({name: arrays[name] for name in law.stored})
 
 
-def made_up_rows(law: RowLaw, count: int, coins: Coins) -> Any:
+def rehearsal_rows(law: RowLaw, count: int, coins: Coins) -> Any:
     """Sanitised rows of a table that does not exist: every value is the first of its space."""
     codes = [reader.joined([first_codes(c.space, count) for c in reader.columns]) for reader in _code_readers(law)]
     return _sanitised([*codes, *(pa.nulls(count, pa.string()) for _ in law.plan.named("public"))], law, coins)
@@ -307,7 +306,8 @@ def permutation(count: int, coins: Coins) -> NDArray[np.int64]:
 
 # Written as one file, or in parts where the rows are ------------------------------------------------------------------
 
-_REHEARSED, _MARGIN = 1 << 12, 1.25  # rows; of how much they say about more of them
+_REHEARSAL_ROWS = 1 << 12
+_BYTES_MARGIN = 1.25  # of the bytes of a row in a rehearsal: those of other rows may take more
 Written = tuple[int, dict[str, str]]  # how many rows, and the hash of each file
 
 
@@ -323,9 +323,9 @@ def rehearse(law: RowLaw) -> float:
     What fails in drawing and writing without any data fails here. A public column counts as empty.
     """
     sink, coins = pa.BufferOutputStream(), for_rehearsal()
-    block = made_up_rows(law, _REHEARSED, coins)
+    block = rehearsal_rows(law, _REHEARSAL_ROWS, coins)
     pa.parquet.write_table(pa.Table.from_batches([block]), sink, **PARQUET)
-    return float(_MARGIN * sink.tell() / _REHEARSED)
+    return float(_BYTES_MARGIN * sink.tell() / _REHEARSAL_ROWS)
 
 
 def write_parts(spread: Spread, law: RowLaw, folder: Path) -> Written:
@@ -344,7 +344,7 @@ def write_parts(spread: Spread, law: RowLaw, folder: Path) -> Written:
             raise SourceError(answer["refused"])
         if answer["rows"]:
             part = f"part-{len(files):06d}.parquet"
-            _take(attempts / answer["name"], folder / part)
+            _move_into_release(attempts / answer["name"], folder / part)
             rows, files[part] = rows + answer["rows"], answer["hash"]
     attempts.rename(rest)
     shutil.rmtree(rest)
@@ -368,7 +368,8 @@ def drawn_types(law: RowLaw, given: Any) -> Any:
     return schema
 
 
-def _take(file: Path, place: Path) -> None:
+def _move_into_release(file: Path, place: Path) -> None:
+    """Move a part that an engine's worker wrote to its place; refused where the driver does not see the file."""
     try:
         file.rename(place)
     except FileNotFoundError:

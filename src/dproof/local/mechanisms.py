@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 Calibrate = Callable[[Any, Privacy], Mechanism]
 Uses = frozenset["Use"]
-_SMALL = 32  # values, of a space for which a law is designed
-_WORTH = 10  # times the variance of a count that a smaller error may cost
+_MOST_DESIGNED_VALUES = 32  # values, of a space for which a law is designed
+_MOST_VARIANCE_RATIO = 10  # times the variance of a count that a smaller error may cost
 
 
 def unbiased_design(space: Interval, privacy: Privacy) -> Mechanism:
@@ -160,13 +160,13 @@ def _finite(space: Any, privacy: Privacy) -> Mechanism:
         return best
     if space.items is not None:
         best = min(best, itemwise_response(space, privacy), key=lambda mechanism: mechanism.error)
-    if space.size > _SMALL:
+    if space.size > _MOST_DESIGNED_VALUES:
         return best
     designed = _tried(Problem(space, privacy).best)
     if designed is None or designed.error >= best.error:
         return best
     usual, variance = best.family.count_variance(space), designed.family.count_variance(space)
-    return designed if usual is not None and variance is not None and variance <= _WORTH * usual else best
+    return designed if usual is not None and variance is not None and variance <= _MOST_VARIANCE_RATIO * usual else best
 
 
 def _numbers(uses: Uses, space: Interval, privacy: Privacy) -> Mechanism:

@@ -92,7 +92,7 @@ class OrderStatistics:
         """The estimated counts below each value of a sanitised column, in every group."""
         (column,), options = aggregate.columns, self.options
         if (column, where) not in self.tables:
-            counting = self._spelled(column, where)
+            counting = self._step_axes(column, where)
             self.tables[column, where] = (counting, *counting.read(self.stored, self.combos))
         counting, table, combos = self.tables[column, where]
         ends = _block_ends(counting, column)
@@ -147,8 +147,8 @@ class OrderStatistics:
         until = [bisect_left(range(steps), True, key=has_passed) for has_passed in (every, some)]
         return np.where(places < until[0], -np.inf, np.inf), np.where(places < until[1], -np.inf, np.inf)
 
-    def _spelled(self, column: str, where: Predicate | None) -> QuestionAxes:
-        """What is counted where a column has a block for every value, or for as many steps as can be told apart."""
+    def _step_axes(self, column: str, where: Predicate | None) -> QuestionAxes:
+        """The axes along which a column is counted: a block for every value, or as many steps as can be told apart."""
         space: Any = self.schema.spaces[column]
         most = _MOST_STEPS if self.stored.law.group_of(column).mechanism.family.is_sharp else NODES
         cuts: list[Predicate] = []
@@ -307,7 +307,10 @@ def _share(aggregate: Aggregate) -> float:
 
 
 def _extreme(aggregate: Aggregate) -> str | None:
-    """Which end of a distribution is asked for, "least" or "greatest"; None for a quantile."""
+    """The end of a distribution that is asked for, "least" or "greatest"; None for a quantile, also at 0 or 1.
+
+    A curator has `extreme`, for which a quantile at 0 or 1 is an end: it aims at a rank, and here a share is passed.
+    """
     chosen = aggregate.definition.chosen
     return chosen.end if isinstance(chosen, Rank) else None
 

@@ -219,11 +219,11 @@ class RowLaw:
 
         return expected_source(self, question, rows, shares, level)
 
-    def source(self, drawn: Any, question: Question, options: Options) -> AnswerSource:
+    def answer_source(self, drawn: Any, question: Question, options: Options) -> AnswerSource:
         """What answers a question from a release."""
-        from dproof.local.answer import source  # takes a parser of SQL and a database
+        from dproof.local.answer import answer_source  # takes a parser of SQL and a database
 
-        return source(drawn, question, options)
+        return answer_source(drawn, question, options)
 
 
 def with_bounds(law: RowLaw) -> RowLaw:

@@ -137,7 +137,7 @@ class Plan:
         What only a release needs is left out: shares, mechanisms, metrics. A ledger knows a question by a digest of it,
         so this text must stay as it is for as long as plans have version 1: see `docs/certificate.md`.
         """
-        tables = _tables(self.text)
+        tables = _parsed(self.text)
         columns = {name: tables["columns"][name] for name in names}
         told = {
             "columns": {name: {k: v for k, v in t.items() if k not in _UNREAD} for name, t in columns.items()},
@@ -206,7 +206,7 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class ColumnGroup:
-    """What is to stand under one mechanism: a column, or those of a [[joint]], which keeps their dependence.
+    """Columns that a plan puts under one mechanism: one, or those of a [[joint]], which keeps their dependence.
 
     `uses` is what the plan's questions need of its columns.
     """
@@ -222,7 +222,7 @@ class ColumnGroup:
 
     @property
     def names(self) -> frozenset[str]:
-        """Its columns."""
+        """The names of its columns."""
         return frozenset(column.name for column in self.columns)
 
     @property
@@ -234,13 +234,13 @@ class ColumnGroup:
 
 
 def uses_of(names: Iterable[str], needed: Mapping[str, frozenset[Use]]) -> frozenset[Use]:
-    """What the questions need of some columns, taken together."""
+    """All that the questions need of some columns, from what they need of each."""
     return frozenset(use for name in names for use in needed.get(name, ()))
 
 
 @lru_cache(maxsize=16)
-def _tables(text: str) -> Mapping[str, Any]:
-    """The tables of a plan, for every question on it."""
+def _parsed(text: str) -> Mapping[str, Any]:
+    """The TOML of a plan as mappings: kept, because the key of every question needs it."""
     return tomllib.loads(text)
 
 

@@ -106,12 +106,13 @@ def uses(questions: Iterable[PlannedQuestion], columns: Iterable[Column]) -> dic
 
 
 def _uses(question: Question, optional: set[str]) -> Iterable[tuple[str, Use]]:
+    """The columns of one question, each with a use; `optional` columns may have missing values."""
     asked = question.aggregates
     for key in question.group_by:
         yield key.column, "values"
     for aggregate in asked:
         for place, column in enumerate(aggregate.columns):
-            yield column, _summed(aggregate, place)
+            yield column, _use_by(aggregate, place)
     conditions = [atom for where in question.wheres for atom in atoms(where)]
     items = {leaf for atom in conditions for leaf in leaves(atom) if isinstance(leaf, Contains)}
     for atom in conditions:
@@ -125,7 +126,8 @@ def _uses(question: Question, optional: set[str]) -> Iterable[tuple[str, Use]]:
                 yield leaf.column, "more"
 
 
-def _summed(aggregate: Aggregate, place: int) -> Use:
+def _use_by(aggregate: Aggregate, place: int) -> Use:
+    """The use that an aggregate makes of the column in this place of its parentheses."""
     definition = aggregate.definition
     if isinstance(definition.chosen, Frequent):
         return "values"

@@ -92,6 +92,7 @@ def size_of(space: Space) -> int:
 
 
 def _leaf(atom: Atom) -> Leaf:
+    """The condition that an atom is, or that it negates."""
     leaf = atom.part if isinstance(atom, Not) else atom
     assert isinstance(leaf, Leaf), "the predicate is not in its normal form"
     return leaf
@@ -105,13 +106,14 @@ def region(atom: Atom, schema: Schema) -> Region:
     >>> region(Among("size", ("S", "L")), table), region(Not(Among("size", ("S", "L"))), table)
     (Runs(ends=(0, 1, 2, 3)), Runs(ends=(0, 0, 1, 2, 3, 3)))
     """
-    found: Region | None = schema.known.get(atom)
+    found: Region | None = schema.cache.get(atom)
     if found is None:
-        found = schema.known[atom] = _region(_leaf(atom), isinstance(atom, Not), schema)
+        found = schema.cache[atom] = _region(_leaf(atom), isinstance(atom, Not), schema)
     return found
 
 
 def _region(leaf: Leaf, negated: bool, schema: Schema) -> Region:
+    """The codes of `region`, worked out."""
     space = schema.declared(leaf.column)  # conditions on other columns are known by their positions, not by codes
     absent = space.absent
     gap = () if absent is None else (absent, absent + 1)
@@ -183,13 +185,13 @@ def grouping(key: Key, schema: Schema) -> Partition:
     >>> groups.labels, groups.of(np.array([0, 1, 2]))
     ((0, 10), array([0, 0, 1]))
     """
-    found: Partition | None = schema.known.get(key)
+    found: Partition | None = schema.cache.get(key)
     if found is None:
         if schema.is_open(key.column):
             raise QuestionError(
                 f"column {key.column!r} has no declared values to group by: give it a space in the plan"
             )
-        found = schema.known[key] = (_cases if key.cases else _values)(key, schema, schema.declared(key.column))
+        found = schema.cache[key] = (_cases if key.cases else _values)(key, schema, schema.declared(key.column))
     return found
 
 
@@ -286,10 +288,10 @@ def _fits(key: Key, groups: int) -> None:
 _MOST_VALUES = 1 << 22
 
 
-def numbered(places: Iterable[tuple[Places, int]]) -> Places:
-    """One number for each combination of places, each among so many; the last varies fastest.
+def combined_places(places: Iterable[tuple[Places, int]]) -> Places:
+    """One place for each combination of places (in mixed radix), each given with its size; the last varies fastest.
 
-    >>> numbered([(np.array([0, 1, 1]), 2), (np.array([2, 0, 1]), 3)])
+    >>> combined_places([(np.array([0, 1, 1]), 2), (np.array([2, 0, 1]), 3)])
     array([2, 3, 4])
     """
     number: Places = 0
@@ -323,7 +325,7 @@ class Grid:
 
     def cells(self, codes: Mapping[str, NDArray[Any]]) -> Places:
         """The cell of each row, from the codes of its columns; one number where all rows lie in the same."""
-        return numbered((axis.places(codes[axis.column]), axis.blocks) for axis in self.axes)
+        return combined_places((axis.places(codes[axis.column]), axis.blocks) for axis in self.axes)
 
     def position(self, column: str) -> int:
         """Which axis a column has."""
@@ -362,14 +364,14 @@ def cut(
     for column, found in by_column.items():
         by = [key for key in keys if key.column == column]
         made = column, tuple(found), tuple(by), column in spelled
-        axis: Partition | None = schema.known.get(made)
+        axis: Partition | None = schema.cache.get(made)
         if axis is None:
             of_sets = schema.spaces[column].items is not None
             if column in schema.open_columns or (of_sets and not by):
                 axis = _bit_axis(column, schema, found)
             else:  # the law of sets is undone bit by bit, so where they are groups each set has a block
                 axis = _axis(schema, column, found, by, of_sets or column in spelled)
-            schema.known[made] = axis
+            schema.cache[made] = axis
         axes.append(axis)
     if math.prod(axis.blocks for axis in axes) > MOST_CELLS:
         raise TooLarge(f"the conditions and groups make more than {MOST_CELLS} cells: ask for fewer at once")

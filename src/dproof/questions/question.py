@@ -391,7 +391,7 @@ class Open:
 
 @dataclass(frozen=True)  # without slots: what follows from it is worked out once
 class Schema:
-    """The name of the table, and the space of each column.
+    """What is public about a table that is asked about: its name, and the space of each column.
 
     The `nullable` columns have rows with the code `MISSING`, those of the true table that the plan has nothing for;
     `null_groups` are those of them whose missing values the plan declares, so that they are a group of the answer. A
@@ -409,7 +409,7 @@ class Schema:
     null_groups: frozenset[str] = frozenset()
     bins: Mapping[str, Bins] = field(default_factory=dict)
     # Groups, regions, cuts and terms, worked out once for each question; `resolve` forgets those of the one before.
-    known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def is_open(self, column: str) -> bool:
         """Whether nobody declared the values of a column."""
@@ -417,6 +417,7 @@ class Schema:
 
     @cached_property
     def open_columns(self) -> frozenset[str]:
+        """The columns whose values nobody declared."""
         return frozenset(column for column, space in self.spaces.items() if isinstance(space, Open))
 
     @cached_property
@@ -500,7 +501,7 @@ def resolve(question: Question, schema: Schema) -> Question:
     if question.table.casefold() != schema.table.casefold():
         raise QuestionError(f"there is no table {question.table!r}: ask FROM {schema.table}")
 
-    schema.known.clear()
+    schema.cache.clear()
     for alias in question.named_keys:
         if any(known.casefold() == alias.casefold() for known in schema.spaces):
             raise QuestionError(

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from dproof.errors import QuestionError, TooLarge
 from dproof.limits import MOST_CELLS
 from dproof.questions.aggregates import Sums
-from dproof.questions.partition import cut, grouping, numbered
+from dproof.questions.partition import combined_places, cut, grouping
 from dproof.questions.question import (
     Aggregate,
     Applied,
@@ -88,23 +88,23 @@ def terms(aggregate: Aggregate, schema: Schema) -> tuple[Term, ...]:
     >>> [term.columns for term in terms(Aggregate("avg", ("age",)), Schema("data", {"age": Categories([1, 2])}))]
     [(), ('age',)]
     """
-    found: tuple[Term, ...] | None = schema.known.get(aggregate)
+    found: tuple[Term, ...] | None = schema.cache.get(aggregate)
     if found is None:
         definition, where = aggregate.definition, present(aggregate, schema)
         products = dict.fromkeys(tuple(aggregate.columns[place] for place in places) for places in definition.sums)
         found = tuple(Term(columns, where, definition.centred and bool(columns)) for columns in products)
-        schema.known[aggregate] = found
+        schema.cache[aggregate] = found
     return found
 
 
 def centred_terms(aggregate: Aggregate, where: Predicate | None, schema: Schema) -> list[Term]:
     """Sums about the middle that tell the same of the rows that satisfy `where`, the number of rows first."""
-    found: list[Term] | None = schema.known.get((aggregate, where))
+    found: list[Term] | None = schema.cache.get((aggregate, where))
     if found is None:
         products = [part for term in terms(aggregate, schema) for part in multiplied_out(term.columns)]
         rows = both(where, present(aggregate, schema.with_undeclared_missing))
         found = [Term(columns, rows, bool(columns)) for columns in dict.fromkeys([(), *products])]
-        schema.known[aggregate, where] = found
+        schema.cache[aggregate, where] = found
     return found
 
 
@@ -188,9 +188,9 @@ def value_of(
 
 # Exact counting -------------------------------------------------------------------------------------------------------
 
-_SHORT = 1 << 40  # codes below this add up in a machine word over a batch
-_PART = 21  # bits: a batch of such numbers adds up below 2^53, where floats are exact
-_TABLED = 1 << 18  # groups and values of a choice that are counted in a table
+_SHORT_SIZE = 1 << 40  # codes below this add up in a machine word over a batch
+_PART_BITS = 21  # bits: a batch of such numbers adds up below 2^53, where floats are exact
+_MOST_TABLED = 1 << 18  # groups and values of a choice that are counted in a table
 
 Codes = dict[str, NDArray[Any]]
 
@@ -207,9 +207,9 @@ class Vectors(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What was counted: for each sum a whole number per group, for each choice a histogram of codes per group.
+    """The exact counts of a question: for each sum a whole number per group, for each choice a histogram per group.
 
-    And all rows that there are, whether or not they satisfy a condition; and for curves a vector of sums per group.
+    `rows` are all that there are, whether or not they satisfy a condition. Of curves a vector is added up per group.
     """
 
     sums: dict[Term, list[int]]
@@ -219,7 +219,7 @@ class Tally:
 
     @classmethod
     def together(cls, statistics: Sequence[Term | Aggregate], parts: Sequence[Any]) -> Tally:
-        """What was `Counter.counted` of these in each part: whole numbers add up, whatever the order."""
+        """The tally of all parts, from what `Counter.counted` gave of each: the order of the parts does not matter."""
         sums, histograms, rows, vectors = zip(*parts, strict=True)
         summed = [[sum(group) for group in zip(*one, strict=True)] for one in zip(*sums, strict=True)]
         added = [[sum(one) for one in zip(*group, strict=True)] for group in zip(*vectors, strict=True)]
@@ -239,7 +239,7 @@ class CellSums:
     """
 
     def __init__(self, cells: int, largest: int) -> None:
-        self.shifts = [0] if largest < 1 << 24 else [0, _PART, 2 * _PART]
+        self.shifts = [0] if largest < 1 << 24 else [0, _PART_BITS, 2 * _PART_BITS]
         self.parts = np.zeros((len(self.shifts), cells), np.int64)
         self.more: dict[int, int] = defaultdict(int)  # what was added up elsewhere, by cell
 
@@ -249,7 +249,7 @@ class CellSums:
             self.parts[0] += np.bincount(cells, minlength=self.parts.shape[1])
             return
         for n, shift in enumerate(self.shifts):
-            part = numbers >> shift if shift == self.shifts[-1] else numbers >> shift & ((1 << _PART) - 1)
+            part = numbers >> shift if shift == self.shifts[-1] else numbers >> shift & ((1 << _PART_BITS) - 1)
             # A batch adds up to less than 2^53 in every part, so that these floats are exact.
             self.parts[n] += np.bincount(cells, part, self.parts.shape[1]).astype(np.int64)
 
@@ -271,7 +271,7 @@ class Product:
         self.scales = [(name, term.scale(name, schema)) for name in term.columns]
         self.largest = math.prod(max(map(abs, scale.ends)) for _, scale in self.scales)
         spaces = [schema.spaces[name] for name in term.columns]
-        self.short = all(space.line is not None and space.size < _SHORT for space in spaces)
+        self.short = all(space.line is not None and space.size < _SHORT_SIZE for space in spaces)
 
     def of(self, codes: Codes) -> NDArray[np.int64] | None:
         """The product of each row; None where only rows are counted."""
@@ -324,7 +324,7 @@ class Counter:
     def _begin(self) -> None:
         self.sums = {term: CellSums(self.groups * self.cells, one.largest) for term, one in self.products.items()}
         # Counts of groups and values: in a table where that is small, whatever the values are.
-        tabled = {s: self.groups * size for s, size in self.sizes.items() if self.groups * size <= _TABLED}
+        tabled = {s: self.groups * size for s, size in self.sizes.items() if self.groups * size <= _MOST_TABLED}
         self.tables = {s: np.zeros(size, np.int64) for s, size in tabled.items()}
         self.counts: dict[Aggregate, dict[int, int]] = {s: defaultdict(int) for s in self.picked if s not in tabled}
         self.vectors = np.zeros((self.groups, 0 if self.curves is None else self.curves.size), np.int64)
@@ -364,7 +364,7 @@ class Counter:
             self._add_pairs(aggregate, pairs, rows[chosen])
 
     def _group(self, codes: Codes) -> Places:
-        return numbered((key.of(codes[key.column]), key.blocks) for key in self.keys)
+        return combined_places((key.of(codes[key.column]), key.blocks) for key in self.keys)
 
     def _pairs(self, aggregate: Aggregate, codes: Codes, group: Places, cell: Places) -> tuple[Any, Any]:
         """The groups and values of the rows that a choice looks at, as one number each, and which rows these are."""
@@ -433,7 +433,7 @@ def even_sums(
     grid = cut(schema, wheres.values(), keys, dict.fromkeys(column for term in terms for column in term.columns))
     groupings = [(grid.position(key.column), grouping(key, schema)) for key in keys]
     shares = [_power_sums(axis, None, 0) for axis in grid.axes]
-    group: Any = numbered(
+    group: Any = combined_places(
         (along(groups.of(grid.axes[place].samples), place, len(grid.axes)), len(groups.labels))
         for place, groups in groupings
     )

@@ -28,7 +28,6 @@ from dproof.coins import current
 from dproof.curator.ledger import Ledger
 from dproof.errors import DproofWarning, FileError, PlanError, VerificationFailed
 from dproof.local.draw import (
-    Progress,
     aligned,
     drawn_rows,
     drawn_types,
@@ -55,6 +54,7 @@ from dproof.storage import (
     is_remote,
 )
 from dproof.tables import Source, open_source
+from dproof.tables.source import Progress
 
 
 class ReleasePayment:

@@ -23,6 +23,7 @@ _DAMAGED = "it is damaged, cut short or not what its name says"
 BATCH_ROWS = 1 << 17  # rows in a batch at most: a column of codes then stays in the second-level cache
 Work = Callable[[Iterator[Any]], bytes]
 Draw = Callable[[Iterator[Any]], Iterator[Any]]
+Progress = Callable[[int, int | None], None]  # is told how many rows were read, and of how many where that is known
 Put = Callable[[Path], None]
 
 
