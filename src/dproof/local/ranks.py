@@ -278,6 +278,8 @@ def _mark(aggregate: Aggregate, total: Array) -> float:
 
 def _told_cell(aggregate: Aggregate, level: float, steps: Steps) -> Cell:
     """The order statistic of a group, as it is told; an interval that leaves nothing out is not."""
+    if not len(steps.values):  # of nobody
+        return Cell(None)
     everything = Range(Fraction(float(steps.stand_for[0].min())), Fraction(float(steps.stand_for[1].max())))
     (cell,) = told(lambda at: [_cell(aggregate, at, steps)], everything, level)
     return cell

@@ -487,7 +487,7 @@ class EstimatedSums:
         return ((ROUGH if self.options.assume == "nothing" else SMOOTH, groups),)
 
     def at(self, level: float) -> EstimatedSums:
-        """The same with intervals of another level."""
+        """These sums, with intervals of another level."""
         return replace(self, options=replace(self.options, level=level))
 
     def spread(self, value: Value, only: Array | None = None) -> Spread:
@@ -567,7 +567,8 @@ class EstimatedSums:
             ends = self._of_parts(value, level)
             low, high = (np.where(curved, end, other) for end, other in zip(ends, (low, high), strict=True))
             exact = np.where(curved, low == high, exact)  # where both estimates are 0, so is the slope, whatever noise
-        return Spread(low, high, stderr, exact, doubt > 0, widths.few, unsure | np.isnan(low) | np.isnan(high))
+        unknown = (np.isnan(low) | np.isnan(high)) & ~np.isnan(variance)  # without a variance there is no interval
+        return Spread(low, high, stderr, exact, doubt > 0, widths.few, unsure | unknown)
 
     def _heaviest(self, value: Value) -> Array:
         """The heaviest score of a single row, in every group; in sums without noise no row has one."""

@@ -210,7 +210,7 @@ def normal(predicate: Predicate, *, negated: bool = False) -> Predicate:
     A comparison and its negation are false of a missing value: this form keeps SQL's three-valued meaning.
 
     >>> normal(Not(And((Compare("age", "<", Fraction(3)), Missing("sex")))))
-    Or(parts=(Compare(column='age', operator='>=', value=Fraction(3, 1)), Not(part=Missing(column='sex'))))
+    Or(parts=(Compare(column='age', operator='>=', value=Fraction(3, 1), part=None), Not(part=Missing(column='sex'))))
     """
     match predicate:
         case Compare(operator=operator):

@@ -64,7 +64,7 @@ def parse(text: str) -> Question:
     """One SELECT as a question; names and values are still to be checked against a schema (`resolve`).
 
     >>> parse("SELECT count(*) AS n FROM data WHERE age >= 18").where
-    Compare(column='age', operator='>=', value=Fraction(18, 1))
+    Compare(column='age', operator='>=', value=Fraction(18, 1), part=None)
     """
     select = read_statement(text, "SELECT ... FROM ...")
     if max((_depth(node) for node in select.find_all(exp.Literal, exp.Column, exp.Star)), default=0) > DEEPEST_QUESTION:
@@ -111,7 +111,7 @@ def parse_predicate(text: str) -> Predicate:
     """A condition alone, as after WHERE, in its normal form.
 
     >>> parse_predicate("sex = 'female'")
-    Compare(column='sex', operator='=', value='female')
+    Compare(column='sex', operator='=', value='female', part=None)
     """
     expect(text, str, "a condition", "a text, as after WHERE")
     asked = parse(f"SELECT count(*) FROM data WHERE {text}")

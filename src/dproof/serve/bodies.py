@@ -304,6 +304,8 @@ class Inspection(_Body):
     columns: list[dict[str, Any]]
     persons: dict[str, Any] | None
     hints: list[str]
+    problems: list[str]
+    suggestions: list[dict[str, Any]]
 
 
 class StartedJob(_Body):
