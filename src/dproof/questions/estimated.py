@@ -538,8 +538,7 @@ class EstimatedSums:
         A ratio is told where noise leaves its divisor clearly above zero, and a product or a variance has a narrow
         interval where noise leaves its slope small. Where strict intervals are so short that they tell something
         wherever they lie, answers are told as a rule too; what the sure level has for each standard error stands for
-        them, for a divisor that may be zero makes them longer. That of a root is longest at zero: its square has one of
-        the same length wherever it lies.
+        them, for a divisor that may be zero makes them longer.
         """
         levels, told = told_levels(self.options.level, self.seldom), tells(reach, *spread.ends)
         if not told.any():
@@ -550,9 +549,6 @@ class EstimatedSums:
             return spread
         wide = self.at(levels.strict).spread(value, doubtful)
         shorter = normal_quantile(levels.strict) / normal_quantile(levels.sure)
-        if (root := value.made_by("√")) is not None:
-            low, high = self.at(levels.sure).spread(root.left, doubtful).ends
-            sure, shorter = root.of((np.zeros_like(low), np.sqrt(high - low))), shorter**0.5
         halves = (sure[1] - sure[0]) / 2 * shorter
         doubtful &= ~np.array([reach.is_narrowed_by(half) for half in halves.tolist()], bool)
         return Spread(*(np.where(doubtful, strict, usual) for strict, usual in zip(wide, spread, strict=True)))
