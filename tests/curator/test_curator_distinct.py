@@ -12,12 +12,14 @@ import pyarrow as pa
 import pytest
 
 from dproof import Categories, Cost, Curator, Privacy, Subsets
+from dproof.curator.released import answer_of
 from dproof.exact import log_above
 from dproof.mechanisms.noise import integer_laplace
 from dproof.privacy import Unit
 from dproof.questions.measured import different, level_of_each
 from dproof.questions.question import Schema, canonical
 from tests.makers import measured_for, resolved
+from tests.statistics.told import Told
 
 TABLE = Schema("data", {"x": Categories([0, 1, 2]), "g": Categories(["a", "b"])}, frozenset("x"))
 ROWS = list(product([0, 1, 2, None], "ab"))
@@ -110,6 +112,24 @@ def test_the_number_lies_in_its_interval_as_often_as_it_says(held: tuple[int, ..
     true = sum(map(bool, held))
     covered = np.array([cell.low <= true <= cell.high and cell.low <= cell.estimate <= cell.high for cell in cells])
     assert covered @ np.prod(chances[noises + 20], axis=1) >= float(level)
+
+
+@pytest.mark.parametrize(("held", "epsilon", "told"), [((2, 2), "0.5", 0), ((30, 0), "1", 0.99)])
+def test_a_number_that_is_told_holds(held: tuple[int, int], epsilon: str, told: float) -> None:
+    """Each outcome is a group. Of two rows for each value 12 % of the answers were told, and 81 % of those held."""
+    privacy = Privacy(epsilon, neighbours="add-remove")
+    alone = Schema("data", {"x": Categories([0, 1])})
+    noise = measured_for("SELECT count(DISTINCT x) AS n FROM data", alone, privacy).noisy[0].noise
+    assert noise is not None
+    end = noise.quantile("0.9999")
+    noises = np.array(list(product(range(-end, end + 1), repeat=2)))
+    chances = np.array([float(noise.probability(a) * noise.probability(b)) for a, b in noises.tolist()])
+    grouped = Schema("data", {"x": Categories([0, 1]), "g": Categories(list(range(len(noises))))})
+    measurement = measured_for("SELECT g, count(DISTINCT x) AS n FROM data GROUP BY g", grouped, privacy)
+    released = {"noisy": [(held + noises).tolist()], "chosen": [], "private": True}
+    cells = [row["n"] for row in answer_of(measurement, released, 0.95).rows]
+    found = Told.of(cells, chances, sum(map(bool, held)))
+    assert found.told >= told and (found.held >= 0.93 or found.told < 0.01)
 
 
 def survey(path: Path, **privacy: Any) -> Curator:

@@ -218,6 +218,18 @@ def test_a_calculation_on_a_release(asked: str, rows: list[tuple[int, int]], eps
         assert found.of_told >= 0.93 or found.told < 0.01
 
 
+@pytest.mark.parametrize(
+    ("asked", "ones", "epsilon"), [("stddev(x) / avg(x)", 24, "1.75"), ("stddev(x) * avg(x)", 6, "1.1")]
+)
+def test_a_deviation_in_a_calculation(asked: str, ones: int, epsilon: str) -> None:
+    """In the middle a variance has a small slope, and was taken to be far from zero: 92 % and 70 % held."""
+    rows = [(0,)] * (30 - ones) + [(1,)] * ones
+    deviation, mean = float(np.std(rows, ddof=1)), float(np.mean(rows))
+    truth = deviation / mean if "/" in asked else deviation * mean
+    found = Outcomes({"x": BINARY["x"]}, rows, epsilon).covered(truth, asked)
+    assert found.of_told >= 0.93 or found.told < 0.01
+
+
 MORE = [
     *CALCULATIONS,
     *("avg(x)", "covar_pop(x, y)", "corr(x, y)", "avg(x) + stddev(x)", "avg(x) FILTER (WHERE y = 1)"),

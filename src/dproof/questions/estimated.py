@@ -155,9 +155,21 @@ class Value:
             return np.zeros(len(self.value), bool)
         left, right = self.form.left, self.form.right
         if self.form.sign == "√":
-            return np.asarray(left.value <= (z + _BENT) * np.sqrt(np.maximum(left.variance, 0.0)))
+            square = np.maximum(left.variance, 0.0) + left.squared_error
+            return np.asarray(left.value <= (z + _BENT) * np.sqrt(square))
         both = left.may_be_zero(z) & right.may_be_zero(z) if self.form.sign == "*" else False
         return np.asarray(left.curved(z) | right.curved(z) | both)
+
+    @property
+    def squared_error(self) -> Array:
+        """The part of the squared error of a variance that comes from the square of the error of its mean."""
+        ratio = self.made_by("/")
+        if ratio is None or ratio.left.parabola is None:
+            return np.zeros(len(self.value))
+        parabola = ratio.left.parabola
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = ratio.factor * parabola.factor * parabola.right.value / ratio.right.value
+            return np.asarray(2 * (share * (parabola.left / parabola.right).variance) ** 2)
 
     @property
     def is_bent(self) -> bool:
