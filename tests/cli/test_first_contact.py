@@ -95,7 +95,8 @@ def test_a_column_that_is_spelt_otherwise_is_taken_for_the_one_of_the_plan(
     for spelt in ("Hobby", "HOBBY", " hobby"):
         (folder / "data.csv").write_text(DATA.replace("hobby", spelt))
         said = refused("sanitise", folder / "data.csv", "--plan", folder / "plan.toml", "--out", folder / "release")
-        assert said.endswith("the plan has 'hobby' instead; write it as the file does")
+        blank = ", with the blank beside it" * spelt.startswith(" ")
+        assert said.endswith(f"the plan has 'hobby' instead; write it as the file does{blank}")
 
 
 @pytest.mark.parametrize(

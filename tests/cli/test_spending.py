@@ -61,6 +61,25 @@ def test_a_stopped_release_is_resumed_from_the_ledger_beside_the_table(
     assert made.code == 0 and "there was no further cost" in made.err
 
 
+def test_a_value_outside_the_plan_is_told_with_what_a_second_try_costs(
+    table: Path, tmp_path: Path, dproof: Dproof
+) -> None:
+    narrow = plan(tmp_path)
+    whole = narrow.read_text()
+    narrow.write_text(whole.replace('"f", "m"', '"f"'))
+    assert narrow.read_text() != whole
+    words = ("sanitise", table, "--plan", narrow, "--out", tmp_path / "out")
+    first = dproof(*words)
+    assert first.code == 2 and "a plan that was changed costs as much again" in first.err
+    narrow.write_text(whole)
+    assert dproof(*words).code == 1
+    narrow.write_text(whole.replace('"f", "m"', '"f"'))
+    table.write_text(table.read_text().replace("\nm,", "\nf,"))
+    made = dproof(*words)
+    assert made.code == 0 and "there was no further cost" in made.err
+    assert f"dproof budget '{table}'" in " ".join(made.out.split())
+
+
 def test_a_larger_budget_pays_for_two(table: Path, tmp_path: Path, dproof: Dproof, refused: Any) -> None:
     assert dproof("budget", table, "--plan", plan(tmp_path), "--epsilon", "2").code == 0
     for name in ("first", "second"):

@@ -57,8 +57,8 @@ def test_the_plan_of_the_design_is_read_as_written() -> None:
 MISTAKES = {
     "misspelt key": ("share = 2", "shar = 2", "line 8: columns.hobby.shar is not a known key; did you mean 'share'?"),
     "misspelt space": ('space = "subsets"', 'space = "subset"', "line 10: columns.interests.space cannot be 'subset'"),
-    "no privacy": ('[privacy]\nepsilon = "2"\n', "", "plan: privacy is missing"),
-    "no epsilon": ('epsilon = "2"\n', "", "line 1: privacy.epsilon is missing"),
+    "no privacy": ('[privacy]\nepsilon = "2"\n', "", "plan: privacy is missing: write [privacy], and under it epsilon"),
+    "no epsilon": ('epsilon = "2"\n', "", "line 1: privacy.epsilon is missing: write epsilon = "),
     "bad epsilon": ('"2"', '"two"', "line 2: privacy.epsilon is wrong"),
     "infinite epsilon": ('"2"', "inf", "line 2: privacy.epsilon is wrong"),
     "negative epsilon": ('"2"', "-1", "line 1: privacy is wrong: epsilon must lie between 0 and"),
@@ -101,7 +101,10 @@ MISTAKES = {
     "neighbours": ("change-one", "change-two", "line 3: privacy.neighbours cannot be 'change-two'"),
     "no table": ("[columns.name]\ndrop = true", "[columns]\nname = 3", "columns.name must be a table"),
     "unknown table": ("[[joint]]", "[[joined]]", "joined is not a known key; did you mean 'joint'?"),
-    "no toml": ("share = 2", "share = = 2", "not valid TOML"),
+    "no toml": ("share = 2", "share = = 2", "text needs quotes"),
+    "an open quote": ('"2"', '"2', "a text ends with a quote on the line where it begins"),
+    "no plan at all": ('[privacy]\nepsilon = "2"', "age,sex", "`dproof init` drafts a plan"),
+    "JSON": ('[privacy]\nepsilon = "2"', '{"privacy": 1}', "`dproof init` drafts a plan"),
 }
 
 

@@ -378,8 +378,8 @@ def too_noisy_message(law: TableLaw, rows: float) -> str | None:
     if least < max(rows, 1.0):
         return None
     return (
-        f"no count says anything about {written(rows)} rows: the sharpest has ± {written(least)}; allow a larger "
-        "epsilon, or ask for fewer and smaller tables"
+        f"no count says anything about {written(rows)} row{'s' * (rows != 1)}: the sharpest has ± {written(least)}; "
+        "allow a larger epsilon, or ask for fewer and smaller tables"
     )
 
 

@@ -13,6 +13,7 @@ from dproof.advice.before_spending import warnings_before
 from dproof.cli.command import PATH, command, data_argument, json_option, table_option
 from dproof.cli.ledger_option import ledger_option, no_ledger_option, paying_ledger, telling_ways_out
 from dproof.cli.output import Page, advise, emit, escape, having_done, naming_options, quoted_path
+from dproof.errors import SourceError
 from dproof.exact import float_above, several
 from dproof.meaning import advice
 from dproof.plans.plan import Plan, not_protected
@@ -20,6 +21,11 @@ from dproof.releases import sanitise as sanitisation
 from dproof.releases.sanitise import ReleasePayment
 from dproof.tables.source import Progress
 
+_PAID_AND_STOPPED = "no release was made, but it is paid for: run the same command again, at no further cost"
+_PAID_AND_REFUSED = (  # the same command again would end in the same way, and the plan is part of what was paid for
+    "no release was made, but it is paid for: mend the table and run the same command again, at no further cost, "
+    "while a plan that was changed costs as much again"
+)
 _RATE_WIDTH = 60  # columns of a terminal from which the bar tells the rate as well
 
 
@@ -67,7 +73,7 @@ def sanitise(
             )
     except BaseException as error:
         if payment is not None and payment.outstanding:
-            error.add_note("no release was made, but it is paid for: run the same command again, at no further cost")
+            error.add_note(_PAID_AND_REFUSED if isinstance(error, SourceError) else _PAID_AND_STOPPED)
         raise
     with having_done(f"the release is made, in {out}"):
         if payment is not None and payment.finished:
@@ -76,7 +82,7 @@ def sanitise(
             advise("an earlier run had paid for this release and not published it: there was no further cost")
         nothing = _too_noisy(release)
         answer = _release_json(release, out, nothing)
-        emit(answer, as_json, lambda: _release_page(answer, nothing))
+        emit(answer, as_json, lambda: _release_page(answer, nothing, None if pays is None else ledger or data))
 
 
 def _too_noisy(release: Any) -> str | None:
@@ -114,7 +120,7 @@ def _release_json(release: Any, out: Path, nothing: str | None) -> dict[str, Any
     }
 
 
-def _release_page(answer: dict[str, Any], nothing: str | None) -> Page:
+def _release_page(answer: dict[str, Any], nothing: str | None, account: Path | None) -> Page:
     """The page about a new release: its promise, whether it tells nothing, and what to do next."""
     where, quoted = escape(answer["release"]), escape(quoted_path(answer["release"]))
     promise = f"[bold]ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']})"
@@ -132,6 +138,8 @@ def _release_page(answer: dict[str, Any], nothing: str | None) -> Page:
         yield f"[yellow]Take care: {escape(nothing)}[/yellow]"
     yield f"\nQuery it, without limit:\n  dproof query {quoted} 'SELECT … FROM release'"
     yield f"Verify it:\n  dproof verify {quoted}"
+    if account is not None:
+        yield f"See what is left of the budget:\n  dproof budget {escape(quoted_path(account))}"
     yield f"Read what was done:\n  {where}/report.html\n"
 
 

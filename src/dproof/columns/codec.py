@@ -423,7 +423,7 @@ class Codec:
     def missing_refusal(self) -> str:
         """What a column has that the plan refuses, as the end of a sentence: a missing value."""
         also = "" if self.noun is None else f", or a text that is no {self.noun}"
-        return f"a missing value{also}: say in the plan what stands for it, with `missing`"
+        return f"a missing value{also}: `dproof check` counts them; say in the plan what stands for it, with `missing`"
 
 
 @lru_cache(maxsize=256)

@@ -263,7 +263,7 @@ class DateCodec(NumberCodec):
             "date",
             "The first day.",
             "low = 2024-01-01",
-            draft=f"dates are written in ISO 8601, {EXAMPLE}, here and in the table",
+            draft=f"low and high are dates in ISO 8601, {EXAMPLE}",
         ),
         Key("high", "date", "The last day.", "high = 2024-12-31"),
         Key(

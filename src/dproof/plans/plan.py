@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from dproof.arguments import described, expect, mapping
 from dproof.columns.codec import Column
 from dproof.errors import ArgumentError, PlanError, SourceError, did_you_mean
+from dproof.exact import several
 from dproof.privacy import Privacy, Unit
 from dproof.questions.question import Open, Schema
 from dproof.spaces.interval import Bins, whole_scale
@@ -181,12 +182,13 @@ class Plan:
         if unknown:
             from dproof.plans.reader import to_toml
 
-            more = f" (nor {len(unknown) - 1} others)" if len(unknown) > 1 else ""
+            more = f" (nor {several(len(unknown) - 1, 'other')})" if len(unknown) > 1 else ""
             near = get_close_matches(unknown[0].casefold(), [name.casefold() for name in absent], 1)
             meant = next((name for name in absent if name.casefold() in near), None)
             way = f"add {to_toml({'columns': {unknown[0]: {}}}).strip()} with its space, or with drop = true"
             if meant is not None:
-                way = f"the plan has {meant!r} instead; write it as the file does"
+                blank = ", with the blank beside it" * (unknown[0].strip() == meant)
+                way = f"the plan has {meant!r} instead; write it as the file does{blank}"
             raise SourceError(f"the source has a column {unknown[0]!r} that the plan does not mention{more}: {way}")
         if absent:
             raise SourceError(f"the source has no column {absent[0]!r}{did_you_mean(absent[0], names)}")

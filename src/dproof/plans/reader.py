@@ -69,6 +69,15 @@ def read_text(path: str | os.PathLike[str], what: str) -> str:
         raise FileError(f"the {what} {str(path)!r} cannot be read: {error.strerror}") from None
 
 
+_NO_PLAN = 'its lines are such as [privacy] and epsilon = "1", and `dproof init` drafts a plan'
+_TOML_HINTS = {
+    "Illegal character '\\n'": "a text ends with a quote on the line where it begins",
+    "Invalid statement": _NO_PLAN,
+    "Expected '=' after a key": _NO_PLAN,
+    "nvalid value": "text needs quotes, and yes and no are written true and false",
+}
+
+
 def read_toml(text: str, name: str, build: Callable[[Reader], T]) -> T:
     """What `build` makes of a TOML text; a mistake is told with its key and line."""
     try:
@@ -76,7 +85,7 @@ def read_toml(text: str, name: str, build: Callable[[Reader], T]) -> T:
             raise RecursionError
         return build(Reader(tomllib.loads(text), ()))
     except tomllib.TOMLDecodeError as error:
-        hint = "text needs quotes, and yes and no are written true and false" if "value" in str(error).lower() else ""
+        hint = next((hint for said, hint in _TOML_HINTS.items() if said in str(error)), "")
         raise PlanError(f"{name}: not valid TOML: {error}{hint and f'; {hint}'}") from None
     except MisplacedKey as error:
         line = line_of(text, error.path)
@@ -165,6 +174,12 @@ def _written(value: Any, path: Keys) -> Any:
     raise PlanError(f"{'.'.join(path)} must be a text, a number or another value of TOML, not {described(value)}")
 
 
+_WRITE = {
+    "privacy": ': write [privacy], and under it epsilon = "1"',
+    "epsilon": ': write epsilon = "1" under [privacy]',
+}
+
+
 class MisplacedKey(Exception):
     """A mistake in a plan, with the path of its key."""
 
@@ -212,7 +227,7 @@ class Reader:
             return self._table[key]
         if not default:
             meant = nearest(key, [other for other in self._table if other not in self._asked])
-            raise self.wrong(key, "is missing") if meant is None else self._unknown(meant, [key])
+            raise self.wrong(key, f"is missing{_WRITE.get(key, '')}") if meant is None else self._unknown(meant, [key])
         return default[0]
 
     def table(self, key: str) -> Reader:

@@ -578,6 +578,8 @@ def _written_out(select: Node, known: Mapping[str, Rows]) -> Rows:
     if source is None:
         raise QuestionError("the question names no table: add FROM and the table's name")
     only(source, "this")
+    for join in select.args.get("joins") or ():  # before its columns, whose tables would be unknown
+        refuse(join, _ONE_TABLE)
     node = source.this
     if isinstance(node, exp.Subquery):
         only(node, "this", "alias")
