@@ -29,6 +29,7 @@ from dproof.spaces.interval import Scale
 _NEAR_ZERO = 3.0  # standard errors from zero below which an estimate may well be one of zero
 _NOT_NORMAL = 3.0  # standard errors of fewer heaviest scores than this are not normal
 _BENT = 6.6  # standard errors more than an interval has, below which one over a divisor is not near its tangent
+_DIVISOR_ERROR = 1.25  # times the length of an interval, where its divisor may be as much less
 _MISSED = 0.01  # the probability that an interval may lose at an end because a sum moves in steps
 
 Ends = tuple[Array, Array]  # the least and the greatest
@@ -550,6 +551,14 @@ class EstimatedSums:
         wide = self.at(levels.strict).spread(value, doubtful)
         shorter = normal_quantile(levels.strict) / normal_quantile(levels.sure)
         halves = (sure[1] - sure[0]) / 2 * shorter
+        ratio = value.made_by("/")
+        is_normal = levels.strict == level_of_seldom(self.options.level)  # Laplace noise moves divisors further
+        if ratio is not None and ratio.left.linear and ratio.right.linear and is_normal:
+            # Of two sums the length hangs on the divisor alone: one that is surely told is right to a fifth.
+            with np.errstate(divide="ignore"):
+                is_sure = 1 / ratio.right.relative >= normal_quantile(levels.sure)
+            usual = (spread.ends[1] - spread.ends[0]) / 2 * _DIVISOR_ERROR
+            halves = np.where(is_sure & ~spread.few & ~spread.rough, np.minimum(usual, halves), halves)
         doubtful &= ~np.array([reach.is_narrowed_by(half) for half in halves.tolist()], bool)
         return Spread(*(np.where(doubtful, strict, usual) for strict, usual in zip(wide, spread, strict=True)))
 
