@@ -22,9 +22,9 @@ from dproof.releases.sanitise import ReleasePayment
 from dproof.tables.source import Progress
 
 _PAID_AND_STOPPED = "no release was made, but it is paid for: run the same command again, at no further cost"
-_PAID_AND_REFUSED = (  # the same command again would end in the same way, and the plan is part of what was paid for
-    "no release was made, but it is paid for: mend the table and run the same command again, at no further cost, "
-    "while a plan that was changed costs as much again"
+_PAID_AND_REFUSED = (  # the same command again would end in the same way
+    "no release was made, but it is paid for: mend the table, or the plan at the same cost, and run the same command "
+    "again, at no further cost"
 )
 _RATE_WIDTH = 60  # columns of a terminal from which the bar tells the rate as well
 

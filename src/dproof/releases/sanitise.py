@@ -60,9 +60,10 @@ from dproof.tables.source import Progress
 class ReleasePayment:
     """Pays for the release in one folder; the ledger is begun with what the plan promises a person if there is none.
 
-    A run that stops between the debit and the release has published nothing. So the same folder under the same plan is
-    drawn again at no further cost: of all the draws that one debit pays for, at most one is ever published. In another
-    folder it is another release, because a draw that was left in the first would never be swept away.
+    A run that stops between the debit and the release has published nothing. So the same folder is drawn again at no
+    further cost, also under a plan that was mended and costs as much: of all the draws that one debit pays for, at most
+    one is ever published. In another folder it is another release, because a draw that was left in the first would
+    never be swept away.
     """
 
     def __init__(self, path: str | os.PathLike[str], out: str | os.PathLike[str]) -> None:
@@ -75,7 +76,7 @@ class ReleasePayment:
     @property
     def outstanding(self) -> bool:
         """Whether it is paid for and not published: the ledger knows, wherever this run was stopped."""
-        return self._law is not None and self._opened(self._law).unpublished(*self._entry(self._law)) is not None
+        return self._law is not None and self._unpublished(self._law) is not None
 
     @property
     def finished(self) -> bool:
@@ -84,9 +85,9 @@ class ReleasePayment:
 
     def pay(self, law: ReleaseRecipe[Any]) -> None:
         """Debit what a person may lose by it, unless that was done before and nothing came of it."""
-        ledger, (cost, description, plan) = self._opened(law), self._entry(law)
+        ledger, (cost, description, (place, _)) = self._opened(law), self._entry(law)
         self._law = law
-        earlier = ledger.unpublished(cost, description, plan)
+        earlier = self._unpublished(law)
         self.resumed = earlier is not None
         if earlier is None and self.published(law):
             warnings.warn(
@@ -95,7 +96,7 @@ class ReleasePayment:
                 DproofWarning,
                 stacklevel=2,
             )
-        self._number = ledger.release(cost, description, plan=plan) if earlier is None else earlier
+        self._number = ledger.release(cost, description, plan=place) if earlier is None else earlier
 
     def settle(self, seal: str | None) -> None:
         """Take down that it is published, before anybody can see it; refused where another run has published it.
@@ -106,8 +107,18 @@ class ReleasePayment:
         self._opened(self._law).publish(self._number, seal)
 
     def published(self, law: ReleaseRecipe[Any]) -> Set[str]:
-        """The seals of all draws for this folder and plan that were taken down as published."""
-        return self._opened(law).published(*self._entry(law)) if Ledger.is_begun(self.path) else frozenset()
+        """The seals of all draws for this folder that were taken down as published."""
+        if not Ledger.is_begun(self.path):
+            return frozenset()
+        cost, description, digests = self._entry(law)
+        ledger = self._opened(law)
+        return {seal for digest in digests for seal in ledger.published(cost, description, digest)}
+
+    def _unpublished(self, law: ReleaseRecipe[Any]) -> int | None:
+        """The number of a debit for this folder that nothing came of, in the ledger."""
+        cost, description, digests = self._entry(law)
+        found = (self._opened(law).unpublished(cost, description, digest) for digest in digests)
+        return next((number for number in found if number is not None), None)
 
     def _opened(self, law: ReleaseRecipe[Any]) -> Ledger:
         if self._ledger is None:
@@ -116,11 +127,15 @@ class ReleasePayment:
             self._ledger = Ledger(self.path, budget=budget, unit=law.plan.unit)
         return self._ledger
 
-    def _entry(self, law: ReleaseRecipe[Any]) -> tuple[Privacy, str, str]:
-        """What the ledger keeps of it: its cost, its name, and one digest of its place and plan, so no path is told."""
+    def _entry(self, law: ReleaseRecipe[Any]) -> tuple[Privacy, str, tuple[str, str]]:
+        """What the ledger keeps of it: its cost, its name, and a digest of its place, so no path is told.
+
+        The second digest, of the place and the plan, is that of earlier versions.
+        """
         # A ledger counts what a person loses, as a curator does, and a person may own several rows.
-        digest = hashlib.sha256(os.fsencode(self._place) + b"\0" + law.plan.text.encode()).hexdigest()
-        return law.person, f"release {self._place.name}", digest
+        place = os.fsencode(self._place) + b"\0"
+        digests = hashlib.sha256(place).hexdigest(), hashlib.sha256(place + law.plan.text.encode()).hexdigest()
+        return law.person, f"release {self._place.name}", digests
 
 
 _PAGE_BYTES = 4e6  # bytes for the page and the certificate
@@ -241,7 +256,7 @@ def _drawn(
     if out is None:
         made.append(draw(None, pay))
         settle()
-    elif finish_earlier(out, lambda left: _checked(left, published())):
+    elif finish_earlier(out, lambda left: _is_by(left, law.plan) and _checked(left, published())):
         return load(out)
     else:
         with appearing(out, settle, lambda left: _seal(left) in published()) as folder:
@@ -279,6 +294,14 @@ def _seal(folder: Path) -> str | None:
     except VerificationFailed:
         return None
     return seal if isinstance(seal, str) else None
+
+
+def _is_by(left: Path, plan: Plan) -> bool:
+    """Whether a draw that was left was made by this plan, and not by another for the same folder."""
+    try:
+        return (left / PLAN).read_bytes() == plan.text.encode()
+    except OSError:
+        return False
 
 
 def _checked(left: Path, published: Set[str]) -> bool:
