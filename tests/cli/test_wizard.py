@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from select import select
 from typing import Any
 
 import pytest
@@ -135,6 +136,7 @@ def test_options_that_do_not_go_together(dproof: Dproof, folder: Path) -> None:
     assert "belongs to --ask" in dproof("init", "x.csv", "--out", "y.toml").err
 
 
+@pytest.mark.slow  # what a terminal shows comes in pieces, and a piece may end like a question
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no pty")
 @pytest.mark.parametrize("leaves", [False, True])
 def test_in_a_terminal(folder: Path, leaves: bool) -> None:
@@ -147,7 +149,7 @@ def test_in_a_terminal(folder: Path, leaves: bool) -> None:
     os.close(follower)
     seen, left = b"", [f"{answer}\n".encode() for answer in ANSWERS.values()]
     try:
-        while piece := os.read(leader, 1 << 12):
+        while select([leader], [], [], 60)[0] and (piece := os.read(leader, 1 << 12)):
             seen += piece
             if seen.rstrip(b" ").endswith(b":") and left:  # a question: what is printed has no colon at its end
                 if leaves and len(left) == 8:
@@ -159,7 +161,11 @@ def test_in_a_terminal(folder: Path, leaves: bool) -> None:
         pass
     finally:
         os.close(leader)
-    code, told = running.wait(), seen.decode()
+    try:
+        code, told = running.wait(60), seen.decode()
+    except subprocess.TimeoutExpired:  # it waits for an answer that was given too early
+        running.kill()
+        raise
     assert "Traceback" not in told
     names = {path.name for path in folder.iterdir()}
     if leaves:
