@@ -112,7 +112,7 @@ def test_a_release_without_delta_still_has_the_epsilon_and_the_neighbours_of_its
 
 def test_a_debit_of_an_earlier_version_pays_for_it_too(tmp_path: Path) -> None:
     payment, law = ReleasePayment(tmp_path / "ledger.db", tmp_path / "out"), table_law(SMALL)
-    _, description, digest = payment._entry(law)
+    _, description, (_, digest) = payment._entry(law)  # earlier versions paid for a folder and a plan
     earlier = Privacy(3, "1e-6", neighbours="add-remove")
     Ledger(tmp_path / "ledger.db", budget=earlier, unit=law.plan.unit).release(earlier, description, plan=digest)
     payment.pay(law)
