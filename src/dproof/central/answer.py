@@ -286,7 +286,7 @@ class Distribution:
 
         with np.errstate(divide="ignore", invalid="ignore"):
             (between, within), (variance, spread) = moments(self.estimates), moments(self.by_method)
-            z, middles = normal_quantile(level), self._noise(sums_of, len(sums), level).spread(between.root())
+            z, middles = normal_quantile(level), self._noise(sums_of, len(sums)).spread(between.root(), level)
             rest = np.sqrt(np.maximum(within.value + z * np.sqrt(np.maximum(within.variance, 0.0)), 0.0)) / 2
             estimate = np.sqrt(np.maximum(variance.value, 0.0) + np.maximum(spread.value, 0.0) / _EVENLY)
             low = np.minimum(np.maximum(middles.low - rest, 0.0), estimate)
@@ -303,10 +303,10 @@ class Distribution:
         """
         least, most, origin = self._bins()
         sums = self._weighted(least, most)
-        noise = self._noise(sums_of, len(sums), level)
+        noise = self._noise(sums_of, len(sums))
         with np.errstate(divide="ignore", invalid="ignore"):
             n, below, above = self._values(sums, self.estimates)
-            lowest, highest = (noise.spread(side / n) for side in (below, above))
+            lowest, highest = (noise.spread(side / n, level) for side in (below, above))
             n, below, above = self._values(sums, self.by_method)
             estimate = (below.value + above.value) / (2 * n.value)
             low, high = np.minimum(lowest.low, estimate), np.maximum(highest.high, estimate)
@@ -330,11 +330,11 @@ class Distribution:
         totals = zip(_totals(by, sums, self.groups).T, slopes, strict=True)
         return [Value(total, slope, covariance, certain, linear=True) for total, slope in totals]
 
-    def _noise(self, sums_of: EstimatedSums, sums: int, level: float) -> EstimatedSums:
+    def _noise(self, sums_of: EstimatedSums, sums: int) -> EstimatedSums:
         """What makes intervals of so many sums of counts."""
         nothing = np.zeros((self.groups, sums))
         noise = replace(sums_of.estimates, heaviest=nothing, doubts=nothing)
-        return replace(sums_of, estimates=noise, options=Options(level))
+        return replace(sums_of, estimates=noise, options=Options())
 
     def _cell(self, fitted: Array, total: Array, half: Array, share: float, level: float) -> Cell:
         rising = np.maximum.accumulate(fitted)

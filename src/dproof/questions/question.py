@@ -140,9 +140,14 @@ class Aggregate:
     argument: Fraction | None = None
     where: Predicate | None = None
 
-    @property  # looked up and not kept: a question goes to another process with its plan, and a formula does not
+    @cached_property
     def definition(self) -> Definition:
+        """Its entry in the table of aggregates."""
         return AGGREGATES[self.kind]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Goes to another process without its entry: a formula does not."""
+        return Aggregate, (self.kind, self.columns, self.argument, self.where)
 
 
 @dataclass(frozen=True, slots=True)
