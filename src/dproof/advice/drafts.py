@@ -17,7 +17,6 @@ from dproof.columns.codec import quoted
 from dproof.errors import InputError
 from dproof.plans.plan import Plan
 from dproof.plans.questions import PlannedQuestion, planned_question
-from dproof.privacy import Privacy
 
 Draft = Mapping[str, Any]
 Key = tuple[str, str]  # a question, or what is asked about a column; and the column of its answer, or the column
@@ -87,7 +86,7 @@ def answers_of(way: Way, draft: Draft, rows: int, names: Sequence[Key], asked: S
         plan = Plan.from_dict(way.draft(draft))
         expected: Callable[[PlannedQuestion], list[ExpectedWidth]]
         if way.model == "ask":
-            price = shared(plan.privacy, way.questions)
+            price = plan.privacy.part(Fraction(1, way.questions))
 
             def expected(planned: PlannedQuestion) -> list[ExpectedWidth]:
                 return expected_of_asking(plan, planned, rows, price)
@@ -132,12 +131,6 @@ def usual_names(plan: Plan) -> list[Key]:
         if column.space.has_sums and not column.is_averaged and not column.space.holds_curves:
             names.append((MEAN, column.name))
     return names
-
-
-def shared(promise: Privacy, questions: int) -> Privacy:
-    """The part of a promise that each of so many questions has."""
-    share = Fraction(1, questions)
-    return Privacy(promise.epsilon * share, promise.delta * share, neighbours=promise.neighbours)
 
 
 def draft_and_plan(plan: Any) -> tuple[Draft, Plan]:

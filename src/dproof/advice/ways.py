@@ -24,7 +24,6 @@ from dproof.advice.drafts import (
     WayAnswers,
     answers_of,
     draft_and_plan,
-    shared,
     usual_names,
     ways_for,
     with_epsilon,
@@ -542,7 +541,7 @@ def advise(
     law = law_of(chosen) if chosen.model == "central" or chosen.has_row_law else None
     comparisons: list[Comparison] = []
     for planned in asked:
-        prices = chosen.privacy, shared(chosen.privacy, len(asked))
+        prices = chosen.privacy, chosen.privacy.part(Fraction(1, len(asked)))
         asking = [expected_of_asking(chosen, planned, rows, price) for price in prices]
         release = [None] * len(asking[0]) if law is None else expected_of_release(law, planned, rows)
         comparisons += map(Comparison.of, release, *asking)

@@ -269,7 +269,7 @@ def _spread(plan: Plan) -> RowLaw:
     if plan.spread == "sample" and sampled is not None:
         return sampled
     shares = best_shares(plan, _calibrated)
-    given = [Privacy(plan.privacy.epsilon * share, plan.privacy.delta * share) for share in shares]
+    given = [plan.privacy.part(share) for share in shares]
     law = RowLaw(plan, _certified(zip(plan.groups, given, strict=True)))
     if sampled is None:
         return law

@@ -235,8 +235,7 @@ def best_shares(plan: Plan, calibrate: Callable[[ColumnGroup, Privacy], Mechanis
 
     def part(place: int, share_units: int) -> float | None:
         if (place, share_units) not in known:
-            share, promise = Fraction(share_units, _UNITS_PER_GROUP * len(groups)), plan.privacy
-            given = Privacy(promise.epsilon * share, promise.delta * share)
+            given = plan.privacy.part(Fraction(share_units, _UNITS_PER_GROUP * len(groups)))
             known[place, share_units] = noise(groups[place].columns, calibrate(groups[place], given))
         return known[place, share_units]
 

@@ -249,8 +249,7 @@ def _parsed(text: str) -> Mapping[str, Any]:
 def split(promise: Privacy, groups: Sequence[ColumnGroup]) -> list[Privacy]:
     """The part of a promise that each group gets by its share."""
     whole = sum((group.share for group in groups), Fraction(0))
-    parts = (group.share / whole for group in groups)
-    return [Privacy(promise.epsilon * p, promise.delta * p, neighbours=promise.neighbours) for p in parts]
+    return [promise.part(group.share / whole) for group in groups]
 
 
 def not_protected(public: Sequence[str]) -> str:
