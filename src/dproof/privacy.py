@@ -214,4 +214,5 @@ class Unit:
         return f"{self.neighbours} neighbours, per person{named} with at most {several(self.rows_per_person, 'row')}"
 
     def to_json(self) -> dict[str, Any]:
+        """The unit as a ledger keeps it."""
         return {"neighbours": self.neighbours, "person": self.person, "rows_per_person": self.rows_per_person}

@@ -153,7 +153,7 @@ class ResidualAnswerSource:
         if definition.chosen == Rank():
             return spread.quantiles(float(aggregate.argument or 0), level)
         if definition.moment == "mean":
-            return spread.means(level, self.estimated)
+            return spread.bin_means(level, self.estimated)
         return spread.deviations(aggregate.argument, level, self.estimated, squared=definition.moment == "variance")
 
     def _different(self, aggregate: Aggregate, level: float) -> list[Cell]:
@@ -296,7 +296,7 @@ class Distribution:
         unsure = middles.unsure | (_totals(self.estimates, sums[:1], self.groups)[:, 0] <= 1)
         return _cells(estimate, low, high, unsure, z)
 
-    def means(self, level: float, sums_of: EstimatedSums) -> list[Cell]:
+    def bin_means(self, level: float, sums_of: EstimatedSums) -> list[Cell]:
         """The mean of the numbers: between the mean of the least of their bins and the mean of the greatest.
 
         The estimate takes the middles of bins.
@@ -407,8 +407,8 @@ class ModelRows:
         rows = np.array([counts[one] for one in labels])
         if not isinstance(definition.chosen, Rank):
             return most_frequent(aggregate, labels, rows)
-        if not labels or definition.chosen.end:
-            return (labels[0] if definition.chosen.end == "least" else labels[-1]) if labels else None
+        if not labels or aggregate.end:
+            return (labels[0] if aggregate.end == "least" else labels[-1]) if labels else None
         total = np.cumsum(rows) - float(aggregate.argument or 0) * rows.sum()
         return labels[passing(total, total, total)[0]]
 

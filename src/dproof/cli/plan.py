@@ -1,6 +1,6 @@
 """`dproof plan`: which way to take, ± of what a plan will answer, and what it will do, before any data is opened.
 
-`_told` is what is told, `_page` how a person is shown it: the same for every model, but for what a plan measures.
+`_told` is what is told, `_plan_page` how a person is shown it: the same for every model, but for what a plan measures.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any
 import click
 
 from dproof.advice.before_spending import warnings_before
-from dproof.advice.drafts import draft_and_plan, with_epsilon
 from dproof.advice.expect import (
     ExpectedWidth,
     RowWidths,
@@ -30,6 +29,7 @@ from dproof.advice.expect import (
     too_noisy_message,
     unused_delta,
 )
+from dproof.advice.ways import draft_and_plan, with_epsilon
 from dproof.central.recipe import TableLaw, certify_tables
 from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import Page, Table, advise, emit, escape, pairs
@@ -93,7 +93,7 @@ def plan(path: Path, rows: int | None, half_width: str | None, question: tuple[s
     else:
         answer, privacy = _local(chosen, rows, questions), chosen.privacy
     answer["solved_epsilon"] = None if solved is None else float_above(solved)
-    emit(answer, as_json, lambda: _page(answer, path.name))
+    emit(answer, as_json, lambda: _plan_page(answer, path.name))
     for said in warnings_before(chosen, privacy):
         advise(said)
 
@@ -101,7 +101,7 @@ def plan(path: Path, rows: int | None, half_width: str | None, question: tuple[s
 # The page of every model ---------------------------------------------------------------------------------------------
 
 
-def _page(answer: dict[str, Any], name: str) -> Page:
+def _plan_page(answer: dict[str, Any], name: str) -> Page:
     is_central = "tables" in answer
     yield f"\n[bold]{escape(name)}[/bold]: {_promise(answer, is_central)}"
     if answer["verdict"]:

@@ -106,7 +106,7 @@ class NoiseLaw(Protocol):
         ...
 
     def to_json(self) -> Mapping[str, Any]:
-        """The tables as JSON."""
+        """The record of a certificate: the tables."""
         ...
 
 
@@ -163,7 +163,7 @@ class Lattice(LawWithMiddle):
     (True, [0.6667, 0.1667, 0.1667])
     """
 
-    kind: ClassVar[str] = "lattice"
+    kind: ClassVar[str] = "lattice"  # in certificates
 
     size: int
     noise: NoiseLaw
@@ -297,6 +297,7 @@ class Lattice(LawWithMiddle):
         return drawn.clip(0, self.size - 1, out=drawn) if self.clamped else drawn
 
     def to_json(self) -> Mapping[str, Any]:
+        """The record of a certificate."""
         noise = dict(self.noise.to_json())
         return {"kind": self.kind, "size": str(self.size), "clamped": self.clamped, "noise": noise}
 
@@ -397,7 +398,7 @@ class OptionalLaw(Law):
     (True, Fraction(1, 2))
     """
 
-    kind: ClassVar[str] = "optional"
+    kind: ClassVar[str] = "optional"  # in certificates
 
     inner: LawWithMiddle
     present: int
@@ -580,6 +581,7 @@ class OptionalLaw(Law):
         )
 
     def to_json(self) -> Mapping[str, Any]:
+        """The record of a certificate."""
         chances = {name: str(getattr(self, name)) for name in ("present", "missing", "whole")}
         return {"kind": self.kind, **chances, "law": dict(self.inner.to_json())}
 

@@ -162,7 +162,7 @@ def sanitised_blocks(source: Source, law: RowLaw, coins: Coins, progress: Progre
     rows, types = 0, None
     readers = _code_readers(law)
     for batch in source.read(law.plan.sources):
-        waiting.append(_read(batch, law, readers))
+        waiting.append(_read_batch(batch, law, readers))
         public_types = [column.type for column in waiting[-1][len(readers) :]]
         if public_types != (types := types or public_types):
             raise SourceError("a public column has one type in some rows and another in others: cast it to one")
@@ -177,7 +177,7 @@ def sanitised_blocks(source: Source, law: RowLaw, coins: Coins, progress: Progre
         yield _sanitised(_joined(waiting), law, coins)
 
 
-def _read(batch: Any, law: RowLaw, readers: Sequence[_CodeReader]) -> _Rows:
+def _read_batch(batch: Any, law: RowLaw, readers: Sequence[_CodeReader]) -> _Rows:
     """A code for each reader, and the public columns as they are."""
     codes = [
         reader.joined(

@@ -363,7 +363,7 @@ def _calibrated(want: ColumnGroup, privacy: Privacy) -> Mechanism:
 def recorded_row_law(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
     """The law of the rows of a release, from its plan and certificate; refused where they do not fit each other."""
     try:
-        return _read(plan, certificate)
+        return _row_law_of(plan, certificate)
     except InputError as error:  # it quotes nothing but the plan and the certificate
         raise VerificationFailed(f"the certificate cannot be read: {error}") from None
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
@@ -395,7 +395,7 @@ def _recorded_spread(
     return asked, [plan.privacy] * len(asked), tuple(entry["weight"] for entry in sample)
 
 
-def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
+def _row_law_of(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
     promise = plan.privacy
     if (str(promise.epsilon), str(promise.delta)) != (certificate["epsilon"], certificate["delta"]):
         raise VerificationFailed("the certificate promises something else than the plan")

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from dproof.columns.arrow import decoded
 from dproof.columns.codec import Column, Suggestion, quoted, text_literal
-from dproof.columns.kinds import date_format
 from dproof.columns.sets import HOW_FLAGS_ARE_READ
+from dproof.columns.suggestions import date_format
 from dproof.columns.values import stored, texts, written
 from dproof.errors import InputError, SourceError
 from dproof.plans.draft import DraftPlan, name_problems, read_draft
