@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -40,7 +40,7 @@ VERSION = 1  # of the format: a plan that names none has this one
 _UNREAD = ("share", "mechanism", "metric", "bins")  # keys of a column that do not change what its values are read as
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: what follows from it is worked out once
 class Plan:
     """What a row may lose, the space of every column and how each is treated; validated before any data is opened.
 
@@ -70,12 +70,12 @@ class Plan:
         promise = f"epsilon = {self.privacy.epsilon}, delta = {self.privacy.delta}, {self.privacy.neighbours}"
         return f"<plan: {promise}; {columns}>"
 
-    @property
+    @cached_property
     def model(self) -> Literal["local", "central"]:
         """Whether rows are drawn one by one, or tables of the whole are measured."""
         return "local" if self.asked is None else "central"
 
-    @property
+    @cached_property
     def has_row_law(self) -> bool:
         """Whether rows can be drawn one by one: a release shows how many they are, so neighbours must have as many."""
         return self.model == "local" and self.privacy.neighbours == "change-one"
@@ -88,12 +88,12 @@ class Plan:
         one, times = self.privacy, rows if self.has_row_law else 1
         return Privacy(times * one.epsilon, min(Fraction(1), times * one.delta), neighbours=one.neighbours)
 
-    @property
+    @cached_property
     def unit(self) -> Unit:
         """Whose loss is counted."""
         return Unit(self.privacy.neighbours, self.person, self.rows_per_person)
 
-    @property
+    @cached_property
     def rows_are_public(self) -> bool:
         """Whether neighbours have equally many rows, so that their number may be told."""
         return self.unit.rows_are_public
@@ -155,17 +155,17 @@ class Plan:
                 return column
         raise PlanError(f"the plan has no column {name!r}{did_you_mean(name, [c.name for c in self.columns])}")
 
-    @property
+    @cached_property
     def kept(self) -> tuple[Column, ...]:
         """The columns that are not dropped, in the plan's order."""
         return tuple(column for column in self.columns if column.kind != "drop")
 
-    @property
+    @cached_property
     def sources(self) -> tuple[str, ...]:
         """The columns of the source that the release needs, in the plan's order."""
         return tuple(name for column in self.kept for name in column.sources)
 
-    @property
+    @cached_property
     def stored(self) -> tuple[str, ...]:
         """The columns of the stored release, in the plan's order."""
         return tuple(name for column in self.kept for name in column.stored)
