@@ -18,8 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dproof.columns.arrow import decoded
-from dproof.columns.values import PLAIN, Numerals, number_of, stored, text_of, texts
+from dproof.columns.values import PLAIN, Numerals, decoded, number_of, stored, text_of, texts
 from dproof.exact import int_or_float
 
 _MOST = 40  # values

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from dproof.columns.arrow import as_numpy
 from dproof.columns.codec import quoted
+from dproof.columns.values import as_numpy
 from dproof.curator.recipe import Measurement
 from dproof.plans.plan import Plan
 from dproof.plans.rows import count_rows, read_codes

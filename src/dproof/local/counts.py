@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.ipc
 
-from dproof.columns.arrow import as_numpy
 from dproof.columns.codec import Column, codec_of, quoted, text_literal
+from dproof.columns.values import as_numpy
 from dproof.errors import QuestionError, TooLarge
 from dproof.laws.debias import (
     AnswerGroups,

@@ -28,9 +28,8 @@ from numpy.typing import NDArray
 
 from dproof.arguments import whole
 from dproof.coins import Coins, current, for_rehearsal
-from dproof.columns.arrow import from_numpy
 from dproof.columns.codec import Column, Encode, codec_of
-from dproof.columns.values import texts
+from dproof.columns.values import from_numpy, texts
 from dproof.errors import DproofError, InputError, SourceError
 from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.limits import MOST_DUMMY_ROWS
