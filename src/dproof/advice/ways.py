@@ -23,6 +23,7 @@ from dproof.advice.expect import (
     cost_shares,
     expected_of_asking,
     expected_of_release,
+    law_if_allowed,
     law_of,
     too_noisy_message,
     unused_delta,
@@ -524,7 +525,7 @@ def least_epsilon(
 def _shares_and_advice(plan: Plan, rows: int) -> dict[str, Any]:
     """Which part of the privacy loss goes to each column, and what would help."""
     try:
-        law = law_of(plan) if plan.model == "central" or plan.has_row_law else None
+        law = law_if_allowed(plan)
         if isinstance(law, TableLaw):
             return _central_costs(law, rows)
         if isinstance(law, RowLaw):
@@ -705,7 +706,7 @@ def advise(
     """
     chosen = Plan.of(plan)
     rows, asked = whole(rows, "rows", 1, MOST_EXPECTED_ROWS), asked_questions(chosen, questions)
-    law = law_of(chosen) if chosen.model == "central" or chosen.has_row_law else None
+    law = law_if_allowed(chosen)
     comparisons: list[Comparison] = []
     for planned in asked:
         prices = chosen.privacy, chosen.privacy.part(Fraction(1, len(asked)))

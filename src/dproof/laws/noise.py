@@ -542,8 +542,8 @@ class OptionalLaw(Law):
             by_presence = presence(column, (p, q), name, moments)
             if by_presence is not None:
                 return by_presence
-        unmixed = self.inner.debias_axes([inside], others, name)
-        (axis,), state = unmixed.axes, unmixed.state
+        debias = self.inner.debias_axes([inside], others, name)
+        (axis,), state = debias.axes, debias.state
         assert isinstance(axis, MatrixAxis) and state is not None
         # The middle lies at a node, or between two whose laws it shares.
         number = (column.scale or Scale()).numbers(space, np.array([self.inner.middle]))
@@ -563,7 +563,7 @@ class OptionalLaw(Law):
             hidden = released[0] == self.absent
             return np.where(hidden, axis.states, state([np.where(hidden, 0, released[0])]))
 
-        return DebiasAxes((mixed,), states, bins=unmixed.bins)
+        return DebiasAxes((mixed,), states, bins=debias.bins)
 
     def _with_hidden(self, law: Array, middle: Array) -> Array:
         """The law of some values and of a missing one, with one more state for what is not shown."""
