@@ -175,7 +175,7 @@ def with_epsilon(draft: Draft, epsilon: Fraction) -> Draft:
 
 
 def _local_draft(draft: Draft) -> Draft:
-    if draft.get("privacy", {}).get("model", "local") == "local":
+    if draft.get("privacy", {}).get("model", "local") != "central":
         return draft
     return {**_without_model(draft), "privacy": {**_promise(draft), "neighbours": "change-one"}}
 
@@ -215,7 +215,7 @@ def _promise(draft: Draft) -> dict[str, Any]:
 
 def _without_model(draft: Draft) -> dict[str, Any]:
     """A draft without what belongs to one of the models alone."""
-    given = {key: value for key, value in draft.items() if key not in ("release", "joint", "order")}
+    given = {key: value for key, value in draft.items() if key not in ("release", "joint", "order", "shuffle")}
     tables = draft.get("columns", {}).items()
     columns = {name: {k: v for k, v in table.items() if k not in _LOCAL_KEYS} for name, table in tables}
     return {**given, "columns": columns}

@@ -129,7 +129,7 @@ def _spread_out(pieces: list[Any], places: NDArray[np.int32], drawn: int) -> Any
     return values.take(from_numpy(np.minimum(places, drawn, out=places)))
 
 
-REACH = 1 << 20  # rows that are shuffled together; a table up to this size is shuffled as a whole
+REACH = 1 << 20  # rows that are shuffled together, at least; a table of less than twice as many is shuffled as a whole
 _Rows = list[Any]  # as they were read: an array of codes for each reader, and Arrow's for each public column
 
 
@@ -156,7 +156,8 @@ def _only(codes: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def sanitised_blocks(source: Source, law: RowLaw, coins: Coins, progress: Progress | None = None) -> Iterator[Any]:
-    """The sanitised table as record batches of up to `REACH` rows, each batch in an order of its own."""
+    """The sanitised table as record batches, each in an order of its own: of `REACH` rows, and the last one of more, so
+    that no row is shuffled among fewer."""
     waiting: list[_Rows] = []
     rows, types = 0, None
     readers = _code_readers(law)
@@ -166,7 +167,7 @@ def sanitised_blocks(source: Source, law: RowLaw, coins: Coins, progress: Progre
         if public_types != (types := types or public_types):
             raise SourceError("a public column has one type in some rows and another in others: cast it to one")
         rows += batch.num_rows
-        while rows >= REACH:
+        while rows >= 2 * REACH:
             whole = _joined(waiting)
             yield _sanitised([column[:REACH] for column in whole], law, coins)
             waiting, rows = [[column[REACH:] for column in whole]], rows - REACH

@@ -64,6 +64,7 @@ class Plan:
     asked: AskedTables | None = None  # the tables of the central model; None in the local one
     spread: Spread | None = None  # how ε is spread over the columns of a row; None: by the plan's shares
     about: About = field(default_factory=lambda: About())
+    shuffle: Shuffle = field(default_factory=lambda: Shuffle())
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{column.name} ({column.kind})" for column in self.columns)
@@ -204,6 +205,24 @@ class About:
     custodian: str = ""
     contact: str = ""
     purpose: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffle:
+    """What a plan says of the random order of its rows: the share of people who follow the method, so that their rows
+    hide others; and with model = 'shuffled' how many rows there are at least.
+
+    There [privacy] is the promise to whoever sees the published rows. Once a row's own ε is found that keeps it, it
+    stands here as `promise`, and the plan's promise is that of a row.
+    """
+
+    honest: Fraction = Fraction(1)
+    rows: int | None = None
+    promise: Privacy | None = None
+
+    def hiding(self, rows: int) -> int:
+        """How many of so many rows count."""
+        return int(self.honest * rows)
 
 
 @dataclass(frozen=True, slots=True)

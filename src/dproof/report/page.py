@@ -20,7 +20,7 @@ from dproof.errors import DproofError
 from dproof.exact import several, written
 from dproof.html import render
 from dproof.local.recipe import JointColumns, RowLaw
-from dproof.meaning import advice, beliefs, had_been, in_words, odds_factor, percent
+from dproof.meaning import advice, beliefs, had_been, in_random_order, in_words, odds_factor, percent
 from dproof.plans.plan import ASKED, Plan, TableAxis, not_protected
 from dproof.plans.questions import PlannedQuestion
 from dproof.plotting import label_texts
@@ -95,6 +95,8 @@ def local_page(
         groups=_groups(law, rows or 0, drawn.laws),
         columns=columns,
         rows=rows,
+        in_random_order=in_random_order(recorded["shuffled"]) if "shuffled" in recorded else None,
+        epsilon=written(privacy.epsilon),
         papers=[text for name, text in _PAPERS.items() if name in sources],
         profile=drawn.profile,
         **_first_question(sql, first.name if first is not None else "column"),
