@@ -25,9 +25,9 @@ _LEAST_ROWS = 20  # from here on it means something that all values differ
 _ALL_DIFFERENT = 0.9
 _CLOCK = r"(?P<clock>(?P<between>[ T])(\d\d?:\d\d)(?P<seconds>:\d\d)?)?"
 _DATES = (
-    (re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d?:\d\d.*)?"), ""),  # ISO 8601, which needs no format
-    (re.compile(rf"(?P<first>\d\d?)(?P<sign>[./-])(?P<second>\d\d?)(?P=sign)\d{{4}}{_CLOCK}"), "days or months first"),
-    (re.compile(rf"\d{{4}}(?P<sign>[./])(?P<first>\d\d?)(?P=sign)(?P<second>\d\d?){_CLOCK}"), "years first"),
+    (re.compile(r"(?a)\d{4}-\d\d-\d\d([T ]\d\d?:\d\d.*)?"), ""),  # ISO 8601, which needs no format
+    (re.compile(rf"(?a)(?P<first>\d\d?)(?P<sign>[./-])(?P<second>\d\d?)(?P=sign)\d{{4}}{_CLOCK}"), "days or months"),
+    (re.compile(rf"(?a)\d{{4}}(?P<sign>[./])(?P<first>\d\d?)(?P=sign)(?P<second>\d\d?){_CLOCK}"), "years first"),
 )
 
 
@@ -117,7 +117,7 @@ def date_format(texts: Sequence[str]) -> tuple[bool, str | None]:
             return True, f"%Y{sign}%m{sign}%d" + _clock(found)
         month_first = second > 12 or (sign == "/" and first <= 12)
         return True, (f"%m{sign}%d{sign}%Y" if month_first else f"%d{sign}%m{sign}%Y") + _clock(found)
-    short = sum(re.fullmatch(r"\d\d?([./-])\d\d?\1\d\d", text) is not None for text in texts)
+    short = sum(re.fullmatch(r"(?a)\d\d?([./-])\d\d?\1\d\d", text) is not None for text in texts)
     return short >= _LEAST_SHARE * len(texts), None
 
 
