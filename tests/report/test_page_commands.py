@@ -25,6 +25,6 @@ def test_the_first_question_can_be_copied(name, model, tmp_path):
     assert release.query(question).columns == (name, "count(*)")
     bare = re.sub(
         r"'[^']*'", "", command.replace("'\"'\"'", "")
-    )  # outside single quotes a shell reads signs of its own
+    )  # what a shell reads itself
     assert not set("`$*") & set(bare)
     assert ('"' in question) == (name != "sex")
