@@ -20,6 +20,12 @@ LONGEST_LINE = 1_000
 """characters of a text under `[about]`, and of the title of a question"""
 MOST_VALUES = 1 << 16
 """values of a column that a central release counts, or MODE and TOP choose from"""
+MOST_PERIODS = 1 << 12
+"""bins of a column of dates that a plan names by a period, such as `"weeks"`"""
+MOST_PERIOD_COLUMNS = 1 << 10
+"""columns of a plan with such bins"""
+MOST_PLANNED_QUESTIONS = 1 << 11
+"""`[[questions]]` of a plan"""
 MOST_ITEMS = 512
 """items of a set"""
 MOST_LATTICE_POINTS = 1 << 48

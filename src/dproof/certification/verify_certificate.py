@@ -1063,6 +1063,7 @@ def points(column: dict[str, Any]) -> int:
     return int(length / step) + 1
 
 
+MOST_PERIODS = 1 << 12  # bins of a column
 MONTHS = {"months": 1, "quarters": 3, "years": 12, "decades": 120}  # of the periods that bins of dates are named by
 
 
@@ -1080,13 +1081,37 @@ def bins(column: dict[str, Any]) -> int:
     )
     first, step = date.fromisoformat(str(column["low"])).toordinal(), number(column.get("step", 1))
     require(step.denominator == 1, "the plan has dates that are no whole days apart")
-    days = range(first, first + int(step) * points(column), int(step))
-    weeks = len({(day - 1) // 7 for day in days})
-    found = {(day.year * 12 + day.month - 1) for day in map(date.fromordinal, days)}
-    counted = {name: len({month // months for month in found}) for name, months in MONTHS.items()}
+    last = first + int(step) * (points(column) - 1)
+    weeks = periods(first, last, int(step), 0)
+    counted = {name: periods(first, last, int(step), months) for name, months in MONTHS.items()}
     fitting = [count for count in counted.values() if count <= 21]
     usual = weeks if counted["months"] < 3 else fitting[0] if fitting else counted["decades"]
-    return {**counted, "weeks": weeks, "calendar": usual}[named]
+    found = {**counted, "weeks": weeks, "calendar": usual}[named]
+    require(found <= MOST_PERIODS, "the plan has more bins of dates than dproof takes")
+    return found
+
+
+def periods(first: int, last: int, step: int, months: int) -> int:
+    """The number of periods of so many months, or of weeks for 0, that the days from first to last, a step apart, lie
+    in; a larger one than plans may have where that takes longer to find."""
+
+    def period(day: int) -> int:
+        at = date.fromordinal(day)
+        return (12 * at.year + at.month - 1) // months if months else (day - 1) // 7
+
+    def begin(number: int) -> int:
+        if not months:
+            return 7 * number + 1
+        year, month = divmod(number * months, 12)
+        return date(year, month + 1, 1).toordinal() if year <= date.max.year else date.max.toordinal() + 1
+
+    days, lowest, highest = range(first, last + 1, step), period(first), period(last)
+    if min(highest - lowest, len(days)) > MOST_PERIODS:
+        return MOST_PERIODS + 1
+    if len(days) <= highest - lowest:
+        return len(set(map(period, days)))
+    begins = [first, *map(begin, range(lowest + 1, highest + 2))]
+    return sum(low + (first - low) % step < high for low, high in pairwise(begins))
 
 
 def declared(column: dict[str, Any], others: Spaces) -> int | None:

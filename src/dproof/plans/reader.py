@@ -27,7 +27,15 @@ from dproof.columns.codec import CODECS, Codec, Column, Key, codec_class
 from dproof.columns.values import DECIMALS, THOUSANDS, Numerals
 from dproof.errors import ArgumentError, FileError, InputError, PlanError, did_you_mean, nearest
 from dproof.exact import exact, plain_number
-from dproof.limits import LONGEST_LINE, MOST_SHUFFLED, MOST_TABLES, MOST_TITLE_LINES, MOST_VALUES
+from dproof.limits import (
+    LONGEST_LINE,
+    MOST_PERIOD_COLUMNS,
+    MOST_PLANNED_QUESTIONS,
+    MOST_SHUFFLED,
+    MOST_TABLES,
+    MOST_TITLE_LINES,
+    MOST_VALUES,
+)
 from dproof.plans.plan import (
     ASKED,
     VERSION,
@@ -347,12 +355,18 @@ def read_plan(top: Reader, text: str) -> Plan:
     file = read_layout(top.table("file")) if "file" in top else USUAL
     tables = top.table("columns")
     _refuse_draft(tables)
+    if sum(isinstance(tables.table(name).value("bins", None), str) for name in tables) > MOST_PERIOD_COLUMNS:
+        raise MisplacedKey(("columns",), f"has more than {MOST_PERIOD_COLUMNS:,} columns with bins named by a period")
     columns = tuple(replace(read_column(name, tables.table(name)), numerals=file.numerals) for name in tables)
     asked = read_asked(top, columns, model)
     groups = _groups(top, columns, spread)
     order = top.choice("order", ("shuffle", "keep"), "shuffle")
     given_questions = top.tables("questions")
     questions: tuple[PlannedQuestion, ...] = ()
+    if len(given_questions) > MOST_PLANNED_QUESTIONS:
+        raise MisplacedKey(
+            ("questions",), f"are more than {MOST_PLANNED_QUESTIONS:,}: leave those out that matter least"
+        )
     if given_questions:
         from dproof.plans.questions import read_questions, uses  # take a parser of SQL, which few plans need
 

@@ -5,7 +5,7 @@ The texts are in the templates; here is what they are filled with.
 
 from __future__ import annotations
 
-import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -16,6 +16,7 @@ from dproof.central.curves import mean_of_all
 from dproof.central.estimates import ResidualEstimates
 from dproof.central.recipe import TableLaw
 from dproof.central.workload import Table
+from dproof.columns.codec import quoted
 from dproof.errors import DproofError
 from dproof.exact import several, written
 from dproof.html import render
@@ -163,8 +164,11 @@ def deniability_section(privacy: Privacy, rows_per_person: int = 1) -> Markup:
 
 def _first_question(sql: str, column: str) -> dict[str, str]:
     """A question to begin with, for a shell and for Python; {0} in it is the column."""
-    asked = sql.format(column if column.isidentifier() else '"' + column.replace('"', '""') + '"')
-    return {"asked_in_shell": json.dumps(asked), "asked_in_python": repr(asked)}
+    from sqlglot.tokens import Tokenizer
+
+    is_plain = column.isascii() and column.isidentifier() and column.upper() not in Tokenizer.KEYWORDS
+    asked = sql.format(column if is_plain else quoted(column))
+    return {"asked_in_shell": shlex.quote(asked), "asked_in_python": repr(asked)}
 
 
 def _groups(law: RowLaw, rows: int, pictures: Mapping[str, Markup]) -> list[dict[str, Any]]:
