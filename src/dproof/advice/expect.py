@@ -317,6 +317,22 @@ def row_widths(law: RowLaw, rows: int) -> dict[str, RowWidths]:
     return found
 
 
+def readable_widths(law: RowLaw, rows: int) -> dict[str, float | None]:
+    """± of a count of each group whose rows hold codes, if they held values: the price of rows that can be read."""
+    laws = {group.name: group.mechanism for group in law.groups}
+    coded = [name for name, own in laws.items() if own.inputs.is_counted and own.outputs != own.inputs]
+    if not coded:
+        return {}
+    from dproof.local.mechanisms import READABLE, choose  # designs are loaded where a law is chosen
+
+    def readable(group: JointColumns) -> JointColumns:
+        space = group.mechanism.inputs
+        return replace(group, mechanism=choose(space, group.privacy, READABLE[space.mechanisms]))
+
+    known = row_widths(replace(law, groups=tuple(readable(g) if g.name in coded else g for g in law.groups)), rows)
+    return {name: known[name].count for name in coded}
+
+
 def _of_part(variance: float, sampling: float, chance: Fraction) -> float:
     """The variance for each row of a sum over all rows, from the rows that were asked, each with this chance.
 

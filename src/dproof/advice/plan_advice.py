@@ -14,7 +14,7 @@ from dproof.advice.expect import DEVIATIONS, expected_of_asking, expected_of_rel
 from dproof.columns.codec import quoted
 from dproof.errors import DproofError, InputError
 from dproof.exact import written
-from dproof.local.mechanisms import MECHANISMS, choose
+from dproof.local.mechanisms import MECHANISMS, READABLE, choose
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.plans.plan import ColumnGroup, Plan, split
 from dproof.plans.questions import PlannedQuestion, planned_question, question_bins
@@ -325,11 +325,11 @@ class Prices:
             yield self.hint("values", (column.name,), before, after, text)
 
     def _laws(self) -> Iterator[Hint]:
-        """The law of least variance of counts, where the plan leaves the choice."""
+        """The law of least variance of counts, where the plan leaves the choice or wants rows that can be read."""
         for group in self.plan.groups:
             before, joined = self.now.get(group.name), len(group.columns) > 1
             in_fields = joined and any(len(column.stored) > 1 for column in group.columns)  # which hold no code
-            if before is None or group.mechanism != "auto" or in_fields:
+            if before is None or group.mechanism not in ("auto", READABLE.get(group.space.mechanisms)) or in_fields:
                 continue
             where = "in the [[joint]] of {}" if joined else "in {}"
             for name in _COUNTING.keys() & MECHANISMS[group.space.mechanisms].keys():

@@ -292,15 +292,20 @@ def expected_variance(law: RowLaw) -> float | None:
 
 
 def _certified(wanted: Iterable[tuple[ColumnGroup, Privacy]]) -> tuple[JointColumns, ...]:
-    """The groups; laws that are left open are the usual ones where a column could not be stored in one form else."""
+    """The groups; where a column could not be stored in one form, laws that are left open release its values."""
     pairs = list(wanted)
     try:
         return stored_alike(_each_certified(pairs))
     except InputError:
-        plain = [(replace(w, uses=frozenset()) if w.space.is_counted else w, privacy) for w, privacy in pairs]
+        plain = [(replace(w, uses=frozenset({"rows"})) if _needs_values(w) else w, privacy) for w, privacy in pairs]
         if plain == pairs:
             raise
         return stored_alike(_each_certified(plain))
+
+
+def _needs_values(want: ColumnGroup) -> bool:
+    """Whether what is counted has a column that holds no code: numbers on a line, or several fields."""
+    return want.space.is_counted and any(len(c.stored) > 1 or c.sanitised.line is not None for c in want.columns)
 
 
 def stored_alike(groups: Sequence[JointColumns]) -> tuple[JointColumns, ...]:

@@ -235,6 +235,11 @@ class ColumnGroup:
         return Rows({column.name: column.sanitised for column in self.columns})
 
 
+def joint_mechanism(columns: Iterable[Column]) -> str:
+    """The mechanism of joined columns: one whose values must stay readable keeps those of all."""
+    return "randomised_response" if any(c.mechanism == "randomised_response" for c in columns) else "auto"
+
+
 def uses_of(names: Iterable[str], needed: Mapping[str, frozenset[Use]]) -> frozenset[Use]:
     """All that the questions need of some columns, from what they need of each."""
     return frozenset(use for name in names for use in needed.get(name, ()))

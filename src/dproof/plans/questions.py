@@ -80,14 +80,15 @@ def planned_question(
     return PlannedQuestion(sql, resolve(parsed, schema), weight, share_of_rows)
 
 
-Use = Literal["sums", "values", "items", "more"]
+Use = Literal["sums", "values", "items", "more", "rows"]
 
 
 def uses(questions: Iterable[PlannedQuestion], columns: Iterable[Column]) -> dict[str, frozenset[Use]]:
     """For each column that some question touches, what is asked of it.
 
     "sums" of its numbers, as in a mean; its "values" one by one or some together, as in conditions and groups; "items"
-    of its sets, one in each question; "more" is anything else, such as a quantile, a variance, or two items together.
+    of its sets, one in each question or by `unnest`; "more" is anything else, such as a quantile, a variance, or two
+    items together. "rows" is no question's: each row must hold a value.
 
     >>> from dproof import Plan
     >>> asked = [{"sql": "SELECT avg(age) FROM release WHERE town = 'Bonn'"}]
@@ -98,21 +99,26 @@ def uses(questions: Iterable[PlannedQuestion], columns: Iterable[Column]) -> dic
     [['sums'], ['values']]
     """
     found = dict[str, set[Use]]()
-    optional = {column.name for column in columns if column.private and column.space.absent is not None}
+    private = [column for column in columns if column.private]
+    optional = {column.name for column in private if column.space.absent is not None}
+    sets = {column.name for column in private if column.space.items is not None}
     for planned in questions:
-        for name, use in _uses(planned.question, optional):
-            found.setdefault(name, set()).add(use)
+        for question in planned.question.by_item:
+            for name, use in _uses(question, optional, sets):
+                found.setdefault(name, set()).add(use)
     return {name: frozenset(some) for name, some in found.items()}
 
 
-def _uses(question: Question, optional: set[str]) -> Iterable[tuple[str, Use]]:
+def _uses(question: Question, optional: set[str], sets: set[str]) -> Iterable[tuple[str, Use]]:
     """The columns of one question, each with a use; `optional` columns may have missing values."""
-    asked = question.aggregates
     for key in question.group_by:
         yield key.column, "values"
-    for aggregate in asked:
+    for aggregate in question.aggregates:
         for place, column in enumerate(aggregate.columns):
-            yield column, _use_by(aggregate, place)
+            yield (
+                column,
+                _use_by(aggregate, place) if column not in sets else _use_of_set(aggregate, column in optional),
+            )
     conditions = [atom for where in question.wheres for atom in atoms(where)]
     items = {leaf for atom in conditions for leaf in leaves(atom) if isinstance(leaf, Contains)}
     for atom in conditions:
@@ -134,6 +140,11 @@ def _use_by(aggregate: Aggregate, place: int) -> Use:
     if definition.formula is None:
         return "more"
     return "sums" if all(term.count(place) <= 1 for term in definition.sums) else "more"
+
+
+def _use_of_set(aggregate: Aggregate, is_optional: bool) -> Use:
+    """The use that an aggregate makes of sets: their most frequent items are counted one by one."""
+    return "items" if isinstance(aggregate.definition.chosen, Frequent) and not is_optional else "more"
 
 
 _MOST_BINS = 40  # bins; with more of them counts are no sharper than conditions under noise

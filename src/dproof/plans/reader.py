@@ -39,6 +39,7 @@ from dproof.plans.plan import (
     Plan,
     Spread,
     TableAxis,
+    joint_mechanism,
     uses_of,
 )
 from dproof.privacy import Privacy
@@ -402,7 +403,8 @@ def _groups(top: Reader, columns: tuple[Column, ...], spread: Spread | None) -> 
             raise table.wrong("columns", "joins what another [[joint]] joins")
         # Joining columns leaves the other columns' parts of the budget as they were.
         share = table.share("share", sum((column.share for column in members), Fraction(0)))
-        joints.append(ColumnGroup(members, share, table.text("mechanism", "auto") or "auto"))
+        mechanism = table.text("mechanism", None) or joint_mechanism(members)
+        joints.append(ColumnGroup(members, share, mechanism))
         table.finish()
     together = frozenset[str]().union(*(joint.names for joint in joints))
     alone = [ColumnGroup((c,), c.share, c.mechanism) for c in columns if c.private and c.name not in together]
