@@ -43,6 +43,12 @@ def run() -> Section:
             ratios += [default._replace(wanted=""), best]  # no bias, or the least error: the default promises the first
     ratios.append(Ratio("count variance of `frequency` to subset selection, worst k and ε", _worst(), "at most 1.05"))
     ratios += [Ratio(f"count variance by `auto` to the best law's, {what}", n, "at most 1.01") for what, n in _auto()]
+    ratios += [
+        Ratio(
+            f"± of a local median, ε = {epsilon}: 3,000 numbers from 0 to 99, asked in the plan", _median(epsilon), goal
+        )
+        for epsilon, goal in ((1, "at most 10.1"), (2, "at most 5.1"), (4, "at most 3.3"))
+    ]
     how = (
         f"Root mean squared error of the shares of k values among {PEOPLE:,} made-up people, {REPEATS} sanitisations "
         "by randomised response, each debiased by all from the same responses, so that what differs is the estimator "
@@ -52,7 +58,9 @@ def run() -> Section:
         "best on either side is picked after the errors were seen, from four of ours and three of theirs: that ratio "
         "says what can be had, not what any one method always gives. The variance of a count by `frequency` is exact, "
         "beside that of subset selection of the best width, for 4 to 100,000 values and ε = 0.5 to 4. What "
-        "`auto` takes is exact, too, for plans that name no mechanism, at the worst of ε = 0.5 to 4."
+        "`auto` takes is exact, too, for plans that name no mechanism, at the worst of ε = 0.5 to 4. A median has half "
+        "of the mean length of its interval, which holds for every distribution, over 10 releases; by Laplace noise it "
+        "was 24.7, 15.4 and 11.2, and by bins of 5 it is what is wanted."
     )
     grid = Grid(("", *names), tuple(rows))
     return Section("Accuracy of frequencies, local model", how, ratios=tuple(ratios), grids=(grid,))
@@ -91,6 +99,17 @@ def _to_best(plan: dict[str, Any], epsilon: str) -> float:
              if name in MECHANISMS[own.inputs.mechanisms])  # fmt: skip
     variances = [mechanism.family.count_variance(own.inputs) or inf for mechanism in (own, *found)]
     return variances[0] / min(variances)
+
+
+def _median(epsilon: int) -> float:
+    numbers = pa.table({"x": np.clip(np.random.default_rng(5).gamma(6, 7, 3000).round(), 0, 99).astype(int)})
+    plan = {
+        "privacy": {"epsilon": epsilon},
+        "columns": {"x": {"space": "interval", "low": 0, "high": 99, "step": 1}},
+        "questions": [{"sql": "SELECT median(x) AS m FROM release"}],
+    }
+    cells = [dp.sanitise(numbers, plan).query("SELECT median(x) AS m FROM release").rows[0]["m"] for _ in range(10)]
+    return float(np.mean([cell.high - cell.low for cell in cells])) / 2
 
 
 def _selection(k: int, width: int, odds: float) -> float:

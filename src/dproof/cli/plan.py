@@ -48,6 +48,10 @@ _CODED = (
     "Rows hold codes and no values where that makes counts sharper. The price of values that can be read, by "
     'mechanism = "randomised_response", or "itemwise_response" for sets'
 )
+_CHOSEN = (
+    "Bins for what the questions ask, conditions and quantiles, which noise on numbers hides; for sums and means write "
+    'mechanism = "laplace", or ask for them in the plan'
+)
 _CONDITIONS = {  # what to ask of a number, by whether it answers conditions
     True: "Numbers for conditions: {}. With bins, conditions are at the edges, a mean's ± includes their width, and "
     "the error is the chance of another bin.",
@@ -264,7 +268,7 @@ def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:
     total = sum((group.privacy.epsilon for group in law.groups), Fraction(0))
     shares = [group.privacy.epsilon / total if total else None for group in law.groups]
     shares = shares if law.weights is None else list(law.chances)  # of ε, or of the rows
-    found = []
+    found, chosen = [], law.plan.chosen_bins
     for group, part, share in zip(law.groups, law.parts, shares, strict=True):
         known, shown = widths.get(group.name, RowWidths(None, None, None)), shown_chances(group)
         found.append(
@@ -284,6 +288,7 @@ def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:
                 "missing_half_width": known.missing,
                 "shown_as_missing": None if shown is None else float(1 - shown[0]),
                 "conditions": group.answers_conditions,
+                "chosen_bins": [list(chosen[c.name].labels) for c in group.columns if c.name in chosen] or None,
             }
         )
     return found
@@ -341,6 +346,9 @@ def _columns(answer: dict[str, Any]) -> Page:
         names = [escape(column["name"]) for column in answer["columns"] if column["conditions"] is sharp]
         if names:
             yield said.format(", ".join(names))
+    chosen = [f"{escape(c['name'])} {len(c['chosen_bins'][0])}" for c in answer["columns"] if c["chosen_bins"]]
+    if chosen:
+        yield f"{_CHOSEN}: {', '.join(chosen)}."
     coded = [c for c in answer["columns"] if c["readable_half_width"] is not None]
     if coded:
         prices = (

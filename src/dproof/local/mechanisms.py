@@ -139,7 +139,8 @@ def _counts(otherwise: Calibrate, uses: Uses, space: Any, privacy: Privacy) -> M
     usual = otherwise(space, privacy)
     near = space.diameter != space.separation and space.factors is None
     many = space.size > _MOST_READABLE and not near
-    if "rows" in uses or not (many or uses == {"values"}) or (privacy.delta and not privacy.epsilon):
+    counted = many or (uses and uses <= {"values", "ranks"})
+    if "rows" in uses or not counted or (privacy.delta and not privacy.epsilon):
         return usual
     best = frequency(space, _without_delta(privacy))
     return best if even_variance(best.family, space.size) < even_variance(usual.family, space.size) else usual

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import exp
 from typing import Any, Literal
 
 from dproof.columns.codec import Column
 from dproof.errors import InputError, QuestionError
-from dproof.plans.plan import Plan, data_schema, release_schema, schema_of
+from dproof.plans.plan import ColumnGroup, data_schema, release_schema
 from dproof.plans.reader import Reader
-from dproof.questions.aggregates import Frequent
+from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.partition import cut
 from dproof.questions.question import (
     Aggregate,
@@ -26,6 +27,7 @@ from dproof.questions.question import (
     resolve,
 )
 from dproof.questions.sql import parse
+from dproof.spaces.interval import bins_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +82,15 @@ def planned_question(
     return PlannedQuestion(sql, resolve(parsed, schema), weight, share_of_rows)
 
 
-Use = Literal["sums", "values", "items", "more", "rows"]
+Use = Literal["sums", "values", "ranks", "items", "more", "rows"]
 
 
 def uses(questions: Iterable[PlannedQuestion], columns: Iterable[Column]) -> dict[str, frozenset[Use]]:
     """For each column that some question touches, what is asked of it.
 
-    "sums" of its numbers, as in a mean; its "values" one by one or some together, as in conditions and groups; "items"
-    of its sets, one in each question or by `unnest`; "more" is anything else, such as a quantile, a variance, or two
-    items together. "rows" is no question's: each row must hold a value.
+    "sums" of its numbers, as in a mean; its "values" one by one or some together, as in conditions and groups; "ranks",
+    as in a quantile; "items" of its sets, one in each question or by `unnest`; "more" is anything else, such as a
+    variance, or two items together. "rows" is no question's: each row must hold a value.
 
     >>> from dproof import Plan
     >>> asked = [{"sql": "SELECT avg(age) FROM release WHERE town = 'Bonn'"}]
@@ -137,6 +139,8 @@ def _use_by(aggregate: Aggregate, place: int) -> Use:
     definition = aggregate.definition
     if isinstance(definition.chosen, Frequent):
         return "values"
+    if isinstance(definition.chosen, Rank):
+        return "ranks"
     if definition.formula is None:
         return "more"
     return "sums" if all(term.count(place) <= 1 for term in definition.sums) else "more"
@@ -147,43 +151,37 @@ def _use_of_set(aggregate: Aggregate, is_optional: bool) -> Use:
     return "items" if isinstance(aggregate.definition.chosen, Frequent) and not is_optional else "more"
 
 
-_MOST_BINS = 40  # bins; with more of them counts are no sharper than conditions under noise
+_MOST_BINS = 128  # of a number, for what is asked
+_BINS_OF_RANKS = 25  # for quantiles, where ε is small
 
 
-def question_bins(plan: Plan) -> dict[str, list[Any]]:
-    """The edges that make every condition of the questions a count, for each number without bins that has conditions
-    and of which no question needs more than counts.
+def question_bins(group: ColumnGroup, questions: Iterable[PlannedQuestion], schema: Schema, epsilon: Fraction) -> Any:
+    """The bins by which a number answers what is asked of it, where that is conditions, groups and quantiles; or None.
 
-    >>> hours = {"space": "interval", "low": 1, "high": 99, "step": 1}
-    >>> asked = [{"sql": "SELECT count(*) FROM release WHERE hours = 40"}]
-    >>> plan = Plan.from_dict({"privacy": {"epsilon": 1}, "columns": {"hours": hours}, "questions": asked})
-    >>> question_bins(plan)
-    {'hours': [1, 40, 41, 99]}
+    They make every condition a count. For quantiles there are 25, or e^ε, at which most rows still keep their bin.
+    Noise on the number itself serves sums and means, so a number of which these are asked has no such bins.
     """
-    asked = [planned.question for planned in plan.questions]
-    summed = {column for question in asked for aggregate in question.aggregates for column in aggregate.columns}
-    found, schema = {}, schema_of(plan, "release")
-    for group in plan.groups:
-        column, *joined = group.columns
-        own = [question for question in asked if column.name in question.columns]
-        free = column.bins is None and not joined and group.mechanism == "auto" and column.name not in summed
-        if free and own and column.space.line is not None and (edges := _edges(own, column.name, schema)):
-            found[column.name] = edges
-    return found
+    column, *joined = group.columns
+    served = group.uses and group.uses <= {"values", "ranks"}
+    if joined or not served or group.mechanism != "auto" or column.bins is not None or column.space.line is None:
+        return None
+    values = column.space.without_missing
+    own = [planned.question for planned in questions if column.name in planned.question.columns]
+    starts = _starts(own, column.name, schema)
+    if "ranks" in group.uses:
+        most = int(min(max(_BINS_OF_RANKS, exp(min(float(epsilon), 700.0))), _MOST_BINS))
+        starts |= {*range(0, values.size, -(-values.size // most))}
+    return bins_from(values, sorted(starts)) if 1 < len(starts) <= _MOST_BINS else None
 
 
-def _edges(asked: list[Question], name: str, schema: Schema) -> list[Any]:
-    """The edges at which some condition or group of a column begins; none where these are no bins."""
-    space = schema.declared(name)
-    values = space.without_missing
+def _starts(asked: Iterable[Question], name: str, schema: Schema) -> set[int]:
+    """The codes at which some condition or group of a column begins."""
+    values = schema.declared(name).without_missing
     starts = {0}
     for question in asked:
         keys = [key for key in question.group_by if key.column == name]
-        if any(key.width is None and key.part is None for key in keys):
-            return []  # every value by itself
-        axis = next(axis for axis in cut(schema, question.wheres, keys, [name]).axes if axis.column == name)
-        starts |= {int(start) for start in axis.first if 0 <= start < values.size}
-    # The last bin has the high end as its upper edge, so that cannot be the lower edge of another.
-    if not 1 < len(starts) <= _MOST_BINS or values.size - 1 in starts:
-        return []
-    return [values.label(code) for code in (*sorted(starts), values.size - 1)]
+        if any(key.width is None and key.part is None and not key.cases for key in keys):
+            return {*range(values.size)} if values.size <= _MOST_BINS else set()
+        axis = next((axis for axis in cut(schema, question.wheres, keys, [name]).axes if axis.column == name), None)
+        starts |= set() if axis is None else {int(start) for start in axis.first if 0 <= start < values.size}
+    return starts
