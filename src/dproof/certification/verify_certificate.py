@@ -249,6 +249,7 @@ RELEASE = record(
         "public": many(text, 0, 1 << 16),
         "order": text,
         "lattices": named(record({"low": POINT, "high": POINT, "step": fraction(Fraction(1, 10**400), None, 400)})),
+        "bins?": named(many(whole(0, 1 << 48), 2, 1 << 16)),
         "tight": ROW,
         "person": record({"rows": whole(1, SIZE), "epsilon": decimal(1000), "delta": decimal(1), "tight": ROW}),
         "files": named(text),
@@ -1134,6 +1135,16 @@ def declared(column: dict[str, Any], others: Spaces) -> int | None:
     return len(labels) + (absent if "category" not in labels else 0)
 
 
+def with_bins(column: dict[str, Any], starts: list[int] | None) -> dict[str, Any]:
+    """A column of a plan with the bins that a release chose, by the places where they begin."""
+    if starts is None:
+        return column
+    require("bins" not in column and column["space"] in ("interval", "date"), "the certificate has bins of its own")
+    rising = starts[0] == 0 and all(low < high for low, high in zip(starts, (*starts[1:], points(column)), strict=True))
+    require(rising, "the certificate has bins that do not rise")
+    return {**column, "bins": [*starts, points(column)]}
+
+
 def inputs(law: dict[str, Any]) -> int | None:
     """The number of inputs of a law; None for noise on the coefficients of a curve."""
     if law["kind"] == "optional":
@@ -1174,11 +1185,12 @@ def check_plan(certificate: dict[str, Any], plan: dict[str, Any], others: Spaces
     asked, spread = [each["columns"] for each in certificate.get("sample", ())], plan["privacy"].get("spread")
     require(spread in ("auto", "sample" if asked else "split" if spread else None), "the plan has another `spread`")
     groups = {" × ".join(members): members for members in asked or (joined.get(name, [name]) for name in private)}
-    named = [part["name"] for part in certificate["laws"]]
+    named, chosen = [part["name"] for part in certificate["laws"]], certificate["release"].get("bins", {})
+    require(set(chosen) <= set(private), "the certificate has bins for other columns than the plan")
     every = {name for members in groups.values() for name in members} == set(private)
     require(list(groups) == named and every, "the certificate has laws for other columns than the plan")
     for part, members in zip(certificate["laws"], groups.values(), strict=True):
-        sizes = [declared(columns[name], others) for name in members]
+        sizes = [declared(with_bins(columns[name], chosen.get(name)), others) for name in members]
         values = None if None in sizes else prod(size for size in sizes if size is not None)
         fits = inputs(part["law"]) == values
         if None in sizes:  # a curve, which may be missing or not
