@@ -3,6 +3,7 @@ says, in whole numbers; and every word of 16 bits has one owner, as often as its
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from typing import Any
 
@@ -151,10 +152,12 @@ def test_every_word_of_16_bits_has_its_owner(law: Law) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_draws_with_secure_coins_fit_the_law(name: str) -> None:
-    """χ² of 10^6 draws, outcomes that are seldom taken together; an honest sampler fails once in 10^9."""
+    """χ² of 10^6 draws, or a tenth of them where a table of noise is long; outcomes that are seldom are taken together.
+    An honest sampler fails once in 10^9."""
     from scipy.stats import chi2
 
-    law, draws = law_of(name), 10**6
+    law = law_of(name)
+    draws = 10**5 if "noise" in json.dumps(page_record(law)) else 10**6
     code = (law.inputs or 1) // 3
     (counts,) = node([{"way": "many", "law": page_record(law), "code": str(code), "draws": draws}])["told"]
     seen = {law.absent if target == "null" else int(target): count for target, count in counts.items()}

@@ -257,18 +257,21 @@ function ask() {
   if (survey.weights !== null) form.append(element("p", {}, texts.one_thing));
   form.append(...places.map((place) => field(survey.columns[place], place)));
   form.append(element("button", { type: "submit" }, texts.next), element("p", { className: "soft" }, texts.next_help));
+  form.addEventListener("input", (event) => complain(form, event.target.name, ""));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const answers = new Map(places.map((place) => [place, read(form, survey.columns[place], place)]));
-    for (const [place, { problem }] of answers) {
-      document.getElementById(`q${place}-error`).textContent = problem ?? "";
-      [...form.elements].filter((one) => one.name === `q${place}`).forEach((one) => one.setAttribute("aria-invalid", String(Boolean(problem))));
-    }
+    for (const [place, { problem }] of answers) complain(form, `q${place}`, problem ?? "");
     const wrong = places.find((place) => answers.get(place).problem);
     if (wrong !== undefined) return [...form.elements].find((one) => one.name === `q${wrong}`).focus();
     review(groups, places, answers);
   });
   show(...heading(), form);
+}
+
+function complain(form, name, problem) {
+  document.getElementById(`${name}-error`).textContent = problem;
+  [...form.elements].filter((one) => one.name === name).forEach((one) => one.setAttribute("aria-invalid", String(problem !== "")));
 }
 
 function review(groups, places, answers) {
