@@ -48,6 +48,8 @@ MOST_SURVEY_VALUES = 4096
 """values of a column that the page of `dproof collect` lists"""
 LARGEST_SURVEY = 1 << 20
 """bytes of the questions, texts and laws in that page"""
+MOST_ANSWERS = 10_000_000
+"""answers to a survey that a server keeps"""
 
 # A table of private rows ----------------------------------------------------------------------------------------------
 

@@ -128,6 +128,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "sanitise": (dp.sanitise, {"source": TABLE, "plan": PLAN, "out": None, "table": None, "progress": None}),
     "collect": (dp.collect, {"plan": PLAN, "out": "new", "send": "https://example.org/in", "texts": None}),
     "adopt": (dp.adopt, {"answers": "answers.jsonl", "plan": PLAN, "out": "new"}),
+    "Inbox": (lambda survey, store: dp.Inbox(survey, store).close(), {"survey": "survey", "store": "new"}),
     "load": (dp.load, {"path": "release"}),
     "verify": (dp.verify, {"path": "release"}),
     "Sanitiser": (lambda plan, X: dp.Sanitiser(plan).fit(X), {"plan": PLAN, "X": TABLE}),
@@ -261,13 +262,22 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A survey, made once."""
+    folder = tmp_path_factory.mktemp("made") / "survey"
+    dp.collect(PLAN, folder)
+    return folder
+
+
 @pytest.fixture
-def place(tmp_path: Path, stored: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path: Path, stored: Path, survey: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)  # a text may be taken for the path of a file
     monkeypatch.setattr(reader, "SPACES", dict(reader.SPACES))  # a name that is taken by chance is not kept
     (tmp_path / "plan.toml").write_text(dp.Plan.of(PLAN).text)
     (tmp_path / "answers.jsonl").write_text(ANSWER)
     (tmp_path / "release").symlink_to(stored)
+    (tmp_path / "survey").symlink_to(survey)
     return tmp_path
 
 

@@ -200,7 +200,7 @@ def test_answers_to_another_plan_are_refused(tmp_path: Path) -> None:
     mixed = [*drawn_lines(survey.law, {"read": [0], "age": [3]}), *drawn_lines(other.law, {"read": [0], "age": [3]})]
     refused(
         tmp_path,
-        r"line 2 of 'a\.jsonl' answers another survey",
+        r"line 2 of 'a\.jsonl': an answer is to another survey",
         write(tmp_path / "a.jsonl", mixed),
         tmp_path / "survey",
     )

@@ -10,7 +10,9 @@ no law can give is counted and left out, whatever it is: anybody may write to wh
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,37 +43,55 @@ class Received:
     left_out: int
 
 
+class AnswerReader:
+    """What reads answers to the survey of a law, line by line."""
+
+    def __init__(self, law: RowLaw) -> None:
+        self.key, self._sampled = survey_key(law), law.weights is not None
+        self._fits = {group.name: _fits(group) for group in law.groups}
+
+    def read(self, line: bytes) -> tuple[str, dict[str, int | None]] | None:
+        """The id and the row of an answer; None for what no law can give. An answer to another survey is refused."""
+        found = _parsed(line)
+        if isinstance(found.get("survey"), str) and found["survey"] != self.key:
+            raise SourceError("an answer is to another survey than this plan's, or to another version of it")
+        row: Any = found.get("row")
+        own: Any = found.get("id")
+        whole = isinstance(row, dict) and (len(row) == 1 if self._sampled else row.keys() == self._fits.keys())
+        named = isinstance(own, str) and 0 < len(own) <= _LONGEST_ID and own.isprintable() and "survey" in found
+        if not whole or not named or found["survey"] != self.key:
+            return None
+        possible = all(name in self._fits and self._fits[name](code) for name, code in row.items())
+        return (own, row) if possible else None
+
+
 def read_answers(paths: Iterable[Path], law: RowLaw) -> Received:
     """The answers in some files; those to another survey are refused."""
-    key, known = survey_key(law), {group.name: place for place, group in enumerate(law.groups)}
-    fits = [_fits(group) for group in law.groups]
+    reader, places = AnswerReader(law), {group.name: place for place, group in enumerate(law.groups)}
+    absent = [group.mechanism.family.absent for group in law.groups]
     codes: list[list[Any]] = [[] for _ in law.groups]
-    places: list[list[int]] = [[] for _ in law.groups]
+    rows: list[list[int]] = [[] for _ in law.groups]
     ids: set[str] = set()
     repeated = left_out = 0
     for name, number, line in _lines(paths):
-        found = _parsed(line)
-        if isinstance(found.get("survey"), str) and found["survey"] != key:
+        try:
+            found = reader.read(line)
+        except SourceError as error:
             raise SourceError(
-                f"line {number} of {name!r} answers another survey than this plan's: keep the answers of different "
-                "plans, or of different versions of one, in different files"
-            )
-        row: Any = found.get("row")
-        own: Any = found.get("id")
-        whole = isinstance(row, dict) and (row.keys() == known.keys() if law.weights is None else len(row) == 1)
-        named = isinstance(own, str) and 0 < len(own) <= _LONGEST_ID and found.get("survey") == key
-        if not whole or not named or not all(part in known and fits[known[part]](row[part]) for part in row):
+                f"line {number} of {name!r}: {error}; keep the answers of each in files of its own"
+            ) from None
+        if found is None:
             left_out += 1
-        elif own in ids:
+        elif found[0] in ids:
             repeated += 1
         else:
-            for part, code in row.items():
-                group = law.groups[known[part]]
-                codes[known[part]].append(group.mechanism.family.absent if code is None else code)
-                places[known[part]].append(len(ids))
-            ids.add(own)
-    drawn, rows = (tuple(np.array(numbers, np.int64) for numbers in some) for some in (codes, places))
-    return Received(len(ids), drawn, rows, repeated, left_out)
+            for part, code in found[1].items():
+                place = places[part]
+                codes[place].append(absent[place] if code is None else code)
+                rows[place].append(len(ids))
+            ids.add(found[0])
+    drawn, their = (tuple(np.array(numbers, np.int64) for numbers in some) for some in (codes, rows))
+    return Received(len(ids), drawn, their, repeated, left_out)
 
 
 def _lines(paths: Iterable[Path]) -> Iterator[tuple[str, int, bytes]]:
@@ -79,11 +99,28 @@ def _lines(paths: Iterable[Path]) -> Iterator[tuple[str, int, bytes]]:
     for path in paths:
         try:
             with path.open("rb") as file:
-                for number, line in enumerate(file, 1):
+                is_store = file.read(len(_SQLITE)) == _SQLITE
+                file.seek(0)
+                for number, line in enumerate(_stored_lines(path) if is_store else file, 1):
                     if line.strip():
                         yield path.name, number, line
         except OSError as error:
             raise FileError(f"the answers {str(path)!r} cannot be read: {error.strerror}") from None
+
+
+# What was received is kept by the ids, which are random, and without a number or a time: no query tells in which order
+# it came.
+ANSWERS = "CREATE TABLE IF NOT EXISTS answers (id TEXT PRIMARY KEY, line BLOB NOT NULL) WITHOUT ROWID"
+_SQLITE = b"SQLite format 3\0"
+
+
+def _stored_lines(path: Path) -> Iterator[bytes]:
+    """The lines that an `Inbox` keeps."""
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as store:
+            yield from (line for (line,) in store.execute("SELECT line FROM answers ORDER BY id"))
+    except sqlite3.Error as error:
+        raise FileError(f"the answers {str(path)!r} cannot be read: {error}") from None
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
