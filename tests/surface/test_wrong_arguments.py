@@ -126,7 +126,10 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Plan.from_dict": (dp.Plan.from_dict, {"tables": PLAN}),
     "check": (dp.check, {"source": TABLE, "plan": PLAN, "table": None}),
     "sanitise": (dp.sanitise, {"source": TABLE, "plan": PLAN, "out": None, "table": None, "progress": None}),
-    "collect": (dp.collect, {"plan": PLAN, "out": "new", "send": "https://example.org/in", "texts": None}),
+    "collect": (
+        dp.collect,
+        {"plan": PLAN, "out": "new", "send": "https://example.org/in", "texts": None, "paper": False},
+    ),
     "adopt": (dp.adopt, {"answers": "answers.jsonl", "plan": PLAN, "out": "new"}),
     "Inbox": (lambda survey, store: dp.Inbox(survey, store).close(), {"survey": "survey", "store": "new"}),
     "load": (dp.load, {"path": "release"}),

@@ -117,6 +117,17 @@ def stored_rows(release: Any) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.parametrize("name", ["habits", "sampled"])
+def test_rows_are_shuffled_unless_the_plan_keeps_their_order(name: str, tmp_path: Path) -> None:
+    for order in ("shuffle", "keep"):
+        survey = dp.collect({"order": order, **EVERY[name]}, tmp_path / f"survey {order}")
+        private = [column for column in survey.law.plan.columns if column.private]
+        lines = drawn_lines(survey.law, {column.name: [0] * 100 for column in private})
+        answers = write(tmp_path / f"{order}.jsonl", lines)
+        release = dp.adopt(answers, tmp_path / f"survey {order}", tmp_path / order)
+        assert (stored_rows(release) == [line["row"] for line in lines]) == (order == "keep")
+
+
 def test_counts_are_debiased(tmp_path: Path) -> None:
     """3,000 of 4,000 say yes, and the interval has it."""
     survey = dp.collect(TWO, tmp_path / "survey")

@@ -45,11 +45,12 @@ _EXACT = 1 << 53  # from here on JavaScript reads a number of JSON as another
 @dataclass(frozen=True)
 class Survey:
     """A survey: the law of a row, what the page says, and the address that receives answers; None where the respondent
-    keeps the answer as a file."""
+    keeps the answer as a file, or writes it on paper."""
 
     law: RowLaw
     texts: Mapping[str, str]
     send: str | None = None
+    paper: bool = False  # whether it is a sheet to print, and dice draw
 
     def __post_init__(self) -> None:
         check_asked(self.law)
@@ -81,7 +82,8 @@ class Survey:
             "factor": written(Fraction(ceil(exp_above(person.epsilon) * 100), 100), 6),  # rounded up
             "delta": "" if person.delta == 0 else written(person.delta, 3),
             "send": self.send,
-            "columns": [_question(column) for column in columns],
+            "paper": self.paper,
+            "columns": [asked_as(column) for column in columns],
             "groups": [_group(group, [places[column.name] for column in group.columns]) for group in self.law.groups],
             "weights": None if self.law.weights is None else list(self.law.weights),
             "texts": dict(self.texts),
@@ -137,7 +139,7 @@ def check_asked(law: RowLaw) -> None:
 # Questions and laws ---------------------------------------------------------------------------------------------------
 
 
-def _question(column: Column) -> dict[str, Any]:
+def asked_as(column: Column) -> dict[str, Any]:
     """How a column is asked for: the codes of what can be answered are the places in `choices`, or steps from `low`."""
     space, bins = column.space.without_missing, column.bins
     asked: dict[str, Any] = {"question": column.question or column.name, "help": column.help}
