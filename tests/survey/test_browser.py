@@ -13,9 +13,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import dproof as dp
+from dproof.laws import Matrix
+from dproof.survey.form import page_record
+from tests.survey.node import DRAW
 from tests.survey.test_adopt import EVERY
 from tests.survey.test_collect import HABITS, data_in
 
@@ -344,3 +348,18 @@ def test_everything_has_a_name_for_a_screen_reader(browser: Any, tmp_path: Path)
     assert tree.count('- group "') == 5 and '- spinbutton "How old are you?"' in tree
     assert not re.search(r"- (radio|checkbox|textbox|button|combobox|spinbutton)(\s|:|$)(?! *\")", tree)
     assert page.evaluate("document.documentElement.lang") == "en" and page.title() == "Habits </script> & health"
+
+
+def test_every_word_of_16_bits_has_its_owner_in_the_browser_too(browser: Any) -> None:
+    page, _ = visit(browser)
+    law = Matrix(np.array([[65_000, 500, 36], [1, 65_534, 1]]), 65_536)
+    counted = """(law) => [0n, 1n].map((code) => {
+      const counts = [0, 0, 0];
+      for (let word = 0; word < 65536; word++) {
+        const coins = new Coins((bytes) => bytes.set([word >> 8, word & 255]));
+        counts[SAMPLERS.matrix(law, code, coins)]++;
+      }
+      return counts;
+    })"""
+    page.add_script_tag(content=DRAW.read_text("utf-8"))
+    assert page.evaluate(counted, page_record(law)) == [[65_000, 500, 36], [1, 65_534, 1]]
