@@ -52,6 +52,12 @@ MOST_TABLE_CELLS = 10_000_000
 """cells of all tables of a central release, and of the table that a question to one needs"""
 MOST_TABLE_PARTS = 1 << 16
 """sets of columns of all tables of a central release"""
+MOST_SURVEY_VALUES = 4096
+"""values of a column that the page of `dproof collect` lists"""
+LARGEST_SURVEY = 1 << 20
+"""bytes of the questions, texts and laws in that page"""
+MOST_ANSWERS = 10_000_000
+"""answers to a survey that a server keeps"""
 
 # A table of private rows ----------------------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ from dproof.errors import FileError, VerificationFailed
 
 DATA, PARTS = "release.parquet", "part-*.parquet"  # one file, or as many as there are
 PLAN, CERTIFICATE, REPORT = "plan.toml", "certificate.json", "report.html"
+SURVEY = "survey.html"  # in the folder of a survey, which has no table
 UNFINISHED = ".unfinished-"
 
 

@@ -23,8 +23,6 @@ def test_the_first_question_can_be_copied(name, model, tmp_path):
     *_, question = shlex.split(command)
     assert question == ast.literal_eval(call)
     assert release.query(question).columns == (name, "count(*)")
-    bare = re.sub(
-        r"'[^']*'", "", command.replace("'\"'\"'", "")
-    )  # what a shell reads itself
+    bare = re.sub(r"'[^']*'", "", command.replace("'\"'\"'", ""))  # what a shell reads itself
     assert not set("`$*") & set(bare)
     assert ('"' in question) == (name != "sex")

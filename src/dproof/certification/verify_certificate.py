@@ -254,6 +254,7 @@ RELEASE = record(
         "person": record({"rows": whole(1, SIZE), "epsilon": decimal(1000), "delta": decimal(1), "tight": ROW}),
         "files": named(text),
         "shuffled?": record({"rows": whole(1, 1 << 24), **PROMISE}),
+        "adopted?": record({"coins": text, "repeated": whole(0, SIZE), "left_out": whole(0, SIZE)}),
     }
 )
 # The names that certificates of both models have.
@@ -1002,9 +1003,12 @@ UNREAD = r"report\.html|verify_(certificate|central(_plan)?)\.py|\.DS_Store|_SUC
 
 
 def check_files(release: dict[str, Any], folder: Path, stored: str = STORED) -> list[str]:
-    """The plan and the stored table as they are recorded, and nothing else; returns what is there and not checked."""
-    files = release["files"]
-    named = all(name == "plan.toml" or re.fullmatch(stored, name) for name in files)
+    """The plan and the stored table as they are recorded, and nothing else; returns what is there and not checked.
+
+    The folder of a survey has its page in the place of the table.
+    """
+    files, texts = release["files"], ("plan.toml", "survey.html")
+    named = files.keys() == set(texts) or all(name == "plan.toml" or re.fullmatch(stored, name) for name in files)
     require(named, "the certificate names a file that is not part of a release, or is in another folder")
     require("plan.toml" in files and len(files) > 1, "the certificate must name the plan and the stored table")
     for name, digest in files.items():
@@ -1015,7 +1019,7 @@ def check_files(release: dict[str, Any], folder: Path, stored: str = STORED) -> 
         require(not holes, f"the file {name} has holes: it is not one that was written")
         require(name != "plan.toml" or about.st_size <= LONGEST_PLAN, "the plan is longer than 4 MiB")
         with (folder / name).open("rb") as stream:
-            require(name == "plan.toml" or stream.read(4) == b"PAR1", f"the file {name} is no Parquet file")
+            require(name in texts or stream.read(4) == b"PAR1", f"the file {name} is no Parquet file")
             stream.seek(0)
             require(hashlib.file_digest(stream, "sha256").hexdigest() == digest, f"the file {name} has changed")
     rest = {entry.name for entry in folder.iterdir()} - files.keys() - {"certificate.json"}

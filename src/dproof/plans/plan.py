@@ -37,7 +37,8 @@ Order = Literal["shuffle", "keep"]
 Spread = Literal["split", "sample", "auto"]
 ASKED = "asked"  # the stored column that says what a row was asked, where each answers for one thing
 VERSION = 1  # of the format: a plan that names none has this one
-_UNREAD = ("share", "mechanism", "metric", "bins")  # keys of a column that do not change what its values are read as
+# Keys of a column that do not change what its values are read as.
+_UNREAD = ("share", "mechanism", "metric", "bins", "question", "help")
 
 
 @dataclass(frozen=True)  # without slots: what follows from it is worked out once

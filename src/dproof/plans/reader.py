@@ -605,6 +605,7 @@ def read_column(name: str, table: Reader) -> Column:
     kind = table.choice("space", tuple(SPACES))
     column = codec_class(SPACES[kind]).read_column(SPACES[kind], name, kind, table)
     column = replace(column, share=table.share("share", Fraction(1)), mechanism=table.text("mechanism", "auto"))
+    column = replace(column, question=table.line("question"), help=table.line("help"))
     table.finish()
     return column
 

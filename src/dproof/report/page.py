@@ -44,6 +44,11 @@ _BEYOND = (
     "released numbers may lie outside the range of the true ones: this keeps their mean right. Where the chart has "
     "several humps, the law with the least noise releases numbers from those places only"
 )
+_ADOPTED = (
+    "The answers were changed where they were given, before they were sent, and dproof did not see it: the promise "
+    "holds for whoever drew by the laws below. {left_out:,} answers that no law can give were left out, and "
+    "{repeated:,} that repeat another."
+)
 _BINS = "a row was changed by the bin that its number lies in: an error of 1 is another bin, however far away"
 _MOST_LAWS = 12  # that are drawn, of those that a row may answer for
 _MOST_PROFILES = 6
@@ -79,6 +84,7 @@ def local_page(
     plan, privacy, recorded = law.plan, law.plan.privacy, certificate.get("release") or {}
     drawn, rows, public = pictures or draw_pictures(law), recorded.get("rows"), recorded.get("public") or []
     warnings = [f"Released as they are: {not_protected(public)}."] if public else []
+    warnings += [_ADOPTED.format(**recorded["adopted"])] if "adopted" in recorded else []
     columns = [column for group in law.groups for column in group.columns]
     first = next((column for column in columns if column.space.labels is not None), columns[0] if columns else None)
     sql = "SELECT avg({0}) FROM release" if first is not None and first.space.holds_curves else _COUNTS

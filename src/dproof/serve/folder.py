@@ -5,6 +5,7 @@ plans/NAME.toml      its plan
 ledgers/NAME.db      its ledger, begun with the plan's budget
 checked/NAME.json    in which state of its files the table was found to be readable (`dproof.serve.custody`)
 releases/…/          folders that `dproof sanitise` made
+surveys/, answers/   surveys and what came in to them (`dproof.serve.collect`)
 tokens.db            who may do what (`dproof.serve.tokens`)
 custodians.jsonl     what custodians did (`dproof.serve.custody`)
 
