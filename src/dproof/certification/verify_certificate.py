@@ -843,7 +843,8 @@ def check_shuffled(certificate: dict[str, Any]) -> None:
     alone = not release["public"] and not several and not certificate["delta"]
     require(alone, "shuffling adds nothing where rows are public in part, a person has several, or delta is above 0")
     most = re.fullmatch("shuffled within ([1-9][0-9]{0,18}) rows", release["order"])
-    fits = most is not None and said["rows"] <= min(int(most[1]), release["rows"])
+    there = said["rows"] if "survey.html" in release["files"] else release["rows"]  # a survey's rows are to come
+    fits = most is not None and said["rows"] <= min(int(most[1]), there)
     require(fits and not any(name.startswith("part-") for name in release["files"]), "so many rows were not shuffled")
     weights = [entry["weight"] for entry in certificate["sample"]] if "sample" in certificate else None
     blankets = row_blankets([part["law"] for part in certificate["laws"]], certificate["epsilon"], weights)
@@ -1169,7 +1170,10 @@ def check_promise(certificate: dict[str, Any], plan: dict[str, Any]) -> None:
     promise, certificate = plan["privacy"], {**certificate}
     if "shuffled" in (certificate.get("release") or {}):
         shuffled, given = certificate["release"]["shuffled"], plan.get("shuffle", {})
-        honest = number(given.get("honest", 1)) * certificate["release"]["rows"] >= shuffled["rows"]
+        rows = (
+            given.get("rows", 0) if "survey.html" in certificate["release"]["files"] else certificate["release"]["rows"]
+        )
+        honest = number(given.get("honest", 1)) * rows >= shuffled["rows"]
         require(honest, "the plan lets fewer rows count as shuffled than the certificate")
         if promise.get("model") == "shuffled":
             certificate.update(epsilon=shuffled["epsilon"], delta=shuffled["delta"])

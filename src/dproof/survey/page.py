@@ -17,7 +17,7 @@ from dproof.arguments import as_path, flag, named
 from dproof.certification.certify import write_certificate
 from dproof.errors import ArgumentError, InputError, VerificationFailed
 from dproof.local.recipe import RowLaw, certify_row
-from dproof.local.release import about
+from dproof.local.release import about, shuffled_rows
 from dproof.plans.plan import Plan
 from dproof.storage import CERTIFICATE, PLAN, SURVEY, appearing, digest
 from dproof.survey.form import Survey, read_texts, usual_texts
@@ -57,7 +57,9 @@ def collect(
         (folder / PLAN).write_text(survey.law.plan.text, "utf-8")
         (folder / SURVEY).write_text(page_of(survey), "utf-8")
         hashes = {name: digest(folder / name) for name in (PLAN, SURVEY)}
-        write_certificate(survey.law.record(about(survey.law, 0, hashes), private=True), folder / CERTIFICATE)
+        law, least = survey.law, survey.law.plan.shuffle.rows
+        later = {} if least is None else shuffled_rows(law, least)  # what a plan promises of the rows to come
+        write_certificate(law.record(about(law, 0, hashes) | later, private=True), folder / CERTIFICATE)
     return survey
 
 
