@@ -15,6 +15,7 @@ from typing import Any, Literal
 from dproof.advice.expect import ExpectedWidth, expected_of_asking, expected_of_release, law_of, usual_question
 from dproof.columns.codec import quoted
 from dproof.errors import InputError
+from dproof.exact import exact
 from dproof.plans.plan import Plan
 from dproof.plans.questions import PlannedQuestion, planned_question
 from dproof.privacy import Privacy
@@ -46,8 +47,10 @@ class Way:
 
     def draft(self, draft: Draft) -> Draft:
         """The draft of a plan for this way, without what belongs to another."""
-        promise = {**draft.get("privacy", {}), "delta": str(self.delta)}
-        return _DRAFTS[self.model]({**draft, "privacy": promise} if self.model == "central" else draft)
+        promise = draft.get("privacy", {})
+        if self.model == "central" and exact(promise.get("delta", 0), "delta") != self.delta:
+            draft = {**draft, "privacy": {**promise, "delta": str(self.delta)}}
+        return _DRAFTS[self.model](draft)
 
 
 def ways_for(plan: Plan, questions: int) -> tuple[Way, ...]:
