@@ -79,7 +79,7 @@ def dialogue(data: Path, table: str | None, *, look: bool, model: Model | None, 
     text = _text(title, whole)
     parsed = Plan.parse(text)
     click.echo("")
-    emit({}, False, lambda: _page(whole, rows))
+    emit({}, False, lambda: _widths_page(whole, rows))
     if not _yes(f"Write {out} and {book}?", True):
         click.echo("Nothing was written.")
         return
@@ -249,7 +249,7 @@ def _tell(plan: Mapping[str, Any], name: str, rows: int, person: str | None) -> 
         click.echo(f"With the columns so far, the {what}: {told} in {rows:,} rows.")
 
 
-def _page(plan: Mapping[str, Any], rows: int) -> Page:
+def _widths_page(plan: Mapping[str, Any], rows: int) -> Page:
     """± of the usual question about each column, each way, as `dproof plan` shows it."""
     told = compare_ways(plan, rows=rows)
     yield from ways_page(told)

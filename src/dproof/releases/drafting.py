@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from dproof.arguments import as_path, mapping
-from dproof.columns.arrow import decoded
 from dproof.columns.codec import codec_class
-from dproof.columns.kinds import Kind, kind_of, seen_numerals
+from dproof.columns.suggestions import Kind, kind_of, seen_numerals
+from dproof.columns.values import decoded
 from dproof.errors import ArgumentError, PlanError
 from dproof.plans.draft import toml_lines
 from dproof.plans.reader import SPACES, MisplacedKey, Reader, read_layout, to_toml
@@ -139,7 +139,8 @@ def draft_plan(
     from dproof.releases.inspection import check  # which reads every row, where this reads the first ones
 
     path = as_path(data, "data")
-    if any(not isinstance(key, str) for key in mapping(file or {}, "file", "what a plan says under [file]")):
+    file = {} if file is None else mapping(file, "file", "what a plan says under [file]")
+    if any(not isinstance(key, str) for key in file):
         raise ArgumentError("each key of file must be a text, as under [file] in a plan")
     try:
         layout = read_layout(Reader(file, ("file",))) if file else None

@@ -304,7 +304,7 @@ async def save_upload(folder: Folder, file: str, chunks: AsyncIterator[bytes], *
     if dot + ending not in ENDINGS:
         raise ArgumentError(f"a table is sent under a name that ends in {', '.join(ENDINGS)}")
     place = await run_in_threadpool(
-        partial(folder.new_table, checked_name(name, "table"), dot + ending, replacing=replacing)
+        partial(folder.place_of_new_table, checked_name(name, "table"), dot + ending, replacing=replacing)
     )
     part = place.with_name(f"{UNFINISHED}{secrets.token_hex(8)}")
     try:
@@ -325,7 +325,7 @@ def _created(part: Path) -> BinaryIO:
 
 def _named(folder: Folder, name: str, part: Path, place: Path, replacing: bool) -> None:
     with _NAMING:  # another may have come meanwhile
-        folder.new_table(name, "", replacing=replacing)
+        folder.place_of_new_table(name, "", replacing=replacing)
         before = folder.files.get(name, [])
         os.replace(part, place)
         for other in before if replacing else ():  # of another kind

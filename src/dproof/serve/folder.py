@@ -135,7 +135,7 @@ class Folder:
             )
         return files[name][0]
 
-    def new_table(self, name: str, ending: str, *, replacing: bool = False) -> Path:
+    def place_of_new_table(self, name: str, ending: str, *, replacing: bool = False) -> Path:
         """Where a table of that name will lie; once something was paid for one, it is never another."""
         if checked_name(name, "table") in self.files and not replacing:
             raise FileError(f"there is a table {name!r} already: choose another name, or replace it on its page")
