@@ -29,9 +29,8 @@ LONG_NAME = "a" * (limits.LONGEST_NAME + 1)
 GIVEN = {"name": "eve", "tables": "survey", "epsilon": "0.1", "delta": "0", "days": "9"}
 AGE = {"space": "interval", "low": 0, "high": 9, "missing": 1}
 DRAFT = {"privacy": {"epsilon": "1"}, "columns": {"sex": {"drop": True}, "age": AGE}}
-PLANNED = {"column": "age", "kind": "interval", "low": "0", "high": "9", "outside": "keep", "missing": "category"}
-PLANNED |= dict.fromkeys(("values", "taken", "separator", "step", "bins", "outside_value", "stand_in"), "")
-PLANNED |= {"model": "local", "epsilon": "1", "delta": "0", "neighbours": "change-one", "rows_per_person": "1"}
+TRUST = {"model": "local", "epsilon": "1", "delta": "0", "neighbours": "change-one", "rows_per_person": "1"}
+TRUST |= {"do": "next", "row_count": str(limits.MOST_EXPECTED_ROWS * 10)}
 
 # By limit: what is sent to a page, by a program and by a tool, and with which status it is refused.
 BEYOND = {
@@ -91,7 +90,7 @@ BEYOND = {
         ("POST", "/api/tokens", GIVEN | {"tables": ["survey"], "days": limits.MOST_TOKEN_DAYS + 1}, 400),
     ],
     "MOST_EXPECTED_ROWS": [
-        ("page", "/plans/survey", PLANNED | {"do": "save", "row_count": str(limits.MOST_EXPECTED_ROWS * 10)}, 400),
+        ("page", "/plans/survey/trust", TRUST, 400),
         ("POST", "/api/drafts/expected", {"plan": DRAFT, "rows": limits.MOST_EXPECTED_ROWS + 1}, 400),
         (
             "POST",

@@ -143,6 +143,22 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "expect": (dp.expect, {"plan": PLAN, "rows": 100, "questions": [COUNT], "way": "ask"}),
     "advise": (dp.advise, {"plan": PLAN, "rows": 100, "questions": [COUNT]}),
     "compare_ways": (dp.compare_ways, {"plan": PLAN, "rows": 100}),
+    "expected_answers": (dp.expected_answers, {"plan": PLAN, "rows": 100, "questions": [COUNT]}),
+    "warnings_before": (dp.warnings_before, {"plan": PLAN}),
+    "plan_problems": (dp.plan_problems, {"plan": PLAN}),
+    "notebook": (
+        dp.notebook,
+        {
+            "data": "people.csv",
+            "plan": PLAN,
+            "rows": 100,
+            "table": None,
+            "title": "x",
+            "out": "release",
+            "ledger": None,
+        },
+    ),
+    "draft_plan": (dp.draft_plan, {"data": "people.csv", "file": None}),
     "least_epsilon": (
         dp.least_epsilon,
         {"plan": PLAN, "rows": 100, "question": "", "column": "age", "half_width": 5},
@@ -280,6 +296,7 @@ def place(tmp_path: Path, stored: Path, survey: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(reader, "SPACES", dict(reader.SPACES))  # a name that is taken by chance is not kept
     (tmp_path / "plan.toml").write_text(dp.Plan.of(PLAN).text)
     (tmp_path / "answers.jsonl").write_text(ANSWER)
+    (tmp_path / "people.csv").write_text("hobby,age\nCars,34\n")
     (tmp_path / "release").symlink_to(stored)
     (tmp_path / "survey").symlink_to(survey)
     return tmp_path

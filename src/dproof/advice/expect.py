@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from math import inf, isclose, isfinite, sqrt
 from statistics import NormalDist
 from typing import Any, Literal
@@ -135,8 +135,9 @@ def expect(
     return tuple(one for planned in asked for one in expected_of_release(law, planned, rows))
 
 
+@lru_cache(maxsize=32)  # a form and its advice look at the same plans again and again
 def law_of(plan: Plan) -> ReleaseRecipe[Any]:
-    """What draws a release by the plan, whatever its model."""
+    """What draws a release by the plan, whatever its model; no data is involved."""
     return certify_tables(plan) if plan.model == "central" else certify_row(plan)
 
 

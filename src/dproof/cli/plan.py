@@ -23,6 +23,7 @@ from dproof.advice.expect import (
     epsilon_for,
     expected_of_asking,
     expected_of_release,
+    law_of,
     readable_widths,
     row_widths,
     shown_chances,
@@ -31,7 +32,7 @@ from dproof.advice.expect import (
     unused_delta,
 )
 from dproof.advice.ways import draft_and_plan, with_epsilon
-from dproof.central.recipe import TableLaw, certify_tables
+from dproof.central.recipe import TableLaw
 from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import Page, Table, advise, emit, escape, pairs
 from dproof.errors import InputError
@@ -98,8 +99,8 @@ def plan(path: Path, rows: int | None, half_width: str | None, question: tuple[s
     if half_width is not None and rows is not None:
         solved = epsilon_for(chosen, rows, half_width, questions)
         chosen = Plan.from_dict(with_epsilon(draft_and_plan(chosen)[0], solved))
-    if chosen.model == "central":
-        tables = certify_tables(chosen)
+    tables = law_of(chosen) if chosen.model == "central" else None
+    if isinstance(tables, TableLaw):
         answer, privacy = _central(tables, rows, questions), tables.person
     else:
         answer, privacy = _local(chosen, rows, questions), chosen.privacy
@@ -118,7 +119,7 @@ def _plan_page(answer: dict[str, Any], name: str) -> Page:
     if answer["verdict"]:
         yield f"[yellow]Take care: {escape(answer['verdict'].rstrip('.'))}.[/yellow]"
     if "ways" in answer:
-        yield from _ways(answer)
+        yield from ways_page(answer)
     else:
         yield "\nWith --rows you see which way to take, and how well questions would be answered each way."
     if answer["hints"]:
@@ -149,7 +150,7 @@ def _promise(answer: dict[str, Any], is_central: bool) -> str:
     return f"{told} {in_random_order(answer['shuffled'])}" if "shuffled" in answer else told
 
 
-def _ways(answer: dict[str, Any]) -> Page:
+def ways_page(answer: dict[str, Any]) -> Page:
     """The recommendation, ± of each answer each way, and what has to be known to read them."""
     ways, answers = answer["ways"], answer["answers"]
     yield f"\n{escape(answer['recommended']['reason'])}\n"
@@ -221,16 +222,14 @@ def _figure(value: float | None, unknown: str = "–") -> str:
     return unknown if value is None else written(value)
 
 
-def _expected(plan: Plan, rows: int | None, questions: list[str] | None, law: Any) -> dict[str, Any]:
-    """± each way and the recommendation, and for a central release what would help."""
+def _expected(plan: Plan, rows: int | None, questions: list[str] | None) -> dict[str, Any]:
+    """± each way, the recommendation, and what would help."""
     if rows is None:
         return {"hints": []}
-    from dproof.advice.central_advice import central_advice
-    from dproof.advice.ways import ways_table
+    from dproof.advice.ways import compare_ways
 
-    table = ways_table(plan, rows=rows, questions=questions)
-    hints = central_advice(law, table) if isinstance(law, TableLaw) else ()
-    return {**table.to_json(), "hints": [hint.to_json() for hint in hints]}
+    found = compare_ways(plan, rows=rows, questions=questions)
+    return {key: found[key] for key in ("ways", "answers", "recommended", "hints")}
 
 
 # Rows that are sanitised one by one ----------------------------------------------------------------------------------
@@ -260,7 +259,7 @@ def _local(plan: Plan, rows: int | None, questions: list[str] | None) -> dict[st
         "advice": told,
         **_compared(plan, rows, questions),
         **({} if law is None or plan.spread is None else {"spread": both_spreads(law, rows)}),
-        **_expected(plan, rows, questions, law),
+        **_expected(plan, rows, questions),
         "hints": told,
     }
 
@@ -444,7 +443,7 @@ def _central(law: TableLaw, rows: int | None, questions: list[str] | None) -> di
             for axis, share in zip(law.axes, shares, strict=True)
         ],
         "dropped": plan.named("drop"),
-        **_expected(plan, rows, questions, law),
+        **_expected(plan, rows, questions),
     }
 
 

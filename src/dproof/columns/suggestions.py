@@ -138,6 +138,7 @@ def _is_whole(value: Any) -> bool:
 
 _LEAST_SHARE = 0.5  # of the values that are there: people write "n/a" and "none" among numbers
 _TRUTH = {"true", "false"}
+_NO_VALUE = {"na", "n/a", "n.a.", "#n/a", "nan", "null", "none", "nil", "-", "--", "?", ".", "missing", "unknown"}
 _MARKS = (("yes", "no"), ("y", "n"), ("ja", "nein"), ("oui", "non"), ("sí", "no"), ("si", "no"), ("sì", "no"))
 _JOINING = (";", "|")
 _LEAST_JOINED = 0.2  # of the texts, that have several items
@@ -171,13 +172,16 @@ class Kind:
 
 
 def kind_of(texts: Sequence[str], numerals: Numerals = PLAIN) -> Kind:
-    """The kind of a column, from its texts that are not blank.
+    """The kind of a column, from its texts that are not blank; those that say so, such as NA, are not looked at.
 
     >>> kind_of(["Yes", "No", "No"]).marks, kind_of(["31.12.2024", "1.2.2024"]).date_format
     (('Yes', 'No'), '%d.%m.%Y')
+    >>> kind_of(["1", "NA", "0"]).marks
+    (0, 1)
     >>> kind_of(["a;b", "a", "b;a"]).separator
     ';'
     """
+    texts = [text for text in texts if text.lower() not in _NO_VALUE]
     if not texts:
         return Kind()
     distinct = set(texts)

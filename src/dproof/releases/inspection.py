@@ -147,7 +147,7 @@ def check(
     chosen = _draft_of(plan)
     opened = open_source(source, table, chosen.file)
     present = set(opened.names)
-    problems = [*chosen.problems, *name_problems(chosen.columns, opened.names)]
+    problems = [*map(str, chosen.problems), *name_problems(chosen.columns, opened.names)]
     person = chosen.person if chosen.person in present else None
     there = [column for column in chosen.columns if column.kind != "drop" and present.issuperset(column.sources)]
     kept = [replace(column, numerals=chosen.file.numerals) for column in there]
