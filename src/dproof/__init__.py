@@ -89,8 +89,8 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.questions.sql import Select as Select
     from dproof.recipe import Release as Release
     from dproof.releases.adopt import adopt as adopt
-    from dproof.releases.inbox import Inbox as Inbox
     from dproof.releases.drafting import draft_plan as draft_plan
+    from dproof.releases.inbox import Inbox as Inbox
     from dproof.releases.inspection import check as check
     from dproof.releases.inspection import header as header
     from dproof.releases.load import load as load
