@@ -8,16 +8,26 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal
 
-from dproof.advice.expect import ExpectedWidth, expected_of_asking, expected_of_release, law_of, usual_question
+from dproof.advice.expect import (
+    ExpectedWidth,
+    blur,
+    expected_at,
+    expected_of_asking,
+    expected_of_release,
+    law_of,
+    usual_question,
+)
 from dproof.columns.codec import quoted
+from dproof.curator.account import even_prices
 from dproof.errors import InputError
 from dproof.plans.plan import Plan
 from dproof.plans.questions import PlannedQuestion, planned_question
-from dproof.privacy import Privacy
+from dproof.privacy import Cost
 
 Draft = Mapping[str, Any]
 Key = tuple[str, str]  # a question, or what is asked about a column; and the column of its answer, or the column
@@ -78,28 +88,48 @@ class WayAnswers:
     found: dict[Key, ExpectedWidth] = field(default_factory=dict)
     unanswered: dict[str, str] = field(default_factory=dict)
     refused: str | None = None
+    price: Cost | None = None  # of each question, where several are asked
+    others: tuple[WayAnswers, ...] = ()  # at other prices, which are less sharp together
+
+    def known(self, key: Key) -> float | None:
+        """± of one answer that would tell something."""
+        one = self.found.get(key)
+        return one.half_width if one is not None and one.informative else None
 
 
 def answers_of(way: Way, draft: Draft, rows: int, names: Sequence[Key], asked: Sequence[PlannedQuestion]) -> WayAnswers:
     """± of questions about columns, by `names`, and of others, one way."""
-    answers = WayAnswers()
     try:
         plan = Plan.from_dict(way.draft(draft))
-        expected: Callable[[PlannedQuestion], list[ExpectedWidth]]
-        if way.model == "ask":
-            price = shared(plan.privacy, way.questions)
-
-            def expected(planned: PlannedQuestion) -> list[ExpectedWidth]:
-                return expected_of_asking(plan, planned, rows, price)
-
-        else:
-            law = law_of(plan)
-
-            def expected(planned: PlannedQuestion) -> list[ExpectedWidth]:
-                return expected_of_release(law, planned, rows)
-
+        law = None if way.model == "ask" else law_of(plan)
     except InputError as error:
         return WayAnswers(refused=sentence_of(error))
+    if law is not None or way.questions == 1:
+
+        def expected(planned: PlannedQuestion) -> list[ExpectedWidth]:
+            return expected_of_asking(plan, planned, rows) if law is None else expected_of_release(law, planned, rows)
+
+        return _answers(way, plan, names, asked, expected)
+    prices = even_prices(plan.privacy, way.questions)
+    found = [
+        _answers(way, plan, names, asked, partial(expected_at, plan, rows=rows, price=price), price) for price in prices
+    ]
+    if not found:
+        return WayAnswers(refused="so many questions leave nothing for one of them")
+    best, *others = sorted(found, key=lambda one: blur(one.found.values()))
+    return replace(best, others=tuple(others))
+
+
+def _answers(
+    way: Way,
+    plan: Plan,
+    names: Sequence[Key],
+    asked: Sequence[PlannedQuestion],
+    expected: Callable[[PlannedQuestion], list[ExpectedWidth]],
+    price: Cost | None = None,
+) -> WayAnswers:
+    """± of the questions, by what is expected of each."""
+    answers = WayAnswers(price=price)
     kept = {c.name for c in plan.columns if c.private and (way.model != "ask" or not c.space.holds_curves)}
     for what, name in names:
         with suppress(InputError):  # a central release does not measure it
@@ -132,12 +162,6 @@ def usual_names(plan: Plan) -> list[Key]:
         if column.space.has_sums and not column.is_averaged and not column.space.holds_curves:
             names.append((MEAN, column.name))
     return names
-
-
-def shared(promise: Privacy, questions: int) -> Privacy:
-    """The part of a promise that each of so many questions has."""
-    share = Fraction(1, questions)
-    return Privacy(promise.epsilon * share, promise.delta * share, neighbours=promise.neighbours)
 
 
 def draft_and_plan(plan: Any) -> tuple[Draft, Plan]:

@@ -11,13 +11,13 @@ the bins of one are taken to hold equally many rows.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
 from functools import partial
-from math import inf, isclose, isfinite, sqrt
+from math import inf, isclose, isfinite, log, sqrt
 from statistics import NormalDist
 from typing import Any, Literal
 
@@ -28,6 +28,7 @@ from dproof.central.curves import curve_function
 from dproof.central.recipe import TableLaw, TableWidth, certify_tables
 from dproof.central.workload import Residual
 from dproof.columns.codec import quoted
+from dproof.curator.account import even_prices
 from dproof.curator.preview import spreads
 from dproof.curator.recipe import measure
 from dproof.errors import ArgumentError, InputError
@@ -36,7 +37,7 @@ from dproof.limits import LARGEST_FOUND_EPSILON, MOST_EXPECTED_ROWS
 from dproof.local.recipe import JointColumns, RowLaw, certify_row
 from dproof.plans.plan import Plan, schema_of
 from dproof.plans.questions import PlannedQuestion, planned_question
-from dproof.privacy import Privacy
+from dproof.privacy import Cost, Privacy
 from dproof.questions.answer import Range
 from dproof.questions.measured import HalfWidths, Shares, interval_widths, possible_columns
 from dproof.questions.question import (
@@ -129,7 +130,7 @@ def expect(
     rows = None if rows is None else whole(rows, "rows", 1, MOST_EXPECTED_ROWS)
     asked = asked_questions(chosen, questions)
     if way == "ask":
-        return tuple(one for planned in asked for one in expected_of_asking(chosen, planned, rows, chosen.privacy))
+        return tuple(one for planned in asked for one in expected_of_asking(chosen, planned, rows))
     law = law_of(chosen)
     return tuple(one for planned in asked for one in expected_of_release(law, planned, rows))
 
@@ -164,12 +165,24 @@ def expected_of_release(law: ReleaseRecipe[Any], planned: PlannedQuestion, rows:
     return _expected(planned, question, law, rows, parts)
 
 
-def expected_of_asking(plan: Plan, planned: PlannedQuestion, rows: int | None, privacy: Privacy) -> list[ExpectedWidth]:
+def expected_of_asking(plan: Plan, planned: PlannedQuestion, rows: int | None) -> list[ExpectedWidth]:
+    """± of each column of the answer to one question, from `Curator.ask` with all of the budget."""
+    options = [expected_at(plan, planned, rows, price) for price in even_prices(plan.privacy, 1)]
+    return min(options, key=blur) if options else _unknown(planned)
+
+
+def blur(widths: Iterable[ExpectedWidth]) -> tuple[int, float]:
+    """What is least where answers are sharpest together: how many tell nothing, and the logarithms of the others' ±."""
+    told = [one.half_width for one in widths if one.informative and one.half_width is not None]
+    return -len(told), sum(log(max(width, _BIAS)) for width in told)
+
+
+def expected_at(plan: Plan, planned: PlannedQuestion, rows: int | None, price: Cost) -> list[ExpectedWidth]:
     """± of each column of the answer to one question, from `Curator.ask` at this price."""
-    schema = schema_of(plan)
+    schema, privacy = schema_of(plan), Privacy(price.epsilon, price.delta, neighbours=plan.privacy.neighbours)
     try:
         question = resolve(replace(planned.question, table=schema.table), schema)
-        measurement = measure(question, schema, privacy, unit=plan.unit)
+        measurement = measure(question, schema, privacy, rho=price.rho, unit=plan.unit)
         known = spreads(measurement, LEVEL, rows if plan.rows_are_public else None)
     except InputError:  # a curator cannot be asked about public columns, whose values nobody declared
         return _unknown(planned)
@@ -450,8 +463,7 @@ def _widths(plan: Plan, asked: Sequence[PlannedQuestion], rows: int) -> list[flo
         asked = asked or [usual_question(plan, name) for name in counted]
     if law is None or asked:
         answers = (
-            expected_of_asking(plan, one, rows, plan.privacy) if law is None else expected_of_release(law, one, rows)
-            for one in asked
+            expected_of_asking(plan, one, rows) if law is None else expected_of_release(law, one, rows) for one in asked
         )
         return [inf if one.half_width is None else one.half_width for each in answers for one in each]
     if isinstance(law, TableLaw):

@@ -67,6 +67,9 @@ _STEP_VARIANCE = 0.25  # the square of half a step: the distance of a value to w
 # How far noise may be from what the plan determines, where machines calculate otherwise.
 _NOISE_TOLERANCE = Fraction(1, 1000)
 
+# Of the weight of a table that is listed beside questions: twice the noise, for a quarter of what it would cost.
+_BESIDE_QUESTIONS = Fraction(1, 16)
+
 Integers = NDArray[np.int64]
 
 
@@ -442,13 +445,19 @@ def measurements(law: TableLaw, *, contrasts: bool = False) -> Sequence[Residual
 
 
 def answers_of(law: TableLaw) -> Answers:
-    """What shall be sharp, with weights: the answers to the plan's questions, or a cell of every table and sum."""
-    if law.asked.questions:
-        from dproof.central.question_sums import question_costs  # takes a parser of SQL, which few plans need
+    """What shall be sharp, with weights: the answers to the plan's questions, a cell of every listed table and sum."""
+    if not law.asked.questions:
+        return _cells_of(law)
+    from dproof.central.question_sums import question_costs  # takes a parser of SQL, which few plans need
 
-        return Answers.of(question_costs(law.plan, law.domain), law.residuals)
+    questions = Answers.of(question_costs(law.plan, law.domain), law.residuals)
+    return questions.and_of(_cells_of(law, _BESIDE_QUESTIONS)) if law.asked.listed else questions
+
+
+def _cells_of(law: TableLaw, part: Fraction = Fraction(1)) -> Answers:
+    """A cell of every listed table and sum, with this part of its weight."""
     keys = {**{Residual(table): weight for table, weight in law.tables.items()}, **law.sums}
-    return Answers.of_cells(law.domain, keys, law.residuals)
+    return Answers.of_cells(law.domain, {key: part * weight for key, weight in keys.items() if weight}, law.residuals)
 
 
 def with_noise(law: TableLaw, wanted: Sequence[Residual], answers: Answers) -> TableLaw:
@@ -537,6 +546,9 @@ def check_noise(law: TableLaw) -> None:
 
     Floats choose the shares, so that another machine may find them a little different.
     """
-    wanted = with_noise(law, list(law.noise), answers_of(law)).noise
-    if any(abs(wanted[one] / parameter - 1) > _NOISE_TOLERANCE for one, parameter in law.noise.items()):
-        raise VerificationFailed("the noise is not shared out over the tables as the plan determines")
+    # Earlier versions shared the noise out by the cells of listed tables alone, beside questions too.
+    for answers in [answers_of(law)] + [_cells_of(law)] * (law.asked.questions and law.asked.listed):
+        wanted = with_noise(law, list(law.noise), answers).noise
+        if all(abs(wanted[one] / parameter - 1) <= _NOISE_TOLERANCE for one, parameter in law.noise.items()):
+            return
+    raise VerificationFailed("the noise is not shared out over the tables as the plan determines")

@@ -365,6 +365,12 @@ class Answers:
         """One cell of every table of counts or sums, with these weights."""
         return cls.of([(float(weight), cell_costs(domain, key)) for key, weight in weights.items()], residuals)
 
+    def and_of(self, other: Answers) -> Answers:
+        """These answers and others, of the same residuals."""
+        residual = np.concatenate([self.residual, other.residual])
+        answer, cost = np.concatenate([self.answer, other.answer + self.count]), np.concatenate([self.cost, other.cost])
+        return Answers(self.residuals, answer, residual, cost, self.count + other.count)
+
     def costs(self, factors: Floats) -> Floats:
         """Of each residual, the costs of all answers, each times its factor."""
         return np.asarray(np.bincount(self.residual, self.cost * factors[self.answer], len(self.residuals)), float)

@@ -326,9 +326,10 @@ Listed: TypeAlias = tuple[tuple[tuple[str, ...], Fraction], ...]  # tables of co
 class AskedTables:
     """The tables of counts that a release shall answer, and the sums of a number by a table, each with its weight.
 
-    `axes` are the columns of the plan as they are counted, in its order. Where `questions` choose the tables, the
-    variance of their answers is made least, else that of the cells: the total one, or the largest. With `rows` there
-    are made-up rows too. Curves are added up wherever they stand in a table.
+    `axes` are the columns of the plan as they are counted, in its order. What is made least is the variance of the
+    answers to the plan's `questions`, of the cells of the tables that are `listed`, or of both, in total or at its
+    largest. A table that only questions need has no weight beside listed ones. With `rows` there are made-up rows too.
+    Curves are added up wherever they stand in a table.
     """
 
     axes: tuple[TableAxis, ...]
@@ -337,6 +338,7 @@ class AskedTables:
     rows: bool
     objective: Objective
     questions: bool = False
+    listed: bool = True
 
 
 @dataclass(frozen=True, slots=True)

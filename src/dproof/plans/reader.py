@@ -584,13 +584,16 @@ def read_asked(top: Reader, columns: Sequence[Column], model: str) -> AskedTable
     if "questions" in top and "tables" not in release:
         for key in ("sums", "rows"):
             if release.flag(key):
-                raise release.wrong(key, "needs `tables`: [[questions]] choose only the tables and sums they need")
+                raise release.wrong(
+                    key, "needs `tables`, such as tables = 1: [[questions]] choose only the tables and sums they need"
+                )
         release.finish()
-        return AskedTables(axes, (), (), False, objective, questions=True)
+        return AskedTables(axes, (), (), False, objective, questions=True, listed=False)
     tables, rows = _read_tables(release, by_column), release.flag("rows")
     if rows and all(column.space.holds_curves for column in private):
         raise release.wrong("rows", "would be empty: made-up rows leave out curves, and the plan has nothing else")
-    asked = AskedTables(axes, _counted(tables, axes), _listed_sums(tables, axes, release.flag("sums")), rows, objective)
+    sums = _listed_sums(tables, axes, release.flag("sums"))
+    asked = AskedTables(axes, _counted(tables, axes), sums, rows, objective, questions=bool(top.tables("questions")))
     release.finish()
     return asked
 
