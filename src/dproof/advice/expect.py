@@ -68,9 +68,10 @@ _ALIKE = 1e-6  # of a ±
 class ExpectedWidth:
     """± at 95% of one column of the answer to a question, over its groups; None where it is not known beforehand.
 
-    It is that of a table whose values are spread evenly, or whose groups have the `share_of_rows` that the plan states.
-    Without such a share `rare` is the greatest ± where a group, or a condition, has a tenth of the rows that it would
-    have: None where that makes no difference, infinite where the answer would tell nothing. `exact` is whether ± is the
+    It is that of a table whose values are spread evenly, or as `share_of_rows` and `mean` of a planned question say.
+    Without these `rare` is the greatest ± where values are uneven (see `Shares`): a group, or a condition, has a tenth
+    of the rows that it would have, half of the values are missing, a mean lies near an end of its range. It is None
+    where that makes no difference, infinite where the answer would tell nothing. `exact` is whether ± is the
     same whatever the data are, as far as that is known; `possible` is what the answer can be at all.
     """
 
@@ -144,11 +145,14 @@ def asked_questions(plan: Plan, questions: str | Sequence[str] | None) -> Sequen
     """The questions of the plan, or those given: these count alike, and what the plan knows of their rows it knows."""
     asked: Sequence[PlannedQuestion] = plan.questions
     if questions is not None:
-        shares = {one.sql: one.share_of_rows for one in plan.questions}
+        known = {one.sql: one for one in plan.questions}
         texts = (
             [questions] if isinstance(questions, str) else listed(questions, "questions", "one or more texts of SQL")
         )
-        asked = [replace(planned_question(text, plan.columns), share_of_rows=shares.get(text)) for text in texts]
+        asked = [
+            replace(known[text], weight=Fraction(1)) if text in known else planned_question(text, plan.columns)
+            for text in texts
+        ]
     if not asked:
         raise ArgumentError("questions must be one or more: give them here, or as [[questions]] in the plan")
     return asked
@@ -231,10 +235,10 @@ def _expected(
                 found |= interval_widths(part, at, LEVEL)
         return found
 
-    stated = planned.share_of_rows
-    by_rows = [widths(count, Shares(stated)) for count in ((_FEW, _MANY) if rows is None else (rows,))]
+    stated, mean = planned.share_of_rows, planned.mean
+    by_rows = [widths(count, Shares(stated, False, mean)) for count in ((_FEW, _MANY) if rows is None else (rows,))]
     has_curves = any(schema.spaces[name].holds_curves for name in question.columns)
-    rare = {} if stated is not None or has_curves or rows is None else widths(rows, Shares(rare=True))
+    rare = {} if has_curves or rows is None else widths(rows, Shares(stated, True, mean))
     # A band that is too wide at one point may still tell something at another.
     reach = {} if has_curves else possible_columns(question, schema, rows)
     expected = []

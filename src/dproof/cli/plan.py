@@ -204,7 +204,7 @@ def _rows(one: dict[str, Any], ways: Sequence[dict[str, Any]], asked: list[str])
     if one["rare"]:
         told = one["rare"]
         cells = (cell(w) if w["name"] not in told else _figure(told[w["name"]], "none") for w in ways)
-        yield "  (rare: a tenth)", *cells
+        yield "  (uneven)", *cells
 
 
 def _label(one: dict[str, Any]) -> str:
