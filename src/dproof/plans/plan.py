@@ -100,10 +100,10 @@ class Plan:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Plan:
-        """The plan in a TOML file."""
-        from dproof.plans.reader import read_text  # makes plans, so it stands above them
+        """The plan in a TOML file, with the values that it has in files of their own."""
+        from dproof.plans.reader import read_plan_text  # makes plans, so it stands above them
 
-        return cls.parse(read_text(path, "plan"), name=Path(path).name)
+        return cls.parse(read_plan_text(path), name=Path(path).name)
 
     @classmethod
     def parse(cls, text: str, *, name: str = "plan") -> Plan:

@@ -25,7 +25,7 @@ from dproof.columns.values import stored, texts, written
 from dproof.errors import InputError, SourceError
 from dproof.plans.draft import DraftPlan, name_problems, read_draft
 from dproof.plans.plan import Plan
-from dproof.plans.reader import read_text, to_toml
+from dproof.plans.reader import read_plan_text, to_toml
 from dproof.tables import Source, open_source
 from dproof.tables.delimited import doubtful_names
 from dproof.tables.source import USUAL
@@ -174,7 +174,7 @@ def _draft_of(plan: Any) -> DraftPlan:
     if isinstance(plan, Mapping):
         return read_draft(to_toml(plan))
     if isinstance(plan, (str, os.PathLike)):
-        return read_draft(read_text(plan, "plan"), Path(plan).name)
+        return read_draft(read_plan_text(plan), Path(plan).name)
     return DraftPlan.of(Plan.of(plan))
 
 
