@@ -50,7 +50,7 @@ from dproof.questions.answer import output_file
 )
 @json_option
 def ask(
-    data: Path,
+    data: Path | str,
     question: str,
     plan: Path,
     ledger: Path | None,

@@ -453,8 +453,8 @@ class CategoryCodec(Codec):
         Key(
             "values",
             "list",
-            "The values: all texts, all numbers, or all true and false; or the texts in the first column of a file beside "
-            'the plan, with `values_file = "codes.csv"`.',
+            "The values: all texts, all numbers, or all true and false; or the texts in the first column of a file "
+            'beside the plan, with `values_file = "codes.csv"`.',
             'values = ["a", "b"]',
         ),
         Key("metric", "metric", '`"discrete"`, `"ordinal"`, or a matrix of distances.', default="discrete"),
