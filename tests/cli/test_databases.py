@@ -130,7 +130,7 @@ def _programs() -> Path | None:
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a database with a table, on a server of its own that only a socket of this machine reaches."""
-    pytest.importorskip("adbc_driver_postgresql", reason="needs dproof[postgresql]")
+    pytest.importorskip("adbc_driver_postgresql", reason="needs the driver")
     programs = _programs()
     if programs is None:
         pytest.skip("needs the programs of a PostgreSQL server")

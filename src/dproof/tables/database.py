@@ -124,7 +124,7 @@ def _postgresql(address: str) -> Iterator[Any]:
     try:
         from adbc_driver_postgresql import dbapi
     except ImportError:
-        raise SourceError("PostgreSQL needs a driver: pip install 'dproof[postgresql]'") from None
+        raise SourceError("PostgreSQL needs a driver: pip install adbc-driver-postgresql") from None
     with refusing("the database cannot be reached", _UNREACHABLE):
         database = dbapi.connect(address)
     with closing(database):
