@@ -25,6 +25,7 @@ from dproof.central.workload import (
     added_curve,
     calibrate,
     combined_variances,
+    cut_off,
     delta,
     has_k_norm,
     has_many_subtables,
@@ -50,7 +51,7 @@ from dproof.errors import InputError, PlanError, TooLarge, VerificationFailed
 from dproof.exact import float_above
 from dproof.limits import MOST_TABLE_CELLS, MOST_TABLE_COLUMNS, MOST_TABLE_PARTS
 from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
-from dproof.privacy import Privacy
+from dproof.privacy import Cost, Privacy
 from dproof.questions.measured import HIGHEST_LEVEL, level_of_seldom, normal_quantile
 from dproof.spaces.interval import whole_scale
 
@@ -283,6 +284,12 @@ class TableLaw:
             return None
         loss = largest_loss(self.domain, {r: 1 / s for r, s in self.noise.items()}, self.person.neighbours)
         return loss * self.plan.rows_per_person**2 / 2
+
+    @property
+    def cost(self) -> Cost:
+        """What a ledger counts of it: with δ also the ρ of its noise, and how far what is drawn may lie from it."""
+        cut = Fraction(0) if self.is_pure else cut_off(self.domain.count(self.noise))
+        return Cost(self.person.epsilon, self.person.delta, self.rho(), cut)
 
     def record(self, release: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
         """The certificate of the measurements, sealed, with what is recorded about a release."""

@@ -519,6 +519,11 @@ def delta(
     return _delta_by_noise(domain, squares, epsilon, neighbours, persons_rows, in_parts)(squares)
 
 
+def cut_off(numbers: int) -> Fraction:
+    """How far so many drawn numbers together may lie from their ideal laws, in total variation, at most."""
+    return 4 * numbers * _CUT
+
+
 def _delta_by_noise(
     domain: Domain,
     residuals: Iterable[Residual],
@@ -530,7 +535,7 @@ def _delta_by_noise(
     """The bound of δ at ε for any γ² of these residuals: what their ripple costs, and what is cut off, is the same."""
     epsilon, numbers = min(epsilon, _LARGEST_EPSILON), domain.count(residuals)
     slack = 2 * numbers * _RIPPLE
-    factor, cut = exp_above(slack), 4 * numbers * (1 + exp_above(epsilon)) * _CUT
+    factor, cut = exp_above(slack), (1 + exp_above(epsilon)) * cut_off(numbers)
 
     def bound(squares: Mapping[Residual, Fraction]) -> Fraction:
         smooth = {r: Fraction(_SMOOTHING_SQUARE, parts_of(s) ** 2 if in_parts else 1) for r, s in squares.items()}
