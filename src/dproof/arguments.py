@@ -125,6 +125,15 @@ def mapping(value: Any, name: str, what: str) -> Mapping[Any, Any]:
     raise ArgumentError(f"{name} must be {what}, not {described(value)}")
 
 
+def is_database(thing: Any) -> bool:
+    """Whether a text is the address of a database.
+
+    >>> is_database("postgresql://localhost/clinic?table=visits"), is_database("visits.csv")
+    (True, False)
+    """
+    return isinstance(thing, str) and thing.startswith(("postgresql://", "postgres://"))
+
+
 def as_path(value: Any, name: str) -> Path:
     """The path of a file or a folder."""
     if not isinstance(value, (str, os.PathLike)) or isinstance(os.fspath(value), bytes):

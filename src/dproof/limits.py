@@ -18,6 +18,8 @@ LARGEST_FOUND_EPSILON = 100
 
 LONGEST_LINE = 1_000
 """characters of a text under `[about]`, and of the title of a question"""
+MOST_LISTED_VALUES = 1_000_000
+"""values of a column in a `values_file`"""
 MOST_VALUES = 1 << 16
 """values of a column that a central release counts, or MODE and TOP choose from"""
 MOST_PERIODS = 1 << 12

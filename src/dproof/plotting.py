@@ -50,8 +50,9 @@ def styled(chart: Any) -> Any:
     """The house style: quiet axes, one accent."""
     font = "Helvetica, Arial, sans-serif"
     return (
-        # A browser may have a wider font than the one that was measured: leave it some room.
-        chart.configure(padding={"left": 24, "right": 24, "top": 5, "bottom": 5}, background="transparent")
+        # A browser may have a wider font than the one that was measured: leave it some room. Dark ink needs a light
+        # ground, also where a page or a viewer is dark.
+        chart.configure(padding={"left": 24, "right": 24, "top": 5, "bottom": 5}, background="white")
         .configure_view(stroke=None)
         .configure_axis(
             labelFont=font,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 from dproof.coins import NOT_PRIVATE
 from dproof.errors import QuestionError
 from dproof.plans.plan import ASKED, Plan
-from dproof.privacy import Privacy
+from dproof.privacy import Cost, Privacy
 
 if TYPE_CHECKING:
     from dproof.laws.debias import Target
@@ -52,6 +52,10 @@ class ReleaseRecipe(Recipe, Protocol[Drawn]):
     @property
     def plan(self) -> Plan:
         """What is public about the table."""
+
+    @property
+    def cost(self) -> Cost:
+        """What a ledger counts of it."""
 
     def answer_source(self, drawn: Drawn, question: Question, options: Options) -> AnswerSource:
         """What answers a question that the schema resolved, from what was drawn."""

@@ -59,6 +59,13 @@ def test_words_of_a_budget_with_delta(folder: Path, ask: Callable[..., Any], dpr
     # As it says, and one more: a price has three digits.
     wide = ask("--accuracy", "50", "--delta", "1e-8", "--preview", COUNT)
     assert "± 50" in wide.out and "enough for 32 questions" in wide.out
+    ask("--epsilon", "0.1", "--delta", "1e-6", "SELECT count(*) AS n FROM data WHERE age > 60")
+    page = " ".join(dproof("budget", folder / "budget.db").out.split())
+    told = dproof("budget", folder / "budget.db", "--json").json
+    part = 100 * told["spent"]["rho"] / told["budget"]["rho"]
+    assert page.startswith(f"You have spent {part:.3g}% of the budget (ε 1, δ 1e-06); that leaves about ")
+    assert f"{part:.3g}%, by all answers together" in page and f"{100 - part:.3g}%, for one more" in page
+    (folder / "budget.db").unlink()
     ask("--epsilon", "1", "--delta", "1e-6", COUNT)
     page = dproof("budget", folder / "budget.db").out
     assert page.startswith("You have spent ε 1 of 1; nothing is left to spend.") and "of 0.0242146 spent" in page

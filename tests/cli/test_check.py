@@ -421,3 +421,17 @@ def test_no_other_command_takes_a_draft(dproof: Dproof, drafted: Path, refused: 
         said = refused(*words, drafted / "x.toml")
         assert "columns.town.values is still open, as is something in pay, day, likes: fill in" in said
     assert not (drafted / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (" Bonn", "3 values of 'town' are ' Bonn', which is 'Bonn' but for a blank: declare it as the table has it"),
+        ("BONN", "3 values of 'town' are 'BONN', which is 'Bonn' in other letters"),
+        ("Ulm", "Most values of 'town' are outside"),
+    ],
+)
+def test_a_value_that_is_nearly_a_declared_one_is_named(value: str, told: str) -> None:
+    plan = {"privacy": {"epsilon": 1}, "columns": {"town": {"space": "categories", "values": ["Bonn", "Köln"]}}}
+    found = dp.check(pa.table({"town": [value] * 3 + ["Köln"] * 2}), plan)
+    assert any(hint.startswith(told) for hint in found.hints)

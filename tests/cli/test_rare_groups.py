@@ -12,6 +12,7 @@ import pytest
 
 import dproof as dp
 from dproof import InputError
+from dproof.testing import seeded_coins
 
 ROWS = 20_000
 MEAN = "SELECT avg(pay) AS m FROM {} WHERE list_contains(roles, 'manager')"
@@ -21,9 +22,11 @@ COLUMNS = {
 }
 
 
-def plan(sql: str, share: str | None = None, model: str | None = None, epsilon: int = 1) -> dict[str, Any]:
+def plan(
+    sql: str, share: str | None = None, model: str | None = None, epsilon: int = 1, mean: int | None = 50_000
+) -> dict[str, Any]:
     privacy = {"epsilon": epsilon, **({"model": model} if model else {})}
-    question = {"sql": sql, **({"share_of_rows": share} if share else {})}
+    question = {"sql": sql, **({"share_of_rows": share, "mean": mean} if share else {})}
     return {"privacy": privacy, "columns": COLUMNS, "questions": [question]}
 
 
@@ -47,7 +50,9 @@ def test_the_mean_of_a_rare_group_is_between_what_a_measured_table_tells_of_a_co
     found = half_width(release.query(sql).rows[0]["m"])
     assert told.widths.greatest < found < told.rare  # once ± 2,008 was told, and 13,960 found
     assert stated.rare is None and stated.widths.greatest == pytest.approx(found, rel=0.5)
-    assert stated.widths.greatest == pytest.approx(told.rare)  # half of the rows, were they spread evenly
+    # Half of the rows, were they spread evenly; and nine tenths of the way from the middle of the range to its end.
+    (uneven,) = dp.expect(plan(sql, "0.05", "central", mean=5000), rows=ROWS)
+    assert uneven.rare is None and uneven.widths and uneven.widths.greatest == pytest.approx(told.rare)
 
 
 def test_so_it_is_from_a_release_of_rows_and_from_asking(tmp_path: Path) -> None:
@@ -77,6 +82,7 @@ def test_so_it_is_from_a_release_of_rows_and_from_asking(tmp_path: Path) -> None
 def test_where_the_rows_of_a_group_do_not_matter_there_is_one_figure(sql: str) -> None:
     told = dp.expect(plan(sql, model="central"), rows=ROWS)
     assert all(one.rare is None and one.widths for one in told)
+    # A curator takes values that may be missing, which a release replaces.
     rare = dp.compare_ways(plan(sql, model="central"), rows=ROWS)["answers"][0]["rare"]
     assert not rare.keys() & {"central_pure", "central_delta"}
 
@@ -98,11 +104,11 @@ def test_the_pages_show_both(dproof: Any, tmp_path: Path) -> None:
     for model, key in ((None, "rare"), ("central", "rare_half_width")):
         file.write_text(dp.Plan.of(plan(MEAN.format("release"), model=model, epsilon=8)).text, "utf-8")
         told = dproof("plan", file, "--rows", ROWS, "--json").json["questions"][0]
-        assert told[key] and "(rare: a tenth)" in dproof("plan", file, "--rows", ROWS).out
+        assert told[key] and "(uneven)" in dproof("plan", file, "--rows", ROWS).out
         assert "a tenth of the rows" in " ".join(dproof("plan", file, "--rows", ROWS).out.split())
         file.write_text(dp.Plan.of(plan(MEAN.format("release"), "0.05", model, 8)).text, "utf-8")
         out = " ".join(dproof("plan", file, "--rows", ROWS).out.split())
-        assert "(rare" not in out and "has 5% of the rows" in out
+        assert "(uneven" not in out and "has 5% of the rows" in out
     ways = dp.compare_ways(plan(MEAN.format("data"), epsilon=8), rows=ROWS)["answers"][0]["rare"]
     assert set(ways) == {"local", "central_pure", "central_delta", "ask", "ask_shared"}
 
@@ -111,3 +117,43 @@ def test_the_pages_show_both(dproof: Any, tmp_path: Path) -> None:
 def test_a_share_that_is_none_is_refused(share: str) -> None:
     with pytest.raises(InputError, match="must lie between 0 and 1"):
         dp.Plan.of(plan(MEAN.format("data"), share))
+
+
+@pytest.mark.parametrize(
+    ("sql", "mean"),
+    [
+        (MEAN.format("data"), 100_001),
+        (MEAN.format("data"), -1),
+        ("SELECT count(*) FROM data", 5),
+        ("SELECT sum(pay) FROM data", 5),
+        ("SELECT stddev(pay) FROM data", 5),
+    ],
+)
+def test_a_mean_that_nobody_asks_for_is_refused(sql: str, mean: int) -> None:
+    with pytest.raises(InputError, match=r"questions\.1\.mean must lie in the range of the one number"):
+        dp.Plan.of(plan(sql, "0.5", mean=mean))
+
+
+def test_blanks_and_a_skewed_number_are_told_beside_even_ones(tmp_path: Path) -> None:
+    columns = {"pay": {**COLUMNS["pay"], "missing": "category"}}
+    sql, rows = "SELECT avg(pay) AS m FROM {}", np.arange(ROWS)
+    pay = pa.table({"pay": [None if n % 5 < 2 else n * 7919 % 11 * 1000 for n in rows.tolist()]})  # 0 to 10,000
+    for known, is_one in (
+        ({}, False),
+        ({"share_of_rows": "0.6"}, False),
+        ({"share_of_rows": "0.6", "mean": 5000}, True),
+    ):
+        asked = [{"sql": sql.format("data"), **known}]
+        central = {"privacy": {"epsilon": 1, "model": "central"}, "columns": columns, "questions": asked}
+        local = {"privacy": {"epsilon": 1}, "columns": columns, "questions": asked}
+        with seeded_coins(1):
+            got = dp.sanitise(pay, central).query(sql.format("release")).rows[0]["m"]
+            ledger = tmp_path / f"{len(known)}.db"
+            asking = dp.Curator(pay, local, ledger=ledger).ask(sql.format("data"), epsilon=1).rows[0]["m"]
+        for way, cell, plan in (("release", got, central), ("ask", asking, local)):
+            (told,) = dp.expect(plan, rows=ROWS, way=way)
+            assert told.half_width is not None and (told.rare is None) == is_one
+            if is_one:
+                assert half_width(cell) == pytest.approx(told.half_width, rel=0.1)
+            else:
+                assert 1.3 * told.half_width < half_width(cell) < 1.05 * (told.rare or 0.0)

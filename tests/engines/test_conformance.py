@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +78,14 @@ def _write_duckdb(table: pa.Table, path: Path) -> None:
         database.execute("CREATE TABLE people AS SELECT * FROM given")
 
 
+def _write_sqlite(table: pa.Table, path: Path) -> None:
+    with closing(sqlite3.connect(path)) as database, database:
+        names = ", ".join(f'"{name}"' for name in table.column_names)
+        database.execute(f"CREATE TABLE people ({names})")
+        rows = [[str(v) if isinstance(v, date) else v for v in row.values()] for row in table.to_pylist()]
+        database.executemany(f"INSERT INTO people VALUES ({', '.join('?' * table.num_columns)})", rows)
+
+
 def _structured(table: pa.Table) -> Any:
     columns = {name: table[name].to_numpy() for name in table.column_names}
     array = np.empty(table.num_rows, [(name, column.dtype) for name, column in columns.items()])
@@ -127,6 +138,7 @@ SOURCES: dict[str, Make] = {
     "ipc stream": _written(_write_stream, "people.arrow"),
     "folder": _written(_write_folder, "people"),
     "duckdb file": _written(_write_duckdb, "people.duckdb"),
+    "sqlite file": _written(_write_sqlite, "people.sqlite"),
     "lazy scan": lambda table, folder: polars.scan_parquet(
         _written(pa.parquet.write_table, "p.parquet")(table, folder)
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,8 +14,9 @@ import pytest
 import dproof as dp
 from dproof import InputError, Plan
 from dproof.advice.expect import ExpectedWidth, expected_of_release
-from dproof.central.recipe import TableLaw
+from dproof.central.recipe import TableLaw, certify_tables
 from dproof.central.workload import Residual
+from dproof.certification import verify_central as verifier
 from dproof.testing import seeded_coins
 from tests.makers import table_law
 
@@ -188,19 +191,51 @@ def test_columns_rows_and_sums_without_tables_are_refused() -> None:
             Plan.from_dict({**base, "release": {key: True}})
 
 
-def test_with_listed_tables_questions_must_be_answered_by_them() -> None:
+def test_questions_get_the_tables_and_sums_that_are_not_listed() -> None:
     columns = {name: COLUMNS[name] for name in ("sex", "age")}
     base = {"privacy": {"model": "central", "epsilon": 1, "delta": "1e-6"}, "columns": columns}
-    one = {"release": {"tables": 1}}
-    both = [{"sql": "SELECT count(*) FROM release WHERE sex = 'f' AND age < 30"}]
-    with pytest.raises(InputError, match=r"questions\.1\.sql needs the table of sex × age, which \[release\] does not"):
-        Plan.from_dict({**base, **one, "questions": both})
-    with pytest.raises(InputError, match="needs sums of age by sex"):
-        Plan.from_dict(
-            {**base, "release": {"tables": 2}, "questions": [{"sql": "SELECT avg(age) FROM release WHERE sex = 'f'"}]}
-        )
-    plan = Plan.from_dict({**base, "release": {"tables": 2}, "questions": both})
-    assert plan.asked is not None and len(plan.asked.tables) == 3 and not plan.asked.questions
+    asked = [{"sql": "SELECT count(*) FROM release WHERE sex = 'f' AND age < 30"}]
+    asked += [{"sql": "SELECT avg(age) FROM release WHERE sex = 'f'"}]
+    one = Plan.from_dict({**base, "release": {"tables": 1}, "questions": asked}).asked
+    assert one is not None and dict(one.tables) == {("sex",): 1, ("age",): 1, ("sex", "age"): 0}
+    assert one.sums == ((("sex",), "age", Fraction(0)),)
+    two = Plan.from_dict({**base, "release": {"tables": 2}, "questions": asked[:1]}).asked
+    assert two is not None and len(two.tables) == 3 and not two.sums
+
+
+def _widths(law: TableLaw, plan: Plan) -> list[float]:
+    found = [expected_of_release(law, one, 2000) for one in plan.questions]
+    return [one.half_width or 0.0 for each in found for one in each]
+
+
+@pytest.mark.parametrize("delta", ["1e-6", "0"])
+def test_questions_every_column_and_rows_stand_in_one_plan(delta: str, tmp_path: Any) -> None:
+    columns = {f"c{n}": {"space": "categories", "values": ["x", "y", "z"]} for n in range(8)}
+    sqls = ["SELECT c0, c1, count(*) AS n FROM release GROUP BY c0, c1", "SELECT count(*) AS n FROM release"]
+    base = {"privacy": {"model": "central", "epsilon": 2, "delta": delta, "neighbours": "add-remove"}}
+    base |= {"columns": columns, "questions": [{"sql": sql} for sql in sqls]}
+    mixed = Plan.from_dict({**base, "release": {"tables": 1, "rows": True}})
+    law = certify_tables(mixed)
+    cells = {one.columns: one.half_width for one in law.half_widths}
+    assert len(cells) == 9 and all((f"c{n}",) in cells for n in range(8))
+    # What the questions need is sharper than it is among the cells of all tables.
+    every = Plan.from_dict({**base, "release": {"tables": 1}})
+    assert every.asked is not None
+    listed = replace(
+        every.asked, tables=tuple((names, Fraction(1)) for names, _ in every.asked.tables), questions=False
+    )
+    plain = certify_tables(replace(every, asked=listed))
+    assert _widths(law, mixed)[0] < 0.93 * _widths(plain, mixed)[0]
+    table = pa.table({name: ["x", "y", "z", "x"] * 500 for name in columns})
+    with seeded_coins(3):
+        dp.sanitise(table, mixed, tmp_path / "out")
+    released = dp.verify(tmp_path / "out")
+    assert released is not None
+    cell = released.query("SELECT count(*) AS n FROM release WHERE c0 = 'x' AND c1 = 'x'").rows[0]["n"]
+    assert cell.low <= 1000 <= cell.high and cell.high - cell.low < 200
+    assert len(released.query("SELECT c7, count(*) AS n FROM release GROUP BY c7").rows) == 3
+    certificate = json.loads((tmp_path / "out" / "certificate.json").read_text("utf-8"))
+    assert verifier.verify(certificate, tmp_path / "out") == ["report.html"]  # which it does not read
 
 
 @pytest.mark.parametrize("delta", ["1e-6", "0"])

@@ -74,7 +74,7 @@ class _Changes:
         """Sums of numbers, without which no mean can be asked."""
         asked, summed = self.law.asked, {number for _, number, _ in self.law.asked.sums}
         lacking = [a.name for a in self.law.axes if a.is_added_up and not a.has_curves and a.name not in summed]
-        if asked.questions or not lacking:
+        if not asked.listed or not lacking:
             return
         plan = {**self.draft, "release": {**self.release, "sums": True}}
         names: list[Key] = [(MEAN, name) for name in lacking]
@@ -86,11 +86,15 @@ class _Changes:
 
     def questions(self) -> Iterator[Hint]:
         """The questions declared, so that nothing else is measured."""
-        if self.asked and not self.law.asked.questions:
+        asked = self.law.asked
+        if self.asked and asked.listed:
             texts = [{"sql": planned.sql} for planned in self.asked]
             kept = {key: value for key, value in self.release.items() if key == "objective"}
             plan = {**asking_only(self.draft, self.asked), "release": kept, "questions": texts}
-            yield from self._priced("questions", (), plan, "declaring your questions under [[questions]]")
+            text = "declaring your questions under [[questions]]"
+            if asked.questions:
+                text = "leaving out `tables` under [release], if nothing but your questions is asked"
+            yield from self._priced("questions", (), plan, text)
 
     def tables(self) -> Iterator[Hint]:
         """Every column by itself, where tables of several are measured."""

@@ -11,13 +11,13 @@ the bins of one are taken to hold equally many rows.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
 from functools import lru_cache, partial
-from math import inf, isclose, isfinite, sqrt
+from math import inf, isclose, isfinite, log, sqrt
 from statistics import NormalDist
 from typing import Any, Literal
 
@@ -28,6 +28,7 @@ from dproof.central.curves import curve_function
 from dproof.central.recipe import TableLaw, TableWidth, certify_tables
 from dproof.central.workload import Residual
 from dproof.columns.codec import quoted
+from dproof.curator.account import even_prices
 from dproof.curator.preview import spreads
 from dproof.curator.recipe import measure
 from dproof.errors import ArgumentError, InputError
@@ -36,7 +37,7 @@ from dproof.limits import LARGEST_FOUND_EPSILON, MOST_EXPECTED_ROWS
 from dproof.local.recipe import JointColumns, RowLaw, certify_row
 from dproof.plans.plan import Plan, schema_of
 from dproof.plans.questions import PlannedQuestion, planned_question
-from dproof.privacy import Privacy
+from dproof.privacy import Cost, Privacy
 from dproof.questions.aggregates import Rank
 from dproof.questions.answer import Range
 from dproof.questions.measured import HalfWidths, Shares, interval_widths, possible_columns
@@ -68,9 +69,10 @@ _ALIKE = 1e-6  # of a ±
 class ExpectedWidth:
     """± at 95% of one column of the answer to a question, over its groups; None where it is not known beforehand.
 
-    It is that of a table whose values are spread evenly, or whose groups have the `share_of_rows` that the plan states.
-    Without such a share `rare` is the greatest ± where a group, or a condition, has a tenth of the rows that it would
-    have: None where that makes no difference, infinite where the answer would tell nothing. `exact` is whether ± is the
+    It is that of a table whose values are spread evenly, or as `share_of_rows` and `mean` of a planned question say.
+    Without these `rare` is the greatest ± where values are uneven (see `Shares`): a group, or a condition, has a tenth
+    of the rows that it would have, half of the values are missing, a mean lies near an end of its range. It is None
+    where that makes no difference, infinite where the answer would tell nothing. `exact` is whether ± is the
     same whatever the data are, as far as that is known; `possible` is what the answer can be at all.
     """
 
@@ -130,7 +132,7 @@ def expect(
     rows = None if rows is None else whole(rows, "rows", 1, MOST_EXPECTED_ROWS)
     asked = asked_questions(chosen, questions)
     if way == "ask":
-        return tuple(one for planned in asked for one in expected_of_asking(chosen, planned, rows, chosen.privacy))
+        return tuple(one for planned in asked for one in expected_of_asking(chosen, planned, rows))
     law = law_of(chosen)
     return tuple(one for planned in asked for one in expected_of_release(law, planned, rows))
 
@@ -150,11 +152,14 @@ def asked_questions(plan: Plan, questions: str | Sequence[str] | None) -> Sequen
     """The questions of the plan, or those given: these count alike, and what the plan knows of their rows it knows."""
     asked: Sequence[PlannedQuestion] = plan.questions
     if questions is not None:
-        shares = {one.sql: one.share_of_rows for one in plan.questions}
+        known = {one.sql: one for one in plan.questions}
         texts = (
             [questions] if isinstance(questions, str) else listed(questions, "questions", "one or more texts of SQL")
         )
-        asked = [replace(planned_question(text, plan.columns), share_of_rows=shares.get(text)) for text in texts]
+        asked = [
+            replace(known[text], weight=Fraction(1)) if text in known else planned_question(text, plan.columns)
+            for text in texts
+        ]
     if not asked:
         raise ArgumentError("questions must be one or more: give them here, or as [[questions]] in the plan")
     return asked
@@ -172,12 +177,24 @@ def expected_of_release(law: ReleaseRecipe[Any], planned: PlannedQuestion, rows:
     return _expected(planned, question, law, rows, parts)
 
 
-def expected_of_asking(plan: Plan, planned: PlannedQuestion, rows: int | None, privacy: Privacy) -> list[ExpectedWidth]:
+def expected_of_asking(plan: Plan, planned: PlannedQuestion, rows: int | None) -> list[ExpectedWidth]:
+    """± of each column of the answer to one question, from `Curator.ask` with all of the budget."""
+    options = [expected_at(plan, planned, rows, price) for price in even_prices(plan.privacy, 1)]
+    return min(options, key=blur) if options else _unknown(planned)
+
+
+def blur(widths: Iterable[ExpectedWidth]) -> tuple[int, float]:
+    """What is least where answers are sharpest together: how many tell nothing, and the logarithms of the others' ±."""
+    told = [one.half_width for one in widths if one.informative and one.half_width is not None]
+    return -len(told), sum(log(max(width, _BIAS)) for width in told)
+
+
+def expected_at(plan: Plan, planned: PlannedQuestion, rows: int | None, price: Cost) -> list[ExpectedWidth]:
     """± of each column of the answer to one question, from `Curator.ask` at this price."""
-    schema = schema_of(plan)
+    schema, privacy = schema_of(plan), Privacy(price.epsilon, price.delta, neighbours=plan.privacy.neighbours)
     try:
         question = resolve(replace(planned.question, table=schema.table), schema)
-        measurement = measure(question, schema, privacy, unit=plan.unit)
+        measurement = measure(question, schema, privacy, rho=price.rho, unit=plan.unit)
         known = spreads(measurement, LEVEL, rows if plan.rows_are_public else None)
     except InputError:  # a curator cannot be asked about public columns, whose values nobody declared
         return _unknown(planned)
@@ -232,10 +249,10 @@ def _expected(
                 found |= interval_widths(part, at, LEVEL)
         return found
 
-    stated = planned.share_of_rows
-    by_rows = [widths(count, Shares(stated)) for count in ((_FEW, _MANY) if rows is None else (rows,))]
+    stated, mean = planned.share_of_rows, planned.mean
+    by_rows = [widths(count, Shares(stated, False, mean)) for count in ((_FEW, _MANY) if rows is None else (rows,))]
     has_curves = any(schema.spaces[name].holds_curves for name in question.columns)
-    rare = {} if stated is not None or has_curves or rows is None else widths(rows, Shares(rare=True))
+    rare = {} if has_curves or rows is None else widths(rows, Shares(stated, True, mean))
     # A band that is too wide at one point may still tell something at another.
     reach = {} if has_curves else possible_columns(question, schema, rows)
     expected = []
@@ -481,8 +498,7 @@ def _widths(plan: Plan, asked: Sequence[PlannedQuestion], rows: int) -> list[flo
         asked = asked or [usual_question(plan, name) for name in counted]
     if law is None or asked:
         answers = (
-            expected_of_asking(plan, one, rows, plan.privacy) if law is None else expected_of_release(law, one, rows)
-            for one in asked
+            expected_of_asking(plan, one, rows) if law is None else expected_of_release(law, one, rows) for one in asked
         )
         return [inf if one.half_width is None else one.half_width for each in answers for one in each]
     if isinstance(law, TableLaw):

@@ -191,7 +191,7 @@ def _of_pairs(law: RowLaw, rows: int, width: float) -> Iterator[Hint]:
 def asking_advice(plan: Plan) -> PlanAdvice:
     """Advice for a plan under which there can be no release."""
     count = planned_question("SELECT count(*) FROM data", plan.columns)
-    (one,) = expected_of_asking(plan, count, None, plan.privacy)
+    (one,) = expected_of_asking(plan, count, None)
     width = one.half_width
     counts = "" if width is None else f", which gives a count to {_width(width)} where one question gets all of ε"
     return PlanAdvice(
@@ -247,7 +247,7 @@ def _asking(plan: Plan, rows: int, column: str, width: float, what: str) -> Iter
     """What a curator would give instead, where that is better."""
     if plan.column(column).space.holds_curves:
         return
-    (one,) = expected_of_asking(plan, usual_question(plan, column), rows, plan.privacy)
+    (one,) = expected_of_asking(plan, usual_question(plan, column), rows)
     asked = one.half_width
     if asked is not None and asked < width:
         text = f"`dproof ask` at the same ε gives {what} to {_width(asked)}, for one question"

@@ -10,7 +10,7 @@ import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import partial
 from math import ceil, exp, log
@@ -20,7 +20,9 @@ from dproof.advice.expect import (
     LEVEL,
     ExpectedWidth,
     asked_questions,
+    blur,
     cost_shares,
+    expected_at,
     expected_of_asking,
     expected_of_release,
     law_if_allowed,
@@ -33,6 +35,7 @@ from dproof.arguments import expect as expect_kind
 from dproof.arguments import whole
 from dproof.central.recipe import TableLaw
 from dproof.columns.codec import quoted
+from dproof.curator.account import even_prices
 from dproof.errors import ArgumentError, InputError, PlanError
 from dproof.exact import exact, least_decimal, several, written
 from dproof.limits import MOST_EXPECTED_ROWS
@@ -40,7 +43,7 @@ from dproof.local.recipe import RowLaw
 from dproof.meaning import explain
 from dproof.plans.plan import Plan
 from dproof.plans.questions import PlannedQuestion, planned_question
-from dproof.privacy import Privacy
+from dproof.privacy import Cost, Privacy
 from dproof.questions.answer import NOTHING, rarely
 
 WAYS = ("local", "central", "ask")
@@ -105,28 +108,48 @@ class WayAnswers:
     found: dict[Key, ExpectedWidth] = field(default_factory=dict)
     unanswered: dict[str, str] = field(default_factory=dict)
     refused: str | None = None
+    price: Cost | None = None  # of each question, where several are asked
+    others: tuple[WayAnswers, ...] = ()  # at other prices, which are less sharp together
+
+    def known(self, key: Key) -> float | None:
+        """± of one answer that would tell something."""
+        one = self.found.get(key)
+        return one.half_width if one is not None and one.informative else None
 
 
 def answers_of(way: Way, draft: Draft, rows: int, names: Sequence[Key], asked: Sequence[PlannedQuestion]) -> WayAnswers:
     """± of questions about columns, by `names`, and of others, one way."""
-    answers = WayAnswers()
     try:
         plan = Plan.from_dict(way.draft(draft))
-        expected: Callable[[PlannedQuestion], list[ExpectedWidth]]
-        if way.model == "ask":
-            price = plan.privacy.part(Fraction(1, way.questions))
-
-            def expected(planned: PlannedQuestion) -> list[ExpectedWidth]:
-                return expected_of_asking(plan, planned, rows, price)
-
-        else:
-            law = law_of(plan)
-
-            def expected(planned: PlannedQuestion) -> list[ExpectedWidth]:
-                return expected_of_release(law, planned, rows)
-
+        law = None if way.model == "ask" else law_of(plan)
     except InputError as error:
         return WayAnswers(refused=sentence_of(error))
+    if law is not None or way.questions == 1:
+
+        def expected(planned: PlannedQuestion) -> list[ExpectedWidth]:
+            return expected_of_asking(plan, planned, rows) if law is None else expected_of_release(law, planned, rows)
+
+        return _answers(way, plan, names, asked, expected)
+    prices = even_prices(plan.privacy, way.questions)
+    found = [
+        _answers(way, plan, names, asked, partial(expected_at, plan, rows=rows, price=price), price) for price in prices
+    ]
+    if not found:
+        return WayAnswers(refused="so many questions leave nothing for one of them")
+    best, *others = sorted(found, key=lambda one: blur(one.found.values()))
+    return replace(best, others=tuple(others))
+
+
+def _answers(
+    way: Way,
+    plan: Plan,
+    names: Sequence[Key],
+    asked: Sequence[PlannedQuestion],
+    expected: Callable[[PlannedQuestion], list[ExpectedWidth]],
+    price: Cost | None = None,
+) -> WayAnswers:
+    """± of the questions, by what is expected of each."""
+    answers = WayAnswers(price=price)
     kept = {c.name for c in plan.columns if c.private and (way.model != "ask" or not c.space.holds_curves)}
     for what, name in names:
         with suppress(InputError):  # a central release does not measure it
@@ -273,6 +296,8 @@ class WaysTable:
     answers: tuple[AnswerRow, ...]
     refused: Mapping[str, str]
     unanswered: Mapping[str, Mapping[str, str]]
+    turning: int | None  # from so many questions on a central release has the smaller ±; None where one tells nothing
+    price: Cost | None  # of each of several questions that are asked
 
     @property
     def own(self) -> str:
@@ -291,15 +316,6 @@ class WaysTable:
     def told(self, way: str) -> int:
         """How many answers would tell something."""
         return sum(row.known(way) is not None for row in self.answers)
-
-    @property
-    def turning(self) -> int | None:
-        """From how many questions on a central release has the smaller ±; None where one of the two tells nothing."""
-        for way in self.ways[::-1]:  # one question alone may be answered exactly, which has no ratio
-            times = self.ratio(self.central, way.name) if way.model == "ask" else None
-            if times is not None:
-                return max(1, ceil(times * way.questions))
-        return None
 
     @property
     def recommended(self) -> str | None:
@@ -353,6 +369,7 @@ class WaysTable:
                     "model": way.model,
                     "delta": float(way.delta),
                     "questions": way.questions if way.model == "ask" else None,
+                    "price": self.price.to_json() if self.price is not None and way.name == "ask_shared" else None,
                     "own": way.name == own,
                     "refused": self.refused.get(way.name),
                     "unanswered": dict(self.unanswered[way.name]),
@@ -438,7 +455,28 @@ def ways_table(
     refused = {name: one.refused for name, one in found.items() if one.refused is not None}
     unanswered = {name: one.unanswered for name, one in found.items()}
     rows_of_table = tuple(_row(plan, key, found) for key in keys)
-    return WaysTable(plan, rows, many, ways, rows_of_table, refused, unanswered)
+    central = found["central_delta" if plan.privacy.delta else "central_pure"]
+    turning, price = (
+        _turning(central, [(way.questions, found[way.name]) for way in ways[:2:-1]]),
+        found["ask_shared"].price,
+    )
+    return WaysTable(plan, rows, many, ways, rows_of_table, refused, unanswered, turning, price)
+
+
+def _turning(central: WayAnswers, asking: Sequence[tuple[int, WayAnswers]]) -> int | None:
+    """From how many questions on a central release has the smaller ±, by what is known of asking so many.
+
+    ± of asking grows as their number does, or at a price in ρ as its root does; the sharper of the two is taken.
+    """
+    for questions, answers in asking:  # one question alone may be answered exactly, which has no ratio
+        found = []
+        for one in (answers, *answers.others):
+            times = geometric_mean([(central.known(key), one.known(key)) for key in central.found])
+            if times is not None:
+                found.append(questions * times ** (2 if one.price is not None and one.price.rho is not None else 1))
+        if found:
+            return max(1, ceil(max(found)))
+    return None
 
 
 def _row(plan: Plan, key: Key, found: Mapping[str, WayAnswers]) -> AnswerRow:
@@ -570,14 +608,14 @@ class Comparison:
     break_even: int | None
     weight: Fraction
     share_of_rows: Fraction | None
-    ratio: float | None  # of the standard error of the release to that of the curator
+    turning: float | None  # the number of questions for which the two standard errors are the same
 
     @classmethod
-    def of(cls, release: ExpectedWidth | None, ask: ExpectedWidth, ask_shared: ExpectedWidth) -> Comparison:
+    def of(
+        cls, release: ExpectedWidth | None, ask: ExpectedWidth, ask_shared: ExpectedWidth, turning: float | None
+    ) -> Comparison:
         """The comparison of what is expected each way; without a release where the plan allows none."""
         ways = {"release": release, "ask": ask, "ask_shared": ask_shared}
-        errors = [None if one is None or one.widths is None else one.widths.error for one in (release, ask)]
-        ratio = errors[0] / errors[1] if errors[0] and errors[1] else None
         return cls(
             ask.question,
             ask.column,
@@ -587,17 +625,17 @@ class Comparison:
             rare={way: one.rare_told for way, one in ways.items() if one is not None and one.rare is not None},
             informative={way: one is None or one.informative for way, one in ways.items()},
             estimated=ask.half_width is not None and not ask.exact,
-            break_even=None if ratio is None else max(1, ceil(ratio)),
+            break_even=None if turning is None else max(1, ceil(turning)),
             weight=ask.weight,
             share_of_rows=ask.share_of_rows,
-            ratio=ratio,
+            turning=turning,
         )
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object."""
         share = self.share_of_rows
         about = {"weight": float(self.weight), "share_of_rows": None if share is None else float(share)}
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "ratio"} | about
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "turning"} | about
 
 
 @dataclass(frozen=True, slots=True)
@@ -617,10 +655,10 @@ class Advice:
     @property
     def break_even(self) -> int | None:
         """The number of questions of this kind from which on a release errs less, over all of them by their weights."""
-        known = [(c.ratio, float(c.weight)) for c in self.comparisons if c.ratio is not None]
+        known = [(c.turning, float(c.weight)) for c in self.comparisons if c.turning is not None]
         if not known:
             return None
-        return max(1, ceil(exp(sum(w * log(ratio) for ratio, w in known) / sum(w for _, w in known))))
+        return max(1, ceil(exp(sum(w * log(turning) for turning, w in known) / sum(w for _, w in known))))
 
     @property
     def better(self) -> str | None:
@@ -698,9 +736,28 @@ def advise(
     rows, asked = whole(rows, "rows", 1, MOST_EXPECTED_ROWS), asked_questions(chosen, questions)
     law = law_if_allowed(chosen)
     comparisons: list[Comparison] = []
-    for planned in asked:
-        prices = chosen.privacy, chosen.privacy.part(Fraction(1, len(asked)))
-        asking = [expected_of_asking(chosen, planned, rows, price) for price in prices]
-        release = [None] * len(asking[0]) if law is None else expected_of_release(law, planned, rows)
-        comparisons += map(Comparison.of, release, *asking)
+    shared = _sharing(chosen, asked, rows)
+    for planned, together in zip(asked, shared, strict=True):
+        alone = [(price, expected_at(chosen, planned, rows, price)) for price in even_prices(chosen.privacy, 1)]
+        ask = min((found for _, found in alone), key=blur)
+        release = [None] * len(ask) if law is None else expected_of_release(law, planned, rows)
+        turning = [_even(one, [(price, found[n]) for price, found in alone]) for n, one in enumerate(release)]
+        comparisons += map(Comparison.of, release, ask, together, turning)
     return Advice(rows, chosen.privacy, len(asked), tuple(comparisons), law is not None)
+
+
+def _sharing(plan: Plan, asked: Sequence[PlannedQuestion], rows: int) -> list[list[ExpectedWidth]]:
+    """± of each of some questions that share the budget evenly, at the price that is the sharpest for all."""
+    prices = even_prices(plan.privacy, len(asked))
+    options = [[expected_at(plan, planned, rows, price) for planned in asked] for price in prices]
+    return min(options, key=lambda found: blur(one for each in found for one in each))
+
+
+def _even(release: ExpectedWidth | None, alone: Sequence[tuple[Cost, ExpectedWidth]]) -> float | None:
+    """The number of questions for which a release errs as much as a curator, who errs by its root at a price in ρ."""
+    found = []
+    for price, ask in alone:
+        errors = [None if one is None or one.widths is None else one.widths.error for one in (release, ask)]
+        if errors[0] and errors[1]:
+            found.append((errors[0] / errors[1]) ** (1 if price.rho is None else 2))
+    return max(found, default=None)

@@ -333,7 +333,7 @@ _LEAST_COST = 1e-4  # of what a cell of a table costs: what no question needs of
 
 
 def with_question_tables(plan: Plan) -> Plan:
-    """The plan with the tables that its questions need or, where it lists tables, with questions that these answer.
+    """The plan with the tables that its questions need, besides those that it lists.
 
     >>> columns = {name: {"space": "categories", "values": ["x", "y", "z"]} for name in ("a", "b", "c")}
     >>> asked = [{"sql": "SELECT a, count(*) FROM release GROUP BY a"}]
@@ -349,10 +349,12 @@ def with_question_tables(plan: Plan) -> Plan:
         for table, number in dict.fromkeys((one.table, one.number) for _, one in _question_sums(plan, axes, n)):
             key = tuple(axes[place].name for place in table), None if number is None else axes[number].name
             weights[key] = weights.get(key, Fraction(0)) + question.weight
-            if not plan.asked.questions:
-                _refuse_unlisted(plan.asked, n, *key)
-    if not plan.asked.questions:
-        return plan
+    if plan.asked.listed:
+        more = [key for key in weights if not _is_listed(plan.asked, *key)]
+        counted = tuple((names, Fraction(0)) for names, number in more if number is None)
+        added = tuple((names, number, Fraction(0)) for names, number in more if number is not None)
+        asked = replace(plan.asked, tables=plan.asked.tables + counted, sums=plan.asked.sums + added)
+        return replace(plan, asked=asked)
     used = {name for names, number in weights for name in (*names, number)}
     for column in (column for column in plan.columns if column.private):
         if not any(axis.name in used for axis in axes if axis.column is column):
@@ -374,19 +376,12 @@ def _question_sums(plan: Plan, axes: tuple[TableAxis, ...], n: int) -> list[tupl
         raise MisplacedKey(("questions", str(n + 1), "sql"), f"has no answer from tables: {error}") from None
 
 
-def _refuse_unlisted(asked: AskedTables, n: int, names: tuple[str, ...], number: str | None) -> None:
-    """Refuse a question that needs more than the tables and sums that the plan lists."""
+def _is_listed(asked: AskedTables, names: tuple[str, ...], number: str | None) -> bool:
+    """Whether the tables and sums that the plan lists tell this one."""
     listed = [table for table, _ in asked.tables]
     if number is not None:
         listed = [table for table, summed, _ in asked.sums if summed == number]
-    if any(set(names) <= set(table) for table in listed):
-        return
-    what = f"the table of {' × '.join(names)}" if number is None else f"sums of {number}"
-    by = f" by {' × '.join(names)}" if number is not None and names else ""
-    raise MisplacedKey(
-        ("questions", str(n + 1), "sql"),
-        f"needs {what}{by}, which [release] does not list: add it, or leave `tables` out: then questions choose",
-    )
+    return any(set(names) <= set(table) for table in listed)
 
 
 def question_costs(plan: Plan, domain: Domain) -> list[tuple[float, Costs]]:

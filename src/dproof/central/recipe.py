@@ -25,6 +25,7 @@ from dproof.central.workload import (
     added_curve,
     calibrate,
     combined_variances,
+    cut_off,
     delta,
     has_k_norm,
     has_many_subtables,
@@ -50,7 +51,7 @@ from dproof.errors import InputError, PlanError, TooLarge, VerificationFailed
 from dproof.exact import float_above
 from dproof.limits import MOST_TABLE_CELLS, MOST_TABLE_COLUMNS, MOST_TABLE_PARTS
 from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
-from dproof.privacy import Privacy
+from dproof.privacy import Cost, Privacy
 from dproof.questions.measured import HIGHEST_LEVEL, level_of_seldom, normal_quantile
 from dproof.spaces.interval import whole_scale
 
@@ -66,6 +67,9 @@ _MOST_STEPS = 1 << 31  # that a row may move a sum by: then so many rows add up 
 _STEP_VARIANCE = 0.25  # the square of half a step: the distance of a value to where its step ends
 # How far noise may be from what the plan determines, where machines calculate otherwise.
 _NOISE_TOLERANCE = Fraction(1, 1000)
+
+# Of the weight of a table that is listed beside questions: twice the noise, for a quarter of what it would cost.
+_BESIDE_QUESTIONS = Fraction(1, 16)
 
 Integers = NDArray[np.int64]
 
@@ -281,6 +285,12 @@ class TableLaw:
         loss = largest_loss(self.domain, {r: 1 / s for r, s in self.noise.items()}, self.person.neighbours)
         return loss * self.plan.rows_per_person**2 / 2
 
+    @property
+    def cost(self) -> Cost:
+        """What a ledger counts of it: with δ also the ρ of its noise, and how far what is drawn may lie from it."""
+        cut = Fraction(0) if self.is_pure else cut_off(self.domain.count(self.noise))
+        return Cost(self.person.epsilon, self.person.delta, self.rho(), cut)
+
     def record(self, release: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
         """The certificate of the measurements, sealed, with what is recorded about a release."""
         return sealed(FORMAT, VERSION, private, self.person, {**self._measured_record, "release": dict(release)})
@@ -441,13 +451,19 @@ def measurements(law: TableLaw, *, contrasts: bool = False) -> Sequence[Residual
 
 
 def answers_of(law: TableLaw) -> Answers:
-    """What shall be sharp, with weights: the answers to the plan's questions, or a cell of every table and sum."""
-    if law.asked.questions:
-        from dproof.central.question_sums import question_costs  # takes a parser of SQL, which few plans need
+    """What shall be sharp, with weights: the answers to the plan's questions, a cell of every listed table and sum."""
+    if not law.asked.questions:
+        return _cells_of(law)
+    from dproof.central.question_sums import question_costs  # takes a parser of SQL, which few plans need
 
-        return Answers.of(question_costs(law.plan, law.domain), law.residuals)
+    questions = Answers.of(question_costs(law.plan, law.domain), law.residuals)
+    return questions.and_of(_cells_of(law, _BESIDE_QUESTIONS)) if law.asked.listed else questions
+
+
+def _cells_of(law: TableLaw, part: Fraction = Fraction(1)) -> Answers:
+    """A cell of every listed table and sum, with this part of its weight."""
     keys = {**{Residual(table): weight for table, weight in law.tables.items()}, **law.sums}
-    return Answers.of_cells(law.domain, keys, law.residuals)
+    return Answers.of_cells(law.domain, {key: part * weight for key, weight in keys.items() if weight}, law.residuals)
 
 
 def with_noise(law: TableLaw, wanted: Sequence[Residual], answers: Answers) -> TableLaw:
@@ -536,6 +552,9 @@ def check_noise(law: TableLaw) -> None:
 
     Floats choose the shares, so that another machine may find them a little different.
     """
-    wanted = with_noise(law, list(law.noise), answers_of(law)).noise
-    if any(abs(wanted[one] / parameter - 1) > _NOISE_TOLERANCE for one, parameter in law.noise.items()):
-        raise VerificationFailed("the noise is not shared out over the tables as the plan determines")
+    # Earlier versions shared the noise out by the cells of listed tables alone, beside questions too.
+    for answers in [answers_of(law)] + [_cells_of(law)] * (law.asked.questions and law.asked.listed):
+        wanted = with_noise(law, list(law.noise), answers).noise
+        if all(abs(wanted[one] / parameter - 1) <= _NOISE_TOLERANCE for one, parameter in law.noise.items()):
+            return
+    raise VerificationFailed("the noise is not shared out over the tables as the plan determines")

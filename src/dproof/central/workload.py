@@ -372,6 +372,12 @@ class Answers:
         """One cell of every table of counts or sums, with these weights."""
         return cls.of([(float(weight), cell_costs(domain, key)) for key, weight in weights.items()], residuals)
 
+    def and_of(self, other: Answers) -> Answers:
+        """These answers and others, of the same residuals."""
+        residual = np.concatenate([self.residual, other.residual])
+        answer, cost = np.concatenate([self.answer, other.answer + self.count]), np.concatenate([self.cost, other.cost])
+        return Answers(self.residuals, answer, residual, cost, self.count + other.count)
+
     def costs(self, factors: Floats) -> Floats:
         """Of each residual, the costs of all answers, each times its factor."""
         return np.asarray(np.bincount(self.residual, self.cost * factors[self.answer], len(self.residuals)), float)
@@ -520,6 +526,11 @@ def delta(
     return _delta_by_noise(domain, squares, epsilon, neighbours, persons_rows, in_parts)(squares)
 
 
+def cut_off(numbers: int) -> Fraction:
+    """How far so many drawn numbers together may lie from their ideal laws, in total variation, at most."""
+    return 4 * numbers * _CUT
+
+
 def _delta_by_noise(
     domain: Domain,
     residuals: Iterable[Residual],
@@ -531,7 +542,7 @@ def _delta_by_noise(
     """The bound of δ at ε for any γ² of these residuals: what their ripple costs, and what is cut off, is the same."""
     epsilon, numbers = min(epsilon, _LARGEST_EPSILON), domain.count(residuals)
     slack = 2 * numbers * _RIPPLE
-    factor, cut = exp_above(slack), 4 * numbers * (1 + exp_above(epsilon)) * _CUT
+    factor, cut = exp_above(slack), (1 + exp_above(epsilon)) * cut_off(numbers)
 
     def bound(squares: Mapping[Residual, Fraction]) -> Fraction:
         distinct = set(squares.values())

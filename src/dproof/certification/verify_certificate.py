@@ -164,7 +164,7 @@ def by_kind(given: Any, where: str, shapes: dict[str, Shape], others: Laws | Non
 # What a certificate may hold: every name, and the range of every number ----------------------------------------------
 
 FORMAT, VERSION = "dproof certificate", 1
-LARGEST_FILE, LONGEST_PLAN = 1 << 27, 1 << 22  # bytes of a certificate, and of a plan
+LARGEST_FILE, LONGEST_PLAN = 1 << 27, 1 << 25  # bytes of a certificate, and of a plan
 # Texts and comments of TOML, and a key of 100 parts, which takes long to read.
 QUOTED = re.compile(r'''"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*''', re.DOTALL)
 LONG_KEY = re.compile(r"(?<![\w-])[\w-]++([ \t]*\.[ \t]*[\w-]++){99}")
@@ -1018,7 +1018,7 @@ def check_files(release: dict[str, Any], folder: Path, stored: str = STORED) -> 
         # A file with holes takes hours to read, and no time to make; where the disk does not tell, it is read.
         holes = about.st_size > 1 << 24 and 0 < 4096 * getattr(about, "st_blocks", 0) < about.st_size
         require(not holes, f"the file {name} has holes: it is not one that was written")
-        require(name != "plan.toml" or about.st_size <= LONGEST_PLAN, "the plan is longer than 4 MiB")
+        require(name != "plan.toml" or about.st_size <= LONGEST_PLAN, "the plan is longer than 32 MiB")
         with (folder / name).open("rb") as stream:
             require(name in texts or stream.read(4) == b"PAR1", f"the file {name} is no Parquet file")
             stream.seek(0)
@@ -1039,7 +1039,7 @@ def is_deep(plan: str) -> bool:
 
 def plan_in(folder: Path) -> dict[str, Any]:
     plan = folder / "plan.toml"
-    require(plan.stat().st_size <= LONGEST_PLAN, "the plan is longer than 4 MiB")
+    require(plan.stat().st_size <= LONGEST_PLAN, "the plan is longer than 32 MiB")
     text = plan.read_text(encoding="utf-8")
     require(not is_deep(text), "the plan has a key of too many parts")
     return tomllib.loads(text)

@@ -50,7 +50,7 @@ from dproof.questions.answer import output_file
 )
 @json_option
 def ask(
-    data: Path,
+    data: Path | str,
     question: str,
     plan: Path,
     ledger: Path | None,
@@ -77,7 +77,7 @@ def ask(
     check_form(form, as_json)
     files = [output_file(plot, picture=True)] if plot is not None else []  # before anything is paid
     files += [output_file(out)] if out is not None else []
-    if any(file.exists() and data.exists() and file.samefile(data) for file in files):
+    if isinstance(data, Path) and any(file.exists() and data.exists() and file.samefile(data) for file in files):
         raise FileError(f"{str(data)!r} is the table itself, and an answer would replace it: choose another name")
     if (epsilon is None) == (accuracy is None):
         raise ArgumentError("say what the question may cost, with --epsilon, or how good it must be, with --accuracy")

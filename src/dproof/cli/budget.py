@@ -68,11 +68,21 @@ def budget(
 def _budget_page(answer: dict[str, Any], left: str, unanswered: frozenset[int]) -> Page:
     spent, budget = answer["spent"], answer["budget"]
     leaves = left.replace("about", "that leaves about", 1)
-    yield f"[bold]You have spent ε {spent['epsilon']:.6g} of {budget['epsilon']:.6g}; {leaves}.[/bold]\n"
+    used = f"ε {spent['epsilon']:.6g} of {budget['epsilon']:.6g}"
+    notes = dict.fromkeys(_KINDS, "")
+    if spent.get("rho") and spent["epsilon"] + answer["remaining"]["epsilon"] > 1.000001 * budget["epsilon"]:
+        part = 100 * spent["rho"] / budget["rho"]
+        used = f"{part:.3g}% of the budget (ε {budget['epsilon']:.6g}, δ {budget['delta']:.6g})"
+        notes = {
+            "budget": "",
+            "spent": f"{part:.3g}%, by all answers together",
+            "remaining": f"{100 - part:.3g}%, for one more",
+        }
+    yield f"[bold]You have spent {used}; {leaves}.[/bold]\n"
     for word in _KINDS:
-        yield f"{word:<10} ε {answer[word]['epsilon']:<10.6g} δ {answer[word]['delta']:<8.6g}".rstrip()
+        yield f"{word:<10} ε {answer[word]['epsilon']:<10.6g} δ {answer[word]['delta']:<8.6g} {notes[word]}".rstrip()
     if spent.get("rho"):
-        yield f"{'ρ':<10} {spent['rho']:.6g} of {budget['rho']:.6g} spent: questions with a δ are paid in ρ"
+        yield f"{'ρ':<10} {spent['rho']:.6g} of {budget['rho']:.6g} spent: this is what adds up, not ε"
     yield escape(f"counted    {Unit(answer['neighbours'], answer['person'], answer['rows_per_person'])}")
     if answer["analysts"]:
         analysts = [(escape(one["name"]), *(_figures(one[word]) for word in _KINDS)) for one in answer["analysts"]]

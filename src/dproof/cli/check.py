@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from dproof.cli.command import PATH, command, data_argument, json_option, table_option
+from dproof.cli.command import PATH, command, data_argument, json_option, shown_name, table_option
 from dproof.cli.output import Page, Table, emit, escape, pairs, unbroken
 from dproof.exact import several
 from dproof.plans.draft import toml_lines
@@ -25,7 +25,7 @@ put values in an order of your own. A value of one person, or a bound that only 
 @click.option("--plan", metavar="PLAN.toml", type=PATH, required=True, help="The plan, or a draft of one.")
 @table_option
 @json_option
-def check(data: Path, plan: Path, table: str | None, as_json: bool) -> None:
+def check(data: Path | str, plan: Path, table: str | None, as_json: bool) -> None:
     """Count values that a plan does not cover: confidential.
 
     For each column: how many values are missing, outside the declared space, not readable as the number or date that
@@ -35,7 +35,7 @@ def check(data: Path, plan: Path, table: str | None, as_json: bool) -> None:
     not pass them on.
     """
     inspection = inspect(data, plan, table=table)
-    emit(inspection.to_json(), as_json, lambda: _check_page(inspection, data.name))
+    emit(inspection.to_json(), as_json, lambda: _check_page(inspection, shown_name(data)))
     if inspection.problems:
         raise click.exceptions.Exit(1)
 

@@ -9,12 +9,30 @@ from typing import Any
 
 import click
 
+from dproof.arguments import is_database
+
 PATH: Any = click.Path(path_type=Path)
 
+
+class Data(click.Path):
+    """A path, or the address of a database, which stays a text."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        return value if is_database(value) else super().convert(value, param, ctx)
+
+
+def shown_name(data: Path | str) -> str:
+    """What a table is called on a page: an address may hold a password."""
+    return data.name if isinstance(data, Path) else "the table"
+
+
 data_argument = click.argument(
-    "data", metavar="DATA", type=PATH, help="A .csv, .tsv, .xlsx, .parquet, .arrow or .duckdb file, or a folder."
+    "data",
+    metavar="DATA",
+    type=Data(path_type=Path),
+    help="A .csv, .tsv, .xlsx, .parquet, .arrow, .duckdb or .sqlite file, a folder, or postgresql://HOST/NAME.",
 )
-table_option = click.option("--table", metavar="NAME", help="The table inside a DuckDB file, or the sheet of an .xlsx.")
+table_option = click.option("--table", metavar="NAME", help="The table inside a database, or the sheet of an .xlsx.")
 epsilon_option = click.option(
     "--epsilon", metavar="E", required=True, help="ε of the guarantee: a decimal or a fraction; small is private."
 )

@@ -19,7 +19,9 @@ from dproof.releases.drafting import draft, draft_text
 @click.option("--ask", is_flag=True, help="Ask question by question, and write the plan and a notebook.")
 @click.option("--out", metavar="PLAN.toml", type=PATH, help="The plan that --ask writes: plan.toml, unless you say.")
 @json_option
-def init(data: Path, table: str | None, look: bool, local: bool, ask: bool, out: Path | None, as_json: bool) -> None:
+def init(
+    data: Path | str, table: str | None, look: bool, local: bool, ask: bool, out: Path | None, as_json: bool
+) -> None:
     """Draft a plan from the names of a table's columns.
 
     The draft goes to standard output: `dproof init people.csv > plan.toml`, then fill in what is open. It is made from
@@ -31,6 +33,8 @@ def init(data: Path, table: str | None, look: bool, local: bool, ask: bool, out:
     if ask:
         if as_json:
             raise click.UsageError("--ask is a dialogue, and --json has none: leave one out.")
+        if isinstance(data, str):  # the notebook would have its password
+            raise click.UsageError("--ask takes a file: write the draft for a database with `dproof init` alone.")
         from dproof.cli.wizard import dialogue
 
         dialogue(data, table, look=look, model="local" if local else None, out=out or Path("plan.toml"))

@@ -14,8 +14,6 @@ from dproof.cli.output import advise, quoted_path
 from dproof.curator.ledger import Ledger
 from dproof.errors import ArgumentError, FileError, OverBudget
 
-_SQLITE = b"SQLite format 3\0"
-
 ledger_option = click.option(
     "--ledger",
     metavar="FILE",
@@ -25,13 +23,17 @@ ledger_option = click.option(
 no_ledger_option = click.option("--no-ledger", "without", is_flag=True, help="Keep no account of what is spent.")
 
 
-def paying_ledger(data: Path, named: Path | None, without: bool, *, needed: bool = False) -> Path | None:
+def paying_ledger(data: Path | str, named: Path | None, without: bool, *, needed: bool = False) -> Path | None:
     """The ledger that pays for what is asked of a table, and a warning where it does not know what was spent before.
 
     Where none is named and none can be kept beside the table there is none, or an error where one is `needed`.
     """
     if named is not None and without:
         raise ArgumentError("--ledger and --no-ledger exclude each other: choose one")
+    if isinstance(data, str):
+        if named is None and not without:
+            raise ArgumentError("nothing lies beside a database: name a ledger with --ledger, or say --no-ledger")
+        return named
     usual = Ledger.beside(data)
     if named is None and not without:
         if Ledger.is_begun(usual) or not data.exists() or os.access(usual.parent, os.W_OK):
@@ -52,22 +54,18 @@ _BOTH = "This is not counted there, and people lose both."
 
 def ledger_of(path: Path) -> Path:
     """The ledger that a user means: the file itself, or that of a table."""
+    from dproof.tables.database import is_sqlite
     from dproof.tables.files import FILES
     from dproof.tables.source import ending
 
-    if path.is_dir() or (path.is_file() and ending(path) in FILES and not _is_sqlite(path)):
-        return Ledger.beside(path)
-    return Ledger.beside(path) if not path.exists() and Ledger.is_begun(Ledger.beside(path)) else path
-
-
-def _is_sqlite(path: Path) -> bool:
-    with path.open("rb") as file:
-        start = file.read(len(_SQLITE))
-    return start == _SQLITE or not start  # an empty file is where a ledger is being begun
+    usual = Ledger.beside(path)
+    # A ledger is a file of SQLite itself, and an empty file is where one is being begun.
+    is_table = path.is_file() and ending(path) in FILES and path.stat().st_size > 0 and not is_sqlite(path)
+    return usual if path.is_dir() or is_table or (path != usual and Ledger.is_begun(usual)) else path
 
 
 @contextmanager
-def telling_ways_out(account: Path | None) -> Iterator[None]:
+def telling_ways_out(account: Path | str | None) -> Iterator[None]:
     """Whatever goes over the budget in here is told with what to do about it."""
     try:
         yield

@@ -39,7 +39,7 @@ _RATE_WIDTH = 60  # columns of a terminal from which the bar tells the rate as w
 @click.option("--anyway", is_flag=True, help="Make the release also where it is too noisy to tell anything.")
 @json_option
 def sanitise(
-    data: Path,
+    data: Path | str,
     plan: Path,
     out: Path,
     table: str | None,
@@ -120,7 +120,7 @@ def _release_json(release: Any, out: Path, nothing: str | None) -> dict[str, Any
     }
 
 
-def _release_page(answer: dict[str, Any], nothing: str | None, account: Path | None) -> Page:
+def _release_page(answer: dict[str, Any], nothing: str | None, account: Path | str | None) -> Page:
     """The page about a new release: its promise, whether it tells nothing, and what to do next."""
     where, quoted = escape(answer["release"]), escape(quoted_path(answer["release"]))
     promise = f"[bold]ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']})"

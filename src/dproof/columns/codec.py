@@ -451,7 +451,13 @@ class CategoryCodec(Codec):
 
     kind: ClassVar[str | None] = "categories"
     keys: ClassVar[tuple[Key, ...]] = (
-        Key("values", "list", "The values: all texts, all numbers, or all true and false.", 'values = ["a", "b"]'),
+        Key(
+            "values",
+            "list",
+            "The values: all texts, all numbers, or all true and false; or the texts in the first column of a file "
+            'beside the plan, with `values_file = "codes.csv"`.',
+            'values = ["a", "b"]',
+        ),
         Key("metric", "metric", '`"discrete"`, `"ordinal"`, or a matrix of distances.', default="discrete"),
         outside_key("refuse", "category", meaning="it is refused, or becomes one more value, `outside_value`"),
         Key("outside_value", "value", "What stands for every value outside.", default=_OTHER),

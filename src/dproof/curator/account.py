@@ -67,7 +67,7 @@ class Limit:
         if self.whole.rho is None:
             return Cost(total.epsilon, total.delta)
         rho, left = total.rho, self._rho_left(total)
-        if rho is None or left < 0 or self._sums_left(total).epsilon > self._priced(left).epsilon:
+        if rho is None or left < 0 or self._sums_left(total).epsilon > self.priced(left).epsilon:
             return Cost(total.epsilon, total.delta, rho)
         if not rho:
             return Cost(rho=rho)
@@ -79,7 +79,7 @@ class Limit:
         if self.whole.rho is None:
             return self._sums_left(total)
         by_sums = self._sums_left(total) if self._sums_allow(total) else Cost()
-        by_rho = self._priced(self._rho_left(total))
+        by_rho = self.priced(self._rho_left(total))
         return replace(by_sums, rho=by_rho.rho) if by_sums.epsilon > by_rho.epsilon else by_rho
 
     def times(self, total: Cost, cost: Cost) -> int:
@@ -110,7 +110,7 @@ class Limit:
             return Fraction(-1)
         return whole.rho - total.rho
 
-    def _priced(self, rho: Fraction) -> Cost:
+    def priced(self, rho: Fraction) -> Cost:
         """The largest ε in six digits whose ρ, at δ, is no larger."""
         whole = self.whole
         assert whole.rho is not None
@@ -129,6 +129,22 @@ class Limit:
 def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The ρ that a price (ε, δ) buys and that a limit (ε, δ) holds; δ is above 0."""
     return concentrated_rho(epsilon, delta * (1 - _DELTA_OF_SUMS - _DELTA_OF_TABLES))
+
+
+def even_prices(budget: Privacy, questions: int) -> list[Cost]:
+    """What each of so many questions may cost under a budget: an even part of ε, and with δ another one of ρ.
+
+    All must have the first price, or all the second: which is better depends on how many they are.
+
+    >>> [str(price) for price in even_prices(Privacy(1, "1e-6"), 20)]
+    ['epsilon 0.05 and delta 0', 'epsilon 0.203187 and delta 0.000001 (rho 0.00121073)']
+    """
+    prices = [Cost(budget.epsilon / questions)] if budget.epsilon else []
+    if budget.delta:
+        limit = Limit.of(Cost.of(budget), in_rho=True)
+        assert limit.whole.rho is not None
+        prices += [price for price in [limit.priced(limit.whole.rho / questions)] if price.delta]
+    return prices
 
 
 def pure_part(price: Cost) -> Fraction:

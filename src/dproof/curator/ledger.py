@@ -395,7 +395,7 @@ class Ledger:
             self._append(database, "answer", {"question": number, "answer": answer})
             return answer
 
-    def release(self, cost: Promise, description: str, *, plan: str | None = None) -> int:
+    def release(self, cost: Promise | Cost, description: str, *, plan: str | None = None) -> int:
         """Pay for a sanitised release of the table; with a digest of its plan and place, until it is published."""
         expect(description, str, "description", "a text")
         under = {} if plan is None else {"plan": plan}

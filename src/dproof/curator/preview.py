@@ -39,6 +39,7 @@ from dproof.questions.question import (
 )
 from dproof.questions.sensitivity import Sensitivity, sensitivity_of
 from dproof.questions.sums import Statistics, Term, chooses, even_sums, present, terms, value_of
+from dproof.spaces.interval import Scale
 
 _SEED = bytes(32)  # of simulated noise: one for all tables, so that ± differ by what is asked alone
 _DEPENDS = "the interval depends on the data, so it cannot be previewed"
@@ -191,16 +192,20 @@ def expected_source(measurement: Measurement, rows: int, shares: Shares, level: 
     question, schema, keys = measurement.question, measurement.schema, measurement.keys
     linear = [noisy.statistic for noisy in measurement.noisy if isinstance(noisy.statistic, Term)]
     sums = even_sums(schema, keys, question.where, linear, rows)
-    some = [
-        term for term in linear if question.group_by or chooses(replace(term, where=both(question.where, term.where)))
-    ]
-    counts = [sums[term].mean() for term in some if not term.columns]
-    factor = shares.factor(float(np.mean(counts)), rows) if counts else 1.0
+    among = {term: replace(term, where=both(question.where, term.where)) for term in linear}
+    some = [term for term in linear if not term.columns and (keys or chooses(among[term]))]
+    factor = shares.factor(float(np.mean([sums[term].mean() for term in some])), rows) if some else 1.0
+    if linear:
+        even = np.stack([sums[term] for term in linear], axis=1)
+
+        def scale(term: Term) -> Scale:
+            return term.scale(term.columns[0], schema).in_floats()
+
+        sums = dict(zip(linear, shares.of_even([*among.values()], even, rows, bool(keys), scale).T, strict=True))
     noisy: list[Any] = []
     for part in measurement.noisy:
         if isinstance(part.statistic, Term):
-            found = sums[part.statistic] * (factor if part.statistic in some else 1.0)
-            noisy.append([round(value) for value in found.tolist()])
+            noisy.append([round(value) for value in sums[part.statistic].tolist()])
         else:
             noisy.append(_even_values(measurement, part.statistic, part.values, factor * rows))
     chosen = [[0] * measurement.groups for _ in measurement.chosen]  # any value: it has no interval

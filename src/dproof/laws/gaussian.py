@@ -116,7 +116,7 @@ class Gaussian(NoiseLaw):
     def denominator(self, reach: int) -> int:
         return self._sums[-1] * self.unit
 
-    @property
+    @cached_property
     def moments(self) -> tuple[Fraction, Fraction, Fraction]:
         """E X, E|X| and E X², exactly."""
         whole, u = self._sums[-1], self.unit

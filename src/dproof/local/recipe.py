@@ -31,7 +31,7 @@ from dproof.limits import MOST_COMBINATIONS
 from dproof.local.spread import best_shares, best_weights, needs, sample_variance, sampled_groups, split_variance
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.plans.plan import ASKED, ColumnGroup, Plan, schema_of, split
-from dproof.privacy import Privacy, as_epsilon
+from dproof.privacy import Cost, Privacy, as_epsilon
 from dproof.questions.question import Schema
 from dproof.spaces.categories import Codes
 from dproof.spaces.interval import bins_from
@@ -157,6 +157,11 @@ class RowLaw:
     def person(self) -> Privacy:
         """The promise to a person, who owns up to `rows_per_person` rows."""
         return self.plan.promise(self.plan.rows_per_person)
+
+    @property
+    def cost(self) -> Cost:
+        """What a ledger counts of it."""
+        return Cost.of(self.person)
 
     def person_to_json(self) -> dict[str, Any]:
         """What is said about a person wherever a release or its plan is told."""

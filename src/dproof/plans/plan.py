@@ -102,10 +102,10 @@ class Plan:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Plan:
-        """The plan in a TOML file."""
-        from dproof.plans.reader import read_text  # makes plans, so it stands above them
+        """The plan in a TOML file, with the values that it has in files of their own."""
+        from dproof.plans.reader import read_plan_text  # makes plans, so it stands above them
 
-        return cls.parse(read_text(path, "plan"), name=Path(path).name)
+        return cls.parse(read_plan_text(path), name=Path(path).name)
 
     @classmethod
     def parse(cls, text: str, *, name: str = "plan") -> Plan:
@@ -370,9 +370,10 @@ Listed: TypeAlias = tuple[tuple[tuple[str, ...], Fraction], ...]  # tables of co
 class AskedTables:
     """The tables of counts that a release shall answer, and the sums of a number by a table, each with its weight.
 
-    `axes` are the columns of the plan as they are counted, in its order. Where `questions` choose the tables, the
-    variance of their answers is made least, else that of the cells: the total one, or the largest. With `rows` there
-    are made-up rows too. Curves are added up wherever they stand in a table.
+    `axes` are the columns of the plan as they are counted, in its order. What is made least is the variance of the
+    answers to the plan's `questions`, of the cells of the tables that are `listed`, or of both, in total or at its
+    largest. A table that only questions need has no weight beside listed ones. With `rows` there are made-up rows too.
+    Curves are added up wherever they stand in a table.
     """
 
     axes: tuple[TableAxis, ...]
@@ -381,6 +382,7 @@ class AskedTables:
     rows: bool
     objective: Objective
     questions: bool = False
+    listed: bool = True
 
 
 @dataclass(frozen=True, slots=True)

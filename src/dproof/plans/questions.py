@@ -5,7 +5,7 @@ They say what is needed of each column, by which `mechanism = "auto"` chooses a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import exp
@@ -27,7 +27,7 @@ from dproof.questions.question import (
     resolve,
 )
 from dproof.questions.sql import parse
-from dproof.spaces.interval import bins_from
+from dproof.spaces.interval import bins_from, whole_scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class PlannedQuestion:
     """A question that will be asked, and how much it counts beside the others.
 
     `question` is what its text asks about the columns of the plan. `share_of_rows` is about what part of the rows a
-    group of it has, or a condition in it: public knowledge, which only the ± that is told beforehand depends on.
-    `title` is what the report calls it.
+    group of it has, or a condition in it, or has a value at all; `mean` is about what the mean that it asks for is:
+    public knowledge, which only the ± that is told beforehand depends on. `title` is what the report calls it.
     """
 
     sql: str
@@ -44,9 +44,10 @@ class PlannedQuestion:
     weight: Fraction = Fraction(1)
     share_of_rows: Fraction | None = None
     title: str = ""
+    mean: Fraction | None = None
 
 
-def read_questions(tables: Iterable[Reader], columns: Iterable[Column]) -> tuple[PlannedQuestion, ...]:
+def read_questions(tables: Iterable[Reader], columns: Sequence[Column]) -> tuple[PlannedQuestion, ...]:
     """The [[questions]] of a plan; each must be one that can be asked about its columns."""
     found = []
     for table in tables:
@@ -56,13 +57,28 @@ def read_questions(tables: Iterable[Reader], columns: Iterable[Column]) -> tuple
         share = table.number("share_of_rows") if "share_of_rows" in table else None
         if share is not None and not 0 < share <= 1:
             raise table.wrong("share_of_rows", "must lie between 0 and 1: about what part of the rows a group has")
-        title = table.line("title")
+        title, mean = table.line("title"), table.number("mean", None)
         try:
-            found.append(replace(planned_question(sql, columns, weight, share), title=title))
+            planned = planned_question(sql, columns, weight, share)
         except InputError as error:
             raise table.wrong("sql", f"is wrong: {error}") from None
+        if mean is not None and not _can_be_mean(planned.question, mean, columns):
+            raise table.wrong(
+                "mean", "must lie in the range of the one number whose AVG is asked for: about what it is"
+            )
+        found.append(replace(planned, title=title, mean=mean))
         table.finish()
     return tuple(found)
+
+
+def _can_be_mean(question: Question, mean: Fraction, columns: Iterable[Column]) -> bool:
+    """Whether a question asks for the mean of one number, in whose range this is."""
+    averaged = {name for part in question.aggregates for name in part.columns if part.definition.moment == "mean"}
+    space = next((column.space for column in columns if {column.name} == averaged and column.private), None)
+    if space is None or not space.has_sums or space.holds_curves:
+        return False
+    scale = whole_scale(space, True)
+    return scale.value(scale.ends[0]) <= mean <= scale.value(scale.ends[1])
 
 
 def planned_question(

@@ -18,6 +18,7 @@ from fractions import Fraction
 from importlib import import_module
 from itertools import combinations, product
 from math import comb
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import dproof.curves  # noqa: F401  # adds the codec of curves
@@ -29,6 +30,7 @@ from dproof.errors import ArgumentError, FileError, InputError, PlanError, did_y
 from dproof.exact import exact, plain_number
 from dproof.limits import (
     LONGEST_LINE,
+    MOST_LISTED_VALUES,
     MOST_PERIOD_COLUMNS,
     MOST_PLANNED_QUESTIONS,
     MOST_SHUFFLED,
@@ -57,7 +59,7 @@ from dproof.plans.plan import (
 from dproof.privacy import Privacy
 from dproof.spaces.interval import Bins, default_bins, each_value
 from dproof.spaces.space import Space, plain
-from dproof.tables.source import USUAL, Layout
+from dproof.tables.source import USUAL, Layout, open_source
 
 if TYPE_CHECKING:
     from dproof.plans.questions import PlannedQuestion
@@ -80,6 +82,54 @@ def read_text(path: str | os.PathLike[str], what: str) -> str:
         raise PlanError(f"{where.name!r} is not UTF-8 text: a {what} is a TOML file") from None
     except OSError as error:
         raise FileError(f"the {what} {str(path)!r} cannot be read: {error.strerror}") from None
+
+
+_CODE_BOOK = "values_file"
+
+
+def read_plan_text(path: str | os.PathLike[str]) -> str:
+    """The text of a plan, with the values of each `values_file` in its place, so that it can be read without the file.
+
+    The values are the texts in the first column of a table that lies where the plan says, from its own folder. The plan
+    of a release, which somebody else may have made, names no files.
+    """
+    text, plan = read_text(path, "plan"), as_path(path, "path")
+    if _CODE_BOOK not in text:
+        return text
+    try:
+        columns = {} if is_deep(text) else tomllib.loads(text).get("columns", {})
+    except (tomllib.TOMLDecodeError, RecursionError):  # told when the plan is read
+        return text
+    lines = text.splitlines()
+    for name, table in columns.items() if isinstance(columns, dict) else ():
+        if isinstance(table, dict) and _CODE_BOOK in table:
+            number = line_of(text, ("columns", name, _CODE_BOOK)) or 1
+            place = f"{plan.name}, line {number}: columns.{name}.{_CODE_BOOK}"
+            if "values" in table or not isinstance(table[_CODE_BOOK], str):
+                raise PlanError(f"{place} must be the name of a file, and stands instead of `values`")
+            if not lines[number - 1].lstrip().startswith(_CODE_BOOK):
+                raise PlanError(f"{place} must stand on a line of its own, under [columns.{name}]")
+            values = _code_book(plan.parent / table[_CODE_BOOK], place)
+            lines[number - 1] = to_toml({"values": values}).replace("\n", " ").rstrip()
+    return "\n".join([*lines, ""])
+
+
+def _code_book(path: Path, place: str) -> list[str]:
+    """The values that a code book lists."""
+    try:
+        source = open_source(path)
+        batches = source.read(source.names[:1])
+        values = [str(text) for batch in batches for text in batch.column(0).cast("string").to_pylist() if text]
+    except (InputError, ValueError) as error:
+        raise PlanError(f"{place}: {error}") from None
+    twice = next((value for value, times in Counter(values).items() if times > 1), None)
+    if not values or twice is not None:
+        raise PlanError(f"{place} lists {'no value' if twice is None else f'{twice[:40]!r} twice'} in its first column")
+    if len(values) > MOST_LISTED_VALUES:
+        raise PlanError(
+            f"{place} lists {len(values):,} values, and {MOST_LISTED_VALUES:,} are the most: declare groups"
+        )
+    return values
 
 
 _NO_PLAN = 'its lines are such as [privacy] and epsilon = "1", and `dproof init` drafts a plan'
@@ -602,6 +652,8 @@ def read_column(name: str, table: Reader) -> Column:
     if table.flag("public"):
         table.finish()
         return Column(name, "public", (name,))
+    if _CODE_BOOK in table:
+        raise table.wrong(_CODE_BOOK, "is read with the file of a plan: give the plan's path, or write `values`")
     kind = table.choice("space", tuple(SPACES))
     column = codec_class(SPACES[kind]).read_column(SPACES[kind], name, kind, table)
     column = replace(column, share=table.share("share", Fraction(1)), mechanism=table.text("mechanism", "auto"))
@@ -661,13 +713,16 @@ def read_asked(top: Reader, columns: Sequence[Column], model: str) -> AskedTable
     if "questions" in top and "tables" not in release:
         for key in ("sums", "rows"):
             if release.flag(key):
-                raise release.wrong(key, "needs `tables`: [[questions]] choose only the tables and sums they need")
+                raise release.wrong(
+                    key, "needs `tables`, such as tables = 1: [[questions]] choose only the tables and sums they need"
+                )
         release.finish()
-        return AskedTables(axes, (), (), False, objective, questions=True)
+        return AskedTables(axes, (), (), False, objective, questions=True, listed=False)
     tables, rows = _read_tables(release, by_column), release.flag("rows")
     if rows and all(column.space.holds_curves for column in private):
         raise release.wrong("rows", "would be empty: made-up rows leave out curves, and the plan has nothing else")
-    asked = AskedTables(axes, _counted(tables, axes), _listed_sums(tables, axes, release.flag("sums")), rows, objective)
+    sums = _listed_sums(tables, axes, release.flag("sums"))
+    asked = AskedTables(axes, _counted(tables, axes), sums, rows, objective, questions=bool(top.tables("questions")))
     release.finish()
     return asked
 

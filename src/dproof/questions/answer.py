@@ -384,14 +384,15 @@ def _digits(values: Sequence[Any]) -> int | None:
 
 
 RARELY = (  # where a ± that is told beforehand depends on the data
-    "rare: where a group, or a condition, has a tenth of the rows that it has if they are spread evenly; "
-    "`share_of_rows` of a question in the plan says what it has."
+    "uneven: where a group, or a condition, has a tenth of the rows that it has if they are spread evenly, half of the "
+    "values are missing if they may be, and a mean lies near an end of its range; `share_of_rows` and `mean` of a "
+    "question in the plan say what is so."
 )
 
 
 def rarely(half_width: float | None) -> str:
-    """± of a rare group, behind that of a common one; None tells nothing."""
-    return f" (rare: {NOTHING if half_width is None else f'± {written(half_width)}'})"
+    """± if values are uneven, behind that if they are not; None tells nothing."""
+    return f" (uneven: {NOTHING if half_width is None else f'± {written(half_width)}'})"
 
 
 def stated(share: float | None) -> str:

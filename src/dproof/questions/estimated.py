@@ -23,7 +23,7 @@ from dproof.questions.aggregates import Sums
 from dproof.questions.answer import Cell, Range
 from dproof.questions.measured import HIGHEST_LEVEL, Shares, level_of_seldom, normal_quantile, tells, told_levels
 from dproof.questions.question import Aggregate, Expression, Predicate, Question, Schema
-from dproof.questions.sums import Term, centred_terms, chooses, evaluate
+from dproof.questions.sums import Term, centred_terms, evaluate
 from dproof.spaces.interval import Scale
 
 _NEAR_ZERO = 3.0  # standard errors from zero below which an estimate may well be one of zero
@@ -451,11 +451,8 @@ class EstimatedSums:
 
         Sums over all rows stay as they are; so do all variances.
         """
-        some = np.array([grouped or chooses(term) for term in self.needed])
-        counts = self.estimates.values[:, some & [not term.columns for term in self.needed]]
-        if not counts.size or not counts.mean() > 0:
-            return self
-        values = np.where(some, shares.factor(float(counts.mean()), rows), 1.0) * self.estimates.values
+        scales = lambda term: self.numbers[term.columns[0]]  # noqa: E731
+        values = shares.of_even(self.needed, self.estimates.values, rows, grouped, scales)
         return replace(self, estimates=replace(self.estimates, values=values))
 
     def cells(self, expression: Expression, reach: Range | None = None) -> tuple[list[Cell], Warnings]:

@@ -53,10 +53,13 @@ from dproof.questions.question import (
     measured_parts,
     shown_as,
 )
-from dproof.questions.sums import evaluate, present
+from dproof.questions.sums import Term, chooses, evaluate, present
+from dproof.spaces.interval import Scale
 from dproof.spaces.space import COMPARISONS
 
 A_TENTH = 0.1  # of the rows that a group would have were they spread evenly: a rare group
+_HALF = 0.5  # of the values of a column are there, if it is uneven
+_NEAR_END = 0.9  # of the way from the middle of a range to its end, where the mean is if it is uneven
 HIGHEST_LEVEL = 1 - 1e-14  # of a normal interval, that floats tell from 1
 _SELDOM = 0.004  # where fewer of all answers are told, those may miss more often than they say
 _CHOSEN = (
@@ -206,17 +209,42 @@ def _plain(value: Any) -> Any:
 class Shares(NamedTuple):
     """What part of the rows a group of a question has, or a condition in it, in a table that is not there yet.
 
-    That which is `stated`; else what it has where values are spread evenly, or if `rare` a tenth of that.
+    That which is `stated`; else what it has where values are spread evenly, or if `uneven` a tenth of that, and half of
+    the values that may be missing. The `mean` of a number is the stated one; else the middle of its range, or if
+    `uneven` near an end, where the noise of the number of rows weighs most.
     """
 
     stated: Fraction | None = None
-    rare: bool = False
+    uneven: bool = False
+    mean: Fraction | None = None
 
-    def factor(self, expected: float, rows: float) -> float:
+    def factor(self, expected: float, rows: float, *, only_missing: bool = False) -> float:
         """How many times as many rows a group has than the `expected` ones of all, where values are spread evenly."""
         if self.stated is None or not expected > 0:
-            return A_TENTH if self.rare else 1.0
+            return (_HALF if only_missing else A_TENTH) if self.uneven else 1.0
         return float(self.stated) * rows / expected
+
+    def of_even(
+        self, needed: Sequence[Term], even: Array, rows: float, grouped: bool, scales: Callable[[Term], Scale]
+    ) -> Array:
+        """The sums of a table of such shares, from those of an even one: group by group, as many columns as sums."""
+        some = np.array([grouped or chooses(term) for term in needed])
+        only_missing = not some.any()
+        if only_missing:
+            some = np.array([term.where is not None for term in needed])
+        counts = even[:, some & [not term.columns for term in needed]]
+        if counts.size and counts.mean() > 0:
+            even = np.where(some, self.factor(float(counts.mean()), rows, only_missing=only_missing), 1.0) * even
+        if (self.mean is None and not self.uneven) or any(len(term.columns) > 1 for term in needed):
+            return even
+        found = even.copy()
+        for n, term in enumerate(needed):
+            count = replace(term, columns=(), centred=False)
+            if term.centred and count in needed:
+                scale = scales(term)
+                z = -_NEAR_END * scale.half if self.mean is None else (float(self.mean) - scale.middle) / scale.unit
+                found[:, n] = z * even[:, needed.index(count)]
+        return found
 
 
 class HalfWidths(NamedTuple):

@@ -92,12 +92,15 @@ class TableDraft:
         return next((c.name for c in self.columns if "drop" in c.keys and "name" not in c.name.casefold()), None)
 
 
-def draft(data: Path, *, table: str | None = None, look: bool = False, layout: Layout | None = None) -> TableDraft:
-    """The draft of a plan for a file; with `look` some rows are read, and it is confidential until it is checked.
+def draft(
+    data: Path | str, *, table: str | None = None, look: bool = False, layout: Layout | None = None
+) -> TableDraft:
+    """The draft of a plan for a table; with `look` some rows are read, and it is confidential until it is checked.
 
     Without a `layout` it is the one that the file seems to have.
     """
-    is_known, layout = layout is not None, layout or _seen_layout(data, table, look)
+    is_known = layout is not None
+    layout = layout or (_seen_layout(data, table, look) if isinstance(data, Path) else USUAL)
     source = open_source(data, table, layout)
     kinds = {name: Kind(kind) for name, kind in _types(source).items()}
     if look:

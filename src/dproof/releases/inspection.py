@@ -24,7 +24,7 @@ from dproof.columns.values import decoded, stored, texts, written
 from dproof.errors import InputError, SourceError
 from dproof.plans.draft import DraftPlan, name_problems, read_draft
 from dproof.plans.plan import Plan
-from dproof.plans.reader import read_text, to_toml
+from dproof.plans.reader import read_plan_text, to_toml
 from dproof.tables import Source, open_source
 from dproof.tables.delimited import doubtful_names
 from dproof.tables.source import USUAL
@@ -173,7 +173,7 @@ def _draft_of(plan: Any) -> DraftPlan:
     if isinstance(plan, Mapping):
         return read_draft(to_toml(plan))
     if isinstance(plan, (str, os.PathLike)):
-        return read_draft(read_text(plan, "plan"), Path(plan).name)
+        return read_draft(read_plan_text(plan), Path(plan).name)
     return DraftPlan.of(Plan.of(plan))
 
 
@@ -338,6 +338,8 @@ def _hints(
                     f"{column.sources[0]!r} to {column.sources[-1]!r} are {len(items)} items of {name} now, and no "
                     f"columns by themselves: ask list_contains({quoted(counts.name)}, {text_literal(items[0])})."
                 )
+        elif (twins := _twins(column, counts)) is not None:
+            hints.append(twins)
         elif counts.outside > present / 2:
             asked = _SIGNS if signed else "are all values in the plan, and is the encoding right?"
             hints.append(f"Most values of {name} are outside: {asked}")
@@ -361,6 +363,25 @@ def _hints(
     if persons is not None and persons.above:
         hints.append("Some persons have more rows than rows_per_person, which is what a release protects: raise it.")
     return hints
+
+
+def _twins(column: Column, counts: ColumnInspection) -> str | None:
+    """A value outside that is a declared one but for blanks at its ends, or for capital letters."""
+    if (
+        not column.private
+        or column.space.line is not None
+        or column.space.holds_curves
+        or column.space.items is not None
+    ):
+        return None
+    declared = {str(label).strip().casefold(): str(label) for label in column.space.labels if label is not None}
+    for value, rows in counts.values:
+        meant = declared.get(value.strip().casefold())
+        if meant is not None and meant != value:
+            how = "but for a blank" if meant.strip() == value.strip() else "in other letters"
+            told = f"{rows:,} values of {counts.name!r} are {value!r}, which is {meant!r} {how}: "
+            return told + "declare it as the table has it, or mend the table."
+    return None
 
 
 def _refuses_missing(column: Column) -> bool:

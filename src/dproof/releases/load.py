@@ -13,6 +13,7 @@ from dproof.errors import FileError, VerificationFailed
 from dproof.local.recipe import recorded_row_law
 from dproof.local.release import LocalRelease
 from dproof.plans.plan import Plan
+from dproof.plans.reader import read_text
 from dproof.recipe import Release
 from dproof.storage import CERTIFICATE, PLAN, SURVEY, fetch, is_remote, is_unfinished
 
@@ -25,7 +26,7 @@ def load(path: str | os.PathLike[str]) -> Release:
     if is_remote(path):
         with TemporaryDirectory() as here:
             fetch(path, Path(here), (CERTIFICATE, PLAN))
-            if Plan.read(Path(here) / PLAN).model == "central":
+            if _stored_plan(Path(here)).model == "central":
                 raise FileError("a release of tables is opened from a disk: copy its folder to one")
             release = load(here)
             assert isinstance(release, LocalRelease)
@@ -38,9 +39,13 @@ def load(path: str | os.PathLike[str]) -> Release:
     return opened(folder)
 
 
+def _stored_plan(folder: Path) -> Plan:
+    return Plan.parse(read_text(folder / PLAN, "plan"), name=PLAN)
+
+
 def opened(folder: Path) -> Release:
     """The release in a folder, whatever its name is."""
-    plan = Plan.read(folder / PLAN)
+    plan = _stored_plan(folder)
     certificate = read_certificate(folder / CERTIFICATE)
     if not isinstance(certificate.get("release"), dict):
         raise VerificationFailed("the certificate is not one of a release")

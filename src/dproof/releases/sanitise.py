@@ -85,7 +85,7 @@ class ReleasePayment:
 
     def pay(self, law: ReleaseRecipe[Any]) -> None:
         """Debit what a person may lose by it, unless that was done before and nothing came of it."""
-        ledger, (cost, description, (place, _)) = self._opened(law), self._entry(law)
+        ledger, (_, description, (place, _)) = self._opened(law), self._entry(law)
         self._law = law
         earlier = self._unpublished(law)
         self.resumed = earlier is not None
@@ -96,7 +96,7 @@ class ReleasePayment:
                 DproofWarning,
                 stacklevel=2,
             )
-        self._number = ledger.release(cost, description, plan=place) if earlier is None else earlier
+        self._number = ledger.release(law.cost, description, plan=place) if earlier is None else earlier
 
     def settle(self, seal: str | None) -> None:
         """Take down that it is published, before anybody can see it; refused where another run has published it.

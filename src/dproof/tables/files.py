@@ -12,18 +12,20 @@ import pyarrow.ipc
 
 from dproof.errors import SourceError
 from dproof.limits import LARGEST_CHUNK
+from dproof.tables.database import is_sqlite, open_sqlite
 from dproof.tables.delimited import open_delimited
 from dproof.tables.duckdb import in_duckdb, open_database
 from dproof.tables.source import BATCH_ROWS, Layout, Source, ending, refusing
 from dproof.tables.workbook import open_workbook
 
-_DATABASES = (".duckdb", ".db")
+_SQLITE = (".sqlite", ".sqlite3")
+_DATABASES = (".duckdb", ".db", *_SQLITE)
 _WITH_TABLES = (*_DATABASES, ".xlsx")
-NO_TABLES = "only a DuckDB file holds tables, and a workbook sheets, to choose from: leave `table` out"
+NO_TABLES = "only a database holds tables, and a workbook sheets, to choose from: leave `table` out"
 
 
 def open_file(path: Path, table: str | None, layout: Layout) -> Source:
-    """Open one file by its ending, or a folder of files of one kind; `table` is one in a DuckDB file, or a sheet."""
+    """Open one file by its ending, or a folder of files of one kind; `table` is one in a database, or a sheet."""
     if path.is_dir():
         return _open_folder(path, layout)
     if ending(path) not in FILES:
@@ -73,12 +75,17 @@ def _open_ipc(path: Path, table: str | None, layout: Layout) -> Source:
     return Source(tuple(schema.names), read, types=schema, what=f"{path.name!r}")
 
 
+def _open_database(path: Path, table: str | None) -> Source:
+    """A file of DuckDB or of SQLite: many of either end in .db."""
+    return open_sqlite(path, table) if is_sqlite(path) else open_database(path, table)
+
+
 FILES: dict[str, Callable[[Path, str | None, Layout], Source]] = {
     **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), lambda path, table, layout: open_delimited(path, layout)),
     ".xlsx": lambda path, table, layout: open_workbook(path, table or layout.sheet, layout),
     ".parquet": _open_parquet,
     **dict.fromkeys((".arrow", ".feather", ".ipc"), _open_ipc),
-    **dict.fromkeys(_DATABASES, lambda path, table, layout: open_database(path, table)),
+    **dict.fromkeys(_DATABASES, lambda path, table, layout: _open_database(path, table)),
 }
 
 

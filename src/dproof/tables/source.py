@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dproof.arguments import as_path, described, expect
+from dproof.arguments import as_path, described, expect, is_database
 from dproof.columns.values import PLAIN, Numerals
 from dproof.errors import DproofError, SourceError
 
@@ -187,9 +187,9 @@ def ending(path: Path) -> str:
 
 
 def open_source(thing: Any, table: str | None = None, layout: Layout = USUAL) -> Source:
-    """Open a path, a frame, a relation, an array, or anything that hands out an Arrow stream.
+    """Open a path, the address of a database, a frame, an array, or anything that hands out an Arrow stream.
 
-    `table` names the table inside a DuckDB file, or the sheet of a workbook; `layout` is how a plan says that its file
+    `table` names the table inside a database, or the sheet of a workbook; `layout` is how a plan says that its file
     is written.
 
     >>> import pyarrow
@@ -198,11 +198,14 @@ def open_source(thing: Any, table: str | None = None, layout: Layout = USUAL) ->
     """
     if isinstance(thing, Source):
         return thing
+    from dproof.tables.database import open_postgresql
     from dproof.tables.files import NO_TABLES, open_file
     from dproof.tables.frames import ENGINES, engine_of
 
     if table is not None:
-        expect(table, str, "table", "the name of a table inside a DuckDB file, or of a sheet")
+        expect(table, str, "table", "the name of a table inside a database, or of a sheet")
+    if is_database(thing):
+        return open_postgresql(thing, table)
     if isinstance(thing, (str, os.PathLike)):
         path = as_path(thing, "source")
         if not path.exists():
