@@ -51,7 +51,8 @@ def test_losses_are_those_of_all_neighbouring_tables(sizes: list[int], data: Any
     reach = [0] * len(sizes)
     found = verifier.largest_loss(sizes, reach, {(t, None, False): p for t, p in precisions.items()}, "change-one")
     assert changed <= found <= changed + Fraction(len(tables), 1 << 60)
-    assert verifier.bounded_loss(sizes, precisions, tuple(range(len(sizes)))) >= changed
+    told = {(t, None): p for t, p in precisions.items()}
+    assert verifier.bounded_loss(sizes, {}, told, tuple(range(len(sizes)))) >= changed
     precisions[()] = data.draw(PRECISIONS)
     added = max(sum(int((effect(sizes, t, row) ** 2).sum()) * p for t, p in precisions.items()) for row in rows)
     found = verifier.largest_loss(sizes, reach, {(t, None, False): p for t, p in precisions.items()}, "add-remove")
@@ -126,7 +127,7 @@ def forged(releases: dict[str, Path], neighbours: str, tmp_path: Path, change: C
 
 
 def less_noise(certificate: Any) -> None:
-    noise = certificate["noises"][-1]
+    noise = certificate["noises"][0]  # of counts: where rows differ most, sums by two bins may not move at all
     noise["square"] = str(Fraction(noise["square"]) * Fraction(9, 10))
 
 

@@ -120,14 +120,18 @@ class ResidualAnswerSource:
         groups, needed = self.asked.groups, self.asked.needed
         numbers = self.asked.scales
         self.labels = list(product(*(key.labels for key in self.asked.keys)))
-        sums = [measured_sum(release, self.asked.weights(term)) for term in needed]
-        values, nothing = _totals(release.estimates, sums, groups), np.zeros((groups, len(sums)))
+        parts = [[measured_sum(release, part) for part in self.asked.parts(term)] for term in needed]
+        sums, together = (
+            [part for some in parts for part in some],
+            np.repeat(np.eye(len(parts)), list(map(len, parts)), 0),
+        )
+        values, nothing = _totals(release.estimates, sums, groups) @ together, np.zeros((groups, len(parts)))
         self.shown = self.asked.occurring()
         self.by_method = release.estimates  # what is shown; intervals are those of the unbiased estimates
         if options.method == "projection":
             self.by_method = {**release.estimates, None: projection(release.estimates[None], release.law.tables)}
-        fitted = _totals(self.by_method, sums, groups) if options.method == "projection" else None
-        covariance = covariances(release.estimates, sums, groups)
+        fitted = _totals(self.by_method, sums, groups) @ together if options.method == "projection" else None
+        covariance = together.T @ covariances(release.estimates, sums, groups) @ together
         estimates = SumEstimates(values, values, nothing, nothing, covariance, covariance, self.rows or 0)
         careful = replace(options, level=release.law.normal_level(options.level)).for_each(rows_of_group(question))
         self.estimated = EstimatedSums(
@@ -470,7 +474,7 @@ def expected_source(law: TableLaw, question: Question, rows: int, shares: Shares
     chosen = bool(question.group_by) or question.where is not None
     for aggregate in found.asked.by_counts if chosen else ():
         where = both(question.where, present(aggregate, law.schema))
-        counts = measured_sum(table, found.asked.weights(Term((), where)))
+        (counts,) = (measured_sum(table, part) for part in found.asked.parts(Term((), where)))
         of_group = float(counts.weights @ table.estimates[None].table(counts.table).ravel()) / found.asked.groups
         fewer = even_table(law, shares.factor(of_group, rows) * rows)
         found.answered[aggregate] = ResidualAnswerSource(fewer, question, law.schema, options).answered[aggregate]

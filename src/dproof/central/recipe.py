@@ -22,8 +22,10 @@ from dproof.central.workload import (
     Domain,
     Residual,
     Table,
+    WithinBins,
     added_curve,
     calibrate,
+    cell_costs,
     combined_variances,
     delta,
     has_k_norm,
@@ -43,7 +45,7 @@ from dproof.central.workload import (
     variances_at_points,
 )
 from dproof.certification.certify import sealed
-from dproof.certification.verify_central import FORMAT, VERSION
+from dproof.certification.verify_central import FORMAT
 from dproof.coins import Coins
 from dproof.curves.lattice import CurveLattice
 from dproof.errors import InputError, PlanError, TooLarge, VerificationFailed
@@ -52,7 +54,7 @@ from dproof.limits import MOST_TABLE_CELLS, MOST_TABLE_COLUMNS, MOST_TABLE_PARTS
 from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
 from dproof.privacy import Privacy
 from dproof.questions.measured import HIGHEST_LEVEL, level_of_seldom, normal_quantile
-from dproof.spaces.interval import whole_scale
+from dproof.spaces.interval import scale_of
 
 if TYPE_CHECKING:
     from dproof.questions.estimated import Options
@@ -169,12 +171,11 @@ class TableLaw:
         lattice = self.lattices.get(measurement.number)  # type: ignore[arg-type]  # counts, None, have none
         return laplace_law(parameter) if lattice is None else pure_law(lattice, parameter)
 
-    def wholes(self, place: int, codes: NDArray[Any]) -> Integers:
+    def wholes(self, place: int, codes: NDArray[Any], places: Integers) -> Integers:
         """What each row adds to a sum of the column there: a whole number or, of a curve, its coefficients."""
         if place in self.lattices:
             return np.where(codes[:, :1] < 0, 0, self.lattices[place].coefficients(codes))
-        space = self.axes[place].column.space
-        return np.where(codes == space.absent, 0, whole_scale(space, True).whole(codes))
+        return self.axes[place].wholes(codes, places)
 
     def estimates(self, numbers: Integers, rows: int | None) -> dict[int | None, ResidualEstimates]:
         """The residuals that measured numbers tell: of counts (None), and of the sums of each number by its place."""
@@ -240,11 +241,17 @@ class TableLaw:
         widths, deviations = [], self.deviations()
         for key in (*map(Residual, self.tables), *self.sums):
             number, axes = key.number, [self.axes[place] for place in key.table]
-            half = deviations * self._unit_of_sums(number) * self.precisions[number].cell_variance(key.table) ** 0.5
+            half = deviations * self._unit_of_sums(number) * self.cell_variance(key) ** 0.5
             columns, cells = tuple(axis.name for axis in axes), prod(axis.size for axis in axes)
             summed = None if number is None else self.axes[number].name
             widths.append(TableWidth(self.measured_name(key) or "all rows", columns, summed, cells, half))
         return widths
+
+    def cell_variance(self, key: Residual, about: float = 0.0) -> float:
+        """The variance of one cell of counts, or of sums of a column: of x − about, that in units of half its range."""
+        costs = cell_costs(self.domain, key, about)
+        total = sum(cost * self.precisions[one.number].variances.get(one.table, 0.0) for one, cost in costs.items())
+        return float(total * self.domain.added(key.number).unit)
 
     @property
     def least_half_width(self) -> float:
@@ -283,7 +290,9 @@ class TableLaw:
 
     def record(self, release: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
         """The certificate of the measurements, sealed, with what is recorded about a release."""
-        return sealed(FORMAT, VERSION, private, self.person, {**self._measured_record, "release": dict(release)})
+        return sealed(
+            FORMAT, self.asked.version, private, self.person, {**self._measured_record, "release": dict(release)}
+        )
 
     @cached_property
     def _measured_record(self) -> dict[str, Any]:
@@ -323,6 +332,8 @@ class TableLaw:
         found: list[dict[str, Any]] = [
             {"name": axis.name, "values": axis.size, "reach": axis.max_abs or 0} for axis in self.axes
         ]
+        for place in self.domain.within:
+            found[place]["within_bins"] = True
         for place, lattice in self.lattices.items():
             box = None if lattice.box is None else list(lattice.box)
             found[place]["curves"] = {"terms": lattice.terms, "radius": lattice.radius, "box": box}
@@ -401,6 +412,8 @@ def table_law(plan: Plan, person: Privacy) -> TableLaw:
         tuple(axis.size for axis in axes),
         {n: axis.max_abs for n, axis in enumerate(axes) if axis.max_abs is not None},
         {n: added_curve(lattice) for n, lattice in lattices.items()},
+        {n: _within_bins(axis) for n, axis in enumerate(axes) if axis.within},
+        apart=asked.version == 1,
     )
     tables = {tuple(places[name] for name in names): weight for names, weight in asked.tables}
     sums = {Residual(tuple(places[name] for name in by), places[of]): weight for by, of, weight in asked.sums}
@@ -430,6 +443,12 @@ def table_law(plan: Plan, person: Privacy) -> TableLaw:
         )
     _check_steps(law, wanted)
     return law
+
+
+def _within_bins(axis: TableAxis) -> WithinBins:
+    scale, absent = scale_of(axis.column.space), axis.column.space.absent
+    middles = scale.numbers(axis.column.space, axis.middles)
+    return WithinBins(np.where(np.array(axis.bins.starts) == absent, np.nan, middles), scale.unit / float(axis.unit))
 
 
 def measurements(law: TableLaw, *, contrasts: bool = False) -> Sequence[Residual]:
@@ -494,10 +513,24 @@ def _check_steps(law: TableLaw, wanted: Sequence[Residual]) -> None:
                 raise TooLarge(f"the {law.measured_name(one)} has too many steps to be exact: {way}")
 
 
+def of_version_1(plan: Plan) -> Plan:
+    """The plan, with what was measured for it by certificates of version 1."""
+    assert plan.asked is not None
+    asked = plan.asked.of_version_1()
+    plan = replace(plan, asked=asked)
+    if not asked.questions:
+        return plan
+    from dproof.central.question_sums import with_question_tables  # takes a parser of SQL, which few plans need
+
+    return with_question_tables(plan)
+
+
 def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
     """The law of a release of tables, from its plan and certificate; refused where they do not fit each other."""
     promise = plan.privacy
     try:
+        if certificate["version"] == 1:
+            plan = of_version_1(plan)
         kept = Privacy(
             promise.epsilon, 0 if certificate["delta"] == "0" else promise.delta, neighbours=promise.neighbours
         )

@@ -175,7 +175,7 @@ class TableCounter:
         axes = self.law.axes
         places = [axis.of(codes[axis.column.name]) for axis in axes]
         summed = dict.fromkeys(one.number for one in self.sums if one.number is not None)
-        wholes = {n: self.law.wholes(n, codes[axes[n].column.name]).reshape(rows, -1) for n in summed}
+        wholes = {n: self.law.wholes(n, codes[axes[n].column.name], places[n]).reshape(rows, -1) for n in summed}
         for one, sums in self.sums.items():
             cells = np.zeros(rows, np.int64) + combined_places((places[n], axes[n].size) for n in one.table)
             for term, total in enumerate(sums):

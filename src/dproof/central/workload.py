@@ -68,6 +68,18 @@ class RowVector:
     spread: float = 1.0
 
 
+class WithinBins(NamedTuple):
+    """The middles of the bins of a number that is added up about them, in units of half its range, nan where it is
+    missing; and half the range in units of what is added up."""
+
+    middles: Floats
+    half_range: float
+
+    def weights(self, about: float) -> Floats:
+        """The middles about another number; what is missing has the weight 0 still."""
+        return np.where(np.isnan(self.middles), 0.0, self.middles - about)
+
+
 @dataclass(frozen=True, slots=True)
 class Domain:
     """The columns that tables are made of, each known by its place."""
@@ -75,6 +87,8 @@ class Domain:
     sizes: tuple[int, ...]  # how many values each has
     max_abs: Mapping[int, int]  # of numbers: how many steps one lies from the middle at most
     curves: Mapping[int, RowVector] = field(default_factory=dict)  # of curves: what one adds to their sum
+    within: Mapping[int, WithinBins] = field(default_factory=dict)  # of numbers that are added up within bins
+    apart: bool = False  # whether sums are charged as if a row changed all of them at once, as of certificates before 2
 
     def added(self, number: int | None) -> RowVector:
         """What one row adds to a cell of counts, or of the sums of a column.
@@ -85,7 +99,8 @@ class Domain:
         if number is not None and number in self.curves:
             return self.curves[number]
         size = 1 if number is None else self.max_abs[number]
-        return RowVector(1, size**2, size, size**2)
+        half_range = self.within[number].half_range if number in self.within else size  # type: ignore[index]
+        return RowVector(1, size**2, size, half_range**2)
 
     def cells(self, table: Table) -> int:
         """How many cells a table has."""
@@ -198,6 +213,12 @@ def largest_loss(domain: Domain, precisions: Mapping[Residual, Fraction], neighb
     them is looked at, and more where columns are alike, such as the items of a set: then it only matters how many of
     them there are. Beyond, pairs of columns are bounded as below. Where the number of rows is measured as well, a
     row may also be replaced by none.
+
+    Sums: one row adds a vector z to its cell, the other z', each of length √L at most. With N = Π k(k − 1) over the
+    columns of a table and c = Π k(k − 1) over those that are the same times Π −k over those that differ, the residuals
+    are ‖Y(z ⊗ e − z' ⊗ e')‖² = N(|z|² + |z'|²) − 2⟨z, z'⟩c apart. All tables of one column have the same z and z', so
+    that, weighed by precisions, they lose Σ N(|z|² + |z'|²) − 2⟨z, z'⟩ Σ c ≤ 2L(Σ N + |Σ c|), as is reached by z' = ±z.
+    Rows that differ everywhere move counts most, and sums by less than 4L Σ N; equal ones move sums alone.
     """
     changed = Fraction(0) if neighbours == "add-remove" else _largest_change(domain, precisions)
     if neighbours == "change-one" and Residual(()) not in precisions:
@@ -207,18 +228,18 @@ def largest_loss(domain: Domain, precisions: Mapping[Residual, Fraction], neighb
 
 def _largest_change(domain: Domain, precisions: Mapping[Residual, Fraction]) -> Fraction:
     """The largest loss when a row is replaced by another one."""
-    sums = Fraction(sum(_fixed(4 * domain.norm(r), p) for r, p in precisions.items() if r.number is not None), _FIXED)
-    counts = {r.table: p for r, p in precisions.items() if r.number is None and r.table}
-    columns = sorted({i for table in counts for i in table if domain.sizes[i] > 1})
-    counts = {table: p for table, p in counts.items() if set(table) <= set(columns)}
-    if not columns:
-        return sums
+    known = {r: p for r, p in precisions.items() if (r.table or r.number is not None) and domain.norm(r)}
+    sums, apart = [r for r in known if r.number is not None], 4 if domain.apart else 2
+    always = Fraction(sum(_fixed(apart * domain.norm(r), known[r]) for r in sums), _FIXED)
+    if domain.apart:
+        known = {r: p for r, p in known.items() if r.number is None}
+    columns = sorted({i for r in known for i in r.table})
     if len(columns) <= ENUMERATED:
-        return sums + _enumerated(domain, counts, columns)
-    alike = _alike(domain, counts, columns)
-    if prod(len(same) + 1 for same in alike) * len(counts) <= _LOOKED_AT:
-        return sums + _of_alike(domain, counts, alike)
-    return sums + _bounded(domain, counts, columns)
+        return always + _enumerated(domain, known, columns)
+    alike = _alike(domain, known, columns)
+    if prod(len(same) + 1 for same in alike) * len(known) <= _LOOKED_AT:
+        return always + _of_alike(domain, known, alike)
+    return always + _bounded(domain, known, columns)
 
 
 def _fixed(length: Any, precision: Fraction) -> Any:
@@ -226,27 +247,28 @@ def _fixed(length: Any, precision: Fraction) -> Any:
     return -(-length * precision.numerator * _FIXED // precision.denominator)
 
 
-def _alike(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence[int]) -> list[list[int]]:
+def _alike(domain: Domain, known: Mapping[Residual, Fraction], columns: Sequence[int]) -> list[list[int]]:
     """The columns in groups within which any two can be exchanged, and every table has its precision still.
 
     With very many groups each column is one.
     """
-    around: dict[int, dict[Table, Fraction]] = {column: {} for column in columns}
-    for table, precision in counts.items():
-        for column in table:
-            around[column][table] = precision
+    around: dict[int, dict[tuple[Table, int | None], Fraction]] = {column: {} for column in columns}
+    for one, precision in known.items():
+        for column in one.table:
+            around[column][one.table, one.number] = precision
 
     def exchangeable(one: int, other: int) -> bool:
         if domain.sizes[one] != domain.sizes[other] or len(around[one]) != len(around[other]):
             return False
         swap = {one: other, other: one}
         return all(
-            around[other].get(tuple(sorted(swap.get(i, i) for i in table))) == p for table, p in around[one].items()
+            around[other].get((tuple(sorted(swap.get(i, i) for i in table)), number)) == p
+            for (table, number), p in around[one].items()
         )
 
     groups: list[list[int]] = []
     for column in columns:
-        if len(counts) << len(groups) > _LOOKED_AT:  # too many sets to look at
+        if len(known) << len(groups) > _LOOKED_AT:  # too many sets to look at
             return [[column] for column in columns]
         same = next((group for group in groups if exchangeable(group[0], column)), None)
         if same is None:
@@ -256,7 +278,7 @@ def _alike(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence[i
     return groups
 
 
-def _enumerated(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence[int]) -> Fraction:
+def _enumerated(domain: Domain, known: Mapping[Residual, Fraction], columns: Sequence[int]) -> Fraction:
     """The maximum over all sets of columns.
 
     A table and the part of it on which the rows differ are a place with a digit for each column: not in the table, in
@@ -264,49 +286,83 @@ def _enumerated(domain: Domain, counts: Mapping[Table, Fraction], columns: Seque
     what is not in the table is added to both others.
     """
     losses = np.zeros((3,) * len(columns), object)
-    for table, precision in counts.items():
-        place = tuple(slice(1, 3) if column in table else 0 for column in columns)
-        losses[place] = _fixed(_changes(tuple(domain.sizes[i] for i in table)), precision)
+    for one, precision in known.items():
+        if one.number is None:
+            place = tuple(slice(1, 3) if column in one.table else 0 for column in columns)
+            losses[place] = _fixed(_changes(tuple(domain.sizes[i] for i in one.table)), precision)
     for axis in range(len(columns)):
         absent, present = np.split(losses, [1], axis)
         losses = absent + present
-    return Fraction(int(losses.max()), _FIXED)
+
+    def spread(values: NDArray[Any], table: Table) -> NDArray[Any]:
+        return values.reshape([2 if column in table else 1 for column in columns])
+
+    return Fraction(int(np.max(losses + _of_sums(domain, known, spread))), _FIXED)
 
 
-def _of_alike(domain: Domain, counts: Mapping[Table, Fraction], alike: Sequence[Sequence[int]]) -> Fraction:
+def _of_alike(domain: Domain, known: Mapping[Residual, Fraction], alike: Sequence[Sequence[int]]) -> Fraction:
     """The maximum over all sets of columns; of those that are alike, the first ones stand for any as many."""
     numbers = np.indices([len(same) + 1 for same in alike]).reshape(len(alike), -1)
     differs = {
         column: (numbers[n] > place).astype(int) for n, same in enumerate(alike) for place, column in enumerate(same)
     }
+
+    def spread(values: NDArray[Any], table: Table) -> NDArray[Any]:
+        return np.asarray(values[tuple(differs[column] for column in table)], object)
+
     total = np.zeros(numbers.shape[1], object)
-    for table, precision in counts.items():
-        changes = _changes(tuple(domain.sizes[i] for i in table))
-        total += _fixed(changes[tuple(differs[column] for column in table)], precision)
-    return Fraction(int(total.max(initial=0)), _FIXED)
+    for one, precision in known.items():
+        if one.number is None:
+            total += spread(_fixed(_changes(tuple(domain.sizes[i] for i in one.table)), precision), one.table)
+    return Fraction(int((total + _of_sums(domain, known, spread)).max(initial=0)), _FIXED)
+
+
+def _of_sums(domain: Domain, known: Mapping[Residual, Fraction], spread: Callable[..., NDArray[Any]]) -> Any:
+    """Σ over columns of 2L|Σ c| for every set of columns; of terms that were rounded up, none is off by a unit."""
+    total: Any = 0
+    for number in dict.fromkeys(one.number for one in known if one.number is not None):
+        of_number = {one.table: p for one, p in known.items() if one.number == number}
+        square = 2 * domain.added(number).square
+        terms = ((_inner(tuple(domain.sizes[i] for i in table)) * square, table, p) for table, p in of_number.items())
+        moved = np.asarray(
+            sum(spread(np.asarray(_fixed(inner, p), object), table) for inner, table, p in terms), object
+        )
+        total = total + np.maximum(moved, len(of_number) - moved)
+    return total
 
 
 @lru_cache(maxsize=256)  # many tables have equal sizes, and calibration asks for them again and again
+def _inner(sizes: Table) -> NDArray[Any]:
+    """⟨Y e, Y e'⟩ of two rows, with an axis for each column of a table: 0 where the rows are the same on it."""
+    factors = (np.array([k * (k - 1), -k], object) for k in sizes)
+    return np.asarray(reduce(np.multiply.outer, factors, np.array(1, object)), object)
+
+
+@lru_cache(maxsize=256)
 def _changes(sizes: Table) -> NDArray[Any]:
-    """The squared length of a change, with an axis for each column of a table: 0 where the rows are the same on it."""
-    inner = reduce(np.multiply.outer, (np.array([k * (k - 1), -k], object) for k in sizes))
-    return np.asarray(2 * prod(k * (k - 1) for k in sizes) - 2 * inner)
+    """The squared length of a change, with an axis for each column of a table."""
+    return np.asarray(2 * prod(k * (k - 1) for k in sizes) - 2 * _inner(sizes))
 
 
-def _bounded(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence[int]) -> Fraction:
+def _bounded(domain: Domain, known: Mapping[Residual, Fraction], columns: Sequence[int]) -> Fraction:
     """An upper bound for any number of columns.
 
     For tables of one and two columns let x_i say whether the rows differ on column i and s = 1/(precision Πk²) the
     variance of a residual. The loss is 2 Σ x_i L_i − 2 Σ x_i x_j / s_ij with L_i = 1/s_i + Σ_j (1 − 1/k_j)/s_ij, and
     −x_i x_j ≤ 1 − x_i − x_j for both 1 and ≤ 0 else, weighed by λ_ij = 1 where that helps. Larger tables lose at most
-    2 Π (1 − 1/k) over all columns but the smallest.
+    2 Π (1 − 1/k) over all columns but the smallest. Sums by no column, or by several, lose 4LN at most, and by one
+    column 4LN − 2Lk(k − 2)x.
     """
     k = domain.sizes
-    weight = {table: precision * prod(k[i] for i in table) ** 2 for table, precision in counts.items()}
     linear = dict.fromkeys(columns, Fraction(0))
     pairs, rest = {}, Fraction(0)
-    for table, w in weight.items():
-        if len(table) == 1:
+    for one, precision in known.items():
+        table, w = one.table, precision * prod(k[i] for i in one.table) ** 2
+        if one.number is not None:
+            rest += 2 * domain.norm(one) * precision
+            if len(table) == 1:
+                linear[table[0]] -= domain.added(one.number).square * k[table[0]] * (k[table[0]] - 2) * precision
+        elif len(table) == 1:
             linear[table[0]] += w
         elif len(table) == 2:
             i, j = table
@@ -321,7 +377,8 @@ def _bounded(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence
         slack[i] -= w
         slack[j] -= w
     with_pairs = sum(pairs.values()) + sum(max(Fraction(0), value) for value in slack.values())
-    return Fraction(_fixed(1, rest + 2 * min(with_pairs, sum(linear.values(), Fraction(0)))), _FIXED)
+    alone = sum((max(Fraction(0), value) for value in linear.values()), Fraction(0))
+    return Fraction(_fixed(1, rest + 2 * min(with_pairs, alone)), _FIXED)
 
 
 # Which noise is best --------------------------------------------------------------------------------------------------
@@ -331,10 +388,24 @@ _WEIGHT_ROUNDS = 400  # in which the weights of answers are moved towards those 
 _CLOSE_TO_BOUND = 1e-3  # of the largest variance to its lower bound, at which that ends
 
 
-def cell_costs(domain: Domain, asked: Residual) -> dict[Residual, float]:
-    """The costs of one cell of a table of counts or, in units of half the range, of sums by a table."""
-    unit = domain.added(asked.number).unit
-    return {Residual(part, asked.number): cost / unit for part, cost in cell_shares(domain.sizes, asked.table).items()}
+def cell_costs(domain: Domain, asked: Residual, about: float = 0.0) -> dict[Residual, float]:
+    """The costs of one cell of a table of counts or, in units of half the range, of sums by a table.
+
+    The sum of a number within bins is Σ m·count over its bins, m their middles, and the rest that is added up. Within
+    one of its own bins it is that of a bin at an end of the range. With `about` it is the sum of x − about.
+    """
+    unit, number = domain.added(asked.number).unit, asked.number
+    shares = cell_shares(domain.sizes, asked.table)
+    costs = {Residual(part, number): cost / unit for part, cost in shares.items()}
+    if number not in domain.within or number is None:
+        return costs
+    middles = domain.within[number].weights(about)
+    if number in asked.table:
+        return costs | {Residual(part): cost * float(np.abs(middles).max()) ** 2 for part, cost in shares.items()}
+    for part, cost in shares.items():
+        costs[Residual(part)] = cost * float(middles.mean()) ** 2
+        costs[Residual(tuple(sorted((*part, number))))] = cost * float(((middles - middles.mean()) ** 2).sum())
+    return costs
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -329,6 +329,8 @@ class AskedTables:
     `axes` are the columns of the plan as they are counted, in its order. Where `questions` choose the tables, the
     variance of their answers is made least, else that of the cells: the total one, or the largest. With `rows` there
     are made-up rows too. Curves are added up wherever they stand in a table.
+
+    `version` is that of the certificate. In version 1 numbers are added up about the middle of their range.
     """
 
     axes: tuple[TableAxis, ...]
@@ -337,14 +339,23 @@ class AskedTables:
     rows: bool
     objective: Objective
     questions: bool = False
+    version: int = 2
+
+    def of_version_1(self) -> AskedTables:
+        """What was measured for the same plan before: by the questions of a plan nothing yet."""
+        axes, sums = tuple(axis.about_middle() for axis in self.axes), tuple(s for s in self.sums if s[1] not in s[0])
+        listed = ((), ()) if self.questions else (self.tables, sums)
+        return AskedTables(axes, *listed, self.rows, self.objective, self.questions, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class TableAxis:
     """A column as it is counted: its values, its bins, whether a set holds one item, or whether a curve is there.
 
-    Numbers in bins may be added up as well, as whole numbers about the middle of their range; where each value is
-    counted by itself, its sum follows. Dates have no sums, in bins or not. Curves are added up by their coefficients.
+    Numbers in bins may be added up as well, as whole numbers: about the middle of the range or, `within` bins, each
+    about the middle of its bin, so that a row adds half the width of a bin at most and the counts of bins tell the
+    rest. Where each value is counted by itself, its sum follows. Dates have no sums, in bins or not. Curves are added
+    up by their coefficients.
     """
 
     column: Column
@@ -356,15 +367,37 @@ class TableAxis:
     is_binned: bool = False  # whether several values are counted together
     max_abs: int | None = None  # the largest distance from the middle among the whole numbers that are added up
     unit: Fraction = Fraction(1)  # what one of these whole numbers is worth
+    within: bool = False  # whether numbers are added up about the middles of their bins
 
     @classmethod
-    def of_bins(cls, column: Column, bins: Bins) -> TableAxis:
+    def of_bins(cls, column: Column, bins: Bins, *, within: bool = True) -> TableAxis:
         """The axis of a column whose values, numbers or dates are counted by bins."""
         is_binned = bins.size < bins.stop
         if not is_binned or not column.space.has_sums:
             return cls(column, bins, column.name, bins.size, is_binned=is_binned)
         scale = whole_scale(column.space, True)
-        return cls(column, bins, column.name, bins.size, None, False, True, int(scale.ends[1]), scale.unit)
+        max_abs, unit = int(scale.ends[1]), scale.unit
+        if within:  # in halves of a step: the middle of a bin with an even number of values lies between two
+            max_abs, unit = max(bins.sizes) - 1, column.space.line.step / 2
+        return cls(column, bins, column.name, bins.size, None, False, True, max_abs, unit, within)
+
+    def about_middle(self) -> TableAxis:
+        """The axis whose numbers are added up about the middle of the range."""
+        return TableAxis.of_bins(self.column, self.bins, within=False) if self.within else self
+
+    @property
+    def middles(self) -> NDArray[np.float64]:
+        """The middle of each bin, as a code: between two where a bin has an even number of values."""
+        return np.array(self.bins.starts) + (np.array(self.bins.sizes) - 1) / 2
+
+    def wholes(self, codes: NDArray[Any], places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """What each row adds to a sum of numbers, in units of `unit`; a missing number adds nothing."""
+        absent = self.column.space.absent
+        if self.within:  # x − m for the middle m of its bin, doubled
+            found = 2 * np.asarray(codes).astype(np.int64) - (2 * self.middles).astype(np.int64)[places]
+        else:
+            found = whole_scale(self.column.space, True).whole(codes)
+        return found if absent is None else np.where(codes == absent, 0, found)
 
     @property
     def is_added_up(self) -> bool:

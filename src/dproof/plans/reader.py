@@ -614,14 +614,19 @@ def _counted(tables: Listed, axes: Sequence[TableAxis]) -> Listed:
 def _listed_sums(
     tables: Listed, axes: Sequence[TableAxis], has_numbers: bool
 ) -> tuple[tuple[tuple[str, ...], str, Fraction], ...]:
-    """The curves in each table, and with `has_numbers` the numbers, added up by its other columns."""
+    """The curves in each table, and with `has_numbers` the numbers, added up by its other columns.
+
+    A number that is a table by itself is added up by its own bins too, for conditions on it.
+    """
+    numbers = {axis.name for axis in axes if has_numbers and axis.within and axis.size > 1}
     summed = {axis.name for axis in axes if axis.has_curves or (has_numbers and axis.is_added_up)}
     left_out = _always_there(axes)
     found: dict[tuple[tuple[str, ...], str], Fraction] = {}
     for table, weight in tables:
         for column in (name for name in table if name in summed):
-            key = tuple(name for name in table if name != column and name not in left_out), column
-            found[key] = found.get(key, Fraction(0)) + weight * _SUM_WEIGHT
+            others = tuple(name for name in table if name != column and name not in left_out)
+            for by in (others, table) if table == (column,) and column in numbers else (others,):
+                found[by, column] = found.get((by, column), Fraction(0)) + weight * _SUM_WEIGHT
     return tuple((table, column, weight) for (table, column), weight in found.items())
 
 
