@@ -255,7 +255,10 @@ def _is_same_for_all(weights: Array, place: int, axis: TableAxis) -> bool:
 def _same_for_all(weights: Array, place: int, axis: TableAxis) -> Array:
     """Weights that do not depend on an axis, without it."""
     if not _is_same_for_all(weights, place, axis):
-        raise NotMeasured(f"{axis.name!r} was added up over all its values: leave the condition on it out")
+        raise NotMeasured(
+            f"{axis.name!r} was added up over all its values: leave the condition on it out, or declare the question "
+            "under [[questions]] next time"
+        )
     return np.asarray(weights.take(0, axis=place))
 
 
@@ -399,15 +402,16 @@ def _centred(plan: Plan, axes: tuple[TableAxis, ...]) -> tuple[TableAxis, ...]:
 
     Σ middle · count has √(k/3) times the noise of one sum about the middle, k the number of bins. So a number is added
     up within its bins where a question looks at some of them alone, or where all counts that its sums need are asked
-    for anyway.
+    for anyway and no bin is wide.
     """
-    every = [parts for n in range(len(plan.questions)) for _, parts in _question_sums(plan, axes, n)]
+    inside = tuple(axis.centred(within=True) for axis in axes)
+    every = [parts for n in range(len(plan.questions)) for _, parts in _question_sums(plan, inside, n)]
     added = [(parts[0], parts[-1].table) for parts in every if len(parts) > 1]
     needed = {one.number for one, _ in added if one.number in one.table}
     asked = [set(parts[0].table) for parts in every if len(parts) == 1]
     asked += [set(table) for one, table in added if one.number in needed]
     lacking = {one.number for one, table in added if not any(set(table) <= other for other in asked)} - needed
-    return tuple(axis.about_middle() if n in lacking else axis for n, axis in enumerate(axes))
+    return tuple(axis.centred(within=n in needed) if n in needed | lacking else axis for n, axis in enumerate(axes))
 
 
 def _question_sums(plan: Plan, axes: tuple[TableAxis, ...], n: int) -> list[tuple[float, tuple[Weights, ...]]]:

@@ -491,8 +491,8 @@ def check_plan(parsed: dict[str, Any], plan: dict[str, Any]) -> None:
         tables = [tuple(sorted(table)) for some in listed for table in some]
     sums = release.get("sums", False)
     numbers = [i for i, c in enumerate(parsed["columns"]) if "curves" in c or (c["reach"] and sums)]
-    centred = all(("within_bins" in c) == (parsed["version"] > 1 and c["reach"] > 0) for c in parsed["columns"])
-    require(centred, "numbers are added up about another middle than the plan determines")
+    narrow = {name for name in axes if parsed["version"] > 1 and is_narrow(columns[name])}
+    require(narrow == within, "numbers are added up about another middle than the plan determines")
     wanted = set(wanted_of(parsed, tables, None))
     for number in numbers:
         by = [tuple(i for i in table if i != number) for table in tables if number in table]
@@ -565,12 +565,24 @@ def reach_of(column: dict[str, Any], absent: bool, within: bool) -> int:
     points = reading.points(column)
     alone = reading.bins(column) == points if "bins" in column else points <= SINGLE
     longest = points - 1
-    if within and not alone and longest:
-        low, high = reading.number(column["low"]), reading.number(column["high"])
-        step = (high - low) / longest
-        starts = [-int((low - edge) // step) for edge in edges_of(column, low, high)[:-1]]
-        return max(stop - start for start, stop in zip(starts, [*starts[1:], points], strict=True)) - 1
+    if within and not alone:
+        return widest_bin(column, points) - 1
     return 0 if alone else longest - longest // 2 if absent or longest % 2 == 0 else longest
+
+
+def is_narrow(column: dict[str, Any]) -> bool:
+    """Whether numbers are counted in bins none of which has more than two thirds of them."""
+    if column["space"] != "interval" or not reach_of(column, False, False):
+        return False
+    points = reading.points(column)
+    return 3 * widest_bin(column, points) <= 2 * points
+
+
+def widest_bin(column: dict[str, Any], points: int) -> int:
+    """The number of values of the bin that has most of them."""
+    low, high = reading.number(column["low"]), reading.number(column["high"])
+    starts = [-int((low - edge) * (points - 1) // (high - low)) for edge in edges_of(column, low, high)[:-1]]
+    return max(stop - start for start, stop in zip(starts, [*starts[1:], points], strict=True))
 
 
 def edges_of(column: dict[str, Any], low: Fraction, high: Fraction) -> list[Fraction]:

@@ -343,7 +343,10 @@ class AskedTables:
 
     def of_version_1(self) -> AskedTables:
         """What was measured for the same plan before: by the questions of a plan nothing yet."""
-        axes, sums = tuple(axis.about_middle() for axis in self.axes), tuple(s for s in self.sums if s[1] not in s[0])
+        axes, sums = (
+            tuple(axis.centred(within=False) for axis in self.axes),
+            tuple(s for s in self.sums if s[1] not in s[0]),
+        )
         listed = ((), ()) if self.questions else (self.tables, sums)
         return AskedTables(axes, *listed, self.rows, self.objective, self.questions, 1)
 
@@ -354,8 +357,8 @@ class TableAxis:
 
     Numbers in bins may be added up as well, as whole numbers: about the middle of the range or, `within` bins, each
     about the middle of its bin, so that a row adds half the width of a bin at most and the counts of bins tell the
-    rest. Where each value is counted by itself, its sum follows. Dates have no sums, in bins or not. Curves are added
-    up by their coefficients.
+    rest. That has less noise where no bin has more than about two thirds of the values. Where each value is counted by
+    itself, its sum follows. Dates have no sums, in bins or not. Curves are added up by their coefficients.
     """
 
     column: Column
@@ -370,20 +373,22 @@ class TableAxis:
     within: bool = False  # whether numbers are added up about the middles of their bins
 
     @classmethod
-    def of_bins(cls, column: Column, bins: Bins, *, within: bool = True) -> TableAxis:
-        """The axis of a column whose values, numbers or dates are counted by bins."""
+    def of_bins(cls, column: Column, bins: Bins, *, within: bool | None = None) -> TableAxis:
+        """The axis of a column whose values, numbers or dates are counted by bins; `within` unless a bin is wide."""
         is_binned = bins.size < bins.stop
         if not is_binned or not column.space.has_sums:
             return cls(column, bins, column.name, bins.size, is_binned=is_binned)
         scale = whole_scale(column.space, True)
         max_abs, unit = int(scale.ends[1]), scale.unit
+        if within is None:
+            within = 3 * max(bins.sizes) <= 2 * column.space.candidates
         if within:  # in halves of a step: the middle of a bin with an even number of values lies between two
             max_abs, unit = max(bins.sizes) - 1, column.space.line.step / 2
         return cls(column, bins, column.name, bins.size, None, False, True, max_abs, unit, within)
 
-    def about_middle(self) -> TableAxis:
-        """The axis whose numbers are added up about the middle of the range."""
-        return TableAxis.of_bins(self.column, self.bins, within=False) if self.within else self
+    def centred(self, *, within: bool) -> TableAxis:
+        """The axis whose numbers are added up within bins, or about the middle of the range."""
+        return self if self.max_abs is None else TableAxis.of_bins(self.column, self.bins, within=within)
 
     @property
     def middles(self) -> NDArray[np.float64]:
