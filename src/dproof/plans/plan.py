@@ -343,11 +343,10 @@ class AskedTables:
 
     def of_version_1(self) -> AskedTables:
         """What was measured for the same plan before: by the questions of a plan nothing yet."""
-        axes, sums = (
-            tuple(axis.centred(within=False) for axis in self.axes),
-            tuple(s for s in self.sums if s[1] not in s[0]),
-        )
-        listed = ((), ()) if self.questions else (self.tables, sums)
+        axes = tuple(axis.centred(within=False) for axis in self.axes)
+        curves = {axis.name for axis in axes if axis.has_curves}
+        sums = [(by, name, weight / (1 if name in curves else 4)) for by, name, weight in self.sums if name not in by]
+        listed = ((), ()) if self.questions else (self.tables, tuple(sums))
         return AskedTables(axes, *listed, self.rows, self.objective, self.questions, 1)
 
 

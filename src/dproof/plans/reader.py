@@ -537,7 +537,9 @@ def read_column(name: str, table: Reader) -> Column:
 
 _USUAL_COLUMNS = 2  # columns of a table, where the plan does not say which tables it wants
 _LARGEST_WEIGHT = Fraction(10**9)
-_SUM_WEIGHT = Fraction(1, 16)  # of a sum beside a cell: twice the noise, for a quarter of what it would cost
+# Of a sum beside a cell of counts. At 1/4 a number's sums by group have 0.67 to 0.96 of the noise that 1/16 gave them
+# about the middle of the range, and counts 0.92 to 1.02 (docs/benchmarks-central.md).
+_SUM_WEIGHT, _CURVE_WEIGHT = Fraction(1, 4), Fraction(1, 16)
 # What a plan can say that changes how rows are drawn one by one, and nothing else.
 _ROW_BY_ROW = "belongs to model = 'local', where rows are drawn one by one: leave it out"
 
@@ -618,15 +620,17 @@ def _listed_sums(
 
     A number that is a table by itself is added up by its own bins too, for conditions on it.
     """
-    numbers = {axis.name for axis in axes if has_numbers and axis.within and axis.size > 1}
-    summed = {axis.name for axis in axes if axis.has_curves or (has_numbers and axis.is_added_up)}
+    added = {axis.name for axis in axes if has_numbers and axis.max_abs is not None}
+    numbers = {axis.name for axis in axes if axis.name in added and axis.within and axis.size > 1}
+    summed = {axis.name for axis in axes if axis.has_curves} | added
     left_out = _always_there(axes)
     found: dict[tuple[tuple[str, ...], str], Fraction] = {}
     for table, weight in tables:
         for column in (name for name in table if name in summed):
             others = tuple(name for name in table if name != column and name not in left_out)
             for by in (others, table) if table == (column,) and column in numbers else (others,):
-                found[by, column] = found.get((by, column), Fraction(0)) + weight * _SUM_WEIGHT
+                share = _SUM_WEIGHT if column in added else _CURVE_WEIGHT
+                found[by, column] = found.get((by, column), Fraction(0)) + weight * share
     return tuple((table, column, weight) for (table, column), weight in found.items())
 
 
