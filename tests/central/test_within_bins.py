@@ -138,7 +138,7 @@ def test_a_wide_bin_is_added_up_about_the_middle_of_the_range() -> None:
 
 def test_within_bins_counts_and_sums_have_less_noise() -> None:
     columns = {"n": interval(0, 69, bins=[*range(0, 69, 10), 69]), "a": categories(*"xyz"), "b": categories(*"uvwxyz")}
-    for neighbours, counts, sums in (("add-remove", 1.03, 0.75), ("change-one", 0.98, 0.71)):
+    for neighbours, counts, sums in (("add-remove", 1.1, 0.8), ("change-one", 1.05, 0.76)):
         new = gaussian_or_laplace(described(columns, neighbours=neighbours))
         old = before(Plan.from_dict(described(columns, neighbours=neighbours)))
         widths = [{one.name: one for one in law.half_widths} for law in (new, old)]

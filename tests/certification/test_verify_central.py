@@ -139,6 +139,10 @@ def other_neighbours(certificate: Any) -> None:
     certificate["neighbours"] = "change-one" if certificate["neighbours"] == "add-remove" else "add-remove"
 
 
+def narrow_tables(certificate: Any) -> None:
+    next(noise for noise in certificate["noises"] if noise["draws"] > 1).update(step=100, square="26")
+
+
 FORGERIES: list[tuple[str, Callable[[Any], Any], str]] = [
     ("noise", less_noise, "rho is larger|delta is larger"),
     ("values", fewer_values, "another sensitivity|other columns|another number of values"),
@@ -153,7 +157,7 @@ FORGERIES: list[tuple[str, Callable[[Any], Any], str]] = [
     ("a table twice", lambda c: c["measurements"].append(c["measurements"][-1]), "or is listed twice"),
     ("made-up rows", lambda c: c["release"].update(made_up_rows=7), "disagree on|made-up rows"),
     ("sensitivity", lambda c: c["measurements"][-1].update(sensitivity="1"), "another sensitivity"),
-    ("narrow tables", lambda c: c["noises"][-1].update(step=100, square="26"), "too narrow"),
+    ("narrow tables", narrow_tables, "too narrow"),
 ]
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, pairwise
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.central.estimates import ResidualEstimates
+from dproof.central.estimates import ResidualEstimates, spread_evenly
 from dproof.central.workload import Costs, Domain, Residual, Table, cell_costs, subtables
 from dproof.errors import InputError, NotMeasured, QuestionError, TooLarge
 from dproof.laws.debias import Array
@@ -40,6 +40,7 @@ class Weights:
     weights: Array
     groups: NDArray[np.int64]
     sizes: tuple[int, ...]  # of the table's axes
+    fine: Array | None = None  # of the parts of bins on the ladder of the one column, beside the mean of each bin
 
     def margin(self, part: Table, columns: Sequence[int]) -> tuple[NDArray[np.int64], Array]:
         """The weights added up over all axes but these: the numbers of group and cell, and their weights."""
@@ -53,13 +54,56 @@ class Weights:
         """The place of every cell along the axis of a column."""
         return np.asarray(np.unravel_index(np.arange(len(self.weights)), self.sizes)[self.table.index(column)])
 
-    def up_to(self, place: int, last: int, share: float) -> Weights:
-        """(rows up to this bin of a column) − share · (all rows), in every group."""
-        return replace(self, weights=self.weights * ((self.places(place) <= last) - share))
-
     def by(self, place: int, bins: int) -> Weights:
         """A sum in every group and every bin of a column: each bin makes a group of its own."""
         return replace(self, groups=self.groups * bins + self.places(place))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BinCounts:
+    """The rows that an aggregate looks at, by the bins of its column or, with a ladder, by parts of these."""
+
+    counts: Weights
+    place: int
+    axis: TableAxis
+    has_ladder: bool
+
+    @property
+    def bins(self) -> Bins:
+        return self.axis.ladder if self.has_ladder else self.axis.bins
+
+    @property
+    def ends(self) -> Array:
+        """The least and the greatest number of each bin, but for a missing one."""
+        space, bins = self.axis.column.space, self.bins
+        pairs = [pair for pair in pairwise((*bins.starts, bins.stop)) if pair[0] != space.absent]
+        return np.asarray(space.values_of(np.array(pairs) - [0, 1]))
+
+    @property
+    def last_parts(self) -> NDArray[np.int64]:
+        """The last part of each bin on the ladder, but for a missing one."""
+        last = np.cumsum(self.axis.parts) - 1
+        return last[last < len(self.ends)]
+
+    @property
+    def used(self) -> NDArray[np.bool_]:
+        """Which bins have rows that are looked at, for all that is known."""
+        if self.has_ladder:
+            return np.repeat(self.counts.weights != 0, self.axis.parts)
+        return np.bincount(self.counts.places(self.place), self.counts.weights != 0, self.axis.size) > 0
+
+    def weighed(self, numbers: Array) -> Weights:
+        """The sum over rows of a number of their bin, in every group."""
+        if not self.has_ladder:
+            return replace(self.counts, weights=self.counts.weights * numbers[self.counts.places(self.place)])
+        parts, weights = self.axis.parts, self.counts.weights
+        even = spread_evenly(parts, numbers)
+        means = even[np.cumsum([0, *parts[:-1]])]
+        return replace(self.counts, weights=weights * means, fine=np.repeat(weights, parts) * (numbers - even))
+
+    def up_to(self, last: int, share: float) -> Weights:
+        """(rows up to this bin) − share · (all rows), in every group."""
+        return self.weighed((np.arange(self.bins.size) <= last) - share)
 
 
 class QuestionSums:
@@ -133,6 +177,11 @@ class QuestionSums:
         where = both(self.question.where, present(aggregate, self.schema))
         return self.parts(Term((), where), aggregate.columns)[0]
 
+    def by_bins(self, aggregate: Aggregate) -> BinCounts:
+        """The same with the bins of the column, or the finest that are known: a ladder is of all rows at once."""
+        counts, (place, axis) = self.counts(aggregate), self.axes[aggregate.columns[0]]
+        return BinCounts(counts, place, axis, axis.has_ladder and counts.table == (place,) and not self.keys)
+
     def by_value(self, aggregate: Aggregate) -> list[tuple[Weights, Bins]]:
         """The rows of each value or bin of an aggregate's column, in groups of their own, or of each of its items."""
         (column,) = aggregate.columns
@@ -147,19 +196,25 @@ class QuestionSums:
     def every(self) -> Iterator[tuple[float, tuple[Weights, ...]]]:
         """Every sum that the answer is calculated from, in its parts, each with its weight.
 
-        Of a quantile these are the rows up to each bin; of a mode or a deviation, the rows of each value, bin or item.
+        Of a quantile these are the rows up to each bin; of a mode or a deviation, the rows of each value, bin or item,
+        but of a deviation with a ladder Σx and Σx² by parts of bins.
         """
         for term in self.needed:
             yield 1.0, self.parts(term)
         for aggregate in self.by_counts:
-            if aggregate.definition.chosen != Rank():
+            is_quantile, moment = aggregate.definition.chosen == Rank(), aggregate.definition.moment
+            spread = self.by_bins(aggregate) if is_quantile or moment else None
+            if is_quantile and spread is not None:
+                last = len(spread.ends)
+                for n in range(last - 1):
+                    yield 1 / last, (spread.up_to(n, float(aggregate.argument or 0)),)
+            elif spread is not None and spread.has_ladder:
+                middles = np.zeros(spread.bins.size)
+                middles[: len(spread.ends)] = np.linspace(-1, 1, len(spread.ends))
+                yield from ((1.0, (spread.weighed(middles**power),)) for power in (0, 1, 2))
+            else:
                 values = self.by_value(aggregate)
                 yield from ((1 / len(values), (counts,)) for counts, _ in values)
-                continue
-            counts, (place, axis) = self.counts(aggregate), self.axes[aggregate.columns[0]]
-            bins = [n for n, start in enumerate(axis.bins.starts) if start != axis.column.space.absent]
-            for last in bins[:-1]:
-                yield 1 / len(bins), (counts.up_to(place, last, float(aggregate.argument or 0)),)
 
     def parts(self, term: Term, also: Sequence[str] = ()) -> tuple[Weights, ...]:
         """The tables that a sum needs, with the weight and the group of every cell.
@@ -318,15 +373,19 @@ def covariances(estimates: Mapping[int | None, ResidualEstimates], sums: Sequenc
     """The covariances of some sums in each group, from the variances s_A of residuals.
 
     Cov(q, q') = Σ_A s_A ⟨P_A q_A, P_A q'_A⟩ over the A within both tables. Counts, and the sums of each number, were
-    measured independently.
+    measured independently; so was the ladder of a number, of which the spread within each bin is used.
     """
     count, k = len(sums), estimates[None].sizes
     margins = [_margins(one, k) for one in sums]
     total = np.zeros((groups, count, count))
     for i, j in combinations_with_replacement(range(count), 2):
-        if sums[i].number == sums[j].number:
-            variances, products = estimates[sums[i].number].variances, _products(margins[i], margins[j], k, groups)
+        one, other = sums[i], sums[j]
+        if one.number == other.number:
+            variances, products = estimates[one.number].variances, _products(margins[i], margins[j], k, groups)
             total[:, i, j] = total[:, j, i] = sum(variances[part] * product for part, product in products)
+        if one.fine is not None and other.fine is not None:
+            total[:, i, j] += estimates[None].ladders[one.table[0]].variance * float(one.fine @ other.fine)
+            total[:, j, i] = total[:, i, j]
     return total
 
 
@@ -405,13 +464,16 @@ def _centred(plan: Plan, axes: tuple[TableAxis, ...]) -> tuple[TableAxis, ...]:
     for anyway and no bin is wide.
     """
     inside = tuple(axis.centred(within=True) for axis in axes)
+    inside = tuple(axis.with_ladder(True) for axis in inside)
     every = [parts for n in range(len(plan.questions)) for _, parts in _question_sums(plan, inside, n)]
     added = [(parts[0], parts[-1].table) for parts in every if len(parts) > 1]
     needed = {one.number for one, _ in added if one.number in one.table}
     asked = [set(parts[0].table) for parts in every if len(parts) == 1]
     asked += [set(table) for one, table in added if one.number in needed]
     lacking = {one.number for one, table in added if not any(set(table) <= other for other in asked)} - needed
-    return tuple(axis.centred(within=n in needed) if n in needed | lacking else axis for n, axis in enumerate(axes))
+    chosen = (axis.centred(within=n in needed) if n in needed | lacking else axis for n, axis in enumerate(axes))
+    fine = {parts[0].table for parts in every if parts[0].fine is not None}
+    return tuple(replace(axis, has_ladder=(n,) in fine) for n, axis in enumerate(chosen))
 
 
 def _question_sums(plan: Plan, axes: tuple[TableAxis, ...], n: int) -> list[tuple[float, tuple[Weights, ...]]]:
@@ -463,4 +525,7 @@ def _costs(domain: Domain, sums: list[tuple[float, tuple[Weights, ...]]]) -> Cos
             residual = Residual(part, one.number)
             cost = max(float(product.sum()) / groups / unit, _LEAST_COST * least[residual])
             found[residual] = found.get(residual, 0.0) + weight * cost
+        if one.fine is not None:
+            ladder = Residual(one.table, ladder=True)
+            found[ladder] = found.get(ladder, 0.0) + weight * float(one.fine @ one.fine)
     return found

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.central.estimates import ResidualEstimates, contrast, estimates, residual_of
+from dproof.central.estimates import Ladder, ResidualEstimates, contrast, estimates, residual_of
 from dproof.central.workload import (
     Answers,
     Domain,
@@ -38,6 +38,7 @@ from dproof.central.workload import (
     noise_law,
     parts_of,
     pure_law,
+    range_costs,
     shape,
     split_epsilon,
     steps,
@@ -65,6 +66,7 @@ LEVEL = 0.95  # of an interval for which nobody chose a level: ± before there i
 _MOST_ROWS = 1 << 32
 _MOST_MADE_UP = 10**6  # rows that the noise alone may make up: they are made in memory
 _MOST_STEPS = 1 << 31  # that a row may move a sum by: then so many rows add up within 64 bits
+_LADDER_WEIGHT = 0.25  # of the rows up to a number, beside a cell of counts
 _STEP_VARIANCE = 0.25  # the square of half a step: the distance of a value to where its step ends
 # How far noise may be from what the plan determines, where machines calculate otherwise.
 _NOISE_TOLERANCE = Fraction(1, 1000)
@@ -130,6 +132,8 @@ class TableLaw:
 
     def measured_name(self, measurement: Residual) -> str:
         """What is measured, in words: the columns of a table of counts, or a sum by some columns."""
+        if measurement.ladder:
+            return f"ladder of {self.name(measurement.table)}"
         if measurement.number is None:
             return "contrast of " * (measurement.contrast and bool(measurement.table)) + self.name(measurement.table)
         by = f" by {self.name(measurement.table)}" if measurement.table else ""
@@ -161,7 +165,7 @@ class TableLaw:
         """The measurement of an exact table without its noise."""
         if measurement.contrast:
             return contrast(table)
-        return table if self.is_pure else residual_of(table, len(measurement.table))
+        return table if self.is_pure or measurement.ladder else residual_of(table, len(measurement.table))
 
     def law_of(self, measurement: Residual) -> Any:
         """The law of the noise that is drawn; K-norm noise is drawn for all terms of a curve."""
@@ -191,6 +195,9 @@ class TableLaw:
             found[number] = estimates(
                 self.domain.sizes, noisy, self.variances, number=number, known=known, plain=self.is_pure, tables=tables
             )
+        parts = self.domain.ladders
+        ladders = {one.table[0]: (noisy[one], self.variances[one]) for one in self.noise if one.ladder}
+        found[None] = replace(found[None], ladders={n: Ladder.of(parts[n], *told) for n, told in ladders.items()})
         return found
 
     @cached_property
@@ -318,6 +325,7 @@ class TableLaw:
                     "sensitivity": str(self._sensitivity(measurement)),
                     "noise": order.index(drawn[measurement]),
                     **({"contrast": True} if measurement.contrast else {}),
+                    **({"ladder": True} if measurement.ladder else {}),
                     **({"parts": parts} if parts > 1 else {}),
                 }
                 for measurement, parts in self.subdivisions.items()
@@ -334,6 +342,8 @@ class TableLaw:
         ]
         for place in self.domain.within:
             found[place]["within_bins"] = True
+        for place, parts in self.domain.ladders.items():
+            found[place]["ladder"] = sum(parts)
         for place, lattice in self.lattices.items():
             box = None if lattice.box is None else list(lattice.box)
             found[place]["curves"] = {"terms": lattice.terms, "radius": lattice.radius, "box": box}
@@ -413,6 +423,7 @@ def table_law(plan: Plan, person: Privacy) -> TableLaw:
         {n: axis.max_abs for n, axis in enumerate(axes) if axis.max_abs is not None},
         {n: added_curve(lattice) for n, lattice in lattices.items()},
         {n: _within_bins(axis) for n, axis in enumerate(axes) if axis.within},
+        {n: axis.parts for n, axis in enumerate(axes) if axis.has_ladder},
         apart=asked.version == 1,
     )
     tables = {tuple(places[name] for name in names): weight for names, weight in asked.tables}
@@ -431,6 +442,7 @@ def table_law(plan: Plan, person: Privacy) -> TableLaw:
     if not is_large:
         of = ((number, table) for number, some in needed.items() for table in subtables(some))
         residuals = [Residual(t, number) for number, t in of if t or number is not None or not plan.rows_are_public]
+        residuals += [Residual((n,), ladder=True) for n in domain.ladders]
     schema = schema_of(plan, "release")
     law = TableLaw(plan, person, asked, axes, schema, lattices, domain, tables, sums, needed, residuals, is_pure)
     wanted = [] if is_large else measurements(law)
@@ -457,7 +469,8 @@ def measurements(law: TableLaw, *, contrasts: bool = False) -> Sequence[Residual
         return law.residuals
     chosen = measured_tables(law.domain, law.needed[None], contrasts=contrasts)
     counts = [one for one in chosen if one.table or not law.plan.rows_are_public]
-    return [*counts, *(Residual(t, n) for n, some in law.needed.items() if n is not None for t in maximal(some))]
+    sums = [Residual(t, n) for n, some in law.needed.items() if n is not None for t in maximal(some)]
+    return [*counts, *sums, *(one for one in law.residuals if one.ladder)]
 
 
 def answers_of(law: TableLaw) -> Answers:
@@ -467,7 +480,9 @@ def answers_of(law: TableLaw) -> Answers:
 
         return Answers.of(question_costs(law.plan, law.domain), law.residuals)
     keys = {**{Residual(table): weight for table, weight in law.tables.items()}, **law.sums}
-    return Answers.of_cells(law.domain, keys, law.residuals)
+    cells = [(float(weight), cell_costs(law.domain, key)) for key, weight in keys.items()]
+    ranges = [(_LADDER_WEIGHT, range_costs(law.domain, place)) for place in law.domain.ladders]
+    return Answers.of([*cells, *ranges], law.residuals)
 
 
 def with_noise(law: TableLaw, wanted: Sequence[Residual], answers: Answers) -> TableLaw:
@@ -542,7 +557,10 @@ def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
             raise VerificationFailed("the certificate has other columns than the plan")
         noises = [_parameter(noise) for noise in certificate["noises"]]
         listed = [
-            (Residual(tuple(m["columns"]), m["sum_of"], m.get("contrast", False)), m.get("parts", 1))
+            (
+                Residual(tuple(m["columns"]), m["sum_of"], m.get("contrast", False), m.get("ladder", False)),
+                m.get("parts", 1),
+            )
             for m in certificate["measurements"]
         ]
         drawn = (noises[m["noise"]] for m in certificate["measurements"])

@@ -45,11 +45,16 @@ class Residual:
 
     Of columns with two values each, the residual has one number but for its sign, their `contrast`: Σ ±v over the
     cells, with one sign where the cell has an even number of second values and the other where it has an odd one.
+
+    The `ladder` of a number counts it by parts of its bins, as they are: a row lies in one of them, so that the counts
+    move by 1 where it comes or goes, and by 1 in two of them where it is replaced, whatever the parts are. What is used
+    is how the rows of a bin are spread over its parts; how many there are is told by the tables of bins.
     """
 
     table: Table
     number: int | None = None
     contrast: bool = False
+    ladder: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,7 @@ class Domain:
     max_abs: Mapping[int, int]  # of numbers: how many steps one lies from the middle at most
     curves: Mapping[int, RowVector] = field(default_factory=dict)  # of curves: what one adds to their sum
     within: Mapping[int, WithinBins] = field(default_factory=dict)  # of numbers that are added up within bins
+    ladders: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # of numbers: the parts of each bin
     apart: bool = False  # whether sums are charged as if a row changed all of them at once, as of certificates before 2
 
     def added(self, number: int | None) -> RowVector:
@@ -108,6 +114,8 @@ class Domain:
 
     def table_shape(self, measurement: Residual) -> tuple[int, ...]:
         """How many numbers a table has along each of its columns and, for curves, along their coefficients."""
+        if measurement.ladder:
+            return (sum(self.ladders[measurement.table[0]]),)
         terms = (self.added(measurement.number).terms,) if measurement.number in self.curves else ()
         return (*(self.sizes[i] for i in measurement.table), *terms)
 
@@ -125,7 +133,13 @@ class Domain:
         >>> Domain((3, 2), {1: 5}).norm(Residual((0, 1))), Domain((3, 2), {1: 5}).norm(Residual((0,), 1))
         (12, 150)
         """
+        if residual.ladder:
+            return 1
         return self.added(residual.number).square * prod(self.sizes[i] * (self.sizes[i] - 1) for i in residual.table)
+
+    def scale(self, residual: Residual) -> int:
+        """The numbers that are measured of a residual, in parts of what it is: Π k_i, and 1 of a ladder."""
+        return 1 if residual.ladder else self.cells(residual.table)
 
     def change(self, table: Table, differing: Iterable[int]) -> int:
         """The squared length of the difference when a row is replaced by one that differs on these columns.
@@ -143,6 +157,8 @@ class Domain:
         """The squared length of what one row, or the change of one, does to a residual at most."""
         if neighbours == "add-remove":
             return self.norm(residual)
+        if residual.ladder:
+            return 2
         if residual.number is not None:
             return 4 * self.norm(residual)
         # Each differing column multiplies the second term by −1/(k − 1): it is least with the one of fewest values.
@@ -228,9 +244,12 @@ def largest_loss(domain: Domain, precisions: Mapping[Residual, Fraction], neighb
 
 def _largest_change(domain: Domain, precisions: Mapping[Residual, Fraction]) -> Fraction:
     """The largest loss when a row is replaced by another one."""
-    known = {r: p for r, p in precisions.items() if (r.table or r.number is not None) and domain.norm(r)}
+    ladders = sum(_fixed(2, p) for r, p in precisions.items() if r.ladder)  # rows of one bin may be in two of its parts
+    known = {
+        r: p for r, p in precisions.items() if (r.table or r.number is not None) and domain.norm(r) and not r.ladder
+    }
     sums, apart = [r for r in known if r.number is not None], 4 if domain.apart else 2
-    always = Fraction(sum(_fixed(apart * domain.norm(r), known[r]) for r in sums), _FIXED)
+    always = Fraction(sum(_fixed(apart * domain.norm(r), known[r]) for r in sums) + ladders, _FIXED)
     if domain.apart:
         known = {r: p for r, p in known.items() if r.number is None}
     columns = sorted({i for r in known for i in r.table})
@@ -408,6 +427,23 @@ def cell_costs(domain: Domain, asked: Residual, about: float = 0.0) -> dict[Resi
     return costs
 
 
+def range_costs(domain: Domain, place: int) -> dict[Residual, float]:
+    """The costs of the rows up to a part of a bin on the ladder of a number, on average over all parts.
+
+    Up to part t of w of a bin these are the rows of the bins before it, t/w of its own, and what t parts have beside
+    that: t(w − t)/w times the variance of one part.
+    """
+    parts, k = domain.ladders[place], domain.sizes[place]
+    reached = np.array([b + t / w for b, w in enumerate(parts) for t in range(w)])
+    inside = [t * (w - t) / w for w in parts for t in range(w)]
+    bins = np.floor(reached)
+    return {
+        Residual(()): float(np.mean(reached**2)) / k**2,
+        Residual((place,)): float(np.mean(bins + (reached - bins) ** 2 - reached**2 / k)),
+        Residual((place,), ladder=True): float(np.mean(inside)),
+    }
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers:
     """Answers with their weights: the weighed variance of each is Σ cost · variance over some residuals."""
@@ -477,7 +513,7 @@ def best(answers: Answers, objective: Objective, solve: Callable[[Floats], Float
 
 def residual_losses(domain: Domain, residuals: Sequence[Residual]) -> Floats:
     """The loss of each residual for each unit of 1/2s: Δ²/Πk² under add-remove."""
-    return np.array([domain.norm(one) / domain.cells(one.table) ** 2 for one in residuals])
+    return np.array([domain.norm(one) / domain.scale(one) ** 2 for one in residuals])
 
 
 def shape(domain: Domain, answers: Answers, objective: Objective) -> dict[Residual, float]:
@@ -495,17 +531,20 @@ def shape(domain: Domain, answers: Answers, objective: Objective) -> dict[Residu
     return dict(zip(answers.residuals, found.tolist(), strict=True))
 
 
-def residual_variances(sizes: Sequence[int], measurement: Residual, plain: bool) -> dict[Table, float]:
+def residual_variances(sizes: Sequence[int], measurement: Residual, plain: bool) -> dict[Residual, float]:
     """The residuals that a measurement tells, each with its variance where that of a measured number is 1.
 
     A plain table M tells the residual of every A within it with covariance v Π k P_A, over the columns outside A.
     """
-    table = measurement.table
+    table, number = measurement.table, measurement.number
+    if measurement.ladder:
+        return {measurement: 1.0}
     if measurement.contrast:
-        return {table: 1 / 2 ** len(table)}
+        return {Residual(table): 1 / 2 ** len(table)}
     if not plain:
-        return {table: 1 / prod(sizes[i] for i in table) ** 2}
-    return {part: float(prod(sizes[i] for i in table if i not in part)) for part in subtables([table])}
+        return {Residual(table, number): 1 / prod(sizes[i] for i in table) ** 2}
+    outside = {part: prod(sizes[i] for i in table if i not in part) for part in subtables([table])}
+    return {Residual(part, number): float(cells) for part, cells in outside.items()}
 
 
 def combined_variances(
@@ -514,8 +553,8 @@ def combined_variances(
     """The variance of each residual, told by measurements whose numbers have these variances."""
     precisions = dict.fromkeys(residuals, 0.0)
     for measurement, variance in variances.items():
-        for part, factor in residual_variances(sizes, measurement, plain).items():
-            if (residual := Residual(part, measurement.number)) in precisions:  # the number of rows may be known
+        for residual, factor in residual_variances(sizes, measurement, plain).items():
+            if residual in precisions:  # the number of rows may be known
                 precisions[residual] += 1 / (factor * variance)
     return 1 / np.array([precisions[residual] for residual in residuals])
 
@@ -622,7 +661,7 @@ def calibrate(
     if not privacy.delta:
         raise PlanError("Gaussian noise needs delta above 0")
 
-    wide = {r: Fraction(s) * domain.cells(r.table) ** 2 for r, s in shape.items()}
+    wide = {r: Fraction(s) * domain.scale(r) ** 2 for r, s in shape.items()}
     # Factors are 1/μ² by this unit, so where their search begins and ends does not depend on the units of the shape.
     unit = largest_loss(domain, {r: 1 / square for r, square in wide.items()}, privacy.neighbours)
 
@@ -713,10 +752,10 @@ def split_epsilon(
     moved = np.array([float(steps(domain, one, privacy.neighbours, 1)) for one in measurements])
     places = {residual: n for n, residual in enumerate(answers.residuals)}
     entries = [
-        (n, places[Residual(part, one.number)], factor * domain.added(one.number).spread)
+        (n, places[residual], factor * domain.added(one.number).spread)
         for n, one in enumerate(measurements)
-        for part, factor in residual_variances(domain.sizes, one, True).items()
-        if Residual(part, one.number) in places
+        for residual, factor in residual_variances(domain.sizes, one, True).items()
+        if residual in places
     ]
     *places_of, factors = np.array(entries, np.float64).reshape(-1, 3).T
     measurement, residual = (column.astype(np.int64) for column in places_of)

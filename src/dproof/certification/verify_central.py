@@ -19,7 +19,9 @@ precisions and with |z|² ≤ L they add up to 2L(Σ N + |Σ c|) at most. In ver
 A person with r rows moves all of it r times as far at most.
 
 Numbers are added up about the middle of their range or, within bins, about the middle of their bin: then the reach is
-half the width of the widest bin, in halves of a step, and the sum may be by the bins of the number itself.
+half the width of the widest bin, in halves of a step, and the sum may be by the bins of the number itself. On its
+ladder a number is counted by parts of its bins, as they are: a row that comes or goes moves the counts by the length 1,
+its change by √2, or by two steps, whatever the parts are.
 
 Discrete Gaussian noise N_Z(0, γ²) is, within a factor e^(±κ) at each point, what becomes of normal noise of variance
 γ² − τ² when a point c of that is replaced by a draw of N_Z(c, τ²), with κ < 2^-104 at τ = 2. So with N numbers in all
@@ -68,13 +70,15 @@ TIGHT = Fraction(1, 1 << 30)  # how far a stated bound of δ may lie above the o
 SMOOTH, RIPPLE, CUT, LARGEST, LEAST = 4, Fraction(1, 1 << 104), Fraction(1, 1 << 64), Fraction(16), 25
 
 REACH = 1 << 14  # the radius of a ball of curves, and the largest bound of a box
+PARTS = 96  # parts of bins on the ladder of a number, about
 SINGLE = 12  # numbers up to which each is counted by itself, where the plan lists no bins
 
 require, total = reading.require, reading.total
 Table = tuple[int, ...]
-Measured = tuple[Table, int | None, bool]  # a table of counts, or the sums of a column by a table; or a contrast
+Measured = tuple[Table, int | None, int]  # a table of counts, or the sums of a column by a table; and its kind
+PLAIN, CONTRAST, LADDER = 0, 1, 2
 Lengths = list[tuple[int, int, int]]  # of what a row adds to a sum of each column: |z|₂², |z|₁, and its terms
-ROWS: Measured = ((), None, False)  # the number of rows
+ROWS: Measured = ((), None, PLAIN)  # the number of rows
 
 NOISE = reading.by_kind(
     {
@@ -94,6 +98,7 @@ MEASUREMENT = reading.record(
         "sensitivity": reading.digits(1, 10**400),
         "noise": reading.whole(0, 1 << 16),
         "contrast?": reading.truth,
+        "ladder?": reading.truth,
         "parts?": reading.whole(2, 64),
     }
 )
@@ -111,6 +116,7 @@ COLUMN = reading.record(
         "reach": reading.whole(0, reading.SIZE),
         "curves?": CURVES,
         "within_bins?": reading.truth,
+        "ladder?": reading.whole(2, 1 << 24),
     }
 )
 CERTIFICATE = reading.record(
@@ -170,7 +176,9 @@ def lengths(column: dict[str, Any]) -> tuple[int, int, int]:
 
 def sensitivity(sizes: list[int], reach: Lengths, measured: Measured, neighbours: str) -> int:
     """The squared length of what a row, or the change of one, adds at most."""
-    table, number, _ = measured
+    table, number, kind = measured
+    if kind == LADDER:
+        return 1 if neighbours == "add-remove" else 2
     if number is not None:
         return (1 if neighbours == "add-remove" else 4) * reach[number][0] * norm(sizes, table)
     if neighbours == "add-remove" or not table:
@@ -198,10 +206,11 @@ def largest_change(
     sizes: list[int], reach: Lengths, precisions: dict[Measured, Fraction], version: int = VERSION
 ) -> Fraction:
     """The maximum, or a bound above it, where a row is replaced by another one."""
-    known = {(t, n): p for (t, n, _), p in precisions.items() if n is not None or t}
+    known = {(t, n): p for (t, n, kind), p in precisions.items() if (n is not None or t) and kind != LADDER}
     numbers = {n: reach[n][0] for _, n in known if n is not None}
     once = 4 if version == 1 else 2
     loss = sum(rounded(once * numbers[n] * norm(sizes, t), p) for (t, n), p in known.items() if n is not None)
+    loss += sum(rounded(2, p) for (_, _, kind), p in precisions.items() if kind == LADDER)
     if version == 1:
         known, numbers = {one: p for one, p in known.items() if one[1] is None}, {}
     columns = tuple(sorted({i for table, _ in known for i in table}))
@@ -333,7 +342,7 @@ def check_measurements(parsed: dict[str, Any]) -> None:
     measured: dict[Measured, dict[str, Any]] = {}
     for measurement in parsed["measurements"]:
         table, number = tuple(measurement["columns"]), measurement["sum_of"]
-        one = (table, number, measurement.get("contrast", False))
+        one = (table, number, LADDER if "ladder" in measurement else int(measurement.get("contrast", False)))
         known = all(i < len(sizes) for i in table) and list(table) == sorted(set(table))
         summed = number is None or (number < len(sizes) and reach[number][0] > 0)
         if summed and number is not None and number in table:
@@ -341,8 +350,12 @@ def check_measurements(parsed: dict[str, Any]) -> None:
         new = known and summed and one not in measured and measurement["noise"] < len(parsed["noises"])
         require(new, "a measurement names unknown columns or noise, or is listed twice")
         if "contrast" in measurement:
-            pairs = one[2] and not parsed["delta"] and number is None and all(sizes[i] == 2 for i in table)
+            pairs = one[2] == CONTRAST and not parsed["delta"] and number is None and all(sizes[i] == 2 for i in table)
             require(pairs, "a contrast must have columns of two values each, and Laplace noise")
+        if "ladder" in measurement:
+            alone = measurement["ladder"] and number is None and len(table) == 1 and parsed["version"] > 1
+            fits = alone and "contrast" not in measurement and "ladder" in parsed["columns"][table[0]]
+            require(fits, "a ladder is of one number, whose column says how many parts it has")
         require("parts" not in measurement or parsed["delta"], "Laplace noise is drawn in whole numbers")
         measured[one] = parsed["noises"][measurement["noise"]]
     stated = dict(zip(measured, (m["sensitivity"] for m in parsed["measurements"]), strict=True))
@@ -392,12 +405,12 @@ def largest_cost(sizes: list[int], costs: dict[Measured, Fraction], neighbours: 
     added = total(costs.values())
     if neighbours == "add-remove":
         return added
-    plain = total(2 * cost for (_, _, contrast), cost in costs.items() if not contrast)
+    plain = total(2 * cost for (_, _, kind), cost in costs.items() if kind != CONTRAST)
     # With k = 2 the squared length of a change is 2^(|A|+2) where the rows differ on an odd number of columns, else 0.
-    contrasts = {(t, None, False): c / 2 ** (len(t) + 1) for (t, _, contrast), c in costs.items() if contrast and t}
+    contrasts = {(t, None, PLAIN): c / 2 ** (len(t) + 1) for (t, _, kind), c in costs.items() if kind == CONTRAST and t}
     largest = max(contrasts.values(), default=Fraction(1))
     changed = plain + largest * largest_change(sizes, [], {m: c / largest for m, c in contrasts.items()})
-    return max(added, changed) if ((), None, True) in costs else changed
+    return max(added, changed) if ((), None, CONTRAST) in costs else changed
 
 
 def check_gaussian(parsed: dict[str, Any], sizes: list[int], reach: Lengths, measured: Any, stated: Any) -> None:
@@ -420,7 +433,11 @@ def check_gaussian(parsed: dict[str, Any], sizes: list[int], reach: Lengths, mea
     require(loss / 2 == parsed["rho"], "rho is smaller than the certificate says")
     narrow = {one: 1 / (s - Fraction(SMOOTH, parts_of[one] ** 2)) for one, s in squares.items()}
     smooth = largest_loss(sizes, reach, narrow, neighbours, version)
-    numbers = sum(prod(sizes[i] for i in t) * (1 if n is None else reach[n][2]) for t, n, _ in squares)
+    fine = {((i,), None, LADDER): column.get("ladder", 0) for i, column in enumerate(parsed["columns"])}
+    numbers = sum(
+        fine[one] if one in fine else prod(sizes[i] for i in one[0]) * (1 if one[1] is None else reach[one[1]][2])
+        for one in squares
+    )
     bound = delta(smooth * persons, numbers, parsed["epsilon"]) if squares else Fraction(0)
     require(bound <= parsed["delta"], f"delta is larger than the promised {parsed['delta']}")
     require(bound <= parsed["tight"]["delta"] * (1 + Fraction(1, 1 << 60)), "delta is larger than the certificate says")
@@ -473,6 +490,8 @@ def check_plan(parsed: dict[str, Any], plan: dict[str, Any]) -> None:
         require(values in (None, column["values"]), f"{name!r} has another number of values than in the plan")
         require(reach == column["reach"], f"the sums of {name!r} have another reach than in the plan")
         check_curves(columns.get(name, {}), column.get("curves"))
+        parts = column.get("ladder")
+        require(parts in (None, ladder_of(columns.get(name, {}))), f"{name!r} has another ladder than in the plan")
     made_up = parsed["release"]["made_up_rows"] is not None
     require(made_up == release.get("rows", False), "the certificate and the plan disagree on made-up rows")
     public = parsed["neighbours"] == "change-one" and parsed["rows_per_person"] == 1 and "person" not in promise
@@ -493,13 +512,17 @@ def check_plan(parsed: dict[str, Any], plan: dict[str, Any]) -> None:
     numbers = [i for i, c in enumerate(parsed["columns"]) if "curves" in c or (c["reach"] and sums)]
     narrow = {name for name in axes if parsed["version"] > 1 and is_narrow(columns[name])}
     require(narrow == within, "numbers are added up about another middle than the plan determines")
-    wanted = set(wanted_of(parsed, tables, None))
+    told = {n: c for n, c in enumerate(parsed["columns"]) if parsed["version"] > 1 and c["reach"] and c["values"] > 1}
+    fine = {n for n, c in told.items() if n in numbers and (n,) in tables and ladder_of(columns[c["name"]])}
+    require(fine == {n for n, c in enumerate(parsed["columns"]) if "ladder" in c}, "the plan has other ladders")
+    wanted = set(wanted_of(parsed, tables, None)) | {((n,), None, LADDER) for n in fine}
     for number in numbers:
         by = [tuple(i for i in table if i != number) for table in tables if number in table]
         if "within_bins" in parsed["columns"][number] and (number,) in tables:
             by.append((number,))  # and by its own bins
         wanted |= set(wanted_of(parsed, by, number))
-    measured = {(tuple(m["columns"]), m["sum_of"], m.get("contrast", False)) for m in parsed["measurements"]}
+    kinds = [LADDER if "ladder" in m else int("contrast" in m) for m in parsed["measurements"]]
+    measured = {(tuple(m["columns"]), m["sum_of"], k) for m, k in zip(parsed["measurements"], kinds, strict=True)}
     require(measured == wanted, "the certificate has other tables than the plan")
 
 
@@ -528,12 +551,12 @@ def wanted_of(parsed: dict[str, Any], tables: list[Table], number: int | None) -
     asked = [tuple(i for i in table if i in several) for table in tables]
     contrasts = number is None and any("contrast" in measurement for measurement in parsed["measurements"])
     if parsed["delta"]:
-        wanted = {(part, number, False) for table in asked for part in parts(table)}
+        wanted = {(part, number, PLAIN) for table in asked for part in parts(table)}
     else:
         largest = {table for table in asked if not any(set(table) < set(other) for other in asked)}
         pairs = {t for t in largest if contrasts and t and all(parsed["columns"][i]["values"] == 2 for i in t)}
-        wanted = {(table, number, False) for table in largest - pairs}
-        wanted |= {(part, None, True) for table in pairs for part in parts(table)}
+        wanted = {(table, number, PLAIN) for table in largest - pairs}
+        wanted |= {(part, None, CONTRAST) for table in pairs for part in parts(table)}
     public = number is None and parsed["release"]["rows"] is not None
     return [one for one in wanted if one[0] or not public]
 
@@ -566,7 +589,7 @@ def reach_of(column: dict[str, Any], absent: bool, within: bool) -> int:
     alone = reading.bins(column) == points if "bins" in column else points <= SINGLE
     longest = points - 1
     if within and not alone:
-        return widest_bin(column, points) - 1
+        return max(bin_sizes(column, points)) - 1
     return 0 if alone else longest - longest // 2 if absent or longest % 2 == 0 else longest
 
 
@@ -575,14 +598,23 @@ def is_narrow(column: dict[str, Any]) -> bool:
     if column["space"] != "interval" or not reach_of(column, False, False):
         return False
     points = reading.points(column)
-    return 3 * widest_bin(column, points) <= 2 * points
+    return 3 * max(bin_sizes(column, points)) <= 2 * points
 
 
-def widest_bin(column: dict[str, Any], points: int) -> int:
-    """The number of values of the bin that has most of them."""
+def ladder_of(column: dict[str, Any]) -> int | None:
+    """How many parts of bins a number has on its ladder, about a hundred; None where it has none."""
+    if column.get("space") != "interval" or not reach_of(column, False, False):
+        return None
+    sizes = bin_sizes(column, reading.points(column))
+    most = max(1, round(PARTS / len(sizes)))
+    return sum(min(most, size) for size in sizes) + (column.get("missing") == "category") if most > 1 else None
+
+
+def bin_sizes(column: dict[str, Any], points: int) -> list[int]:
+    """The number of values of each bin."""
     low, high = reading.number(column["low"]), reading.number(column["high"])
     starts = [-int((low - edge) * (points - 1) // (high - low)) for edge in edges_of(column, low, high)[:-1]]
-    return max(stop - start for start, stop in zip(starts, [*starts[1:], points], strict=True))
+    return [stop - start for start, stop in zip(starts, [*starts[1:], points], strict=True)]
 
 
 def edges_of(column: dict[str, Any], low: Fraction, high: Fraction) -> list[Fraction]:

@@ -350,6 +350,9 @@ class AskedTables:
         return AskedTables(axes, *listed, self.rows, self.objective, self.questions, 1)
 
 
+_LADDER = 96  # parts of bins on the ladder of a number, about
+
+
 @dataclass(frozen=True, slots=True)
 class TableAxis:
     """A column as it is counted: its values, its bins, whether a set holds one item, or whether a curve is there.
@@ -357,7 +360,8 @@ class TableAxis:
     Numbers in bins may be added up as well, as whole numbers: about the middle of the range or, `within` bins, each
     about the middle of its bin, so that a row adds half the width of a bin at most and the counts of bins tell the
     rest. That has less noise where no bin has more than about two thirds of the values. Where each value is counted by
-    itself, its sum follows. Dates have no sums, in bins or not. Curves are added up by their coefficients.
+    itself, its sum follows. Dates have no sums, in bins or not. Curves are added up by their coefficients. On its
+    ladder a number is counted by parts of its bins, for quantiles and deviations of all rows.
     """
 
     column: Column
@@ -370,6 +374,7 @@ class TableAxis:
     max_abs: int | None = None  # the largest distance from the middle among the whole numbers that are added up
     unit: Fraction = Fraction(1)  # what one of these whole numbers is worth
     within: bool = False  # whether numbers are added up about the middles of their bins
+    has_ladder: bool = False  # whether numbers are counted by fine bins, too
 
     @classmethod
     def of_bins(cls, column: Column, bins: Bins, *, within: bool | None = None) -> TableAxis:
@@ -388,6 +393,24 @@ class TableAxis:
     def centred(self, *, within: bool) -> TableAxis:
         """The axis whose numbers are added up within bins, or about the middle of the range."""
         return self if self.max_abs is None else TableAxis.of_bins(self.column, self.bins, within=within)
+
+    def with_ladder(self, wanted: bool) -> TableAxis:
+        """The axis with a ladder if that is wanted, and there is one: of numbers in bins with several parts."""
+        has_one = self.max_abs is not None and self.size > 1 and max(self.parts) > 1
+        return replace(self, has_ladder=wanted and has_one)
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """How many parts of about equally many values each bin has on the ladder of a number: together a hundred."""
+        bins = self.size - (self.column.space.absent is not None)
+        return tuple(min(max(1, round(_LADDER / bins)), values) for values in self.bins.sizes)
+
+    @property
+    def ladder(self) -> Bins:
+        """The parts of bins as bins, on the ladder of a number."""
+        cut = zip(self.bins.starts, self.bins.sizes, self.parts, strict=True)
+        starts = tuple(start + n * values // parts for start, values, parts in cut for n in range(parts))
+        return Bins(starts, starts, self.bins.stop)
 
     @property
     def middles(self) -> NDArray[np.float64]:

@@ -592,7 +592,10 @@ def read_asked(top: Reader, columns: Sequence[Column], model: str) -> AskedTable
     tables, rows = _read_tables(release, by_column), release.flag("rows")
     if rows and all(column.space.holds_curves for column in private):
         raise release.wrong("rows", "would be empty: made-up rows leave out curves, and the plan has nothing else")
-    asked = AskedTables(axes, _counted(tables, axes), _listed_sums(tables, axes, release.flag("sums")), rows, objective)
+    sums = _listed_sums(tables, axes, release.flag("sums"))
+    alone = {table[0] for table, _ in tables if len(table) == 1} & {name for _, name, _ in sums}
+    axes = tuple(axis.with_ladder(axis.name in alone) for axis in axes)
+    asked = AskedTables(axes, _counted(tables, axes), sums, rows, objective)
     release.finish()
     return asked
 
