@@ -537,8 +537,8 @@ def read_column(name: str, table: Reader) -> Column:
 
 _USUAL_COLUMNS = 2  # columns of a table, where the plan does not say which tables it wants
 _LARGEST_WEIGHT = Fraction(10**9)
-# Of a sum beside a cell of counts. At 1/4 a number's sums by group have 0.67 to 0.96 of the noise that 1/16 gave them
-# about the middle of the range, and counts 0.92 to 1.02 (docs/benchmarks-central.md).
+# Of a sum beside a cell of counts. At 1/4 a number's sums by group have 0.69 to 0.98 of the noise that 1/16 gave them
+# about the middle of the range, and counts 0.94 to 1.06 (docs/benchmarks-central.md).
 _SUM_WEIGHT, _CURVE_WEIGHT = Fraction(1, 4), Fraction(1, 16)
 # What a plan can say that changes how rows are drawn one by one, and nothing else.
 _ROW_BY_ROW = "belongs to model = 'local', where rows are drawn one by one: leave it out"
