@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.certification.certify import sufficient_sets as sufficient_sets
     from dproof.certification.certify import worst_case as worst_case
     from dproof.certification.compose import compose as compose
+    from dproof.certification.shuffling import shuffled as shuffled
     from dproof.curator.curator import Curator as Curator
     from dproof.curator.curator import Terms as Terms
     from dproof.curator.ledger import Ledger as Ledger
@@ -152,6 +153,7 @@ _PUBLIC = {
     "sufficient_sets": "dproof.certification.certify",
     "count_checks": "dproof.certification.certify",
     "compose": "dproof.certification.compose",
+    "shuffled": "dproof.certification.shuffling",
     "worst_case": "dproof.certification.certify",
     "delta_over": "dproof.certification.certify",
     "metric_epsilon": "dproof.certification.certify",

@@ -32,6 +32,8 @@ MOST_HATS = 512
 """terms of a curve in the hat basis, and coordinates of a vector that gets noise"""
 MOST_BERNSTEIN_TERMS = 20
 """terms of a curve in the Bernstein basis"""
+MOST_SHUFFLED = 1 << 24
+"""rows that a promise to whoever sees them in a random order counts"""
 MOST_COMBINATIONS = 1 << 31
 """combinations of values of joined columns"""
 MOST_SAMPLED = 1 << 12

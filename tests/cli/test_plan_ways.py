@@ -11,9 +11,8 @@ import pytest
 
 import dproof as dp
 from dproof.advice.central_advice import central_advice
-from dproof.advice.drafts import SHARING
 from dproof.advice.expect import law_of
-from dproof.advice.ways import ways_table
+from dproof.advice.ways import SHARING, ways_table
 from dproof.plans.reader import to_toml
 
 ROWS = 5000

@@ -112,6 +112,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "worst_case": (dp.worst_case, {"mechanism": RESPONSE, "epsilon": 1}),
     "delta_over": (dp.delta_over, {"mechanism": RESPONSE, "epsilon": 1, "sets": [["a"]]}),
     "metric_epsilon": (dp.metric_epsilon, {"mechanism": RESPONSE, "delta": 0}),
+    "shuffled": (dp.shuffled, {"local": RESPONSE, "rows": 100, "delta": "1e-6"}),
     "compose": (dp.compose, {"parts": [RESPONSE], "rule": "optimal", "same_value": True}),
     "explain": (dp.explain, {"privacy": ONE, "stake": 100}),
     "Mechanism.then": (RESPONSE.then, {"change": dict.fromkeys(LETTERS.values, 1), "outputs": None}),

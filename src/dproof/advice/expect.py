@@ -139,6 +139,11 @@ def law_of(plan: Plan) -> ReleaseRecipe[Any]:
     return certify_tables(plan) if plan.model == "central" else certify_row(plan)
 
 
+def law_if_allowed(plan: Plan) -> ReleaseRecipe[Any] | None:
+    """What draws a release by the plan; None where its neighbours allow none, so that a curator must be asked."""
+    return law_of(plan) if plan.model == "central" or plan.has_row_law else None
+
+
 def asked_questions(plan: Plan, questions: str | Sequence[str] | None) -> Sequence[PlannedQuestion]:
     """The questions of the plan, or those given: these count alike, and what the plan knows of their rows it knows."""
     asked: Sequence[PlannedQuestion] = plan.questions
@@ -446,7 +451,7 @@ def epsilon_for(plan: Plan, rows: int, half_width: Any, questions: str | Sequenc
 
 def _widths(plan: Plan, asked: Sequence[PlannedQuestion], rows: int) -> list[float]:
     """± of the answers, or of every count; infinite where it is not known beforehand."""
-    law = law_of(plan) if plan.model == "central" or plan.has_row_law else None
+    law = law_if_allowed(plan)
     if law is None:
         counted = [c.name for c in plan.columns if c.private and not c.is_averaged and not c.space.holds_curves]
         asked = asked or [usual_question(plan, name) for name in counted]

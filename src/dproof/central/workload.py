@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import cache, lru_cache, reduce
 from itertools import combinations
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
@@ -670,8 +670,12 @@ def calibrate(
     def squares(factor: Fraction) -> dict[Residual, Fraction]:
         return {r: -_rounded_down(-max(square * unit * factor, lowest)) for r, square in wide.items()}
 
+    @cache
+    def keeps(noise: tuple[Fraction, ...]) -> bool:
+        return bound(dict(zip(wide, noise, strict=True))) <= privacy.delta
+
     def good(factor: Fraction) -> bool:
-        return bound(squares(factor)) <= privacy.delta
+        return keeps(tuple(squares(factor).values()))  # the last factors that are tried round to the same squares
 
     if not good(_LARGEST_FACTOR):
         raise PlanError("no noise that can be drawn keeps this promise: allow a larger epsilon or delta")

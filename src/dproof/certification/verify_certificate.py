@@ -28,6 +28,7 @@ import tomllib
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate, combinations, compress, pairwise
@@ -251,6 +252,7 @@ RELEASE = record(
         "tight": ROW,
         "person": record({"rows": whole(1, SIZE), "epsilon": decimal(1000), "delta": decimal(1), "tight": ROW}),
         "files": named(text),
+        "shuffled?": record({"rows": whole(1, 1 << 24), **PROMISE}),
     }
 )
 # The names that certificates of both models have.
@@ -685,6 +687,169 @@ BOUNDS: dict[str, Callable[..., Fraction]] = {
 }
 
 
+# What shuffling adds -------------------------------------------------------------------------------------------------
+# Whoever sees rows in a random order learns less of one of them than whoever sees that row. Let R_x be the law of a row
+# with the value x, and W a law with R_x ≥ γW for every x: of the other n − 1 rows M ~ Bin(n − 1, γ) are drawn from W,
+# whatever their values. With U = R_x/W and V = R_x'/W at a draw from W, and N = M + 1 independent such draws,
+#     δ(ε) ≤ E[(1/N)·max(0, Σ (U_i − e^ε V_i))]        (Balle, Bell, Gascón and Nissim 2019, Lemma 5.3).
+# U and V have the mean 1 and lie between some low and high. The expectation of a convex function of Σ (U_i − e^ε V_i)
+# is largest where both take these ends only, and where one is high while the other is low as often as that can be: such
+# a function has decreasing differences in (U, V). So three numbers bound δ for all laws; for randomised response on k
+# values, with low = γ = kq and high = kp, nothing is lost.
+
+Blanket = tuple[Fraction, Fraction, Fraction]  # γ, and the ends between which R_x/W lies
+NEGLIGIBLE = Decimal("1e-24")  # what is left of a binomial law is bounded, and counted in full
+STEPS = 1 << 15  # of all sums together, or four sums where these take more: a tenth of a second
+
+
+def binomial(n: int, p: Fraction, reach: int = 0) -> tuple[int, list[Decimal], Decimal, Decimal]:
+    """The probabilities from some first value to where they are negligible, also beside that of `reach`, each a little
+    too large: their sum is called 1. Then bounds of what is left below and above."""
+    if not 0 < p < 1:
+        return n if p else 0, [Decimal(1)], Decimal(0), Decimal(0)
+    odds, mode = Decimal(p.numerator) / (p.denominator - p.numerator), min(n, int((n + 1) * p))
+    up, down, weight, high, low, least = [Decimal(1)], [], Decimal(1), mode, mode, NEGLIGIBLE
+    while high < n and (weight >= least or high < reach):
+        weight = weight * (n - high) / (high + 1) * odds
+        high += 1
+        up.append(weight)
+        least = weight * NEGLIGIBLE if high == reach else least
+    falls = odds * (n - high) / (high + 1)  # and ever faster: what is left is less than a geometric series
+    above, weight = weight * falls / (1 - falls), Decimal(1)
+    while low > 0 and weight >= NEGLIGIBLE:
+        weight = weight * low / (n - low + 1) / odds
+        low -= 1
+        down.append(weight)
+    falls = low / odds / (n - low + 1)
+    below, whole = weight * falls / (1 - falls), sum(up) + sum(down)
+    return low, [weight / whole for weight in down[::-1] + up], below / whole, above / whole
+
+
+def positive_mean(n: int, share: Fraction, own: Fraction, other: Fraction, rest: Fraction) -> Decimal:
+    """E max(0, S)/n of a sum S of n terms, each `own` or `other` with probability `share`, else `rest`.
+
+    Here other < 0, rest ≤ 0 and own + other ≤ 0. Of the s terms that are own or other, a ~ Bin(s, 1/2) are own, and
+    S = ua + v > 0 for a > t, where t = ⌊(s(rest − other) − n·rest)/(own − other)⌋ is about s/2 at least, and grows by 0
+    or 1 with s. With h = P(Bin(s − 1, 1/2) = t) and T = P(Bin(s − 1, 1/2) > t) the expectation given s is
+    (us/2 + v)T + (us + v)h/2, and each h and T follow from those before. The caller counts the rounding of 60 digits.
+    """
+    wide = own - other
+    slope, start = (rest - other) / wide, -rest * n / wide
+    u, away, still = (Decimal(x.numerator) / x.denominator for x in (wide, other - rest, n * rest))
+    first, weights, below, above = binomial(n, 2 * share)
+    total, t, h, tail = (below + above) * n * Decimal(own.numerator) / own.denominator, -1, Decimal(0), Decimal(0)
+    c = slope.denominator * start.denominator
+    a, b = int(slope * c), int(start * c)
+    for s, weight in enumerate(weights, first):
+        cut = (s * a + b) // c
+        if cut >= s:  # no sum is above 0
+            continue
+        if t < 0:
+            low, halves, _, above = binomial(s - 1, Fraction(1, 2), cut)
+            t, h, tail = cut, halves[cut - low], sum(halves[cut - low + 1 :], above)
+        else:  # one more term, and perhaps a higher cut
+            tail, h = tail + h / 2, h * (s - 1) / (2 * (s - 1 - t))
+            if cut > t:
+                t, h = cut, h * (s - cut) / cut
+                tail -= h
+        v = s * away + still
+        total += weight * ((u * s / 2 + v) * tail + (u * s + v) * h / 2)
+    return total / n
+
+
+def shuffled_delta(rows: int, blanket: Blanket, odds: Fraction) -> Fraction:
+    """A δ that rows in a random order keep at these odds e^ε, whatever all but one of them hold.
+
+    E max(0, S_N)/N falls with N, so the values of M are taken in blocks, each as its least.
+    """
+    # Down, down and up: a smaller γ and a wider range only make the bound larger.
+    mass, low, high = (Fraction((x.numerator << 256) // x.denominator, 1 << 256) for x in blanket)
+    high += Fraction(1, 1 << 256)
+    own, other = high - odds * low, low - odds * high
+    if own <= 0:
+        return Fraction(0)
+    if mass <= 0:
+        return Fraction(1)
+    share = (1 - low) / (high - low)
+    rest = (low if 2 * share <= 1 else high) * (1 - odds)
+    share = min(share, 1 - share)
+    with localcontext() as context:
+        context.prec = 60
+        first, weights, below, above = binomial(rows - 1, mass)
+        most = first + len(weights)
+        steps = 21 * isqrt(int(2 * share * (1 - 2 * share) * most)) + 12 * isqrt(most) + 64
+        size = -(-len(weights) // max(4, STEPS // steps))
+        total = (below + above) * Decimal(own.numerator) / own.denominator
+        for n in range(0, len(weights), size):
+            total += sum(weights[n : n + size]) * positive_mean(first + n + 1, share, own, other, rest)
+        # Probabilities are rounded 2^40 times at most, by 10^-59 each, and multiplied by less than 2^40·high.
+        return Fraction(total * (1 + Decimal("1e-30"))) + Fraction(1, 10**30) * high
+
+
+def blanket_of(law: dict[str, Any]) -> tuple[Fraction, Fraction] | None:
+    """γ, and the largest R_x/(γW): what all laws of a value have in common, and how far one exceeds that. None where
+    this program does not know, or they have nothing in common."""
+    match law:
+        case {"kind": "keep-or-other", "size": k, "keep": keep, "other": other}:
+            several, weights, whole = k, (keep, other), keep + (k - 1) * other
+        case {"kind": "subset-selection", "size": k, "width": w, "high": high, "low": low}:
+            several, weights, whole = comb(k, w), (high, low), comb(k - 1, w - 1) * high + comb(k - 1, w) * low
+        case {"kind": "plane-design", "order": q, "high": high, "low": low}:
+            several, weights, whole = q * q + q + 1, (high, low), (q + 1) * high + q * q * low
+        case {"kind": "block-design", "prime": p, "classes": m, "taken": s, "high": high, "low": low}:
+            w = s * (p - 1) // m
+            several, weights, whole = m * p, (high, low), m * (w * high + (p - w) * low)
+        case {"kind": "bits" | "one-item", "bits": h, "stay": stay, "flip": flip}:
+            times = h if law["kind"] == "bits" else 1
+            several, weights, whole = 2**times, (stay**times, flip**times), (stay + flip) ** times
+        case {"kind": "unary", "own": own, "other": other, "whole": whole} if 0 < other < whole and own < whole:
+            one, zero = Fraction(own, other), Fraction(whole - own, whole - other)
+            return min(one, zero), max(one, zero) / min(one, zero)  # times the law of bits that say nothing
+        case {"kind": "matrix", "rows": rows, "total": whole} if len(rows) > 1:
+            extremes = [(max(column), min(column)) for column in zip(*rows, strict=True) if max(column)]
+            if not all(least for _, least in extremes):
+                return None
+            return Fraction(sum(least for _, least in extremes), whole), max(Fraction(*pair) for pair in extremes)
+        case _:
+            return None
+    return (Fraction(several * min(weights), whole), Fraction(max(weights), min(weights))) if min(weights) else None
+
+
+def row_blankets(laws: list[dict[str, Any]], epsilon: Fraction, weights: list[int] | None = None) -> Iterator[Blanket]:
+    """What the laws of one row's columns have in common, or of a row that answers for one of them with these weights.
+
+    The last one holds for every law with this ε and δ = 0: each other row is drawn, with probability e^−ε, like that of
+    either value with even chances, and the row itself lies within e^ε of both. Feldman, McMillan and Talwar 2021.
+    """
+    known = [blanket_of(law) for law in laws]
+    found = [blanket for blanket in known if blanket is not None]
+    if len(found) == len(laws):
+        if weights is None:
+            mass, most = (prod(numbers, start=Fraction(1)) for numbers in zip(*found, strict=True))
+        else:
+            parts = zip(found, weights, strict=True)
+            mass, most = sum(Fraction(w * own[0], sum(weights)) for own, w in parts), max(own[1] for own in found)
+        yield mass, mass, mass * most
+    odds = exp_below(epsilon) * (1 + Fraction(1, 1 << 200))
+    yield 1 / odds, 2 / (1 + odds), 2 * odds / (1 + odds)
+
+
+def check_shuffled(certificate: dict[str, Any]) -> None:
+    """The promise to whoever sees the stored rows alone, in their random order."""
+    release = certificate["release"]
+    said, several = release["shuffled"], release["person"]["rows"] > 1
+    alone = not release["public"] and not several and not certificate["delta"]
+    require(alone, "shuffling adds nothing where rows are public in part, a person has several, or delta is above 0")
+    most = re.fullmatch("shuffled within ([1-9][0-9]{0,18}) rows", release["order"])
+    fits = most is not None and said["rows"] <= min(int(most[1]), release["rows"])
+    require(fits and not any(name.startswith("part-") for name in release["files"]), "so many rows were not shuffled")
+    weights = [entry["weight"] for entry in certificate["sample"]] if "sample" in certificate else None
+    blankets = row_blankets([part["law"] for part in certificate["laws"]], certificate["epsilon"], weights)
+    odds = exp_below(said["epsilon"])
+    kept = any(shuffled_delta(said["rows"], blanket, odds) <= said["delta"] for blanket in blankets)
+    require(kept, "shuffled rows do not keep the promise that the certificate says they keep")
+
+
 # The whole certificate -----------------------------------------------------------------------------------------------
 
 
@@ -963,7 +1128,13 @@ def inputs(law: dict[str, Any]) -> int | None:
 
 
 def check_promise(certificate: dict[str, Any], plan: dict[str, Any]) -> None:
-    promise = plan["privacy"]
+    promise, certificate = plan["privacy"], {**certificate}
+    if "shuffled" in (certificate.get("release") or {}):
+        shuffled, given = certificate["release"]["shuffled"], plan.get("shuffle", {})
+        honest = number(given.get("honest", 1)) * certificate["release"]["rows"] >= shuffled["rows"]
+        require(honest, "the plan lets fewer rows count as shuffled than the certificate")
+        if promise.get("model") == "shuffled":
+            certificate.update(epsilon=shuffled["epsilon"], delta=shuffled["delta"])
     said = number(promise["epsilon"]), number(promise.get("delta", 0)), promise.get("neighbours", "change-one")
     same = said == (certificate["epsilon"], certificate["delta"], certificate["neighbours"])
     require(same, "the certificate promises something else than the plan")
@@ -1019,6 +1190,8 @@ def verify(
         if same not in checked:  # many columns may have one law
             check_law(part, work)
             checked.add(same)
+    if release is not None and "shuffled" in release:
+        check_shuffled(parsed)
     if folder is None or release is None:
         return []
     unread = check_files(release, folder)

@@ -1,6 +1,6 @@
 """`dproof plan`: which way to take, ± of what a plan will answer, and what it will do, before any data is opened.
 
-`_told` is what is told, `_page` how a person is shown it: the same for every model, but for what a plan measures.
+`_told` is what is told, `_plan_page` how a person is shown it: the same for every model, but for what a plan measures.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any
 import click
 
 from dproof.advice.before_spending import warnings_before
-from dproof.advice.drafts import draft_and_plan, with_epsilon
 from dproof.advice.expect import (
     ExpectedWidth,
     RowWidths,
@@ -30,6 +29,7 @@ from dproof.advice.expect import (
     too_noisy_message,
     unused_delta,
 )
+from dproof.advice.ways import draft_and_plan, with_epsilon
 from dproof.central.recipe import TableLaw, certify_tables
 from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import Page, Table, advise, emit, escape, pairs
@@ -37,6 +37,8 @@ from dproof.columns.codec import quoted
 from dproof.errors import InputError
 from dproof.exact import float_above, several, written
 from dproof.local.recipe import RowLaw, certify_row, with_bounds
+from dproof.local.release import shuffled_rows
+from dproof.meaning import in_random_order
 from dproof.plans.plan import Plan, not_protected
 from dproof.plans.questions import planned_question
 from dproof.questions.answer import NOTHING, RARELY, stated
@@ -95,7 +97,7 @@ def plan(path: Path, rows: int | None, half_width: str | None, question: tuple[s
     else:
         answer, privacy = _local(chosen, rows, questions), chosen.privacy
     answer["solved_epsilon"] = None if solved is None else float_above(solved)
-    emit(answer, as_json, lambda: _page(answer, path.name))
+    emit(answer, as_json, lambda: _plan_page(answer, path.name))
     for said in warnings_before(chosen, privacy):
         advise(said)
 
@@ -103,7 +105,7 @@ def plan(path: Path, rows: int | None, half_width: str | None, question: tuple[s
 # The page of every model ---------------------------------------------------------------------------------------------
 
 
-def _page(answer: dict[str, Any], name: str) -> Page:
+def _plan_page(answer: dict[str, Any], name: str) -> Page:
     is_central = "tables" in answer
     yield f"\n[bold]{escape(name)}[/bold]: {_promise(answer, is_central)}"
     if answer["verdict"]:
@@ -137,7 +139,7 @@ def _promise(answer: dict[str, Any], is_central: bool) -> str:
     person = answer.get("person")
     if person is not None and person["rows"] > 1:
         told += f" A person with {person['rows']} rows: ε = {person['epsilon']:.6g}, δ = {person['delta']:.6g}."
-    return told
+    return f"{told} {in_random_order(answer['shuffled'])}" if "shuffled" in answer else told
 
 
 def _ways(answer: dict[str, Any]) -> Page:
@@ -231,6 +233,7 @@ def _local(plan: Plan, rows: int | None, questions: list[str] | None) -> dict[st
     from dproof.advice.plan_advice import PlanAdvice, asking_advice, both_spreads, plan_advice
 
     law = with_bounds(certify_row(plan)) if plan.has_row_law else None
+    plan = plan if law is None else law.plan  # with the ε of a row, where the plan's is that of shuffled rows
     hints = asking_advice(plan) if law is None else PlanAdvice(None) if rows is None else plan_advice(law, rows)
     told = [hint.to_json() for hint in hints.hints]
     return {
@@ -241,6 +244,7 @@ def _local(plan: Plan, rows: int | None, questions: list[str] | None) -> dict[st
         "person": None if law is None else law.person_to_json(),
         "rows_per_person": plan.rows_per_person,
         "order": plan.order,
+        **_in_random_order(law, rows),
         "rows": rows,
         "columns": [] if law is None else _laws(law, rows),
         "public": plan.named("public"),
@@ -252,6 +256,12 @@ def _local(plan: Plan, rows: int | None, questions: list[str] | None) -> dict[st
         **_expected(plan, rows, questions, law),
         "hints": told,
     }
+
+
+def _in_random_order(law: RowLaw | None, rows: int | None) -> dict[str, Any]:
+    """What the random order of so many rows would add, or of as many as the plan says."""
+    known = None if law is None else law.plan.shuffle.rows or rows
+    return {} if law is None or known is None else shuffled_rows(law, known)
 
 
 def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:

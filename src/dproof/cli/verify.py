@@ -16,6 +16,7 @@ from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import Page, emit, escape
 from dproof.errors import VerificationFailed
 from dproof.exact import float_above, several
+from dproof.meaning import in_random_order
 from dproof.plans.plan import not_protected
 from dproof.releases.verify import verify as check
 
@@ -89,6 +90,8 @@ def _verified_page(answer: dict[str, Any], path: Path) -> Page:
         checked = several(answer["laws"], "law")
         checked += ", one for each column or group of joined columns" if answer["release"] else ""
     yield f"{name} [bold green]holds[/bold green]: {promise}."
+    if "shuffled" in (answer["release"] or {}):
+        yield in_random_order(answer["release"]["shuffled"])
     yield f"Checked in exact arithmetic: {checked}."
     if answer["unchecked"]:
         yield f"Not checked: {escape(', '.join(answer['unchecked']))}."

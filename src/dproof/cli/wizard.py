@@ -78,7 +78,7 @@ def dialogue(data: Path, table: str | None, *, look: bool, model: Model | None, 
     text = _text(title, whole)
     parsed = Plan.parse(text)
     click.echo("")
-    emit({}, False, lambda: _page(whole, rows))
+    emit({}, False, lambda: _widths_page(whole, rows))
     if not _yes(f"Write {out} and {notebook}?", True):
         click.echo("Nothing was written.")
         return
@@ -248,7 +248,7 @@ def _tell(plan: Mapping[str, Any], name: str, rows: int, person: str | None) -> 
         click.echo(f"With the columns so far, the {what}: {told} in {rows:,} rows.")
 
 
-def _page(plan: Mapping[str, Any], rows: int) -> Any:
+def _widths_page(plan: Mapping[str, Any], rows: int) -> Any:
     """± of the usual question about each column, each way."""
     from dproof.cli.output import Table, escape
 

@@ -20,16 +20,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dproof.columns.arrow import (
-    as_numpy,
-    decoded,
-    distinct,
-    from_numpy,
-    from_texts,
-    plain_texts,
-    store_labels,
-    with_nulls,
-)
 from dproof.columns.values import (
     NO,
     NO_TEXT,
@@ -37,12 +27,20 @@ from dproof.columns.values import (
     PLAIN,
     YES,
     Numerals,
+    as_numpy,
+    decoded,
+    distinct,
+    from_numpy,
+    from_texts,
     guarded,
     is_missing,
     number_of,
+    plain_texts,
     single,
+    store_labels,
     text_of,
     truth_of,
+    with_nulls,
     written,
 )
 from dproof.errors import DproofError, InputError, SourceError

@@ -14,13 +14,13 @@ from typing import Any, TypedDict, Unpack, overload
 from dproof.arguments import as_path, check_keywords, expect, listed, named
 from dproof.coins import NOT_PRIVATE, Coins, current, for_rehearsal
 from dproof.curator.account import BY_GROUP, ON_THE_GRID, key_of, price_of, rho_for
+from dproof.curator.answer import answer_of, has_counts_by_value, rehearse
 from dproof.curator.curves import NoisyCurves
+from dproof.curator.draw import draw, read_rows, rehearsal_tally, tally
 from dproof.curator.ledger import Ledger
 from dproof.curator.preview import Preview, accurate
 from dproof.curator.recipe import Measurement, check_groups, measure
-from dproof.curator.released import answer_of, draw, has_counts_by_value, rehearse
 from dproof.curator.simulate import Released
-from dproof.curator.tally import read_rows, rehearsal_tally, tally
 from dproof.errors import ArgumentError, QuestionError
 from dproof.exact import exact, int_or_float, level_of
 from dproof.limits import LARGEST_FOUND_EPSILON

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from dproof.curator.answer import NoisyAnswerSource
 from dproof.curator.curves import CurveSums, NoisyCurves
 from dproof.curator.recipe import Measurement, NoisyStatistic
-from dproof.curator.released import MeasuredTable
 from dproof.curator.select import promise
 from dproof.curator.simulate import SUGGESTIONS, Released, is_affine
 from dproof.errors import ArgumentError, InputError, TooLarge
@@ -186,7 +186,7 @@ def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[st
     }
 
 
-def expected_source(measurement: Measurement, rows: int, shares: Shares, level: float) -> MeasuredTable:
+def expected_source(measurement: Measurement, rows: int, shares: Shares, level: float) -> NoisyAnswerSource:
     """What would be told of a table of so many rows, with values that are spread evenly, if no noise were drawn."""
     question, schema, keys = measurement.question, measurement.schema, measurement.keys
     linear = [noisy.statistic for noisy in measurement.noisy if isinstance(noisy.statistic, Term)]
@@ -209,7 +209,7 @@ def expected_source(measurement: Measurement, rows: int, shares: Shares, level: 
         "chosen": chosen,
         **({"rows": rows} if measurement.unit.rows_are_public else {}),
     }
-    source = MeasuredTable(measurement, released, level)
+    source = NoisyAnswerSource(measurement, released, level)
     source.seed = _SEED
     return source
 

@@ -88,7 +88,7 @@ class KeepOrOther(AlikeValues):
     Fraction(6, 1)
     """
 
-    kind: ClassVar[str] = "keep-or-other"
+    kind: ClassVar[str] = "keep-or-other"  # in certificates
     is_sharp: ClassVar[bool] = True
     ranges: ClassVar[Mapping[str, Range]] = {"size": SIZE, "keep": WEIGHT, "other": WEIGHT}
 
@@ -265,7 +265,7 @@ class Bits(ItemsLaw):
     Fraction(8, 1)
     """
 
-    kind: ClassVar[str] = "bits"
+    kind: ClassVar[str] = "bits"  # in certificates
 
     @property
     def outputs(self) -> int:
@@ -339,7 +339,7 @@ class Unary(AlikeValues):
     Fraction(3, 1)
     """
 
-    kind: ClassVar[str] = "unary"
+    kind: ClassVar[str] = "unary"  # in certificates
     ranges: ClassVar[Mapping[str, Range]] = {"size": SET_SIZE, "own": WEIGHT, "other": WEIGHT, "whole": TOTAL}
 
     own: int
@@ -396,7 +396,7 @@ class SubsetSelection(AlikeValues):
     Fraction(3, 1)
     """
 
-    kind: ClassVar[str] = "subset-selection"
+    kind: ClassVar[str] = "subset-selection"  # in certificates
     ranges: ClassVar[Mapping[str, Range]] = {"size": SET_SIZE, "width": SET_SIZE, "high": WEIGHT, "low": WEIGHT}
 
     width: int
@@ -502,7 +502,7 @@ class OneItem(ItemsLaw):
     ([1, 2, 2, 1, 2, 1], 9)
     """
 
-    kind: ClassVar[str] = "one-item"
+    kind: ClassVar[str] = "one-item"  # in certificates
 
     @property
     def outputs(self) -> int:

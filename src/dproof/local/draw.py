@@ -28,9 +28,8 @@ from numpy.typing import NDArray
 
 from dproof.arguments import whole
 from dproof.coins import Coins, current, for_rehearsal
-from dproof.columns.arrow import from_numpy
 from dproof.columns.codec import Column, Encode, codec_of
-from dproof.columns.values import texts
+from dproof.columns.values import from_numpy, texts
 from dproof.errors import DproofError, InputError, SourceError
 from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.limits import MOST_DUMMY_ROWS
@@ -130,7 +129,7 @@ def _spread_out(pieces: list[Any], places: NDArray[np.int32], drawn: int) -> Any
     return values.take(from_numpy(np.minimum(places, drawn, out=places)))
 
 
-REACH = 1 << 20  # rows that are shuffled together; a table up to this size is shuffled as a whole
+REACH = 1 << 20  # rows that are shuffled together, at least; a table of less than twice as many is shuffled as a whole
 _Rows = list[Any]  # as they were read: an array of codes for each reader, and Arrow's for each public column
 
 
@@ -157,17 +156,18 @@ def _only(codes: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def sanitised_blocks(source: Source, law: RowLaw, coins: Coins, progress: Progress | None = None) -> Iterator[Any]:
-    """The sanitised table as record batches of up to `REACH` rows, each batch in an order of its own."""
+    """The sanitised table as record batches, each in an order of its own: of `REACH` rows, and the last one of more, so
+    that no row is shuffled among fewer."""
     waiting: list[_Rows] = []
     rows, types = 0, None
     readers = _code_readers(law)
     for batch in source.read(law.plan.sources):
-        waiting.append(_read(batch, law, readers))
+        waiting.append(_read_batch(batch, law, readers))
         public_types = [column.type for column in waiting[-1][len(readers) :]]
         if public_types != (types := types or public_types):
             raise SourceError("a public column has one type in some rows and another in others: cast it to one")
         rows += batch.num_rows
-        while rows >= REACH:
+        while rows >= 2 * REACH:
             whole = _joined(waiting)
             yield _sanitised([column[:REACH] for column in whole], law, coins)
             waiting, rows = [[column[REACH:] for column in whole]], rows - REACH
@@ -177,7 +177,7 @@ def sanitised_blocks(source: Source, law: RowLaw, coins: Coins, progress: Progre
         yield _sanitised(_joined(waiting), law, coins)
 
 
-def _read(batch: Any, law: RowLaw, readers: Sequence[_CodeReader]) -> _Rows:
+def _read_batch(batch: Any, law: RowLaw, readers: Sequence[_CodeReader]) -> _Rows:
     """A code for each reader, and the public columns as they are."""
     codes = [
         reader.joined(

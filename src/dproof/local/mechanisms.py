@@ -135,7 +135,7 @@ def _counts(otherwise: Calibrate, uses: Uses, space: Any, privacy: Privacy) -> M
     usual = otherwise(space, privacy)
     if uses != {"values"} or (privacy.delta and not privacy.epsilon):
         return usual
-    best = frequency(space, _without_delta(privacy))
+    best = frequency(space, privacy.without_delta())
     return best if even_variance(best.family, space.size) < even_variance(usual.family, space.size) else usual
 
 
@@ -172,7 +172,7 @@ def _finite(space: Any, privacy: Privacy) -> Mechanism:
 def _numbers(uses: Uses, space: Interval, privacy: Privacy) -> Mechanism:
     """Unbiased in any case: Laplace noise, or the law of least variance where the interval is short, or where nothing
     but sums and means are asked for. From such a law of a long interval little else could be told."""
-    noise, pure = laplace(space, privacy), _without_delta(privacy)
+    noise, pure = laplace(space, privacy), privacy.without_delta()
     if privacy.epsilon == 0 or space.size == 1:
         return noise
     if space.size <= SHORT and output_lattice(space, privacy.epsilon).step == space.step:
@@ -184,11 +184,6 @@ def _numbers(uses: Uses, space: Interval, privacy: Privacy) -> Mechanism:
         designed = _tried(partial(rounded_design, space, pure))
         return min(noise, designed or noise, key=_largest_variance)
     return noise
-
-
-def _without_delta(privacy: Privacy) -> Privacy:
-    """The stronger promise, which a law may keep with a smaller error than laws that were made for the weaker one."""
-    return Privacy(privacy.epsilon, neighbours=privacy.neighbours)
 
 
 def _largest_variance(mechanism: Mechanism) -> float:

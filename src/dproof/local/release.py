@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dproof.arguments import as_path
 from dproof.certification.certify import laws_table, read_certificate, write_certificate
-from dproof.errors import ArgumentError
+from dproof.errors import ArgumentError, SourceError
 from dproof.local.recipe import JointColumns, RowLaw, recorded_row_law, with_bounds
 from dproof.recipe import Release
 from dproof.storage import CERTIFICATE, DATA, PARQUET, PARTS, PLAN, REPORT, appearing, digest, remote_table
@@ -126,7 +126,8 @@ def _described(
     from dproof.report.page import local_page
 
     law, pictures = prepared
-    certificate = law.record(about(law, rows, files), private=private)
+    added = shuffled_rows(law, rows) if DATA in files else {}  # parts of an engine are each shuffled by themselves
+    certificate = law.record(about(law, rows, files) | added, private=private)
     return certificate, local_page(law, certificate, pictures, LocalRelease(law, certificate, folder))
 
 
@@ -154,6 +155,29 @@ def about(law: RowLaw, rows: int, files: Mapping[str, str]) -> dict[str, Any]:
         "person": law.person_to_json(),
         "files": dict(files),
     }
+
+
+def check_enough(law: RowLaw, rows: int) -> None:
+    """Refuse fewer rows than a plan with model = 'shuffled' promises: each would hide among too few."""
+    least = law.plan.shuffle.rows
+    if least is not None and rows < least:
+        raise SourceError(
+            f"the plan's promise is for {least} rows or more, among which each hides, and there are fewer: write a "
+            "smaller rows under [shuffle]"
+        )
+
+
+def shuffled_rows(law: RowLaw, rows: int) -> dict[str, Any]:
+    """What the random order of the rows adds, as a certificate records it."""
+    from dproof.local.draw import REACH
+
+    shuffle = law.plan.shuffle
+    together = min(rows, REACH) if shuffle.rows is None else shuffle.rows  # the bound is for so many or more
+    promise = law.shuffled(together)
+    if promise is None:
+        return {}
+    told = {"epsilon": str(promise.epsilon), "delta": str(promise.delta)}
+    return {"shuffled": {"rows": shuffle.hiding(together), **told}}
 
 
 def _elsewhere(group: JointColumns) -> bool:

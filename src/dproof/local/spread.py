@@ -182,22 +182,22 @@ def sample_variance(wanted: Sequence[Need], laws: Laws, weights: Sequence[int]) 
     """The total variance of what is needed, for each row, where a row is asked one thing."""
     total = 0.0
     for need in wanted:
-        place = _thing_of(need, laws)
-        own, part = _answer(need, *laws[place])
+        place = _smallest_group_with(need, laws)
+        own, part = _noise_and_sampling(need, *laws[place])
         if own is None:
             return None
         total += float(need.weight) * ((own + part) * DRAWN / weights[place] - part)
     return total
 
 
-def _thing_of(need: Need, laws: Laws) -> int:
-    """The place of the smallest thing that holds what is needed."""
+def _smallest_group_with(need: Need, laws: Laws) -> int:
+    """The place of the smallest group of columns that holds what is needed."""
     names = [{column.name for column in columns} for columns, _ in laws]
     return min((n for n in range(len(laws)) if need.columns <= names[n]), key=lambda n: (len(names[n]), n))
 
 
-def _answer(need: Need, columns: tuple[Column, ...], mechanism: Mechanism) -> tuple[float | None, float]:
-    """T, and S: the variance that taking a part of the rows adds."""
+def _noise_and_sampling(need: Need, columns: tuple[Column, ...], mechanism: Mechanism) -> tuple[float | None, float]:
+    """The variance of an answer from each row, T, and S: what taking a part of the rows adds."""
     own = [column for column in columns if column.name in need.columns]
     part = _square(own) if any(column.is_averaged for column in own) else 1 - 1 / _cells(own)
     return noise(columns, mechanism, need.columns), part
@@ -207,8 +207,8 @@ def best_weights(wanted: Sequence[Need], laws: Laws) -> tuple[int, ...]:
     """The weights of least total variance, whole numbers that sum to 2^16; each is at least 1."""
     sums = [Fraction(0)] * len(laws)
     for need in wanted:
-        place = _thing_of(need, laws)
-        own, part = _answer(need, *laws[place])
+        place = _smallest_group_with(need, laws)
+        own, part = _noise_and_sampling(need, *laws[place])
         sums[place] += need.weight * Fraction((own or 0.0) + part)  # where T is not known, sampling alone counts
     roots = [max(1, isqrt(int(each * _ROUNDED))) for each in sums]
     free = DRAWN - len(roots)
@@ -235,8 +235,7 @@ def best_shares(plan: Plan, calibrate: Callable[[ColumnGroup, Privacy], Mechanis
 
     def part(place: int, share_units: int) -> float | None:
         if (place, share_units) not in known:
-            share, promise = Fraction(share_units, _UNITS_PER_GROUP * len(groups)), plan.privacy
-            given = Privacy(promise.epsilon * share, promise.delta * share)
+            given = plan.privacy.part(Fraction(share_units, _UNITS_PER_GROUP * len(groups)))
             known[place, share_units] = noise(groups[place].columns, calibrate(groups[place], given))
         return known[place, share_units]
 

@@ -466,7 +466,7 @@ class EstimatedSums:
         and noise makes an interval longer or shorter (see `Range`).
         """
         value = self.value(expression, self.estimates.values)
-        spread = self.spread(value)
+        spread = self.spread(value, self.options.level)
         if reach is not None and (value.is_bent or value.unsteady.any()):
             spread = self._told(value, spread, reach)
         low, high, exact = spread.low, spread.high, spread.exact
@@ -503,18 +503,16 @@ class EstimatedSums:
         """These sums, with intervals of another level."""
         return replace(self, options=replace(self.options, level=level))
 
-    def spread(self, value: Value, only: Array | None = None) -> Spread:
+    def spread(self, value: Value, level: float, only: Array | None = None) -> Spread:
         """The interval of a value in every group; where each takes long, in some of them only."""
-        level = self.options.level
-        if self.options.simultaneous:
-            level = simultaneous(level, int((value.variance != 0).sum()))
+        each = simultaneous(level, int((value.variance != 0).sum())) if self.options.simultaneous else level
         root = value.made_by("√")
         if root is not None:
-            return self._rooted(value, root, self.spread(root.left, only), level)
-        spread = self._interval(value, level)
+            return self._rooted(value, root, self.spread(root.left, level, only), each)
+        spread = self._interval(value, each)
         if self.distribution_free is None:
             return spread
-        return self._for_every_distribution(value, spread, self.distribution_free, level, only)
+        return self._for_every_distribution(value, spread, self.distribution_free, each, only)
 
     def _interval(self, value: Value, level: float) -> Spread:
         """The interval of a value by the estimated variances."""
@@ -544,11 +542,11 @@ class EstimatedSums:
         levels, told = told_levels(self.options.level, self.seldom), tells(reach, *spread.ends)
         if not told.any():
             return spread
-        sure = self.at(levels.sure).spread(value, told).ends
+        sure = self.spread(value, levels.sure, told).ends
         doubtful = told & ~tells(reach, *sure)
         if not doubtful.any():
             return spread
-        wide = self.at(levels.strict).spread(value, doubtful)
+        wide = self.spread(value, levels.strict, doubtful)
         shorter = normal_quantile(levels.strict) / normal_quantile(levels.sure)
         halves = (sure[1] - sure[0]) / 2 * shorter
         ratio = value.made_by("/")

@@ -17,9 +17,9 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from dproof.columns.arrow import decoded
 from dproof.columns.codec import codec_class
-from dproof.columns.kinds import Kind, kind_of, seen_numerals
+from dproof.columns.suggestions import Kind, kind_of, seen_numerals
+from dproof.columns.values import decoded
 from dproof.plans.draft import toml_lines
 from dproof.plans.reader import SPACES, to_toml
 from dproof.spaces.subsets import WORD

@@ -17,11 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dproof.columns.arrow import decoded
 from dproof.columns.codec import Column, Suggestion, quoted, text_literal
-from dproof.columns.kinds import date_format
 from dproof.columns.sets import HOW_FLAGS_ARE_READ
-from dproof.columns.values import stored, texts, written
+from dproof.columns.suggestions import date_format
+from dproof.columns.values import decoded, stored, texts, written
 from dproof.errors import InputError, SourceError
 from dproof.plans.draft import DraftPlan, name_problems, read_draft
 from dproof.plans.plan import Plan

@@ -293,7 +293,7 @@ async def save_upload(folder: Folder, file: str, chunks: AsyncIterator[bytes]) -
     name, dot, ending = file.partition(".")
     if dot + ending not in ENDINGS:
         raise ArgumentError(f"a table is sent under a name that ends in {', '.join(ENDINGS)}")
-    place = folder.new_table(checked_name(name, "table"), dot + ending)
+    place = folder.place_of_new_table(checked_name(name, "table"), dot + ending)
     part = place.with_name(f"{UNFINISHED}{secrets.token_hex(8)}")
     try:
         with await run_in_threadpool(_created, part) as sink:
@@ -313,5 +313,5 @@ def _created(part: Path) -> BinaryIO:
 
 def _named(folder: Folder, name: str, part: Path, place: Path) -> None:
     with _NAMING:  # another may have come meanwhile
-        folder.new_table(name, "")
+        folder.place_of_new_table(name, "")
         os.replace(part, place)

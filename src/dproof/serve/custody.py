@@ -120,7 +120,9 @@ class Custody:
         self.faults.pop(name, None)
         return found
 
-    def check_later(self, names: Sequence[str], tell: Callable[[str, str], None] = lambda name, why: None) -> str:
+    def check_in_background(
+        self, names: Sequence[str], tell: Callable[[str, str], None] = lambda name, why: None
+    ) -> str:
         """Begin to read tables through, where they are new or changed: the name of the job; `tell` what is wrong."""
 
         def work(_: Job) -> None:

@@ -133,7 +133,7 @@ class Folder:
             )
         return files[name][0]
 
-    def new_table(self, name: str, ending: str) -> Path:
+    def place_of_new_table(self, name: str, ending: str) -> Path:
         """Where a table of that name will lie."""
         if checked_name(name, "table") in self.files:
             raise FileError(f"there is a table {name!r} already: choose another name")
