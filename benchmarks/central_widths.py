@@ -94,8 +94,8 @@ change is one and the same for both, and a sum weighs a quarter of a cell of cou
 within bins is also added up by its own bins, and counted on a ladder, which is in these figures.
 """
 
-_SPREAD = """The median of five releases with add-remove neighbours: half the length of the 95 % interval, before → now. A
-number has bins as above; the ladder has about a hundred parts of these. Where it is 0, one value is left.
+_SPREAD = """The median of five releases with add-remove neighbours: half the length of the 95 % interval, before → now.
+A number has bins as above; the ladder has about a hundred parts of these. Where it is 0, one value is left.
 """
 
 if __name__ == "__main__":

@@ -280,7 +280,7 @@ class Distribution:
             yield shown, unbiased, covariances(self.estimates, moved, self.groups)[:, 0, 0]
 
     def _ladder_steps(self, share: float) -> list[tuple[Array, Array, Array]]:
-        """The same of all parts on a ladder at once: of one column, and in one group."""
+        """The steps of a ladder, worked out all at once: it is of one column, and in one group."""
         moved = [self.counts.up_to(last, share) for last in range(len(self.ends))]
         weights, fine = (np.array(part) for part in zip(*((one.weights, one.fine) for one in moved), strict=True))
         totals, (table,) = [], {one.table for one in moved}

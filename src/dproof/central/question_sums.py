@@ -179,7 +179,7 @@ class QuestionSums:
         return self.parts(Term((), where), aggregate.columns)[0]
 
     def by_bins(self, aggregate: Aggregate) -> BinCounts:
-        """The same with the bins of the column, or the finest that are known: a ladder is of all rows at once."""
+        """The rows that an aggregate looks at by the finest bins that are known: a ladder is of all rows at once."""
         counts, (place, axis) = self.counts(aggregate), self.axes[aggregate.columns[0]]
         return BinCounts(counts, place, axis, axis.has_ladder and counts.table == (place,) and not self.keys)
 
