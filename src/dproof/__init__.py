@@ -85,6 +85,8 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.questions.sensitivity import sensitivity as sensitivity
     from dproof.questions.sql import Select as Select
     from dproof.recipe import Release as Release
+    from dproof.releases.adopt import adopt as adopt
+    from dproof.releases.inbox import Inbox as Inbox
     from dproof.releases.inspection import check as check
     from dproof.releases.inspection import header as header
     from dproof.releases.load import load as load
@@ -103,6 +105,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.spaces.products import Vectors as Vectors
     from dproof.spaces.space import Space as Space
     from dproof.spaces.subsets import Subsets as Subsets
+    from dproof.survey.page import collect as collect
 
 __version__ = "0.2.0.dev0"
 
@@ -162,6 +165,9 @@ _PUBLIC = {
     "check": "dproof.releases.inspection",
     "sanitise": "dproof.releases.sanitise",
     "sanitize": "dproof.releases.sanitise",
+    "collect": "dproof.survey.page",
+    "adopt": "dproof.releases.adopt",
+    "Inbox": "dproof.releases.inbox",
     "Release": "dproof.recipe",
     "load": "dproof.releases.load",
     "Sanitiser": "dproof.sklearn",

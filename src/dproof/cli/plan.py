@@ -23,6 +23,7 @@ from dproof.advice.expect import (
     epsilon_for,
     expected_of_asking,
     expected_of_release,
+    readable_widths,
     row_widths,
     shown_chances,
     table_widths,
@@ -47,6 +48,14 @@ _MOST_NAMED = 8  # names of columns that are left out, or that cost most
 _MOST_LISTED = 12  # tables that are shown one by one
 _MOST_ANSWERS = 24  # that are shown
 _BEYOND = " Numbers are released beyond their range, so that means are right."
+_CODED = (
+    "Rows hold codes and no values where that makes counts sharper. The price of values that can be read, by "
+    'mechanism = "randomised_response", or "itemwise_response" for sets'
+)
+_CHOSEN = (
+    "Bins for what the questions ask, conditions and quantiles, which noise on numbers hides; for sums and means write "
+    'mechanism = "laplace", or ask for them in the plan'
+)
 _CONDITIONS = {  # what to ask of a number, by whether it answers conditions
     True: "Numbers for conditions: {}. With bins, conditions are at the edges, a mean's ± includes their width, and "
     "the error is the chance of another bin.",
@@ -267,10 +276,11 @@ def _in_random_order(law: RowLaw | None, rows: int | None) -> dict[str, Any]:
 def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:
     """The law of each column, or of columns that are joined: mechanism, share of ε, error and ±."""
     widths = {} if rows is None else row_widths(law, rows)
+    readable = {} if rows is None else readable_widths(law, rows)
     total = sum((group.privacy.epsilon for group in law.groups), Fraction(0))
     shares = [group.privacy.epsilon / total if total else None for group in law.groups]
     shares = shares if law.weights is None else list(law.chances)  # of ε, or of the rows
-    found = []
+    found, chosen = [], law.plan.chosen_bins
     for group, part, share in zip(law.groups, law.parts, shares, strict=True):
         known, shown = widths.get(group.name, RowWidths(None, None, None)), shown_chances(group)
         found.append(
@@ -285,10 +295,12 @@ def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:
                 "error": None if part.error is None else float(part.error),
                 "lower_bound": None if part.lower_bound is None else float(part.lower_bound),
                 "half_width": known.count,
+                "readable_half_width": readable.get(group.name),
                 "mean_half_width": known.mean,
                 "missing_half_width": known.missing,
                 "shown_as_missing": None if shown is None else float(1 - shown[0]),
                 "conditions": group.answers_conditions,
+                "chosen_bins": [list(chosen[c.name].labels) for c in group.columns if c.name in chosen] or None,
             }
         )
     return found
@@ -346,6 +358,17 @@ def _columns(answer: dict[str, Any]) -> Page:
         names = [escape(column["name"]) for column in answer["columns"] if column["conditions"] is sharp]
         if names:
             yield said.format(", ".join(names))
+    chosen = [f"{escape(c['name'])} {len(c['chosen_bins'][0])}" for c in answer["columns"] if c["chosen_bins"]]
+    if chosen:
+        yield f"{_CHOSEN}: {', '.join(chosen)}."
+    coded = [c for c in answer["columns"] if c["readable_half_width"] is not None]
+    if coded:
+        prices = (
+            f"{escape(c['name'])} ± {_figure(c['readable_half_width'])} instead of {_figure(c['half_width'])}"
+            for c in coded[:_MOST_NAMED]
+        )
+        more = f", and {len(coded) - _MOST_NAMED} more" if len(coded) > _MOST_NAMED else ""
+        yield f"{_CODED}: {', '.join(prices)}{more}."
     hidden = {column["name"]: column["shown_as_missing"] for column in answer["columns"] if column["shown_as_missing"]}
     if hidden:
         chances = ", ".join(f"{escape(name)} {chance:.0%}" for name, chance in hidden.items())

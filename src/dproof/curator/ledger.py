@@ -295,7 +295,7 @@ class Ledger:
         'people.csv.ledger'
         """
         place = Path(os.path.realpath(table))
-        return place.with_name(f"{place.name}.ledger")
+        return place.parent / f"{place.name}.ledger"
 
     @staticmethod
     def is_begun(path: str | os.PathLike[str]) -> bool:
@@ -597,7 +597,7 @@ class LedgerFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._place = path.resolve()  # SQLite keeps the journal beside the file itself, not beside a link to it
+        self._place = Path(os.path.realpath(path))  # SQLite keeps the journal there, not beside a link
         self.database: sqlite3.Connection | None = None
         self._journal = ""
         self._files: _Files | None = None

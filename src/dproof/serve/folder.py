@@ -5,6 +5,7 @@ plans/NAME.toml      its plan
 ledgers/NAME.db      its ledger, begun with the plan's budget
 checked/NAME.json    in which state of its files the table was found to be readable (`dproof.serve.custody`)
 releases/…/          folders that `dproof sanitise` made
+surveys/, answers/   surveys and what came in to them (`dproof.serve.collect`)
 tokens.db            who may do what (`dproof.serve.tokens`)
 custodians.jsonl     what custodians did (`dproof.serve.custody`)
 
@@ -127,6 +128,12 @@ class Folder:
         files = self.files
         if name not in files:
             raise _absent("table", name, files)
+        kept = next((file.name for file in files[name] if file.suffix == ".ledger"), None)
+        if kept is not None:  # as the command line keeps it
+            way = "people lose both, so take it away only if they may"
+            if not self.ledger(name).exists():
+                way = f"move it to {_LEDGERS}/{name}.db"
+            raise FileError(f"the server does not count what {_TABLES}/{kept} says was spent on {name!r}: {way}")
         if len(files[name]) > 1:  # a copy beside the table: which one is meant?
             raise FileError(
                 f"{_TABLES}/ holds {len(files[name])} files with the name {name!r}: leave one of them there"
