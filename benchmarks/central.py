@@ -17,6 +17,7 @@ import numpy as np
 import dproof as dp
 from benchmarks.central_jobs import EPSILONS, LONGEST, PEERS, RESULTS, Job
 from benchmarks.central_tables import DELTA, TABLES, Table
+from benchmarks.central_widths import section
 from benchmarks.measure import Ratio, number
 from benchmarks.pages import DOCS, VERDICTS, _table
 from benchmarks.pair_errors import PairErrors, counted, pair_errors
@@ -148,6 +149,7 @@ def page() -> str:
     text += _table(
         ("at ε ≥ 1", "value", "wanted", ""), [(r.name, number(r.value), r.wanted, VERDICTS[r.met()]) for r in asked]
     )
+    text += ["", *section()]
     header = ("ε", "", "L1", "RMSE", "L1 of rows", "RMSE of rows", "s", "s of rows", "intervals cover")
     for table in tables:
         codes, sizes = table.codes()

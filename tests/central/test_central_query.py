@@ -58,6 +58,8 @@ SUMS = {
     "SELECT avg(age) AS v FROM release": lambda f, s, a: a.mean(),
     "SELECT sum(age) AS v FROM release WHERE sex = 'f'": lambda f, s, a: a[f].sum(),
     "SELECT avg(age) AS v FROM release WHERE score < 3": lambda f, s, a: a[s < 3].mean(),
+    "SELECT avg(age) AS v FROM release WHERE age >= 30": lambda f, s, a: a[a >= 30].mean(),
+    "SELECT sum(age) AS v FROM release WHERE age < 30 OR age >= 60": lambda f, s, a: a[(a < 30) | (a >= 60)].sum(),
     "SELECT covar_pop(age, score) AS v FROM release": lambda f, s, a: np.cov(a, s, bias=True)[0, 1],
     "SELECT count(*) AS v FROM release WHERE sex = 'f' AND age < 30": lambda f, s, a: (f & (a < 30)).sum(),
 }
@@ -180,8 +182,8 @@ def test_options_that_mean_nothing_there_are_refused(option: Any) -> None:
 @pytest.mark.parametrize(
     ("sql", "why"),
     [
-        ("SELECT avg(age) FROM release WHERE age < 30", "leave the condition on it out"),
-        ("SELECT age, avg(age) FROM release GROUP BY age", "group by another column"),
+        ("SELECT avg(age) FROM release WHERE age < 30 AND sex = 'f'", "not added up by sex × age: leave the condition"),
+        ("SELECT age, sex, sum(age) FROM release GROUP BY age, sex", r"question under \[\[questions\]\] next time"),
         ("SELECT corr(age, score) FROM release", "squares and products of 'age' were not added up"),
         ("SELECT avg(age) FROM release WHERE sex = 'f' AND score = 1", "which was not measured"),
     ],

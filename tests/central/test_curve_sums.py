@@ -102,7 +102,7 @@ def test_a_curve_that_leaves_its_region_is_clipped_in_whole_numbers() -> None:
     for curves in CURVES.values():
         law = law_of(curves, {"delta": "1e-6"})
         added, places = law.domain.added(1), np.array([[0, 1 << 24, 0], [1 << 24, 0, 1 << 24], [-1, -1, -1]])
-        for z in law.wholes(1, places).tolist():
+        for z in law.wholes(1, places, np.zeros(len(places), np.int64)).tolist():
             assert sum(x * x for x in z) <= added.square
             assert sum(map(abs, z)) <= law.lattices[1].size("l1", "add-remove")
-        assert not law.wholes(1, places)[2].any()  # a missing curve adds nothing
+        assert not law.wholes(1, places, np.zeros(len(places), np.int64))[2].any()  # a missing curve adds nothing

@@ -35,6 +35,9 @@ COLUMNS: list[dict[str, Any]] = [
     {"low": 0, "high": 12, "step": 1},
     {"low": 0, "high": 3, "step": 1, "bins": [0, 1, 2, "2.5", 3]},
     {"low": 0, "high": 3, "step": 1, "bins": [0, 1, 3]},
+    {"low": -7, "high": 1000, "step": 1},
+    {"low": "0.001", "high": "0.0299", "step": "0.0001"},
+    {"low": 0, "high": 10, "step": 1, "bins": [0, "2.5", "5.5", 10]},
 ]
 
 
@@ -42,8 +45,9 @@ COLUMNS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("column", COLUMNS, ids=str)
 def test_the_reach_is_that_of_the_library(column: dict[str, Any], missing: dict[str, Any]) -> None:
     described = plan({**column, **missing})
-    axis = table_law(described).axes[0]
-    assert verifier.axes_of("n", described["columns"]["n"])[0][2] == (axis.max_abs or 0)
+    axis = table_law(described).axes[0].centred(within=True)
+    assert verifier.axes_of("n", described["columns"]["n"], within=True)[0][2] == (axis.max_abs or 0)
+    assert verifier.axes_of("n", described["columns"]["n"])[0][2] == (axis.centred(within=False).max_abs or 0)
 
 
 @pytest.mark.parametrize("delta", ["1e-6", "0"])

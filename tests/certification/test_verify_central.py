@@ -51,7 +51,8 @@ def test_losses_are_those_of_all_neighbouring_tables(sizes: list[int], data: Any
     reach = [0] * len(sizes)
     found = verifier.largest_loss(sizes, reach, {(t, None, False): p for t, p in precisions.items()}, "change-one")
     assert changed <= found <= changed + Fraction(len(tables), 1 << 60)
-    assert verifier.bounded_loss(sizes, precisions, tuple(range(len(sizes)))) >= changed
+    told = {(t, None): p for t, p in precisions.items()}
+    assert verifier.bounded_loss(sizes, {}, told, tuple(range(len(sizes)))) >= changed
     precisions[()] = data.draw(PRECISIONS)
     added = max(sum(int((effect(sizes, t, row) ** 2).sum()) * p for t, p in precisions.items()) for row in rows)
     found = verifier.largest_loss(sizes, reach, {(t, None, False): p for t, p in precisions.items()}, "add-remove")
@@ -126,7 +127,7 @@ def forged(releases: dict[str, Path], neighbours: str, tmp_path: Path, change: C
 
 
 def less_noise(certificate: Any) -> None:
-    noise = certificate["noises"][-1]
+    noise = certificate["noises"][0]  # of counts: where rows differ most, sums by two bins may not move at all
     noise["square"] = str(Fraction(noise["square"]) * Fraction(9, 10))
 
 
@@ -136,6 +137,10 @@ def fewer_values(certificate: Any) -> None:
 
 def other_neighbours(certificate: Any) -> None:
     certificate["neighbours"] = "change-one" if certificate["neighbours"] == "add-remove" else "add-remove"
+
+
+def narrow_tables(certificate: Any) -> None:
+    next(noise for noise in certificate["noises"] if noise["draws"] > 1).update(step=100, square="26")
 
 
 FORGERIES: list[tuple[str, Callable[[Any], Any], str]] = [
@@ -152,7 +157,7 @@ FORGERIES: list[tuple[str, Callable[[Any], Any], str]] = [
     ("a table twice", lambda c: c["measurements"].append(c["measurements"][-1]), "or is listed twice"),
     ("made-up rows", lambda c: c["release"].update(made_up_rows=7), "disagree on|made-up rows"),
     ("sensitivity", lambda c: c["measurements"][-1].update(sensitivity="1"), "another sensitivity"),
-    ("narrow tables", lambda c: c["noises"][-1].update(step=100, square="26"), "too narrow"),
+    ("narrow tables", narrow_tables, "too narrow"),
 ]
 
 

@@ -84,7 +84,7 @@ def test_sums_are_told_too_and_a_mean_follows(dproof: Dproof, files: tuple[Path,
     data, plan = files
     summed = _with(plan, "[columns.age]", "[release]\nsums = true\n[columns.age]")
     told = dproof("plan", summed, "--json").json["tables"]
-    assert [one["sum_of"] for one in told] == [None, None, None, "age", "age"]
+    assert [one["sum_of"] for one in told] == [None, None, None, "age", "age", "age"]
     assert "sum of age by sex" in dproof("plan", summed).out
     dproof("sanitise", data, "--plan", summed, "--out", tmp_path / "out")
     cell = dproof("query", tmp_path / "out", "SELECT avg(age) AS m FROM release", "--json").json["rows"][0]["m"]

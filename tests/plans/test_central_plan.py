@@ -158,6 +158,10 @@ def test_sums_of_numbers_take_a_part_of_the_promise_and_leave_the_rest_to_counts
     columns = {**THREE, "age": {"space": "interval", "low": 0, "high": 100}}
     plain, summed = (table_law(tables(columns, release={"sums": on})) for on in (False, True))
     assert {one.number for one in plain.noise} == {None} and {one.number for one in summed.noise} == {None, 3}
-    assert summed.measured_name(list(summed.noise)[-1]) == "sum of age by c"
+    assert [summed.measured_name(one) for one in summed.noise][-3:] == [
+        "sum of age by c",
+        "sum of age by age",
+        "ladder of age",
+    ]
     ratio = sqrt(summed.precisions[None].cell_variance((0, 1)) / plain.precisions[None].cell_variance((0, 1)))
     assert 1 < ratio < 1.15

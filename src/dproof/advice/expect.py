@@ -404,10 +404,12 @@ def table_widths(law: TableLaw, rows: int | None = None) -> list[TableWidth]:
 def _mean_half_width(law: TableLaw, key: Residual, rows: int) -> float | None:
     """± of a mean where each cell has its part of the rows; None where nothing would be known of it."""
     place = key.number or 0
-    of_counts, of_sums = (law.precisions[number].cell_variance(key.table) for number in (None, place))
+    of_counts, of_sums = law.cell_variance(Residual(key.table)), law.cell_variance(key)
     axis, cells = law.axes[place], law.domain.cells(key.table)
     if not axis.has_curves:
-        variance = of_sums + of_counts * (axis.max_abs or 0) ** 2
+        variance = max(law.cell_variance(key, end) for end in (-1, 1))
+        if not axis.within:
+            variance = of_sums + of_counts * (axis.max_abs or 0) ** 2
         return float(law.deviations() * float(axis.unit) * variance**0.5 * cells / rows) if rows >= cells else None
     lattice = law.lattices[place]
     made = curve_function(law, place, np.zeros(lattice.terms), rows / cells, (of_counts**0.5, of_sums**0.5), LEVEL)

@@ -13,19 +13,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
-from itertools import pairwise, product
+from itertools import product
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from dproof.central.curves import CURVES, TableCurves
 from dproof.central.estimates import ResidualEstimates, projection
-from dproof.central.question_sums import QuestionSums, Weights, covariances, measured_sum
+from dproof.central.question_sums import BinCounts, QuestionSums, Weights, covariances, measured_sum
 from dproof.central.recipe import TableLaw
 from dproof.coins import NOT_PRIVATE
 from dproof.errors import NotMeasured, QuestionError
 from dproof.laws.debias import Array, SumEstimates
-from dproof.plans.plan import TableAxis, preprocessing_notes
+from dproof.plans.plan import preprocessing_notes
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import EVERY_POINT, EVERY_ROW, Answer, Cell, covered
 from dproof.questions.estimated import EstimatedSums, Options, Value, Warnings, half_widths, warned
@@ -120,14 +120,18 @@ class ResidualAnswerSource:
         groups, needed = self.asked.groups, self.asked.needed
         numbers = self.asked.scales
         self.labels = list(product(*(key.labels for key in self.asked.keys)))
-        sums = [measured_sum(release, self.asked.weights(term)) for term in needed]
-        values, nothing = _totals(release.estimates, sums, groups), np.zeros((groups, len(sums)))
+        parts = [[measured_sum(release, part) for part in self.asked.parts(term)] for term in needed]
+        sums, together = (
+            [part for some in parts for part in some],
+            np.repeat(np.eye(len(parts)), list(map(len, parts)), 0),
+        )
+        values, nothing = _totals(release.estimates, sums, groups) @ together, np.zeros((groups, len(parts)))
         self.shown = self.asked.occurring()
         self.by_method = release.estimates  # what is shown; intervals are those of the unbiased estimates
         if options.method == "projection":
             self.by_method = {**release.estimates, None: projection(release.estimates[None], release.law.tables)}
-        fitted = _totals(self.by_method, sums, groups) if options.method == "projection" else None
-        covariance = covariances(release.estimates, sums, groups)
+        fitted = _totals(self.by_method, sums, groups) @ together if options.method == "projection" else None
+        covariance = together.T @ covariances(release.estimates, sums, groups) @ together
         estimates = SumEstimates(values, values, nothing, nothing, covariance, covariance, self.rows or 0)
         careful = replace(options, level=release.law.normal_level(options.level)).for_each(rows_of_group(question))
         self.estimated = EstimatedSums(
@@ -147,11 +151,14 @@ class ResidualAnswerSource:
             return [Cell(best, raw=best) for best in (most_frequent(aggregate, labels, row) for row in shown)]
         if definition.counts:
             return self._different(aggregate, level)
-        counts = measured_sum(self.release, self.asked.counts(aggregate))
-        place, axis = self.asked.axes[aggregate.columns[0]]
-        spread = Distribution(counts, place, _ends(axis), self.asked.groups, estimates, self.by_method)
+        counts = self.asked.by_bins(aggregate)
+        measured_sum(self.release, counts.counts)
+        spread = Distribution(counts, counts.ends, self.asked.groups, estimates, self.by_method)
         if definition.chosen == Rank():
-            return spread.quantiles(float(aggregate.argument or 0), level)
+            law, parts = self.release.law, (_FINE, 1 - _FINE) if counts.has_ladder else (1.0,)
+            missed = 1 - law.plain_level(level)
+            levels = [law.normal_level(1 - part * missed) for part in parts]
+            return spread.quantiles(float(aggregate.argument or 0), level, levels)
         if definition.moment == "mean":
             return spread.bin_means(level, self.estimated)
         return spread.deviations(aggregate.argument, level, self.estimated, squared=definition.moment == "variance")
@@ -233,9 +240,11 @@ def _totals(estimates: Estimates, sums: Sequence[Weights], groups: int) -> Array
     """Some sums in every group."""
     tables = [estimates[one.number].table(one.table).ravel() for one in sums]
     columns = [np.bincount(s.groups, s.weights * table, groups) for s, table in zip(sums, tables, strict=True)]
-    return np.stack(columns, axis=1)
+    beside = [0.0 if s.fine is None else s.fine @ estimates[None].ladders[s.table[0]].deviations for s in sums]
+    return np.asarray(np.stack(columns, axis=1) + np.array(beside))
 
 
+_FINE = 0.8  # of what a quantile's interval may miss, for that by all steps of a ladder
 _EVENLY = 12  # the square of a bin's width over the variance of numbers that lie evenly in it
 
 
@@ -246,26 +255,44 @@ class Distribution:
     `estimates` are unbiased, and intervals come from them; `by_method` are the counts that what is shown is made from.
     """
 
-    counts: Weights
-    place: int
+    counts: BinCounts
     ends: Array  # the least and the greatest number of each bin
     groups: int
     estimates: Estimates
     by_method: Estimates
 
-    def quantiles(self, share: float, level: float) -> list[Cell]:
-        """The value with this share of the rows at or below it, with the interval of Woodruff 1952."""
-        steps = list(self._steps(share))
+    def quantiles(self, share: float, level: float, levels: Sequence[float]) -> list[Cell]:
+        """The value with this share of the rows at or below it, with the interval of Woodruff 1952.
+
+        On a ladder that is the interval by all its steps, as far as it lies in that by the ends of bins alone: few
+        steps are better where the noise is large. Each has a level of its own, and what they miss adds up.
+        """
+        steps = self._ladder_steps(share) if self.counts.has_ladder else list(self._steps(share))
         fitted, totals, variances = (np.stack(part, axis=1) for part in zip(*steps, strict=True))
-        halves = normal_quantile(level) * np.sqrt(np.maximum(variances, 0.0))
-        return [self._cell(*group, share, level) for group in zip(fitted, totals, halves, strict=True)]
+        errors = np.sqrt(np.maximum(variances, 0.0))
+        return [self._cell(*group, share, level, levels) for group in zip(fitted, totals, errors, strict=True)]
 
     def _steps(self, share: float) -> Iterator[tuple[Array, Array, Array]]:
         """For each bin (rows up to its end) − share · (all rows), by group: as shown, unbiased, and its variance."""
         for last in range(len(self.ends)):
-            moved = [self.counts.up_to(self.place, last, share)]
+            moved = [self.counts.up_to(last, share)]
             shown, unbiased = (_totals(by, moved, self.groups)[:, 0] for by in (self.by_method, self.estimates))
             yield shown, unbiased, covariances(self.estimates, moved, self.groups)[:, 0, 0]
+
+    def _ladder_steps(self, share: float) -> list[tuple[Array, Array, Array]]:
+        """The steps of a ladder, worked out all at once: it is of one column, and in one group."""
+        moved = [self.counts.up_to(last, share) for last in range(len(self.ends))]
+        weights, fine = (np.array(part) for part in zip(*((one.weights, one.fine) for one in moved), strict=True))
+        totals, (table,) = [], {one.table for one in moved}
+        for by in (self.by_method[None], self.estimates[None]):
+            totals.append(weights @ by.table(table).ravel() + fine @ by.ladders[table[0]].deviations)
+        known, means = self.estimates[None], weights.mean(axis=1)
+        variances = known.variances[()] * means**2 + known.ladders[table[0]].variance * (fine**2).sum(axis=1)
+        variances += known.variances[table] * ((weights - means[:, None]) ** 2).sum(axis=1)
+        return [
+            (fitted[None], total[None], variance[None])
+            for fitted, total, variance in zip(*totals, variances, strict=True)
+        ]
 
     def deviations(self, less: Fraction | None, level: float, sums_of: EstimatedSums, *, squared: bool) -> list[Cell]:
         """The standard deviation of the numbers, or its square.
@@ -314,15 +341,15 @@ class Distribution:
         return _cells(estimate + origin, low + origin, high + origin, unsure, normal_quantile(level))
 
     def _bins(self) -> tuple[Array, Array, float]:
-        """The least and the greatest number of the bin of every cell, about an origin among them, and that."""
-        ends = np.vstack([self.ends, np.zeros(2)])[self.counts.places(self.place)]  # the last, if any, is missing
-        used = self.counts.weights != 0
+        """The least and the greatest number of every bin, about an origin among them, and that."""
+        used = self.counts.used
+        ends = np.vstack([self.ends, np.zeros(2)])[: len(used)]  # the last, if any, is missing
         origin = float(ends[used].mean()) if used.any() else 0.0
         return ends[:, 0] - origin, ends[:, 1] - origin, origin
 
     def _weighted(self, *numbers: Array) -> list[Weights]:
         """The counts that are asked for, and the sums of some numbers of their bins."""
-        return [self.counts, *(replace(self.counts, weights=self.counts.weights * each) for each in numbers)]
+        return [self.counts.counts, *map(self.counts.weighed, numbers)]
 
     def _values(self, sums: list[Weights], by: Estimates) -> list[Value]:
         covariance, certain = covariances(self.estimates, sums, self.groups), np.zeros(self.groups, bool)
@@ -336,23 +363,26 @@ class Distribution:
         noise = replace(sums_of.estimates, heaviest=nothing, doubts=nothing)
         return replace(sums_of, estimates=noise, options=Options())
 
-    def _cell(self, fitted: Array, total: Array, half: Array, share: float, level: float) -> Cell:
+    def _cell(
+        self, fitted: Array, total: Array, error: Array, share: float, level: float, levels: Sequence[float]
+    ) -> Cell:
         rising = np.maximum.accumulate(fitted)
-        if not (np.abs(total) + half).any() or rising[-1] <= 0:  # perhaps of no rows
-            return Cell(None, informative=False) if half.any() else Cell(None)
+        if not (np.abs(total) + error).any() or rising[-1] <= 0:  # perhaps of no rows
+            return Cell(None, informative=False) if error.any() else Cell(None)
+        half = normal_quantile(levels[0]) * error
         middle, low, high = passing(rising, total - half, total + half)
+        if len(levels) > 1:
+            last, half = self.counts.last_parts, normal_quantile(levels[1]) * error
+            _, first_bin, last_bin = passing(rising[last], (total - half)[last], (total + half)[last])
+            low = max(low, int(last[first_bin - 1]) + 1 if first_bin else 0)
+            high = min(high, int(last[last_bin]))
+            low, high = min(low, high), max(low, high)
+            middle = min(max(middle, low), high)
         before = rising[middle - 1] if middle else -share * rising[-1] / (1 - share)
         part = -before / (rising[middle] - before) if rising[middle] > before else 0.5
         (least, greatest), (start, _), (_, stop) = self.ends[[middle, low, high]].tolist()
         estimate = least + part * (greatest - least)
         return Cell(estimate, start, stop, (stop - start) / (2 * normal_quantile(level)), estimate)
-
-
-def _ends(axis: TableAxis) -> Array:
-    """The least and the greatest number of each bin of an axis."""
-    space, bins = axis.column.space, axis.bins
-    pairs = [pair for pair in pairwise((*bins.starts, bins.stop)) if pair[0] != space.absent]
-    return np.asarray(space.values_of(np.array(pairs) - [0, 1]))
 
 
 def _cells(estimate: Array, low: Array, high: Array, unsure: Array, z: float) -> list[Cell]:
@@ -470,7 +500,7 @@ def expected_source(law: TableLaw, question: Question, rows: int, shares: Shares
     chosen = bool(question.group_by) or question.where is not None
     for aggregate in found.asked.by_counts if chosen else ():
         where = both(question.where, present(aggregate, law.schema))
-        counts = measured_sum(table, found.asked.weights(Term((), where)))
+        (counts,) = (measured_sum(table, part) for part in found.asked.parts(Term((), where)))
         of_group = float(counts.weights @ table.estimates[None].table(counts.table).ravel()) / found.asked.groups
         fewer = even_table(law, shares.factor(of_group, rows) * rows)
         found.answered[aggregate] = ResidualAnswerSource(fewer, question, law.schema, options).answered[aggregate]

@@ -60,7 +60,7 @@ class TableCurves(MeasuredCurves):
         """The mean or the total of some groups; None where their number of rows may be 0, so that no mean is known."""
         (aggregate,) = aggregates_of(expression)
         rows, curves = centred_terms(aggregate, self.question.where, self.asked.schema)
-        counts, sums = (measured_sum(self.release, self.asked.weights(term)) for term in (rows, curves))
+        counts, sums = (measured_sum(self.release, self.asked.parts(term)[0]) for term in (rows, curves))
         estimates, every = self.release.estimates, len(self.labels)
         totals = np.zeros((every, self.lattice.terms))
         by_cell = estimates[self.place].table(sums.table).reshape(-1, self.lattice.terms)

@@ -16,7 +16,7 @@ needed but the estimates.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod, sqrt
 
 import numpy as np
@@ -63,6 +63,29 @@ def projected(values: Floats, columns: int) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
+class Ladder:
+    """The rows in each part of the bins of a number beyond an even spread over each bin: estimated, with the variance
+    of a measured count. Within a bin the covariance is that variance times I − 11ᵀ/parts."""
+
+    parts: tuple[int, ...]  # of each bin
+    deviations: Floats
+    variance: float
+
+    @classmethod
+    def of(cls, parts: tuple[int, ...], counts: Floats, variance: float) -> Ladder:
+        return cls(parts, counts - spread_evenly(parts, counts), variance)
+
+
+def spread_evenly(parts: Sequence[int], values: Floats) -> Floats:
+    """The mean of the values of the parts of each bin, for each of its parts.
+
+    >>> spread_evenly((2, 1), np.array([1.0, 3.0, 5.0])).tolist()
+    [2.0, 2.0, 5.0]
+    """
+    return np.repeat(np.add.reduceat(values, np.cumsum([0, *parts[:-1]])) / np.array(parts), parts)
+
+
+@dataclass(frozen=True, slots=True)
 class ResidualEstimates:
     """The estimated residuals P_A v_A of counts, or of sums of one column, and the variance s_A of each.
 
@@ -75,6 +98,7 @@ class ResidualEstimates:
     sizes: tuple[int, ...]
     residuals: Mapping[Table, Floats]
     variances: Mapping[Table, float]
+    ladders: Mapping[int, Ladder] = field(default_factory=dict)  # of numbers that are counted by fine bins, too
 
     def table(self, columns: Table) -> Floats:
         """The estimated table over these columns.
@@ -113,9 +137,9 @@ def estimates(
     weighed: dict[Table, Floats] = {}
     precisions: dict[Table, float] = {}
     for measurement, values in noisy.items():
-        if measurement.number == number:
-            for part, factor in residual_variances(sizes, measurement, plain).items():
-                variance = factor * variances[measurement]
+        if measurement.number == number and not measurement.ladder:
+            for residual, factor in residual_variances(sizes, measurement, plain).items():
+                part, variance = residual.table, factor * variances[measurement]
                 estimate = _part(sizes, measurement, values, part, plain)
                 weighed[part] = weighed.get(part, 0.0) + estimate / variance
                 precisions[part] = precisions.get(part, 0.0) + 1 / variance
@@ -271,7 +295,7 @@ def nearest(estimates: ResidualEstimates, tables: Iterable[Table]) -> ResidualEs
         for part, within in inside.items():
             carried = sum(_margin(raised[table], table, part) / outside(table, part) for table in within)
             residuals[part] = estimates.residuals[part] + weights[part] * projected(np.asarray(carried), len(part))
-        return ResidualEstimates(k, residuals, estimates.variances)
+        return replace(estimates, residuals=residuals)
 
     raised = {table: np.zeros(tuple(k[i] for i in table)) for table in largest}
     ahead, pace = raised, 1.0
@@ -299,4 +323,4 @@ def _without_negative(estimates: ResidualEstimates, tables: Iterable[Table]) -> 
         below = max(0.0, _ROUNDING - float(cells.min()))
         most = max(most, below / (below + total / cells.size) if below else 0.0)
     kept = {part: values * (1 - most) if part else values for part, values in estimates.residuals.items()}
-    return ResidualEstimates(estimates.sizes, kept, estimates.variances)
+    return replace(estimates, residuals=kept)

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, pairwise
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.central.estimates import ResidualEstimates
+from dproof.central.estimates import ResidualEstimates, spread_evenly
 from dproof.central.workload import Costs, Domain, Residual, Table, cell_costs, subtables
 from dproof.errors import InputError, NotMeasured, QuestionError, TooLarge
 from dproof.laws.debias import Array
@@ -40,6 +40,7 @@ class Weights:
     weights: Array
     groups: NDArray[np.int64]
     sizes: tuple[int, ...]  # of the table's axes
+    fine: Array | None = None  # of the parts of bins on the ladder of the one column, beside the mean of each bin
 
     def margin(self, part: Table, columns: Sequence[int]) -> tuple[NDArray[np.int64], Array]:
         """The weights added up over all axes but these: the numbers of group and cell, and their weights."""
@@ -53,13 +54,56 @@ class Weights:
         """The place of every cell along the axis of a column."""
         return np.asarray(np.unravel_index(np.arange(len(self.weights)), self.sizes)[self.table.index(column)])
 
-    def up_to(self, place: int, last: int, share: float) -> Weights:
-        """(rows up to this bin of a column) − share · (all rows), in every group."""
-        return replace(self, weights=self.weights * ((self.places(place) <= last) - share))
-
     def by(self, place: int, bins: int) -> Weights:
         """A sum in every group and every bin of a column: each bin makes a group of its own."""
         return replace(self, groups=self.groups * bins + self.places(place))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BinCounts:
+    """The rows that an aggregate looks at, by the bins of its column or, with a ladder, by parts of these."""
+
+    counts: Weights
+    place: int
+    axis: TableAxis
+    has_ladder: bool
+
+    @property
+    def bins(self) -> Bins:
+        return self.axis.ladder if self.has_ladder else self.axis.bins
+
+    @property
+    def ends(self) -> Array:
+        """The least and the greatest number of each bin, but for a missing one."""
+        space, bins = self.axis.column.space, self.bins
+        pairs = [pair for pair in pairwise((*bins.starts, bins.stop)) if pair[0] != space.absent]
+        return np.asarray(space.values_of(np.array(pairs) - [0, 1]))
+
+    @property
+    def last_parts(self) -> NDArray[np.int64]:
+        """The last part of each bin on the ladder, but for a missing one."""
+        last = np.cumsum(self.axis.parts) - 1
+        return last[last < len(self.ends)]
+
+    @property
+    def used(self) -> NDArray[np.bool_]:
+        """Which bins have rows that are looked at, for all that is known."""
+        if self.has_ladder:
+            return np.repeat(self.counts.weights != 0, self.axis.parts)
+        return np.bincount(self.counts.places(self.place), self.counts.weights != 0, self.axis.size) > 0
+
+    def weighed(self, numbers: Array) -> Weights:
+        """The sum over rows of a number of their bin, in every group."""
+        if not self.has_ladder:
+            return replace(self.counts, weights=self.counts.weights * numbers[self.counts.places(self.place)])
+        parts, weights = self.axis.parts, self.counts.weights
+        even = spread_evenly(parts, numbers)
+        means = even[np.cumsum([0, *parts[:-1]])]
+        return replace(self.counts, weights=weights * means, fine=np.repeat(weights, parts) * (numbers - even))
+
+    def up_to(self, last: int, share: float) -> Weights:
+        """(rows up to this bin) − share · (all rows), in every group."""
+        return self.weighed((np.arange(self.bins.size) <= last) - share)
 
 
 class QuestionSums:
@@ -98,7 +142,7 @@ class QuestionSums:
         """The groups that WHERE leaves rows for, whatever the aggregates take of them."""
         if not self.keys:
             return [0]
-        rows = self.weights(Term((), self.question.where))
+        (rows,) = self.parts(Term((), self.question.where))
         return np.flatnonzero(np.bincount(rows.groups, rows.weights != 0, self.groups)).tolist()
 
     def is_told_by_bins(self, aggregate: Aggregate) -> bool:
@@ -131,7 +175,13 @@ class QuestionSums:
 
     def counts(self, aggregate: Aggregate) -> Weights:
         """The rows that an aggregate looks at, by the values or bins of its column."""
-        return self.weights(Term((), both(self.question.where, present(aggregate, self.schema))), aggregate.columns)
+        where = both(self.question.where, present(aggregate, self.schema))
+        return self.parts(Term((), where), aggregate.columns)[0]
+
+    def by_bins(self, aggregate: Aggregate) -> BinCounts:
+        """The rows that an aggregate looks at by the finest bins that are known: a ladder is of all rows at once."""
+        counts, (place, axis) = self.counts(aggregate), self.axes[aggregate.columns[0]]
+        return BinCounts(counts, place, axis, axis.has_ladder and counts.table == (place,) and not self.keys)
 
     def by_value(self, aggregate: Aggregate) -> list[tuple[Weights, Bins]]:
         """The rows of each value or bin of an aggregate's column, in groups of their own, or of each of its items."""
@@ -141,27 +191,37 @@ class QuestionSums:
             place, axis = self.axes[column]
             return [(self.counts(aggregate).by(place, axis.size), axis.bins)]
         where = both(self.question.where, present(aggregate, self.schema))
-        return [(self.weights(Term((), both(where, Contains(column, one)))), Bins((0,), (one,), 1)) for one in items]
+        counted = (self.parts(Term((), both(where, Contains(column, one)))) for one in items)
+        return [(counts, Bins((0,), (one,), 1)) for (counts,), one in zip(counted, items, strict=True)]
 
-    def every(self) -> Iterator[tuple[float, Weights]]:
-        """Every sum that the answer is calculated from, each with its weight.
+    def every(self) -> Iterator[tuple[float, tuple[Weights, ...]]]:
+        """Every sum that the answer is calculated from, in its parts, each with its weight.
 
-        Of a quantile these are the rows up to each bin; of a mode or a deviation, the rows of each value, bin or item.
+        Of a quantile these are the rows up to each bin; of a mode or a deviation, the rows of each value, bin or item,
+        but of a deviation with a ladder Σx and Σx² by parts of bins.
         """
         for term in self.needed:
-            yield 1.0, self.weights(term)
+            yield 1.0, self.parts(term)
         for aggregate in self.by_counts:
-            if aggregate.definition.chosen != Rank():
+            is_quantile, moment = aggregate.definition.chosen == Rank(), aggregate.definition.moment
+            spread = self.by_bins(aggregate) if is_quantile or moment else None
+            if is_quantile and spread is not None:
+                last = len(spread.ends)
+                for n in range(last - 1):
+                    yield 1 / last, (spread.up_to(n, float(aggregate.argument or 0)),)
+            elif spread is not None and spread.has_ladder:
+                middles = np.zeros(spread.bins.size)
+                middles[: len(spread.ends)] = np.linspace(-1, 1, len(spread.ends))
+                yield from ((1.0, (spread.weighed(middles**power),)) for power in (0, 1, 2))
+            else:
                 values = self.by_value(aggregate)
-                yield from ((1 / len(values), counts) for counts, _ in values)
-                continue
-            counts, (place, axis) = self.counts(aggregate), self.axes[aggregate.columns[0]]
-            bins = [n for n, start in enumerate(axis.bins.starts) if start != axis.column.space.absent]
-            for last in bins[:-1]:
-                yield 1 / len(bins), counts.up_to(place, last, float(aggregate.argument or 0))
+                yield from ((1 / len(values), (counts,)) for counts, _ in values)
 
-    def weights(self, term: Term, also: Sequence[str] = ()) -> Weights:
-        """The weight and the group of every cell of the table that a sum needs."""
+    def parts(self, term: Term, also: Sequence[str] = ()) -> tuple[Weights, ...]:
+        """The tables that a sum needs, with the weight and the group of every cell.
+
+        Where a number is added up within its bins these are two: the rest within bins, and Σ middle · count.
+        """
         keys = self.question.group_by
         named = dict.fromkeys([*(key.column for key in keys), *(leaf.column for leaf in leaves(term.where))])
         grid = cut(self.schema, [term.where], keys, list(dict.fromkeys([*named, *term.columns, *also])))
@@ -177,20 +237,29 @@ class QuestionSums:
             weights = weights.take(blocks, axis=n)
         order = sorted(range(len(axes)), key=lambda n: self.axes[axes[n].name][0])
         axes, weights = [axes[n] for n in order], weights.transpose(order)
-        if number is not None:
-            summed = number[1]
-            weights = _same_for_all(weights, axes.index(summed), summed) / (summed.max_abs or 1)  # curves as they are
-            axes.remove(summed)
-        names = [axis.name for axis in axes]
-        for name in (name for name in term.columns if name in names):
-            n = names.index(name)
-            weights = weights * along(_numbers(axes[n], self.scales[name]), n, len(axes))
-        group = np.zeros(weights.shape, np.int64)
-        for key, groups in zip(keys, self.keys, strict=True):
+        numbers = [axis for name in term.columns for axis in axes if axis.name == name]
+        if number is None:
+            return (self._part(None, axes, weights, numbers),)
+        place, summed = number
+        others, n = [axis for axis in axes if axis is not summed], axes.index(summed)
+        rest = weights if summed.has_curves else weights * (float(summed.unit) / self.scales[summed.name].unit)
+        if not summed.within:
+            return (self._part(place, others, _same_for_all(rest, n, summed), numbers),)
+        by = axes
+        if not any(key.column == summed.name for key in keys) and _is_same_for_all(rest, n, summed):
+            by, rest = others, np.asarray(rest.take(0, axis=n))
+        known = [axis for axis in numbers if axis is not summed]
+        return self._part(place, by, rest, known), self._part(None, axes, weights, numbers)
+
+    def _part(self, place: int | None, axes: list[TableAxis], weights: Array, numbers: list[TableAxis]) -> Weights:
+        """Weights of the cells of a table of counts, or of the sums of the column there, times some of its numbers."""
+        for axis in (axis for axis in numbers if axis in axes):
+            weights = weights * along(_numbers(axis, self.scales[axis.name]), axes.index(axis), len(axes))
+        group, names = np.zeros(weights.shape, np.int64), [axis.name for axis in axes]
+        for key, groups in zip(self.question.group_by, self.keys, strict=True):
             n = names.index(key.column)
             group = group * len(groups.labels) + along(groups.of(np.array(axes[n].bins.starts)), n, len(axes))
         several = {self.axes[axis.name][0]: axis.size for axis in axes if axis.size > 1}
-        place = None if number is None else number[0]
         return Weights(place, tuple(several), np.ravel(weights), np.ravel(group), tuple(several.values()))
 
     def _blocks(self, column_cut: Partition) -> tuple[list[TableAxis], NDArray[np.int64]]:
@@ -218,25 +287,35 @@ class QuestionSums:
             raise NotMeasured(
                 f"squares and products of {binned[0]!r} were not added up: ask for its mean, or for counts"
             )
-        if any(key.column == binned[0] for key in self.question.group_by):
+        axis = self.axes[binned[0]][1]
+        if not axis.within and any(key.column == binned[0] for key in self.question.group_by):
             raise NotMeasured(f"{binned[0]!r} was not added up within its bins: group by another column")
         return self.axes[binned[0]]
 
 
 def _numbers(axis: TableAxis, scale: Scale) -> Array:
-    """The number of each value of an axis, on its scale; 0 for a missing one."""
+    """The number of each value of an axis, or of the middle of each bin, on its scale; 0 for a missing one."""
     codes, absent = np.array(axis.bins.starts), axis.column.space.absent
-    numbers = (axis.column.space.values_of(codes) - scale.middle) / scale.unit
+    numbers = scale.numbers(axis.column.space, axis.middles if axis.is_binned else codes)
     return np.where(codes == absent, 0.0, numbers) if absent is not None else numbers
 
 
+def _is_same_for_all(weights: Array, place: int, axis: TableAxis) -> bool:
+    """Whether weights do not depend on an axis, but for its missing value, the last: that adds nothing to a sum."""
+    found = weights.take(
+        [n for n, start in enumerate(axis.bins.starts) if start != axis.column.space.absent], axis=place
+    )
+    return not (found != found.take([0], axis=place)).any()
+
+
 def _same_for_all(weights: Array, place: int, axis: TableAxis) -> Array:
-    """Weights that do not depend on an axis, but for its missing value: that adds nothing to a sum."""
-    absent = axis.column.space.absent
-    found = weights.take([n for n, start in enumerate(axis.bins.starts) if start != absent], axis=place)
-    if (found != found.take([0], axis=place)).any():
-        raise NotMeasured(f"{axis.name!r} was added up over all its values: leave the condition on it out")
-    return np.asarray(found.take(0, axis=place))
+    """Weights that do not depend on an axis, without it."""
+    if not _is_same_for_all(weights, place, axis):
+        raise NotMeasured(
+            f"{axis.name!r} was added up over all its values: leave the condition on it out, or declare the question "
+            "under [[questions]] next time"
+        )
+    return np.asarray(weights.take(0, axis=place))
 
 
 _SHOWN_BINS = 12  # as many as there are by default
@@ -265,7 +344,7 @@ _ROUNDING = 1e-12  # a product below this part of its terms is zero
 
 
 def measured_sum(release: Any, needed: Weights) -> Weights:
-    """A sum that was measured; refused where it was not, with what to declare."""
+    """A sum, or a part of one, that was measured; refused where it was not, with what to declare."""
     law, number = release.law, needed.number
     if number is not None and number not in release.estimates:
         name = law.axes[number].name
@@ -274,6 +353,12 @@ def measured_sum(release: Any, needed: Weights) -> Weights:
         raise NotMeasured(
             f"the numbers of {name!r} were counted in bins and not added up: declare sums = true under "
             f"[release] next time, or ask for counts by {name}"
+        )
+    if number in needed.table and needed.table not in release.estimates[number].variances:
+        by = " × ".join(law.axes[place].name for place in needed.table)
+        raise NotMeasured(
+            f"{law.axes[number].name!r} was not added up by {by}: leave the condition on it out, or declare the "
+            "question under [[questions]] next time"
         )
     if needed.table not in release.estimates[number].variances:
         named = [law.axes[place].name for place in (*needed.table, *([] if number is None else [number]))]
@@ -289,15 +374,19 @@ def covariances(estimates: Mapping[int | None, ResidualEstimates], sums: Sequenc
     """The covariances of some sums in each group, from the variances s_A of residuals.
 
     Cov(q, q') = Σ_A s_A ⟨P_A q_A, P_A q'_A⟩ over the A within both tables. Counts, and the sums of each number, were
-    measured independently.
+    measured independently; so was the ladder of a number, of which the spread within each bin is used.
     """
     count, k = len(sums), estimates[None].sizes
     margins = [_margins(one, k) for one in sums]
     total = np.zeros((groups, count, count))
     for i, j in combinations_with_replacement(range(count), 2):
-        if sums[i].number == sums[j].number:
-            variances, products = estimates[sums[i].number].variances, _products(margins[i], margins[j], k, groups)
+        one, other = sums[i], sums[j]
+        if one.number == other.number:
+            variances, products = estimates[one.number].variances, _products(margins[i], margins[j], k, groups)
             total[:, i, j] = total[:, j, i] = sum(variances[part] * product for part, product in products)
+        if one.fine is not None and other.fine is not None:
+            total[:, i, j] += estimates[None].ladders[one.table[0]].variance * float(one.fine @ other.fine)
+            total[:, j, i] = total[:, i, j]
     return total
 
 
@@ -344,17 +433,20 @@ def with_question_tables(plan: Plan) -> Plan:
     [(('a',), 1), (('b', 'c'), 3)]
     """
     assert plan.asked is not None
-    axes, weights = plan.asked.axes, dict[tuple[tuple[str, ...], str | None], Fraction]()
+    asked = plan.asked
+    if not asked.listed and asked.version > 1:
+        asked = replace(asked, axes=_centred(plan, asked.axes))
+    axes, weights = asked.axes, dict[tuple[tuple[str, ...], str | None], Fraction]()
     for n, question in enumerate(plan.questions):
-        for table, number in dict.fromkeys((one.table, one.number) for _, one in _question_sums(plan, axes, n)):
+        parts = (one for _, parts in _question_sums(plan, axes, n) for one in parts)
+        for table, number in dict.fromkeys((one.table, one.number) for one in parts):
             key = tuple(axes[place].name for place in table), None if number is None else axes[number].name
             weights[key] = weights.get(key, Fraction(0)) + question.weight
-    if plan.asked.listed:
-        more = [key for key in weights if not _is_listed(plan.asked, *key)]
+    if asked.listed:
+        more = [key for key in weights if not _is_listed(asked, *key)]
         counted = tuple((names, Fraction(0)) for names, number in more if number is None)
         added = tuple((names, number, Fraction(0)) for names, number in more if number is not None)
-        asked = replace(plan.asked, tables=plan.asked.tables + counted, sums=plan.asked.sums + added)
-        return replace(plan, asked=asked)
+        return replace(plan, asked=replace(asked, tables=asked.tables + counted, sums=asked.sums + added))
     used = {name for names, number in weights for name in (*names, number)}
     for column in (column for column in plan.columns if column.private):
         if not any(axis.name in used for axis in axes if axis.column is column):
@@ -363,10 +455,30 @@ def with_question_tables(plan: Plan) -> Plan:
             )
     tables = tuple((names, weight) for (names, number), weight in weights.items() if number is None)
     sums = tuple((names, number, weight) for (names, number), weight in weights.items() if number is not None)
-    return replace(plan, asked=replace(plan.asked, tables=tables, sums=sums))
+    return replace(plan, asked=replace(asked, tables=tables, sums=sums))
 
 
-def _question_sums(plan: Plan, axes: tuple[TableAxis, ...], n: int) -> list[tuple[float, Weights]]:
+def _centred(plan: Plan, axes: tuple[TableAxis, ...]) -> tuple[TableAxis, ...]:
+    """The axes, with a number added up about the middle of its range where counts by its bins would serve no more.
+
+    Σ middle · count has √(k/3) times the noise of one sum about the middle, k the number of bins. So a number is added
+    up within its bins where a question looks at some of them alone, or where all counts that its sums need are asked
+    for anyway and no bin is wide.
+    """
+    inside = tuple(axis.centred(within=True) for axis in axes)
+    inside = tuple(axis.with_ladder(True) for axis in inside)
+    every = [parts for n in range(len(plan.questions)) for _, parts in _question_sums(plan, inside, n)]
+    added = [(parts[0], parts[-1].table) for parts in every if len(parts) > 1]
+    needed = {one.number for one, _ in added if one.number in one.table}
+    asked = [set(parts[0].table) for parts in every if len(parts) == 1]
+    asked += [set(table) for one, table in added if one.number in needed]
+    lacking = {one.number for one, table in added if not any(set(table) <= other for other in asked)} - needed
+    chosen = (axis.centred(within=n in needed) if n in needed | lacking else axis for n, axis in enumerate(axes))
+    fine = {parts[0].table for parts in every if parts[0].fine is not None}
+    return tuple(replace(axis, has_ladder=(n,) in fine) for n, axis in enumerate(chosen))
+
+
+def _question_sums(plan: Plan, axes: tuple[TableAxis, ...], n: int) -> list[tuple[float, tuple[Weights, ...]]]:
     """The sums that a question needs; a question that tables do not answer is refused with its place in the plan."""
     try:
         schema = schema_of(plan, "release")
@@ -394,13 +506,13 @@ def question_costs(plan: Plan, domain: Domain) -> list[tuple[float, Costs]]:
     return [(float(planned.weight), _costs(domain, sums)) for planned, sums in zip(plan.questions, every, strict=True)]
 
 
-def _costs(domain: Domain, sums: list[tuple[float, Weights]]) -> Costs:
+def _costs(domain: Domain, sums: list[tuple[float, tuple[Weights, ...]]]) -> Costs:
     """The variance of some sums for each unit of the variance of a residual, on average over the groups that each has.
 
     Weights of numbers are in units of half their range already.
     """
     found: dict[Residual, float] = {}
-    for weight, one in sums:
+    for weight, one in ((weight, one) for weight, parts in sums for one in parts):
         unit = domain.added(one.number).unit if one.number in domain.curves else 1
         least, margins = cell_costs(domain, Residual(one.table, one.number)), _margins(one, domain.sizes)
         groups = max(1, len(margins[()][0]))
@@ -408,4 +520,7 @@ def _costs(domain: Domain, sums: list[tuple[float, Weights]]) -> Costs:
             residual = Residual(part, one.number)
             cost = max(float(product.sum()) / groups / unit, _LEAST_COST * least[residual])
             found[residual] = found.get(residual, 0.0) + weight * cost
+        if one.fine is not None:
+            ladder = Residual(one.table, ladder=True)
+            found[ladder] = found.get(ladder, 0.0) + weight * float(one.fine @ one.fine)
     return found

@@ -16,14 +16,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.central.estimates import ResidualEstimates, contrast, estimates, residual_of
+from dproof.central.estimates import Ladder, ResidualEstimates, contrast, estimates, residual_of
 from dproof.central.workload import (
     Answers,
     Domain,
     Residual,
     Table,
+    WithinBins,
     added_curve,
     calibrate,
+    cell_costs,
     combined_variances,
     cut_off,
     delta,
@@ -37,6 +39,7 @@ from dproof.central.workload import (
     noise_law,
     parts_of,
     pure_law,
+    range_costs,
     shape,
     split_epsilon,
     steps,
@@ -44,7 +47,7 @@ from dproof.central.workload import (
     variances_at_points,
 )
 from dproof.certification.certify import sealed
-from dproof.certification.verify_central import FORMAT, VERSION
+from dproof.certification.verify_central import FORMAT
 from dproof.coins import Coins
 from dproof.curves.lattice import CurveLattice
 from dproof.errors import InputError, PlanError, TooLarge, VerificationFailed
@@ -53,7 +56,7 @@ from dproof.limits import MOST_TABLE_CELLS, MOST_TABLE_COLUMNS, MOST_TABLE_PARTS
 from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
 from dproof.privacy import Cost, Privacy
 from dproof.questions.measured import HIGHEST_LEVEL, level_of_seldom, normal_quantile
-from dproof.spaces.interval import whole_scale
+from dproof.spaces.interval import scale_of
 
 if TYPE_CHECKING:
     from dproof.questions.estimated import Options
@@ -64,6 +67,7 @@ LEVEL = 0.95  # of an interval for which nobody chose a level: ± before there i
 _MOST_ROWS = 1 << 32
 _MOST_MADE_UP = 10**6  # rows that the noise alone may make up: they are made in memory
 _MOST_STEPS = 1 << 31  # that a row may move a sum by: then so many rows add up within 64 bits
+_LADDER_WEIGHT = 0.25  # of the rows up to a number, beside a cell of counts
 _STEP_VARIANCE = 0.25  # the square of half a step: the distance of a value to where its step ends
 # How far noise may be from what the plan determines, where machines calculate otherwise.
 _NOISE_TOLERANCE = Fraction(1, 1000)
@@ -132,6 +136,8 @@ class TableLaw:
 
     def measured_name(self, measurement: Residual) -> str:
         """What is measured, in words: the columns of a table of counts, or a sum by some columns."""
+        if measurement.ladder:
+            return f"ladder of {self.name(measurement.table)}"
         if measurement.number is None:
             return "contrast of " * (measurement.contrast and bool(measurement.table)) + self.name(measurement.table)
         by = f" by {self.name(measurement.table)}" if measurement.table else ""
@@ -163,7 +169,7 @@ class TableLaw:
         """The measurement of an exact table without its noise."""
         if measurement.contrast:
             return contrast(table)
-        return table if self.is_pure else residual_of(table, len(measurement.table))
+        return table if self.is_pure or measurement.ladder else residual_of(table, len(measurement.table))
 
     def law_of(self, measurement: Residual) -> Any:
         """The law of the noise that is drawn; K-norm noise is drawn for all terms of a curve."""
@@ -173,12 +179,11 @@ class TableLaw:
         lattice = self.lattices.get(measurement.number)  # type: ignore[arg-type]  # counts, None, have none
         return laplace_law(parameter) if lattice is None else pure_law(lattice, parameter)
 
-    def wholes(self, place: int, codes: NDArray[Any]) -> Integers:
+    def wholes(self, place: int, codes: NDArray[Any], places: Integers) -> Integers:
         """What each row adds to a sum of the column there: a whole number or, of a curve, its coefficients."""
         if place in self.lattices:
             return np.where(codes[:, :1] < 0, 0, self.lattices[place].coefficients(codes))
-        space = self.axes[place].column.space
-        return np.where(codes == space.absent, 0, whole_scale(space, True).whole(codes))
+        return self.axes[place].wholes(codes, places)
 
     def estimates(self, numbers: Integers, rows: int | None) -> dict[int | None, ResidualEstimates]:
         """The residuals that measured numbers tell: of counts (None), and of the sums of each number by its place."""
@@ -194,6 +199,9 @@ class TableLaw:
             found[number] = estimates(
                 self.domain.sizes, noisy, self.variances, number=number, known=known, plain=self.is_pure, tables=tables
             )
+        parts = self.domain.ladders
+        ladders = {one.table[0]: (noisy[one], self.variances[one]) for one in self.noise if one.ladder}
+        found[None] = replace(found[None], ladders={n: Ladder.of(parts[n], *told) for n, told in ladders.items()})
         return found
 
     @cached_property
@@ -244,11 +252,17 @@ class TableLaw:
         widths, deviations = [], self.deviations()
         for key in (*map(Residual, self.tables), *self.sums):
             number, axes = key.number, [self.axes[place] for place in key.table]
-            half = deviations * self._unit_of_sums(number) * self.precisions[number].cell_variance(key.table) ** 0.5
+            half = deviations * self._unit_of_sums(number) * self.cell_variance(key) ** 0.5
             columns, cells = tuple(axis.name for axis in axes), prod(axis.size for axis in axes)
             summed = None if number is None else self.axes[number].name
             widths.append(TableWidth(self.measured_name(key) or "all rows", columns, summed, cells, half))
         return widths
+
+    def cell_variance(self, key: Residual, about: float = 0.0) -> float:
+        """The variance of one cell of counts, or of sums of a column: of x − about, that in units of half its range."""
+        costs = cell_costs(self.domain, key, about)
+        total = sum(cost * self.precisions[one.number].variances.get(one.table, 0.0) for one, cost in costs.items())
+        return float(total * self.domain.added(key.number).unit)
 
     @property
     def least_half_width(self) -> float:
@@ -293,7 +307,9 @@ class TableLaw:
 
     def record(self, release: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
         """The certificate of the measurements, sealed, with what is recorded about a release."""
-        return sealed(FORMAT, VERSION, private, self.person, {**self._measured_record, "release": dict(release)})
+        return sealed(
+            FORMAT, self.asked.version, private, self.person, {**self._measured_record, "release": dict(release)}
+        )
 
     @cached_property
     def _measured_record(self) -> dict[str, Any]:
@@ -319,6 +335,7 @@ class TableLaw:
                     "sensitivity": str(self._sensitivity(measurement)),
                     "noise": order.index(drawn[measurement]),
                     **({"contrast": True} if measurement.contrast else {}),
+                    **({"ladder": True} if measurement.ladder else {}),
                     **({"parts": parts} if parts > 1 else {}),
                 }
                 for measurement, parts in self.subdivisions.items()
@@ -333,6 +350,10 @@ class TableLaw:
         found: list[dict[str, Any]] = [
             {"name": axis.name, "values": axis.size, "reach": axis.max_abs or 0} for axis in self.axes
         ]
+        for place in self.domain.within:
+            found[place]["within_bins"] = True
+        for place, parts in self.domain.ladders.items():
+            found[place]["ladder"] = sum(parts)
         for place, lattice in self.lattices.items():
             box = None if lattice.box is None else list(lattice.box)
             found[place]["curves"] = {"terms": lattice.terms, "radius": lattice.radius, "box": box}
@@ -410,6 +431,9 @@ def table_law(plan: Plan, person: Privacy) -> TableLaw:
         tuple(axis.size for axis in axes),
         {n: axis.max_abs for n, axis in enumerate(axes) if axis.max_abs is not None},
         {n: added_curve(lattice) for n, lattice in lattices.items()},
+        {n: _within_bins(axis) for n, axis in enumerate(axes) if axis.within},
+        {n: axis.parts for n, axis in enumerate(axes) if axis.has_ladder},
+        apart=asked.version == 1,
     )
     tables = {tuple(places[name] for name in names): weight for names, weight in asked.tables}
     sums = {Residual(tuple(places[name] for name in by), places[of]): weight for by, of, weight in asked.sums}
@@ -427,6 +451,7 @@ def table_law(plan: Plan, person: Privacy) -> TableLaw:
     if not is_large:
         of = ((number, table) for number, some in needed.items() for table in subtables(some))
         residuals = [Residual(t, number) for number, t in of if t or number is not None or not plan.rows_are_public]
+        residuals += [Residual((n,), ladder=True) for n in domain.ladders]
     schema = schema_of(plan, "release")
     law = TableLaw(plan, person, asked, axes, schema, lattices, domain, tables, sums, needed, residuals, is_pure)
     wanted = [] if is_large else measurements(law)
@@ -441,13 +466,20 @@ def table_law(plan: Plan, person: Privacy) -> TableLaw:
     return law
 
 
+def _within_bins(axis: TableAxis) -> WithinBins:
+    scale, absent = scale_of(axis.column.space), axis.column.space.absent
+    middles = scale.numbers(axis.column.space, axis.middles)
+    return WithinBins(np.where(np.array(axis.bins.starts) == absent, np.nan, middles), scale.unit / float(axis.unit))
+
+
 def measurements(law: TableLaw, *, contrasts: bool = False) -> Sequence[Residual]:
     """What has to be measured: residuals or, with δ = 0, the largest tables, and contrasts if these are wanted."""
     if not law.is_pure:
         return law.residuals
     chosen = measured_tables(law.domain, law.needed[None], contrasts=contrasts)
     counts = [one for one in chosen if one.table or not law.plan.rows_are_public]
-    return [*counts, *(Residual(t, n) for n, some in law.needed.items() if n is not None for t in maximal(some))]
+    sums = [Residual(t, n) for n, some in law.needed.items() if n is not None for t in maximal(some)]
+    return [*counts, *sums, *(one for one in law.residuals if one.ladder)]
 
 
 def answers_of(law: TableLaw) -> Answers:
@@ -463,7 +495,9 @@ def answers_of(law: TableLaw) -> Answers:
 def _cells_of(law: TableLaw, part: Fraction = Fraction(1)) -> Answers:
     """A cell of every listed table and sum, with this part of its weight."""
     keys = {**{Residual(table): weight for table, weight in law.tables.items()}, **law.sums}
-    return Answers.of_cells(law.domain, {key: part * weight for key, weight in keys.items() if weight}, law.residuals)
+    cells = [(float(part * weight), cell_costs(law.domain, key)) for key, weight in keys.items() if weight]
+    ranges = [(float(part) * _LADDER_WEIGHT, range_costs(law.domain, place)) for place in law.domain.ladders]
+    return Answers.of([*cells, *ranges], law.residuals)
 
 
 def with_noise(law: TableLaw, wanted: Sequence[Residual], answers: Answers) -> TableLaw:
@@ -509,10 +543,24 @@ def _check_steps(law: TableLaw, wanted: Sequence[Residual]) -> None:
                 raise TooLarge(f"the {law.measured_name(one)} has too many steps to be exact: {way}")
 
 
+def of_version_1(plan: Plan) -> Plan:
+    """The plan, with what was measured for it by certificates of version 1."""
+    assert plan.asked is not None
+    asked = plan.asked.of_version_1()
+    plan = replace(plan, asked=asked)
+    if not asked.questions:
+        return plan
+    from dproof.central.question_sums import with_question_tables  # takes a parser of SQL, which few plans need
+
+    return with_question_tables(plan)
+
+
 def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
     """The law of a release of tables, from its plan and certificate; refused where they do not fit each other."""
     promise = plan.privacy
     try:
+        if certificate["version"] == 1:
+            plan = of_version_1(plan)
         kept = Privacy(
             promise.epsilon, 0 if certificate["delta"] == "0" else promise.delta, neighbours=promise.neighbours
         )
@@ -524,7 +572,10 @@ def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
             raise VerificationFailed("the certificate has other columns than the plan")
         noises = [_parameter(noise) for noise in certificate["noises"]]
         listed = [
-            (Residual(tuple(m["columns"]), m["sum_of"], m.get("contrast", False)), m.get("parts", 1))
+            (
+                Residual(tuple(m["columns"]), m["sum_of"], m.get("contrast", False), m.get("ladder", False)),
+                m.get("parts", 1),
+            )
             for m in certificate["measurements"]
         ]
         drawn = (noises[m["noise"]] for m in certificate["measurements"])

@@ -141,9 +141,10 @@ def count_tables(source: Source, law: TableLaw, progress: Progress | None = None
     """How many rows there are, and every table of counts or sums that is measured."""
     largest = [
         Residual(table, number)
-        for number in dict.fromkeys(measurement.number for measurement in law.noise)
-        for table in maximal(measurement.table for measurement in law.noise if measurement.number == number)
+        for number in dict.fromkeys(measurement.number for measurement in law.noise if not measurement.ladder)
+        for table in maximal(one.table for one in law.noise if one.number == number and not one.ladder)
     ]
+    largest += [one for one in law.noise if one.ladder]
     names = list(dict.fromkeys(axis.column.name for axis in law.axes))
     # What workers on other machines are sent must hold neither the source nor a bar on a terminal.
     report = None if progress is None or source.spread is not None else partial(_report, progress, source.rows)
@@ -166,7 +167,8 @@ class TableCounter:
         self.law, self.report, self.rows = law, report, 0
         self.sums: dict[Residual, list[CellSums]] = {}
         for one in tables:
-            cells, added = law.domain.cells(one.table), law.domain.added(one.number)
+            added = law.domain.added(one.number)
+            cells = prod(law.domain.table_shape(one)) // added.terms
             self.sums[one] = [CellSums(cells, isqrt(added.square)) for _ in range(added.terms)]
 
     def add(self, rows: int, codes: Codes) -> None:
@@ -175,9 +177,12 @@ class TableCounter:
         axes = self.law.axes
         places = [axis.of(codes[axis.column.name]) for axis in axes]
         summed = dict.fromkeys(one.number for one in self.sums if one.number is not None)
-        wholes = {n: self.law.wholes(n, codes[axes[n].column.name]).reshape(rows, -1) for n in summed}
+        wholes = {n: self.law.wholes(n, codes[axes[n].column.name], places[n]).reshape(rows, -1) for n in summed}
         for one, sums in self.sums.items():
-            cells = np.zeros(rows, np.int64) + combined_places((places[n], axes[n].size) for n in one.table)
+            counted = combined_places((places[n], axes[n].size) for n in one.table)
+            if one.ladder:
+                counted = axes[one.table[0]].ladder.of(codes[axes[one.table[0]].column.name])
+            cells = np.zeros(rows, np.int64) + counted
             for term, total in enumerate(sums):
                 total.add(cells, None if one.number is None else wholes[one.number][:, term])
         if self.report is not None:
@@ -190,7 +195,9 @@ class TableCounter:
 
 def _margin(tables: Exact, wanted: Residual) -> NDArray[np.int64]:
     """The table of some columns, from one that has them all."""
-    one = next(t for t in tables if t.number == wanted.number and set(wanted.table) <= set(t.table))
+    if wanted.ladder:
+        return tables[wanted]
+    one = next(t for t in tables if t.number == wanted.number and not t.ladder and set(wanted.table) <= set(t.table))
     outside = tuple(n for n, i in enumerate(one.table) if i not in wanted.table)
     return np.asarray(tables[one].sum(axis=outside))
 

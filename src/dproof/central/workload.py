@@ -46,11 +46,16 @@ class Residual:
 
     Of columns with two values each, the residual has one number but for its sign, their `contrast`: Σ ±v over the
     cells, with one sign where the cell has an even number of second values and the other where it has an odd one.
+
+    The `ladder` of a number counts it by parts of its bins, as they are: a row lies in one of them, so that the counts
+    move by 1 where it comes or goes, and by 1 in two of them where it is replaced, whatever the parts are. What is used
+    is how the rows of a bin are spread over its parts; how many there are is told by the tables of bins.
     """
 
     table: Table
     number: int | None = None
     contrast: bool = False
+    ladder: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,18 @@ class RowVector:
     spread: float = 1.0
 
 
+class WithinBins(NamedTuple):
+    """The middles of the bins of a number that is added up about them, in units of half its range, nan where it is
+    missing; and half the range in units of what is added up."""
+
+    middles: Floats
+    half_range: float
+
+    def weights(self, about: float) -> Floats:
+        """The middles about another number; what is missing has the weight 0 still."""
+        return np.where(np.isnan(self.middles), 0.0, self.middles - about)
+
+
 @dataclass(frozen=True, slots=True)
 class Domain:
     """The columns that tables are made of, each known by its place."""
@@ -76,6 +93,9 @@ class Domain:
     sizes: tuple[int, ...]  # how many values each has
     max_abs: Mapping[int, int]  # of numbers: how many steps one lies from the middle at most
     curves: Mapping[int, RowVector] = field(default_factory=dict)  # of curves: what one adds to their sum
+    within: Mapping[int, WithinBins] = field(default_factory=dict)  # of numbers that are added up within bins
+    ladders: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # of numbers: the parts of each bin
+    apart: bool = False  # whether sums are charged as if a row changed all of them at once, as of certificates before 2
 
     def added(self, number: int | None) -> RowVector:
         """What one row adds to a cell of counts, or of the sums of a column.
@@ -86,7 +106,8 @@ class Domain:
         if number is not None and number in self.curves:
             return self.curves[number]
         size = 1 if number is None else self.max_abs[number]
-        return RowVector(1, size**2, size, size**2)
+        half_range = self.within[number].half_range if number in self.within else size  # type: ignore[index]
+        return RowVector(1, size**2, size, half_range**2)
 
     def cells(self, table: Table) -> int:
         """How many cells a table has."""
@@ -94,6 +115,8 @@ class Domain:
 
     def table_shape(self, measurement: Residual) -> tuple[int, ...]:
         """How many numbers a table has along each of its columns and, for curves, along their coefficients."""
+        if measurement.ladder:
+            return (sum(self.ladders[measurement.table[0]]),)
         terms = (self.added(measurement.number).terms,) if measurement.number in self.curves else ()
         return (*(self.sizes[i] for i in measurement.table), *terms)
 
@@ -111,7 +134,13 @@ class Domain:
         >>> Domain((3, 2), {1: 5}).norm(Residual((0, 1))), Domain((3, 2), {1: 5}).norm(Residual((0,), 1))
         (12, 150)
         """
+        if residual.ladder:
+            return 1
         return self.added(residual.number).square * prod(self.sizes[i] * (self.sizes[i] - 1) for i in residual.table)
+
+    def scale(self, residual: Residual) -> int:
+        """The numbers that are measured of a residual, in parts of what it is: Π k_i, and 1 of a ladder."""
+        return 1 if residual.ladder else self.cells(residual.table)
 
     def change(self, table: Table, differing: Iterable[int]) -> int:
         """The squared length of the difference when a row is replaced by one that differs on these columns.
@@ -129,6 +158,8 @@ class Domain:
         """The squared length of what one row, or the change of one, does to a residual at most."""
         if neighbours == "add-remove":
             return self.norm(residual)
+        if residual.ladder:
+            return 2
         if residual.number is not None:
             return 4 * self.norm(residual)
         # Each differing column multiplies the second term by −1/(k − 1): it is least with the one of fewest values.
@@ -204,6 +235,12 @@ def largest_loss(domain: Domain, precisions: Mapping[Residual, Fraction], neighb
     them is looked at, and more where columns are alike, such as the items of a set: then it only matters how many of
     them there are. Beyond, pairs of columns are bounded as below. Where the number of rows is measured as well, a
     row may also be replaced by none.
+
+    Sums: one row adds a vector z to its cell, the other z', each of length √L at most. With N = Π k(k − 1) over the
+    columns of a table and c = Π k(k − 1) over those that are the same times Π −k over those that differ, the residuals
+    are ‖Y(z ⊗ e − z' ⊗ e')‖² = N(|z|² + |z'|²) − 2⟨z, z'⟩c apart. All tables of one column have the same z and z', so
+    that, weighed by precisions, they lose Σ N(|z|² + |z'|²) − 2⟨z, z'⟩ Σ c ≤ 2L(Σ N + |Σ c|), as is reached by z' = ±z.
+    Rows that differ everywhere move counts most, and sums by less than 4L Σ N; equal ones move sums alone.
     """
     changed = Fraction(0) if neighbours == "add-remove" else _largest_change(domain, precisions)
     if neighbours == "change-one" and Residual(()) not in precisions:
@@ -213,18 +250,21 @@ def largest_loss(domain: Domain, precisions: Mapping[Residual, Fraction], neighb
 
 def _largest_change(domain: Domain, precisions: Mapping[Residual, Fraction]) -> Fraction:
     """The largest loss when a row is replaced by another one."""
-    sums = Fraction(sum(_fixed(4 * domain.norm(r), p) for r, p in precisions.items() if r.number is not None), _FIXED)
-    counts = {r.table: p for r, p in precisions.items() if r.number is None and r.table}
-    columns = sorted({i for table in counts for i in table if domain.sizes[i] > 1})
-    counts = {table: p for table, p in counts.items() if set(table) <= set(columns)}
-    if not columns:
-        return sums
+    ladders = sum(_fixed(2, p) for r, p in precisions.items() if r.ladder)  # rows of one bin may be in two of its parts
+    known = {
+        r: p for r, p in precisions.items() if (r.table or r.number is not None) and domain.norm(r) and not r.ladder
+    }
+    sums, apart = [r for r in known if r.number is not None], 4 if domain.apart else 2
+    always = Fraction(sum(_fixed(apart * domain.norm(r), known[r]) for r in sums) + ladders, _FIXED)
+    if domain.apart:
+        known = {r: p for r, p in known.items() if r.number is None}
+    columns = sorted({i for r in known for i in r.table})
     if len(columns) <= ENUMERATED:
-        return sums + _enumerated(domain, counts, columns)
-    alike = _alike(domain, counts, columns)
-    if prod(len(same) + 1 for same in alike) * len(counts) <= _LOOKED_AT:
-        return sums + _of_alike(domain, counts, alike)
-    return sums + _bounded(domain, counts, columns)
+        return always + _enumerated(domain, known, columns)
+    alike = _alike(domain, known, columns)
+    if prod(len(same) + 1 for same in alike) * len(known) <= _LOOKED_AT:
+        return always + _of_alike(domain, known, alike)
+    return always + _bounded(domain, known, columns)
 
 
 def _fixed(length: Any, precision: Fraction) -> Any:
@@ -232,27 +272,28 @@ def _fixed(length: Any, precision: Fraction) -> Any:
     return -(-length * precision.numerator * _FIXED // precision.denominator)
 
 
-def _alike(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence[int]) -> list[list[int]]:
+def _alike(domain: Domain, known: Mapping[Residual, Fraction], columns: Sequence[int]) -> list[list[int]]:
     """The columns in groups within which any two can be exchanged, and every table has its precision still.
 
     With very many groups each column is one.
     """
-    around: dict[int, dict[Table, Fraction]] = {column: {} for column in columns}
-    for table, precision in counts.items():
-        for column in table:
-            around[column][table] = precision
+    around: dict[int, dict[tuple[Table, int | None], Fraction]] = {column: {} for column in columns}
+    for one, precision in known.items():
+        for column in one.table:
+            around[column][one.table, one.number] = precision
 
     def exchangeable(one: int, other: int) -> bool:
         if domain.sizes[one] != domain.sizes[other] or len(around[one]) != len(around[other]):
             return False
         swap = {one: other, other: one}
         return all(
-            around[other].get(tuple(sorted(swap.get(i, i) for i in table))) == p for table, p in around[one].items()
+            around[other].get((tuple(sorted(swap.get(i, i) for i in table)), number)) == p
+            for (table, number), p in around[one].items()
         )
 
     groups: list[list[int]] = []
     for column in columns:
-        if len(counts) << len(groups) > _LOOKED_AT:  # too many sets to look at
+        if len(known) << len(groups) > _LOOKED_AT:  # too many sets to look at
             return [[column] for column in columns]
         same = next((group for group in groups if exchangeable(group[0], column)), None)
         if same is None:
@@ -262,7 +303,7 @@ def _alike(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence[i
     return groups
 
 
-def _enumerated(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence[int]) -> Fraction:
+def _enumerated(domain: Domain, known: Mapping[Residual, Fraction], columns: Sequence[int]) -> Fraction:
     """The maximum over all sets of columns.
 
     A table and the part of it on which the rows differ are a place with a digit for each column: not in the table, in
@@ -270,48 +311,79 @@ def _enumerated(domain: Domain, counts: Mapping[Table, Fraction], columns: Seque
     what is not in the table is added to both others.
     """
     losses = np.zeros((3,) * len(columns), object)
-    for table, precision in counts.items():
-        place = tuple(slice(1, 3) if column in table else 0 for column in columns)
-        losses[place] = _fixed(_changes(tuple(domain.sizes[i] for i in table)), precision)
+    for one, precision in known.items():
+        if one.number is None:
+            place = tuple(slice(1, 3) if column in one.table else 0 for column in columns)
+            losses[place] = _fixed(_changes(tuple(domain.sizes[i] for i in one.table)), precision)
     for axis in range(len(columns)):
         absent, present = np.split(losses, [1], axis)
         losses = absent + present
-    return Fraction(int(losses.max()), _FIXED)
+
+    def spread(values: NDArray[Any], table: Table) -> NDArray[Any]:
+        return values.reshape([2 if column in table else 1 for column in columns])
+
+    return Fraction(int(np.max(losses + _of_sums(domain, known, spread))), _FIXED)
 
 
-def _of_alike(domain: Domain, counts: Mapping[Table, Fraction], alike: Sequence[Sequence[int]]) -> Fraction:
+def _of_alike(domain: Domain, known: Mapping[Residual, Fraction], alike: Sequence[Sequence[int]]) -> Fraction:
     """The maximum over all sets of columns; of those that are alike, the first ones stand for any as many."""
     numbers = np.indices([len(same) + 1 for same in alike]).reshape(len(alike), -1)
     differs = {
         column: (numbers[n] > place).astype(int) for n, same in enumerate(alike) for place, column in enumerate(same)
     }
+
+    def spread(values: NDArray[Any], table: Table) -> NDArray[Any]:
+        return np.asarray(values[tuple(differs[column] for column in table)], object)
+
     total = np.zeros(numbers.shape[1], object)
-    for table, precision in counts.items():
-        changes = _changes(tuple(domain.sizes[i] for i in table))
-        total += _fixed(changes[tuple(differs[column] for column in table)], precision)
-    return Fraction(int(total.max(initial=0)), _FIXED)
+    for one, precision in known.items():
+        if one.number is None:
+            total += spread(_fixed(_changes(tuple(domain.sizes[i] for i in one.table)), precision), one.table)
+    return Fraction(int((total + _of_sums(domain, known, spread)).max(initial=0)), _FIXED)
+
+
+def _of_sums(domain: Domain, known: Mapping[Residual, Fraction], spread: Callable[..., NDArray[Any]]) -> Any:
+    """Σ over columns of 2L|Σ c| for every set of columns; of terms that were rounded up, none is off by a unit."""
+    total: Any = 0
+    for number in dict.fromkeys(one.number for one in known if one.number is not None):
+        of_number = {one.table: p for one, p in known.items() if one.number == number}
+        square = 2 * domain.added(number).square
+        terms = ((_inner(tuple(domain.sizes[i] for i in table)) * square, table, p) for table, p in of_number.items())
+        moved = np.asarray(
+            sum(spread(np.asarray(_fixed(inner, p), object), table) for inner, table, p in terms), object
+        )
+        total = total + np.maximum(moved, len(of_number) - moved)
+    return total
 
 
 @lru_cache(maxsize=256)  # many tables have equal sizes, and calibration asks for them again and again
+def _inner(sizes: Table) -> NDArray[Any]:
+    """⟨Y e, Y e'⟩ of two rows, with an axis for each column of a table: 0 where the rows are the same on it."""
+    factors = (np.array([k * (k - 1), -k], object) for k in sizes)
+    return np.asarray(reduce(np.multiply.outer, factors, np.array(1, object)), object)
+
+
+@lru_cache(maxsize=256)
 def _changes(sizes: Table) -> NDArray[Any]:
-    """The squared length of a change, with an axis for each column of a table: 0 where the rows are the same on it."""
-    inner = reduce(np.multiply.outer, (np.array([k * (k - 1), -k], object) for k in sizes))
-    return np.asarray(2 * prod(k * (k - 1) for k in sizes) - 2 * inner)
+    """The squared length of a change, with an axis for each column of a table."""
+    return np.asarray(2 * prod(k * (k - 1) for k in sizes) - 2 * _inner(sizes))
 
 
-def _bounded(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence[int]) -> Fraction:
+def _bounded(domain: Domain, known: Mapping[Residual, Fraction], columns: Sequence[int]) -> Fraction:
     """An upper bound for any number of columns.
 
     For tables of one and two columns let x_i say whether the rows differ on column i and s = 1/(precision Πk²) the
     variance of a residual. The loss is 2 Σ x_i L_i − 2 Σ x_i x_j / s_ij with L_i = 1/s_i + Σ_j (1 − 1/k_j)/s_ij, and
     −x_i x_j ≤ 1 − x_i − x_j for both 1 and ≤ 0 else, weighed by λ_ij = 1 where that helps. Larger tables lose at most
-    2 Π (1 − 1/k) over all columns but the smallest.
+    2 Π (1 − 1/k) over all columns but the smallest. Sums by no column, or by several, lose 4LN at most, and by one
+    column 4LN − 2Lk(k − 2)x.
     """
     k = domain.sizes
     # Few tables differ in sizes and precision: what each such kind loses is worked out once, and added so many times.
     alike: dict[tuple[Any, ...], list[Table]] = {}
-    for table, precision in counts.items():
-        alike.setdefault((precision, *(k[i] for i in table)), []).append(table)
+    for one, precision in known.items():
+        if one.number is None:
+            alike.setdefault((precision, *(k[i] for i in one.table)), []).append(one.table)
     linear, slack = dict.fromkeys(columns, Fraction(0)), dict.fromkeys(columns, Fraction(0))
     both, rest = Fraction(0), Fraction(0)
     for (precision, *sizes), tables in alike.items():
@@ -327,8 +399,16 @@ def _bounded(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence
                     slack[i] -= times * w * Fraction(1, size)
         else:
             rest += len(tables) * w * 2 * prod((1 - Fraction(1, size) for size in sorted(sizes)[1:]), start=Fraction(1))
+    for one, precision in known.items():
+        if one.number is not None:
+            rest += 2 * domain.norm(one) * precision
+            if len(one.table) == 1:
+                (i,) = one.table
+                less = domain.added(one.number).square * k[i] * (k[i] - 2) * precision
+                linear[i], slack[i] = linear[i] - less, slack[i] - less
     with_pairs = both + sum(max(Fraction(0), value) for value in slack.values())
-    return Fraction(_fixed(1, rest + 2 * min(with_pairs, sum(linear.values(), Fraction(0)))), _FIXED)
+    alone = sum((max(Fraction(0), value) for value in linear.values()), Fraction(0))
+    return Fraction(_fixed(1, rest + 2 * min(with_pairs, alone)), _FIXED)
 
 
 # Which noise is best --------------------------------------------------------------------------------------------------
@@ -338,10 +418,41 @@ _WEIGHT_ROUNDS = 400  # in which the weights of answers are moved towards those 
 _CLOSE_TO_BOUND = 1e-3  # of the largest variance to its lower bound, at which that ends
 
 
-def cell_costs(domain: Domain, asked: Residual) -> dict[Residual, float]:
-    """The costs of one cell of a table of counts or, in units of half the range, of sums by a table."""
-    unit = domain.added(asked.number).unit
-    return {Residual(part, asked.number): cost / unit for part, cost in cell_shares(domain.sizes, asked.table).items()}
+def cell_costs(domain: Domain, asked: Residual, about: float = 0.0) -> dict[Residual, float]:
+    """The costs of one cell of a table of counts or, in units of half the range, of sums by a table.
+
+    The sum of a number within bins is Σ m·count over its bins, m their middles, and the rest that is added up. Within
+    one of its own bins it is that of a bin at an end of the range. With `about` it is the sum of x − about.
+    """
+    unit, number = domain.added(asked.number).unit, asked.number
+    shares = cell_shares(domain.sizes, asked.table)
+    costs = {Residual(part, number): cost / unit for part, cost in shares.items()}
+    if number not in domain.within or number is None:
+        return costs
+    middles = domain.within[number].weights(about)
+    if number in asked.table:
+        return costs | {Residual(part): cost * float(np.abs(middles).max()) ** 2 for part, cost in shares.items()}
+    for part, cost in shares.items():
+        costs[Residual(part)] = cost * float(middles.mean()) ** 2
+        costs[Residual(tuple(sorted((*part, number))))] = cost * float(((middles - middles.mean()) ** 2).sum())
+    return costs
+
+
+def range_costs(domain: Domain, place: int) -> dict[Residual, float]:
+    """The costs of the rows up to a part of a bin on the ladder of a number, on average over all parts.
+
+    Up to part t of w of a bin these are the rows of the bins before it, t/w of its own, and what t parts have beside
+    that: t(w − t)/w times the variance of one part.
+    """
+    parts, k = domain.ladders[place], domain.sizes[place]
+    reached = np.array([b + t / w for b, w in enumerate(parts) for t in range(w)])
+    inside = [t * (w - t) / w for w in parts for t in range(w)]
+    bins = np.floor(reached)
+    return {
+        Residual(()): float(np.mean(reached**2)) / k**2,
+        Residual((place,)): float(np.mean(bins + (reached - bins) ** 2 - reached**2 / k)),
+        Residual((place,), ladder=True): float(np.mean(inside)),
+    }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -419,7 +530,7 @@ def best(answers: Answers, objective: Objective, solve: Callable[[Floats], Float
 
 def residual_losses(domain: Domain, residuals: Sequence[Residual]) -> Floats:
     """The loss of each residual for each unit of 1/2s: Δ²/Πk² under add-remove."""
-    return np.array([domain.norm(one) / domain.cells(one.table) ** 2 for one in residuals])
+    return np.array([domain.norm(one) / domain.scale(one) ** 2 for one in residuals])
 
 
 def shape(domain: Domain, answers: Answers, objective: Objective) -> dict[Residual, float]:
@@ -437,17 +548,20 @@ def shape(domain: Domain, answers: Answers, objective: Objective) -> dict[Residu
     return dict(zip(answers.residuals, found.tolist(), strict=True))
 
 
-def residual_variances(sizes: Sequence[int], measurement: Residual, plain: bool) -> dict[Table, float]:
+def residual_variances(sizes: Sequence[int], measurement: Residual, plain: bool) -> dict[Residual, float]:
     """The residuals that a measurement tells, each with its variance where that of a measured number is 1.
 
     A plain table M tells the residual of every A within it with covariance v Π k P_A, over the columns outside A.
     """
-    table = measurement.table
+    table, number = measurement.table, measurement.number
+    if measurement.ladder:
+        return {measurement: 1.0}
     if measurement.contrast:
-        return {table: 1 / 2 ** len(table)}
+        return {Residual(table): 1 / 2 ** len(table)}
     if not plain:
-        return {table: 1 / prod(sizes[i] for i in table) ** 2}
-    return {part: float(prod(sizes[i] for i in table if i not in part)) for part in subtables([table])}
+        return {Residual(table, number): 1 / prod(sizes[i] for i in table) ** 2}
+    outside = {part: prod(sizes[i] for i in table if i not in part) for part in subtables([table])}
+    return {Residual(part, number): float(cells) for part, cells in outside.items()}
 
 
 def combined_variances(
@@ -456,8 +570,8 @@ def combined_variances(
     """The variance of each residual, told by measurements whose numbers have these variances."""
     precisions = dict.fromkeys(residuals, 0.0)
     for measurement, variance in variances.items():
-        for part, factor in residual_variances(sizes, measurement, plain).items():
-            if (residual := Residual(part, measurement.number)) in precisions:  # the number of rows may be known
+        for residual, factor in residual_variances(sizes, measurement, plain).items():
+            if residual in precisions:  # the number of rows may be known
                 precisions[residual] += 1 / (factor * variance)
     return 1 / np.array([precisions[residual] for residual in residuals])
 
@@ -570,7 +684,7 @@ def calibrate(
     if not privacy.delta:
         raise PlanError("Gaussian noise needs delta above 0")
 
-    wide = {r: Fraction(s) * domain.cells(r.table) ** 2 for r, s in shape.items()}
+    wide = {r: Fraction(s) * domain.scale(r) ** 2 for r, s in shape.items()}
     distinct = set(wide.values())  # few, as most tables are alike
     # Factors are 1/μ² by this unit, so where their search begins and ends does not depend on the units of the shape.
     unit = largest_loss(domain, {r: 1 / square for r, square in wide.items()}, privacy.neighbours)
@@ -667,10 +781,10 @@ def split_epsilon(
     moved = np.array([float(steps(domain, one, privacy.neighbours, 1)) for one in measurements])
     places = {residual: n for n, residual in enumerate(answers.residuals)}
     entries = [
-        (n, places[Residual(part, one.number)], factor * domain.added(one.number).spread)
+        (n, places[residual], factor * domain.added(one.number).spread)
         for n, one in enumerate(measurements)
-        for part, factor in residual_variances(domain.sizes, one, True).items()
-        if Residual(part, one.number) in places
+        for residual, factor in residual_variances(domain.sizes, one, True).items()
+        if residual in places
     ]
     *places_of, factors = np.array(entries, np.float64).reshape(-1, 3).T
     measurement, residual = (column.astype(np.int64) for column in places_of)

@@ -11,9 +11,17 @@ With δ > 0 residuals were measured: for a set A of columns with k values each, 
 and Y_A = ⊗ (k I − 11ᵀ), with independent discrete Gaussian noise with parameter γ² on each of the Π k numbers. What one
 row adds to Y_A v_A has the squared length Π k(k − 1). What the change of a row adds has, where the two rows differ on
 the columns S, 2 Π k(k − 1) − 2 Π_{A∖S} k(k − 1) Π_{A∩S} (−k). Sums of a number by a table, in whole numbers of at most
-the reach, are measured likewise: a row adds at most the reach times as much, its change at most twice that. So are
-sums of curves, which are vectors z of whole numbers, clipped into a ball |z|₂ ≤ R or a box |z_j| ≤ b_j: a row adds at
-most the length R or √Σb² times as much. A person with r rows moves all of it r times as far at most.
+the reach, are measured likewise: a row adds at most the reach times as much. So are sums of curves, which are vectors z
+of whole numbers, clipped into a ball |z|₂ ≤ R or a box |z_j| ≤ b_j: a row adds at most the length R or √Σb² times as
+much. Where a row with z is replaced by one with z', that adds N(|z|² + |z'|²) − 2⟨z, z'⟩c to the squared length, with
+N = Π k(k − 1) and c = Π_{A∖S} k(k − 1) Π_{A∩S} (−k). All tables of one column have the same z and z': weighed by
+precisions and with |z|² ≤ L they add up to 2L(Σ N + |Σ c|) at most. In version 1 each table is charged by itself, 4LN.
+A person with r rows moves all of it r times as far at most.
+
+Numbers are added up about the middle of their range or, within bins, about the middle of their bin: then the reach is
+half the width of the widest bin, in halves of a step, and the sum may be by the bins of the number itself. On its
+ladder a number is counted by parts of its bins, as they are: a row that comes or goes moves the counts by the length 1,
+its change by √2, or by two steps, whatever the parts are.
 
 Discrete Gaussian noise N_Z(0, γ²) is, within a factor e^(±κ) at each point, what becomes of normal noise of variance
 γ² − τ² when a point c of that is replaced by a draw of N_Z(c, τ²), with κ < 2^-104 at τ = 2. So with N numbers in all
@@ -53,7 +61,7 @@ if __package__:
 else:  # run as a program
     import verify_certificate as reading  # type: ignore[import-not-found,no-redef]
 
-FORMAT, VERSION = "dproof central certificate", 1
+FORMAT, VERSION = "dproof central certificate", 2
 STORED = r"tables\.parquet|rows\.parquet"
 ENUMERATED = 12  # columns of which every set that two rows may differ on is looked at
 LOOKED_AT = 1 << 19  # sets of columns times tables, with more columns that are alike
@@ -62,13 +70,15 @@ TIGHT = Fraction(1, 1 << 30)  # how far a stated bound of δ may lie above the o
 SMOOTH, RIPPLE, CUT, LARGEST, LEAST = 4, Fraction(1, 1 << 104), Fraction(1, 1 << 64), Fraction(16), 25
 
 REACH = 1 << 14  # the radius of a ball of curves, and the largest bound of a box
+PARTS = 96  # parts of bins on the ladder of a number, about
 SINGLE = 12  # numbers up to which each is counted by itself, where the plan lists no bins
 
 require, total = reading.require, reading.total
 Table = tuple[int, ...]
-Measured = tuple[Table, int | None, bool]  # a table of counts, or the sums of a column by a table; or a contrast
+Measured = tuple[Table, int | None, int]  # a table of counts, or the sums of a column by a table; and its kind
+PLAIN, CONTRAST, LADDER = 0, 1, 2
 Lengths = list[tuple[int, int, int]]  # of what a row adds to a sum of each column: |z|₂², |z|₁, and its terms
-ROWS: Measured = ((), None, False)  # the number of rows
+ROWS: Measured = ((), None, PLAIN)  # the number of rows
 
 NOISE = reading.by_kind(
     {
@@ -88,6 +98,7 @@ MEASUREMENT = reading.record(
         "sensitivity": reading.digits(1, 10**400),
         "noise": reading.whole(0, 1 << 16),
         "contrast?": reading.truth,
+        "ladder?": reading.truth,
         "parts?": reading.whole(2, 64),
     }
 )
@@ -104,6 +115,8 @@ COLUMN = reading.record(
         "values": reading.whole(1, 1 << 24),
         "reach": reading.whole(0, reading.SIZE),
         "curves?": CURVES,
+        "within_bins?": reading.truth,
+        "ladder?": reading.whole(2, 1 << 24),
     }
 )
 CERTIFICATE = reading.record(
@@ -131,10 +144,14 @@ def norm(sizes: list[int], table: Table) -> int:
     return prod(sizes[i] * (sizes[i] - 1) for i in table)
 
 
+def inner(sizes: list[int], table: Table, apart: Table) -> int:
+    """The scalar product of what two rows add that differ on these columns."""
+    return prod(-sizes[i] if i in apart else sizes[i] * (sizes[i] - 1) for i in table)
+
+
 def change(sizes: list[int], table: Table, apart: Table) -> int:
     """The squared length of what the change of a row adds that differs on these columns."""
-    inner = prod(-sizes[i] if i in apart else sizes[i] * (sizes[i] - 1) for i in table)
-    return 2 * norm(sizes, table) - 2 * inner
+    return 2 * norm(sizes, table) - 2 * inner(sizes, table, apart)
 
 
 def lengths(column: dict[str, Any]) -> tuple[int, int, int]:
@@ -159,7 +176,9 @@ def lengths(column: dict[str, Any]) -> tuple[int, int, int]:
 
 def sensitivity(sizes: list[int], reach: Lengths, measured: Measured, neighbours: str) -> int:
     """The squared length of what a row, or the change of one, adds at most."""
-    table, number, _ = measured
+    table, number, kind = measured
+    if kind == LADDER:
+        return 1 if neighbours == "add-remove" else 2
     if number is not None:
         return (1 if neighbours == "add-remove" else 4) * reach[number][0] * norm(sizes, table)
     if neighbours == "add-remove" or not table:
@@ -172,34 +191,58 @@ def rounded(loss: int | Fraction, precision: Fraction = Fraction(1)) -> int:
     return -(-loss * precision.numerator * UNIT // precision.denominator)
 
 
-def largest_loss(sizes: list[int], reach: Lengths, precisions: dict[Measured, Fraction], neighbours: str) -> Fraction:
+def largest_loss(
+    sizes: list[int], reach: Lengths, precisions: dict[Measured, Fraction], neighbours: str, version: int = VERSION
+) -> Fraction:
     """max Σ Δ² · precision over neighbouring tables, or a bound above it."""
     added = sum(rounded(sensitivity(sizes, reach, m, "add-remove"), p) for m, p in precisions.items())
     if neighbours == "add-remove":
         return Fraction(added, UNIT)
-    changed = largest_change(sizes, reach, precisions)
+    changed = largest_change(sizes, reach, precisions, version)
     return max(Fraction(added, UNIT), changed) if ROWS in precisions else changed
 
 
-def largest_change(sizes: list[int], reach: Lengths, precisions: dict[Measured, Fraction]) -> Fraction:
+def largest_change(
+    sizes: list[int], reach: Lengths, precisions: dict[Measured, Fraction], version: int = VERSION
+) -> Fraction:
     """The maximum, or a bound above it, where a row is replaced by another one."""
-    sums = {m: p for m, p in precisions.items() if m[1] is not None}
-    loss = sum(rounded(sensitivity(sizes, reach, m, "change-one"), p) for m, p in sums.items())
-    counts = {m[0]: p for m, p in precisions.items() if m not in sums and m[0]}
-    columns = tuple(sorted({i for table in counts for i in table}))
+    known = {(t, n): p for (t, n, kind), p in precisions.items() if (n is not None or t) and kind != LADDER}
+    numbers = {n: reach[n][0] for _, n in known if n is not None}
+    once = 4 if version == 1 else 2
+    loss = sum(rounded(once * numbers[n] * norm(sizes, t), p) for (t, n), p in known.items() if n is not None)
+    loss += sum(rounded(2, p) for (_, _, kind), p in precisions.items() if kind == LADDER)
+    if version == 1:
+        known, numbers = {one: p for one, p in known.items() if one[1] is None}, {}
+    columns = tuple(sorted({i for table, _ in known for i in table}))
+    counts = {t: p for (t, n), p in known.items() if n is None}
+    sums = [(2 * square, {t: p for (t, other), p in known.items() if other == n}) for n, square in numbers.items()]
     if len(columns) <= ENUMERATED:
-        return Fraction(loss + max(losses(sizes, counts, columns)), UNIT)
-    groups = alike(sizes, counts, columns)
-    if prod(len(same) + 1 for same in groups) * len(counts) > LOOKED_AT:
-        return Fraction(loss, UNIT) + bounded_loss(sizes, counts, columns)
+        found = losses(sizes, counts, columns, (2, -2))
+        for double, tables in sums:
+            moved = losses(sizes, tables, columns, (0, double))
+            found = [here + beyond(x, tables) for here, x in zip(found, moved, strict=True)]
+        return Fraction(loss + max(found), UNIT)
+    groups = alike(sizes, known, columns)
+    if prod(len(same) + 1 for same in groups) * len(known) > LOOKED_AT:
+        return Fraction(loss, UNIT) + bounded_loss(sizes, numbers, known, columns)
     # Of columns that are alike it only matters on how many of them the rows differ.
     chosen = product(*([same[:n] for n in range(len(same) + 1)] for same in groups))
-    sets = (tuple(i for some in one for i in some) for one in chosen)
-    return Fraction(loss + max(sum(rounded(change(sizes, t, s), p) for t, p in counts.items()) for s in sets), UNIT)
+    largest = 0
+    for apart in (tuple(i for some in one for i in some) for one in chosen):
+        here = sum(rounded(change(sizes, t, apart), p) for t, p in counts.items())
+        for double, tables in sums:
+            here += beyond(sum(rounded(double * inner(sizes, t, apart), p) for t, p in tables.items()), tables)
+        largest = max(largest, here)
+    return Fraction(loss + largest, UNIT)
 
 
-def losses(sizes: list[int], precisions: dict[Table, Fraction], columns: Table) -> list[int]:
-    """The loss for every set S of columns that the rows may differ on.
+def beyond(moved: int, tables: dict[Table, Fraction]) -> int:
+    """A bound of the absolute value of a sum with a term for each table, none of which is a unit too large."""
+    return max(moved, len(tables) - moved)
+
+
+def losses(sizes: list[int], precisions: dict[Table, Fraction], columns: Table, factors: tuple[int, int]) -> list[int]:
+    """What tables lose for every set S of columns that the rows may differ on: so many times Π k(k − 1), and c.
 
     A table and the part of it on which the rows differ are a number in base 3, with a digit for each column: not in the
     table, in it and the same, in it and different. What a table loses counts for every S with this part, so digit by
@@ -210,30 +253,31 @@ def losses(sizes: list[int], precisions: dict[Table, Fraction], columns: Table) 
         parts = [(0, 1)]  # the digits, and the product over the columns
         for i, k in ((i, sizes[i]) for i in columns):
             digits = ((1, k * (k - 1)), (2, -k)) if i in table else ((0, 1),)
-            parts = [(3 * place + digit, inner * factor) for place, inner in parts for digit, factor in digits]
-        for place, inner in parts:
-            found[place] = rounded(2 * norm(sizes, table) - 2 * inner, precision)
+            parts = [(3 * place + digit, both * factor) for place, both in parts for digit, factor in digits]
+        same = factors[0] * norm(sizes, table)
+        for place, both in parts:
+            found[place] = rounded(same + factors[1] * both, precision)
     for _ in columns:  # the last digit in base 3 becomes the first in base 2
         found = [here + x for d in (1, 2) for x, here in zip(found[::3], found[d::3], strict=True)]
     return found
 
 
-def alike(sizes: list[int], precisions: dict[Table, Fraction], columns: Table) -> list[list[int]]:
+def alike(sizes: list[int], known: dict[tuple[Table, int | None], Fraction], columns: Table) -> list[list[int]]:
     """The columns in groups within which any two can be exchanged, and every table has its precision still."""
-    around: dict[int, dict[Table, Fraction]] = {i: {} for i in columns}
-    for table, precision in precisions.items():
+    around: dict[int, dict[tuple[Table, int | None], Fraction]] = {i: {} for i in columns}
+    for (table, number), precision in known.items():
         for i in table:
-            around[i][table] = precision
+            around[i][table, number] = precision
 
     def same(i: int, j: int) -> bool:
         swap, here = {i: j, j: i}, around[i]
         if sizes[i] != sizes[j] or len(here) != len(around[j]):
             return False
-        return all(here.get(tuple(sorted(swap.get(c, c) for c in t))) == p for t, p in around[j].items())
+        return all(here.get((tuple(sorted(swap.get(c, c) for c in t)), n)) == p for (t, n), p in around[j].items())
 
     groups: list[list[int]] = []
     for i in columns:
-        if len(precisions) << len(groups) > LOOKED_AT:  # too many sets to look at
+        if len(known) << len(groups) > LOOKED_AT:  # too many sets to look at
             return [[i] for i in columns]
         group = next((group for group in groups if same(i, group[0])), None)
         if group is None:
@@ -242,17 +286,25 @@ def alike(sizes: list[int], precisions: dict[Table, Fraction], columns: Table) -
     return groups
 
 
-def bounded_loss(sizes: list[int], precisions: dict[Table, Fraction], columns: Table) -> Fraction:
+def bounded_loss(
+    sizes: list[int], numbers: dict[int, int], known: dict[tuple[Table, int | None], Fraction], columns: Table
+) -> Fraction:
     """A bound for many columns: x_i says whether the rows differ on column i.
 
     With w = precision · Π k² the loss of tables of one and two columns is 2 Σ x_i L_i − 2 Σ x_i x_j w_ij, where
     L_i = w_i + Σ_j (1 − 1/k_j) w_ij, and −x_i x_j is at most 1 − x_i − x_j and at most 0. A larger table loses at most
-    2 w Π (1 − 1/k) over all its columns but the smallest.
+    2 w Π (1 − 1/k) over all its columns but the smallest. Of sums the part 2L|c| is 2LN at most, and by one column
+    2LN − 2Lk(k − 2)x.
     """
     linear: dict[int, list[Fraction]] = {i: [] for i in columns}
     paired: dict[int, list[Fraction]] = {i: [] for i in columns}
     pairs, rest = list[Fraction](), list[Fraction]()
-    for table, precision in precisions.items():
+    for (table, number), precision in known.items():
+        if number is not None:
+            rest.append(2 * numbers[number] * norm(sizes, table) * precision)
+            for i in table if len(table) == 1 else ():
+                linear[i].append(-numbers[number] * sizes[i] * (sizes[i] - 2) * precision)
+            continue
         weight, least = precision * prod(sizes[i] for i in table) ** 2, min(table, key=lambda i: sizes[i])
         if len(table) > 2:
             rest.append(2 * weight * prod(1 - Fraction(1, sizes[i]) for i in table if i != least))
@@ -266,7 +318,8 @@ def bounded_loss(sizes: list[int], precisions: dict[Table, Fraction], columns: T
     alone = {i: total(values) for i, values in linear.items()}
     slack = [max(Fraction(0), value - total(paired[i])) for i, value in alone.items()]
     with_pairs = total([*pairs, *slack])
-    return Fraction(rounded(total(rest) + 2 * min(with_pairs, total(alone.values()))), UNIT)
+    some = total(max(Fraction(0), value) for value in alone.values())
+    return Fraction(rounded(total(rest) + 2 * min(with_pairs, some)), UNIT)
 
 
 def root_above(x: Fraction) -> Fraction:
@@ -289,14 +342,20 @@ def check_measurements(parsed: dict[str, Any]) -> None:
     measured: dict[Measured, dict[str, Any]] = {}
     for measurement in parsed["measurements"]:
         table, number = tuple(measurement["columns"]), measurement["sum_of"]
-        one = (table, number, measurement.get("contrast", False))
+        one = (table, number, LADDER if "ladder" in measurement else int(measurement.get("contrast", False)))
         known = all(i < len(sizes) for i in table) and list(table) == sorted(set(table))
-        summed = number is None or (number < len(sizes) and reach[number][0] > 0 and number not in table)
+        summed = number is None or (number < len(sizes) and reach[number][0] > 0)
+        if summed and number is not None and number in table:
+            summed = "within_bins" in parsed["columns"][number]
         new = known and summed and one not in measured and measurement["noise"] < len(parsed["noises"])
         require(new, "a measurement names unknown columns or noise, or is listed twice")
         if "contrast" in measurement:
-            pairs = one[2] and not parsed["delta"] and number is None and all(sizes[i] == 2 for i in table)
+            pairs = one[2] == CONTRAST and not parsed["delta"] and number is None and all(sizes[i] == 2 for i in table)
             require(pairs, "a contrast must have columns of two values each, and Laplace noise")
+        if "ladder" in measurement:
+            alone = measurement["ladder"] and number is None and len(table) == 1 and parsed["version"] > 1
+            fits = alone and "contrast" not in measurement and "ladder" in parsed["columns"][table[0]]
+            require(fits, "a ladder is of one number, whose column says how many parts it has")
         require("parts" not in measurement or parsed["delta"], "Laplace noise is drawn in whole numbers")
         measured[one] = parsed["noises"][measurement["noise"]]
     stated = dict(zip(measured, (m["sensitivity"] for m in parsed["measurements"]), strict=True))
@@ -346,12 +405,12 @@ def largest_cost(sizes: list[int], costs: dict[Measured, Fraction], neighbours: 
     added = total(costs.values())
     if neighbours == "add-remove":
         return added
-    plain = total(2 * cost for (_, _, contrast), cost in costs.items() if not contrast)
+    plain = total(2 * cost for (_, _, kind), cost in costs.items() if kind != CONTRAST)
     # With k = 2 the squared length of a change is 2^(|A|+2) where the rows differ on an odd number of columns, else 0.
-    contrasts = {(t, None, False): c / 2 ** (len(t) + 1) for (t, _, contrast), c in costs.items() if contrast and t}
+    contrasts = {(t, None, PLAIN): c / 2 ** (len(t) + 1) for (t, _, kind), c in costs.items() if kind == CONTRAST and t}
     largest = max(contrasts.values(), default=Fraction(1))
     changed = plain + largest * largest_change(sizes, [], {m: c / largest for m, c in contrasts.items()})
-    return max(added, changed) if ((), None, True) in costs else changed
+    return max(added, changed) if ((), None, CONTRAST) in costs else changed
 
 
 def check_gaussian(parsed: dict[str, Any], sizes: list[int], reach: Lengths, measured: Any, stated: Any) -> None:
@@ -368,12 +427,17 @@ def check_gaussian(parsed: dict[str, Any], sizes: list[int], reach: Lengths, mea
         require(noise["draws"] > 1 or noise["step"] == 1, "a single draw of noise must have the step 1")
         squares[one] = reading.summed_variance(noise) / parts_of[one] ** 2
     require((ROWS in squares) == (parsed["release"]["rows"] is None), "the number of rows must be measured or public")
-    loss = largest_loss(sizes, reach, {one: 1 / square for one, square in squares.items()}, neighbours) * persons
+    version = parsed["version"]
+    loss = largest_loss(sizes, reach, {one: 1 / s for one, s in squares.items()}, neighbours, version) * persons
     require(parsed["rho"] is not None and loss / 2 <= parsed["rho"], "rho is larger than the certificate says")
     require(loss / 2 == parsed["rho"], "rho is smaller than the certificate says")
     narrow = {one: 1 / (s - Fraction(SMOOTH, parts_of[one] ** 2)) for one, s in squares.items()}
-    smooth = largest_loss(sizes, reach, narrow, neighbours)
-    numbers = sum(prod(sizes[i] for i in t) * (1 if n is None else reach[n][2]) for t, n, _ in squares)
+    smooth = largest_loss(sizes, reach, narrow, neighbours, version)
+    fine = {((i,), None, LADDER): column.get("ladder", 0) for i, column in enumerate(parsed["columns"])}
+    numbers = sum(
+        fine[one] if one in fine else prod(sizes[i] for i in one[0]) * (1 if one[1] is None else reach[one[1]][2])
+        for one in squares
+    )
     bound = delta(smooth * persons, numbers, parsed["epsilon"]) if squares else Fraction(0)
     require(bound <= parsed["delta"], f"delta is larger than the promised {parsed['delta']}")
     require(bound <= parsed["tight"]["delta"] * (1 + Fraction(1, 1 << 60)), "delta is larger than the certificate says")
@@ -386,6 +450,9 @@ def verify(certificate: dict[str, Any], folder: Path | None = None) -> list[str]
     public, alone = parsed["release"]["rows"] is not None, parsed["rows_per_person"] == 1
     fits = (parsed["neighbours"] == "change-one" and alone) if public else True
     require(fits, "the number of rows is public only under change-one, with one row for each person")
+    for column in (column for column in parsed["columns"] if "within_bins" in column):
+        fits = column["within_bins"] and column["reach"] > 0 and parsed["version"] > 1
+        require(fits, "only numbers are added up within bins, and in version 1 none")
     check_measurements(parsed)
     unread = []
     if folder is not None:
@@ -414,7 +481,8 @@ def check_plan(parsed: dict[str, Any], plan: dict[str, Any]) -> None:
     reading.check_promise(parsed, plan if parsed["delta"] else {"privacy": {**promise, "delta": 0}})
     same = promise.get("rows_per_person", 1) == parsed["rows_per_person"] and promise.get("model") == "central"
     require(same, "the certificate promises something else than the plan")
-    axes = {name: axes_of(name, column) for name, column in columns.items() if not column.get("drop")}
+    within = {c["name"] for c in parsed["columns"] if "within_bins" in c}
+    axes = {name: axes_of(name, c, name in within) for name, c in columns.items() if not c.get("drop")}
     counted = [axis for own in axes.values() for axis in own]
     names = [name for name, *_ in counted]
     require(names == [c["name"] for c in parsed["columns"]], "the certificate has other columns than the plan")
@@ -422,6 +490,8 @@ def check_plan(parsed: dict[str, Any], plan: dict[str, Any]) -> None:
         require(values in (None, column["values"]), f"{name!r} has another number of values than in the plan")
         require(reach == column["reach"], f"the sums of {name!r} have another reach than in the plan")
         check_curves(columns.get(name, {}), column.get("curves"))
+        parts = column.get("ladder")
+        require(parts in (None, ladder_of(columns.get(name, {}))), f"{name!r} has another ladder than in the plan")
     made_up = parsed["release"]["made_up_rows"] is not None
     require(made_up == release.get("rows", False), "the certificate and the plan disagree on made-up rows")
     public = parsed["neighbours"] == "change-one" and parsed["rows_per_person"] == 1 and "person" not in promise
@@ -440,14 +510,22 @@ def check_plan(parsed: dict[str, Any], plan: dict[str, Any]) -> None:
         tables = [tuple(sorted(table)) for some in listed for table in some]
     sums = release.get("sums", False)
     numbers = [i for i, c in enumerate(parsed["columns"]) if "curves" in c or (c["reach"] and sums)]
-    wanted = set(wanted_of(parsed, tables, None))
+    narrow = {name for name in axes if parsed["version"] > 1 and is_narrow(columns[name])}
+    require(narrow == within, "numbers are added up about another middle than the plan determines")
+    told = {n: c for n, c in enumerate(parsed["columns"]) if parsed["version"] > 1 and c["reach"] and c["values"] > 1}
+    fine = {n for n, c in told.items() if n in numbers and (n,) in tables and ladder_of(columns[c["name"]])}
+    require(fine == {n for n, c in enumerate(parsed["columns"]) if "ladder" in c}, "the plan has other ladders")
+    wanted = set(wanted_of(parsed, tables, None)) | {((n,), None, LADDER) for n in fine}
     for number in numbers:
         by = [tuple(i for i in table if i != number) for table in tables if number in table]
+        if "within_bins" in parsed["columns"][number] and (number,) in tables:
+            by.append((number,))  # and by its own bins
         wanted |= set(wanted_of(parsed, by, number))
-    measured = {(tuple(m["columns"]), m["sum_of"], m.get("contrast", False)) for m in parsed["measurements"]}
+    kinds = [LADDER if "ladder" in m else int("contrast" in m) for m in parsed["measurements"]]
+    measured = {(tuple(m["columns"]), m["sum_of"], k) for m, k in zip(parsed["measurements"], kinds, strict=True)}
     if "questions" in plan:  # these may need more, which is a matter of SQL; a larger table tells a smaller one
-        told = [table for table in wanted if not any(table[1:] == m[1:] and {*table[0]} <= {*m[0]} for m in measured)]
-        require(not told, "the certificate lacks tables of the plan")
+        kept = (any(table[1:] == m[1:] and {*table[0]} <= {*m[0]} for m in measured) for table in wanted)
+        require(all(kept), "the certificate lacks tables of the plan")
         return
     require(measured == wanted, "the certificate has other tables than the plan")
 
@@ -477,17 +555,17 @@ def wanted_of(parsed: dict[str, Any], tables: list[Table], number: int | None) -
     asked = [tuple(i for i in table if i in several) for table in tables]
     contrasts = number is None and any("contrast" in measurement for measurement in parsed["measurements"])
     if parsed["delta"]:
-        wanted = {(part, number, False) for table in asked for part in parts(table)}
+        wanted = {(part, number, PLAIN) for table in asked for part in parts(table)}
     else:
         largest = {table for table in asked if not any(set(table) < set(other) for other in asked)}
         pairs = {t for t in largest if contrasts and t and all(parsed["columns"][i]["values"] == 2 for i in t)}
-        wanted = {(table, number, False) for table in largest - pairs}
-        wanted |= {(part, None, True) for table in pairs for part in parts(table)}
+        wanted = {(table, number, PLAIN) for table in largest - pairs}
+        wanted |= {(part, None, CONTRAST) for table in pairs for part in parts(table)}
     public = number is None and parsed["release"]["rows"] is not None
     return [one for one in wanted if one[0] or not public]
 
 
-def axes_of(name: str, column: dict[str, Any]) -> list[tuple[str, int | None, int]]:
+def axes_of(name: str, column: dict[str, Any], within: bool = False) -> list[tuple[str, int | None, int]]:
     """The names under which a column is counted, how many values each has, None where its bins follow from a rule, and
     how many steps a number that is added up lies from the middle at most, 0 where none is.
 
@@ -501,20 +579,60 @@ def axes_of(name: str, column: dict[str, Any]) -> list[tuple[str, int | None, in
         return [(f"{name}: {item}", 2, 0) for item in items]
     if column["space"] in ("interval", "date"):
         values = reading.bins(column) + absent if "bins" in column else None
-        return [(name, values, reach_of(column, absent) if column["space"] == "interval" else 0)]
+        return [(name, values, reach_of(column, absent, within) if column["space"] == "interval" else 0)]
     return [(name, reading.declared(column, {}) if column["space"] == "categories" else None, 0)]
 
 
-def reach_of(column: dict[str, Any], absent: bool) -> int:
+def reach_of(column: dict[str, Any], absent: bool, within: bool) -> int:
     """The most steps that a number of a column lies from the middle; half steps, where no number is in the middle.
 
     Where each number is a bin by itself its sum follows from the counts, and nothing is added up. A missing number
-    stands for one near the middle.
+    stands for one near the middle. Within bins, in half steps, it is the number of values of the widest bin less one.
     """
     points = reading.points(column)
     alone = reading.bins(column) == points if "bins" in column else points <= SINGLE
     longest = points - 1
+    if within and not alone:
+        return max(bin_sizes(column, points)) - 1
     return 0 if alone else longest - longest // 2 if absent or longest % 2 == 0 else longest
+
+
+def is_narrow(column: dict[str, Any]) -> bool:
+    """Whether numbers are counted in bins none of which has more than two thirds of them."""
+    if column["space"] != "interval" or not reach_of(column, False, False):
+        return False
+    points = reading.points(column)
+    return 3 * max(bin_sizes(column, points)) <= 2 * points
+
+
+def ladder_of(column: dict[str, Any]) -> int | None:
+    """How many parts of bins a number has on its ladder, about a hundred; None where it has none."""
+    if column.get("space") != "interval" or not reach_of(column, False, False):
+        return None
+    sizes = bin_sizes(column, reading.points(column))
+    most = max(1, round(PARTS / len(sizes)))
+    return sum(min(most, size) for size in sizes) + (column.get("missing") == "category") if most > 1 else None
+
+
+def bin_sizes(column: dict[str, Any], points: int) -> list[int]:
+    """The number of values of each bin."""
+    low, high = reading.number(column["low"]), reading.number(column["high"])
+    starts = [-int((low - edge) * (points - 1) // (high - low)) for edge in edges_of(column, low, high)[:-1]]
+    return [stop - start for start, stop in zip(starts, [*starts[1:], points], strict=True)]
+
+
+def edges_of(column: dict[str, Any], low: Fraction, high: Fraction) -> list[Fraction]:
+    """The edges of the bins of a number: as the plan lists them, else multiples of 1, 2 or 5 times a power of ten, the
+    least that is a twelfth of the range or more."""
+    if "bins" in column:
+        return [reading.number(edge) for edge in column["bins"]]
+    least, power = (high - low) / SINGLE, Fraction(1)
+    while power > least:
+        power /= 10
+    while 10 * power <= least:
+        power *= 10
+    width = next(n * power for n in (1, 2, 5, 10) if n * power >= least)
+    return [low, *(width * n for n in range(low // width + 1, -(-high // width))), high]
 
 
 def main(arguments: list[str]) -> int:

@@ -988,10 +988,12 @@ def seal(body: dict[str, Any]) -> str:
 
 
 def opened(certificate: dict[str, Any], what: str, known: int, reader: Reader) -> dict[str, Any]:
-    """The values of a certificate of this format and version, whose seal fits."""
+    """The values of a certificate of this format and of a version up to this, whose seal fits."""
     require(certificate.get("format") == what, f"the file is not a {what}")
-    version = whole(1, 1 << 30)(certificate.get("version"), "version")
-    require(version == known, f"the certificate has version {version}, and this verifier knows version {known}")
+    version, earlier = whole(1, 1 << 30)(certificate.get("version"), "version"), " and earlier" * (known > 1)
+    require(
+        version <= known, f"the certificate has version {version}, and this verifier knows version {known}{earlier}"
+    )
     values: dict[str, Any] = reader(certificate, "the certificate")
     body = {key: value for key, value in certificate.items() if key != "seal"}
     require(values["seal"] == seal(body), "the seal does not fit: the certificate was changed")

@@ -35,12 +35,14 @@ from dproof.advice.ways import draft_and_plan, with_epsilon
 from dproof.central.recipe import TableLaw
 from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import Page, Table, advise, emit, escape, pairs
+from dproof.columns.codec import quoted
 from dproof.errors import InputError
 from dproof.exact import float_above, several, written
 from dproof.local.recipe import RowLaw, certify_row, with_bounds
 from dproof.local.release import shuffled_rows
 from dproof.meaning import in_random_order
 from dproof.plans.plan import Plan, not_protected
+from dproof.plans.questions import planned_question
 from dproof.questions.answer import NOTHING, RARELY, stated
 
 if TYPE_CHECKING:
@@ -438,6 +440,7 @@ def _central(law: TableLaw, rows: int | None, questions: list[str] | None) -> di
             }
             for one in widths
         ],
+        "numbers": [] if rows is None else [_of_all_rows(law, axis.name, rows) for axis in law.axes if axis.has_ladder],
         "questions": _answers(law, table, questions) if questions or plan.questions else [],
         "columns": [
             {
@@ -452,6 +455,14 @@ def _central(law: TableLaw, rows: int | None, questions: list[str] | None) -> di
         **({} if table is None else table.to_json()),
         "hints": [] if table is None else [hint.to_json() for hint in central_advice(law, table)],
     }
+
+
+def _of_all_rows(law: TableLaw, name: str, rows: int) -> dict[str, Any]:
+    """± of quantiles and of the deviation of a number over all rows, if it is spread evenly over its range."""
+    asked = {"median": "median({})", "upper_decile": "quantile({}, 0.9)", "standard_deviation": "stddev({})"}
+    columns = ", ".join(f"{sql.format(quoted(name))} AS {what}" for what, sql in asked.items())
+    found = expected_of_release(law, planned_question(f"SELECT {columns} FROM release", law.plan.columns), rows)
+    return {"name": name, **{one.column: one.half_width for one in found}}
 
 
 def _answers(law: TableLaw, table: WaysTable | None, questions: list[str] | None) -> list[dict[str, Any]]:
@@ -503,6 +514,15 @@ def _tables(answer: dict[str, Any]) -> Page:
     if means:
         told = [f"{_named(one)} ± {written(one['mean_half_width'])}" for one in means[:_MOST_LISTED]]
         yield f"Means in groups, at most, if the rows are spread evenly: {escape('; '.join(told))}."
+    if answer["numbers"]:
+        told = []
+        for one in answer["numbers"][:_MOST_LISTED]:
+            widths = [(what.replace("_", " "), width) for what, width in one.items() if what != "name"]
+            shown = (
+                f"{what} ± {written(width)}" if width is not None else f"{what}: {NOTHING}" for what, width in widths
+            )
+            told.append(f"{one['name']}: {', '.join(shown)}")
+        yield f"Of all rows, if numbers are spread evenly over their range: {escape('; '.join(told))}."
     if answer["rows"] is None:
         for asked in answer["questions"]:
             yield pairs([("•", f"{escape(asked['question'])}: {escape(asked['column'])}: {_table_width(asked)}")])

@@ -666,7 +666,9 @@ def read_column(name: str, table: Reader) -> Column:
 
 _USUAL_COLUMNS = 2  # columns of a table, where the plan does not say which tables it wants
 _LARGEST_WEIGHT = Fraction(10**9)
-_SUM_WEIGHT = Fraction(1, 16)  # of a sum beside a cell: twice the noise, for a quarter of what it would cost
+# Of a sum beside a cell of counts. At 1/4 a number's sums by group have 0.69 to 0.98 of the noise that 1/16 gave them
+# about the middle of the range, and counts 0.94 to 1.06 (docs/benchmarks-central.md).
+_SUM_WEIGHT, _CURVE_WEIGHT = Fraction(1, 4), Fraction(1, 16)
 # What a plan can say that changes how rows are drawn one by one, and nothing else.
 _ROW_BY_ROW = "belongs to model = 'local', where rows are drawn one by one: leave it out"
 
@@ -722,6 +724,8 @@ def read_asked(top: Reader, columns: Sequence[Column], model: str) -> AskedTable
     if rows and all(column.space.holds_curves for column in private):
         raise release.wrong("rows", "would be empty: made-up rows leave out curves, and the plan has nothing else")
     sums = _listed_sums(tables, axes, release.flag("sums"))
+    alone = {table[0] for table, _ in tables if len(table) == 1} & {name for _, name, _ in sums}
+    axes = tuple(axis.with_ladder(axis.name in alone) for axis in axes)
     asked = AskedTables(axes, _counted(tables, axes), sums, rows, objective, questions=bool(top.tables("questions")))
     release.finish()
     return asked
@@ -746,14 +750,21 @@ def _counted(tables: Listed, axes: Sequence[TableAxis]) -> Listed:
 def _listed_sums(
     tables: Listed, axes: Sequence[TableAxis], has_numbers: bool
 ) -> tuple[tuple[tuple[str, ...], str, Fraction], ...]:
-    """The curves in each table, and with `has_numbers` the numbers, added up by its other columns."""
-    summed = {axis.name for axis in axes if axis.has_curves or (has_numbers and axis.is_added_up)}
+    """The curves in each table, and with `has_numbers` the numbers, added up by its other columns.
+
+    A number that is a table by itself is added up by its own bins too, for conditions on it.
+    """
+    added = {axis.name for axis in axes if has_numbers and axis.max_abs is not None}
+    numbers = {axis.name for axis in axes if axis.name in added and axis.within and axis.size > 1}
+    summed = {axis.name for axis in axes if axis.has_curves} | added
     left_out = _always_there(axes)
     found: dict[tuple[tuple[str, ...], str], Fraction] = {}
     for table, weight in tables:
         for column in (name for name in table if name in summed):
-            key = tuple(name for name in table if name != column and name not in left_out), column
-            found[key] = found.get(key, Fraction(0)) + weight * _SUM_WEIGHT
+            others = tuple(name for name in table if name != column and name not in left_out)
+            for by in (others, table) if table == (column,) and column in numbers else (others,):
+                share = _SUM_WEIGHT if column in added else _CURVE_WEIGHT
+                found[by, column] = found.get((by, column), Fraction(0)) + weight * share
     return tuple((table, column, weight) for (table, column), weight in found.items())
 
 
