@@ -22,6 +22,12 @@ MOST_LISTED_VALUES = 1_000_000
 """values of a column in a `values_file`"""
 MOST_VALUES = 1 << 16
 """values of a column that a central release counts, or MODE and TOP choose from"""
+MOST_PERIODS = 1 << 12
+"""bins of a column of dates that a plan names by a period, such as `"weeks"`"""
+MOST_PERIOD_COLUMNS = 1 << 10
+"""columns of a plan with such bins"""
+MOST_PLANNED_QUESTIONS = 1 << 11
+"""`[[questions]]` of a plan"""
 MOST_ITEMS = 512
 """items of a set"""
 MOST_LATTICE_POINTS = 1 << 48
@@ -48,6 +54,12 @@ MOST_TABLE_CELLS = 10_000_000
 """cells of all tables of a central release, and of the table that a question to one needs"""
 MOST_TABLE_PARTS = 1 << 16
 """sets of columns of all tables of a central release"""
+MOST_SURVEY_VALUES = 4096
+"""values of a column that the page of `dproof collect` lists"""
+LARGEST_SURVEY = 1 << 20
+"""bytes of the questions, texts and laws in that page"""
+MOST_ANSWERS = 10_000_000
+"""answers to a survey that a server keeps"""
 
 # A table of private rows ----------------------------------------------------------------------------------------------
 

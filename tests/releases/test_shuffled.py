@@ -169,3 +169,12 @@ def test_commands_tell_both_promises(tmp_path: Path, monkeypatch: pytest.MonkeyP
         told = " ".join(capsys.readouterr().out.split())
         assert "each hides among 1,500" in told and "ε = 1, δ = 0.000001" in told, command
     assert "each hides among 1,500" in Path("out/report.html").read_text("utf-8")
+
+
+def test_a_survey_promises_what_its_rows_will_keep_in_a_random_order(tmp_path: Path) -> None:
+    column = {"space": "categories", "values": ["yes", "no"], "question": "Do you smoke?"}
+    dp.collect(SHUFFLED | {"columns": {"smokes": column}}, tmp_path / "survey")
+    dp.verify(tmp_path / "survey")
+    forge(tmp_path / "survey", says(rows=1600))
+    with pytest.raises(dp.VerificationFailed, match="lets fewer rows count"):
+        dp.verify(tmp_path / "survey")

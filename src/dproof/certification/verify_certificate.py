@@ -249,10 +249,12 @@ RELEASE = record(
         "public": many(text, 0, 1 << 16),
         "order": text,
         "lattices": named(record({"low": POINT, "high": POINT, "step": fraction(Fraction(1, 10**400), None, 400)})),
+        "bins?": named(many(whole(0, 1 << 48), 2, 1 << 16)),
         "tight": ROW,
         "person": record({"rows": whole(1, SIZE), "epsilon": decimal(1000), "delta": decimal(1), "tight": ROW}),
         "files": named(text),
         "shuffled?": record({"rows": whole(1, 1 << 24), **PROMISE}),
+        "adopted?": record({"coins": text, "repeated": whole(0, SIZE), "left_out": whole(0, SIZE)}),
     }
 )
 # The names that certificates of both models have.
@@ -841,7 +843,8 @@ def check_shuffled(certificate: dict[str, Any]) -> None:
     alone = not release["public"] and not several and not certificate["delta"]
     require(alone, "shuffling adds nothing where rows are public in part, a person has several, or delta is above 0")
     most = re.fullmatch("shuffled within ([1-9][0-9]{0,18}) rows", release["order"])
-    fits = most is not None and said["rows"] <= min(int(most[1]), release["rows"])
+    there = said["rows"] if "survey.html" in release["files"] else release["rows"]  # a survey's rows are to come
+    fits = most is not None and said["rows"] <= min(int(most[1]), there)
     require(fits and not any(name.startswith("part-") for name in release["files"]), "so many rows were not shuffled")
     weights = [entry["weight"] for entry in certificate["sample"]] if "sample" in certificate else None
     blankets = row_blankets([part["law"] for part in certificate["laws"]], certificate["epsilon"], weights)
@@ -1001,9 +1004,12 @@ UNREAD = r"report\.html|verify_(certificate|central(_plan)?)\.py|\.DS_Store|_SUC
 
 
 def check_files(release: dict[str, Any], folder: Path, stored: str = STORED) -> list[str]:
-    """The plan and the stored table as they are recorded, and nothing else; returns what is there and not checked."""
-    files = release["files"]
-    named = all(name == "plan.toml" or re.fullmatch(stored, name) for name in files)
+    """The plan and the stored table as they are recorded, and nothing else; returns what is there and not checked.
+
+    The folder of a survey has its page in the place of the table.
+    """
+    files, texts = release["files"], ("plan.toml", "survey.html")
+    named = files.keys() == set(texts) or all(name == "plan.toml" or re.fullmatch(stored, name) for name in files)
     require(named, "the certificate names a file that is not part of a release, or is in another folder")
     require("plan.toml" in files and len(files) > 1, "the certificate must name the plan and the stored table")
     for name, digest in files.items():
@@ -1014,7 +1020,7 @@ def check_files(release: dict[str, Any], folder: Path, stored: str = STORED) -> 
         require(not holes, f"the file {name} has holes: it is not one that was written")
         require(name != "plan.toml" or about.st_size <= LONGEST_PLAN, "the plan is longer than 32 MiB")
         with (folder / name).open("rb") as stream:
-            require(name == "plan.toml" or stream.read(4) == b"PAR1", f"the file {name} is no Parquet file")
+            require(name in texts or stream.read(4) == b"PAR1", f"the file {name} is no Parquet file")
             stream.seek(0)
             require(hashlib.file_digest(stream, "sha256").hexdigest() == digest, f"the file {name} has changed")
     rest = {entry.name for entry in folder.iterdir()} - files.keys() - {"certificate.json"}
@@ -1063,6 +1069,7 @@ def points(column: dict[str, Any]) -> int:
     return int(length / step) + 1
 
 
+MOST_PERIODS = 1 << 12  # bins of a column
 MONTHS = {"months": 1, "quarters": 3, "years": 12, "decades": 120}  # of the periods that bins of dates are named by
 
 
@@ -1080,13 +1087,37 @@ def bins(column: dict[str, Any]) -> int:
     )
     first, step = date.fromisoformat(str(column["low"])).toordinal(), number(column.get("step", 1))
     require(step.denominator == 1, "the plan has dates that are no whole days apart")
-    days = range(first, first + int(step) * points(column), int(step))
-    weeks = len({(day - 1) // 7 for day in days})
-    found = {(day.year * 12 + day.month - 1) for day in map(date.fromordinal, days)}
-    counted = {name: len({month // months for month in found}) for name, months in MONTHS.items()}
+    last = first + int(step) * (points(column) - 1)
+    weeks = periods(first, last, int(step), 0)
+    counted = {name: periods(first, last, int(step), months) for name, months in MONTHS.items()}
     fitting = [count for count in counted.values() if count <= 21]
     usual = weeks if counted["months"] < 3 else fitting[0] if fitting else counted["decades"]
-    return {**counted, "weeks": weeks, "calendar": usual}[named]
+    found = {**counted, "weeks": weeks, "calendar": usual}[named]
+    require(found <= MOST_PERIODS, "the plan has more bins of dates than dproof takes")
+    return found
+
+
+def periods(first: int, last: int, step: int, months: int) -> int:
+    """The number of periods of so many months, or of weeks for 0, that the days from first to last, a step apart, lie
+    in; a larger one than plans may have where that takes longer to find."""
+
+    def period(day: int) -> int:
+        at = date.fromordinal(day)
+        return (12 * at.year + at.month - 1) // months if months else (day - 1) // 7
+
+    def begin(number: int) -> int:
+        if not months:
+            return 7 * number + 1
+        year, month = divmod(number * months, 12)
+        return date(year, month + 1, 1).toordinal() if year <= date.max.year else date.max.toordinal() + 1
+
+    days, lowest, highest = range(first, last + 1, step), period(first), period(last)
+    if min(highest - lowest, len(days)) > MOST_PERIODS:
+        return MOST_PERIODS + 1
+    if len(days) <= highest - lowest:
+        return len(set(map(period, days)))
+    begins = [first, *map(begin, range(lowest + 1, highest + 2))]
+    return sum(low + (first - low) % step < high for low, high in pairwise(begins))
 
 
 def declared(column: dict[str, Any], others: Spaces) -> int | None:
@@ -1109,6 +1140,16 @@ def declared(column: dict[str, Any], others: Spaces) -> int | None:
     return len(labels) + (absent if "category" not in labels else 0)
 
 
+def with_bins(column: dict[str, Any], starts: list[int] | None) -> dict[str, Any]:
+    """A column of a plan with the bins that a release chose, by the places where they begin."""
+    if starts is None:
+        return column
+    require("bins" not in column and column["space"] in ("interval", "date"), "the certificate has bins of its own")
+    rising = starts[0] == 0 and all(low < high for low, high in zip(starts, (*starts[1:], points(column)), strict=True))
+    require(rising, "the certificate has bins that do not rise")
+    return {**column, "bins": [*starts, points(column)]}
+
+
 def inputs(law: dict[str, Any]) -> int | None:
     """The number of inputs of a law; None for noise on the coefficients of a curve."""
     if law["kind"] == "optional":
@@ -1129,7 +1170,10 @@ def check_promise(certificate: dict[str, Any], plan: dict[str, Any]) -> None:
     promise, certificate = plan["privacy"], {**certificate}
     if "shuffled" in (certificate.get("release") or {}):
         shuffled, given = certificate["release"]["shuffled"], plan.get("shuffle", {})
-        honest = number(given.get("honest", 1)) * certificate["release"]["rows"] >= shuffled["rows"]
+        rows = (
+            given.get("rows", 0) if "survey.html" in certificate["release"]["files"] else certificate["release"]["rows"]
+        )
+        honest = number(given.get("honest", 1)) * rows >= shuffled["rows"]
         require(honest, "the plan lets fewer rows count as shuffled than the certificate")
         if promise.get("model") == "shuffled":
             certificate.update(epsilon=shuffled["epsilon"], delta=shuffled["delta"])
@@ -1149,11 +1193,12 @@ def check_plan(certificate: dict[str, Any], plan: dict[str, Any], others: Spaces
     asked, spread = [each["columns"] for each in certificate.get("sample", ())], plan["privacy"].get("spread")
     require(spread in ("auto", "sample" if asked else "split" if spread else None), "the plan has another `spread`")
     groups = {" × ".join(members): members for members in asked or (joined.get(name, [name]) for name in private)}
-    named = [part["name"] for part in certificate["laws"]]
+    named, chosen = [part["name"] for part in certificate["laws"]], certificate["release"].get("bins", {})
+    require(set(chosen) <= set(private), "the certificate has bins for other columns than the plan")
     every = {name for members in groups.values() for name in members} == set(private)
     require(list(groups) == named and every, "the certificate has laws for other columns than the plan")
     for part, members in zip(certificate["laws"], groups.values(), strict=True):
-        sizes = [declared(columns[name], others) for name in members]
+        sizes = [declared(with_bins(columns[name], chosen.get(name)), others) for name in members]
         values = None if None in sizes else prod(size for size in sizes if size is not None)
         fits = inputs(part["law"]) == values
         if None in sizes:  # a curve, which may be missing or not

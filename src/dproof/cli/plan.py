@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -23,6 +23,8 @@ from dproof.advice.expect import (
     epsilon_for,
     expected_of_asking,
     expected_of_release,
+    law_of,
+    readable_widths,
     row_widths,
     shown_chances,
     table_widths,
@@ -30,7 +32,7 @@ from dproof.advice.expect import (
     unused_delta,
 )
 from dproof.advice.ways import draft_and_plan, with_epsilon
-from dproof.central.recipe import TableLaw, certify_tables
+from dproof.central.recipe import TableLaw
 from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import Page, Table, advise, emit, escape, pairs
 from dproof.errors import InputError
@@ -41,13 +43,18 @@ from dproof.meaning import in_random_order
 from dproof.plans.plan import Plan, not_protected
 from dproof.questions.answer import NOTHING, RARELY, stated
 
-if TYPE_CHECKING:
-    from dproof.advice.ways import WaysTable
-
 _MOST_NAMED = 8  # names of columns that are left out, or that cost most
 _MOST_LISTED = 12  # tables that are shown one by one
 _MOST_ANSWERS = 24  # that are shown
 _BEYOND = " Numbers are released beyond their range, so that means are right."
+_CODED = (
+    "Rows hold codes and no values where that makes counts sharper. The price of values that can be read, by "
+    'mechanism = "randomised_response", or "itemwise_response" for sets'
+)
+_CHOSEN = (
+    "Bins for what the questions ask, conditions and quantiles, which noise on numbers hides; for sums and means write "
+    'mechanism = "laplace", or ask for them in the plan'
+)
 _CONDITIONS = {  # what to ask of a number, by whether it answers conditions
     True: "Numbers for conditions: {}. With bins, conditions are at the edges, a mean's ± includes their width, and "
     "the error is the chance of another bin.",
@@ -92,8 +99,8 @@ def plan(path: Path, rows: int | None, half_width: str | None, question: tuple[s
     if half_width is not None and rows is not None:
         solved = epsilon_for(chosen, rows, half_width, questions)
         chosen = Plan.from_dict(with_epsilon(draft_and_plan(chosen)[0], solved))
-    if chosen.model == "central":
-        tables = certify_tables(chosen)
+    tables = law_of(chosen) if chosen.model == "central" else None
+    if isinstance(tables, TableLaw):
         answer, privacy = _central(tables, rows, questions), tables.person
     else:
         answer, privacy = _local(chosen, rows, questions), chosen.privacy
@@ -112,7 +119,7 @@ def _plan_page(answer: dict[str, Any], name: str) -> Page:
     if answer["verdict"]:
         yield f"[yellow]Take care: {escape(answer['verdict'].rstrip('.'))}.[/yellow]"
     if "ways" in answer:
-        yield from _ways(answer)
+        yield from ways_page(answer)
     else:
         yield "\nWith --rows you see which way to take, and how well questions would be answered each way."
     if answer["hints"]:
@@ -143,7 +150,7 @@ def _promise(answer: dict[str, Any], is_central: bool) -> str:
     return f"{told} {in_random_order(answer['shuffled'])}" if "shuffled" in answer else told
 
 
-def _ways(answer: dict[str, Any]) -> Page:
+def ways_page(answer: dict[str, Any]) -> Page:
     """The recommendation, ± of each answer each way, and what has to be known to read them."""
     ways, answers = answer["ways"], answer["answers"]
     yield f"\n{escape(answer['recommended']['reason'])}\n"
@@ -218,11 +225,14 @@ def _figure(value: float | None, unknown: str = "–") -> str:
     return unknown if value is None else written(value)
 
 
-def _ways_table(plan: Plan, rows: int | None, questions: list[str] | None) -> WaysTable | None:
-    """± each way and the recommendation, where there is a number of rows."""
-    from dproof.advice.ways import ways_table
+def _expected(plan: Plan, rows: int | None, questions: list[str] | None) -> dict[str, Any]:
+    """± each way, the recommendation, and what would help."""
+    if rows is None:
+        return {"hints": []}
+    from dproof.advice.ways import compare_ways
 
-    return None if rows is None else ways_table(plan, rows=rows, questions=questions)
+    found = compare_ways(plan, rows=rows, questions=questions)
+    return {key: found[key] for key in ("ways", "answers", "recommended", "hints")}
 
 
 # Rows that are sanitised one by one ----------------------------------------------------------------------------------
@@ -252,7 +262,7 @@ def _local(plan: Plan, rows: int | None, questions: list[str] | None) -> dict[st
         "advice": told,
         **_compared(plan, rows, questions),
         **({} if law is None or plan.spread is None else {"spread": both_spreads(law, rows)}),
-        **({} if (table := _ways_table(plan, rows, questions)) is None else table.to_json()),
+        **_expected(plan, rows, questions),
         "hints": told,
     }
 
@@ -266,10 +276,11 @@ def _in_random_order(law: RowLaw | None, rows: int | None) -> dict[str, Any]:
 def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:
     """The law of each column, or of columns that are joined: mechanism, share of ε, error and ±."""
     widths = {} if rows is None else row_widths(law, rows)
+    readable = {} if rows is None else readable_widths(law, rows)
     total = sum((group.privacy.epsilon for group in law.groups), Fraction(0))
     shares = [group.privacy.epsilon / total if total else None for group in law.groups]
     shares = shares if law.weights is None else list(law.chances)  # of ε, or of the rows
-    found = []
+    found, chosen = [], law.plan.chosen_bins
     for group, part, share in zip(law.groups, law.parts, shares, strict=True):
         known, shown = widths.get(group.name, RowWidths(None, None, None)), shown_chances(group)
         found.append(
@@ -284,10 +295,12 @@ def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:
                 "error": None if part.error is None else float(part.error),
                 "lower_bound": None if part.lower_bound is None else float(part.lower_bound),
                 "half_width": known.count,
+                "readable_half_width": readable.get(group.name),
                 "mean_half_width": known.mean,
                 "missing_half_width": known.missing,
                 "shown_as_missing": None if shown is None else float(1 - shown[0]),
                 "conditions": group.answers_conditions,
+                "chosen_bins": [list(chosen[c.name].labels) for c in group.columns if c.name in chosen] or None,
             }
         )
     return found
@@ -345,6 +358,17 @@ def _columns(answer: dict[str, Any]) -> Page:
         names = [escape(column["name"]) for column in answer["columns"] if column["conditions"] is sharp]
         if names:
             yield said.format(", ".join(names))
+    chosen = [f"{escape(c['name'])} {len(c['chosen_bins'][0])}" for c in answer["columns"] if c["chosen_bins"]]
+    if chosen:
+        yield f"{_CHOSEN}: {', '.join(chosen)}."
+    coded = [c for c in answer["columns"] if c["readable_half_width"] is not None]
+    if coded:
+        prices = (
+            f"{escape(c['name'])} ± {_figure(c['readable_half_width'])} instead of {_figure(c['half_width'])}"
+            for c in coded[:_MOST_NAMED]
+        )
+        more = f", and {len(coded) - _MOST_NAMED} more" if len(coded) > _MOST_NAMED else ""
+        yield f"{_CODED}: {', '.join(prices)}{more}."
     hidden = {column["name"]: column["shown_as_missing"] for column in answer["columns"] if column["shown_as_missing"]}
     if hidden:
         chances = ", ".join(f"{escape(name)} {chance:.0%}" for name, chance in hidden.items())
@@ -386,10 +410,7 @@ def _widths(column: dict[str, Any]) -> str:
 
 
 def _central(law: TableLaw, rows: int | None, questions: list[str] | None) -> dict[str, Any]:
-    from dproof.advice.central_advice import central_advice
-
     plan, privacy, widths = law.plan, law.person, table_widths(law, rows)
-    table = _ways_table(plan, rows, questions)
     rho = law.rho()
     shares = cost_shares(law, [[place] for place in range(len(law.axes))])
     return {
@@ -414,7 +435,7 @@ def _central(law: TableLaw, rows: int | None, questions: list[str] | None) -> di
             }
             for one in widths
         ],
-        "questions": _answers(law, table, questions) if questions or plan.questions else [],
+        "questions": _answers(law, rows, questions) if questions or plan.questions else [],
         "columns": [
             {
                 "name": axis.name,
@@ -425,12 +446,11 @@ def _central(law: TableLaw, rows: int | None, questions: list[str] | None) -> di
             for axis, share in zip(law.axes, shares, strict=True)
         ],
         "dropped": plan.named("drop"),
-        **({} if table is None else table.to_json()),
-        "hints": [] if table is None else [hint.to_json() for hint in central_advice(law, table)],
+        **_expected(plan, rows, questions),
     }
 
 
-def _answers(law: TableLaw, table: WaysTable | None, questions: list[str] | None) -> list[dict[str, Any]]:
+def _answers(law: TableLaw, rows: int | None, questions: list[str] | None) -> list[dict[str, Any]]:
     """± of each column of the answers: from the release, and where questions are given from `dproof ask` as well."""
 
     def told(one: ExpectedWidth) -> dict[str, Any]:
@@ -444,23 +464,20 @@ def _answers(law: TableLaw, table: WaysTable | None, questions: list[str] | None
         finite = {name: width if width is not None and math.isfinite(width) else None for name, width in found.items()}
         return {**about, **finite, "informative": {name: one.possible.is_narrowed_by(w) for name, w in found.items()}}
 
-    pairs_of: list[tuple[ExpectedWidth, ExpectedWidth | None]] = []
-    if table is None:
-        for planned in asked_questions(law.plan, questions):
-            found = expected_of_release(law, planned, None)
-            asking = expected_of_asking(law.plan, planned, None) if questions else [None] * len(found)
-            pairs_of += zip(found, asking, strict=True)
-    else:
-        for row in table.answers:
-            ask, one = row.widths["ask"], row.widths[table.own]
-            if ask is not None:  # why a release does not tell it is told beside the ways
-                pairs_of.append((one or replace(ask, widths=None, rare=None), ask if questions else None))
     answers = []
-    for one, ask in pairs_of:
-        answers.append(told(one))
-        if ask is not None:
-            answers[-1]["ask"] = {"half_width": ask.half_width, "estimated": not ask.exact}
-            answers[-1]["informative"]["ask"] = ask.informative
+    for planned in asked_questions(law.plan, questions):
+        asked = expected_of_asking(law.plan, planned, rows) if questions else []
+        try:
+            found = expected_of_release(law, planned, rows)
+        except InputError:
+            if rows is None:
+                raise
+            found = [replace(one, widths=None, rare=None) for one in asked]  # why is told beside the ways
+        for n, one in enumerate(found):
+            answers.append(told(one))
+            if asked:
+                answers[-1]["ask"] = {"half_width": asked[n].half_width, "estimated": not asked[n].exact}
+                answers[-1]["informative"]["ask"] = asked[n].informative
     return answers
 
 

@@ -62,7 +62,7 @@ def sanitise(
     last step was missing, giving DIR its name, it does that and reads nothing.
     """
     chosen = Plan.read(plan)
-    for said in warnings_before(chosen, chosen.promise(chosen.rows_per_person)):
+    for said in warnings_before(chosen):
         advise(f"warning: {said}")
     pays = paying_ledger(data, ledger, without)
     payment = None if pays is None else ReleasePayment(pays, out)

@@ -68,7 +68,8 @@ class Column:
     (`clamp`), the value with the code `outside`, or is refused; a missing value becomes the value with the code
     `missing`, or is refused. With `invalid_as_null` what would be refused is `MISSING` instead. The stored file has
     `extra_fields` beside those that the source has. A row of a number with `bins` is sanitised by its bin. Texts are
-    read as numbers by the signs of `numerals`, and as dates in the `date_format` beside ISO 8601.
+    read as numbers by the signs of `numerals`, and as dates in the `date_format` beside ISO 8601. A survey asks its
+    `question` (`dproof collect`), with some `help`.
     """
 
     name: str
@@ -87,6 +88,8 @@ class Column:
     bins: Bins | None = None
     numerals: Numerals = PLAIN
     date_format: str | None = None
+    question: str = ""
+    help: str = ""
 
     @property
     def private(self) -> bool:

@@ -13,16 +13,34 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
-from math import floor, isfinite, log10
+from math import floor, log10
 from typing import Any
 
 import pyarrow as pa
 
+from dproof.columns.codec import python_values
 from dproof.columns.values import PLAIN, Numerals, decoded, number_of, stored, text_of, texts
 from dproof.exact import int_or_float
+from dproof.spaces.dates import date_of
 
 _MOST = 40  # values
 _REMEMBERED = 1 << 16  # different values of a column; beyond, the rare ones are forgotten
+_BEYOND = 1e300  # what is as far from 0 bounds nothing
+
+
+def counted(array: Any) -> list[tuple[Any, int]]:
+    """Each different value of an Arrow array with its rows; nothing of a type whose values cannot be told apart."""
+    try:
+        found = array.value_counts()
+    except pa.ArrowNotImplementedError:
+        return []
+    return list(zip(python_values(found.field("values")), found.field("counts").to_pylist(), strict=True))
+
+
+def _leaves(array: Any) -> Any:
+    """The values inside lists, and those that stand by themselves."""
+    kinds = pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list
+    return decoded(array.flatten()) if any(is_kind(array.type) for is_kind in kinds) else array
 
 
 class MostFrequent:
@@ -34,10 +52,7 @@ class MostFrequent:
 
     def add(self, arrays: Sequence[Any]) -> None:
         array = decoded(stored(texts(arrays[0])))
-        if self._items and hasattr(array, "flatten") and not self._separator:
-            array = decoded(array.flatten())
-        counted = array.value_counts()
-        for value, rows in zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True):
+        for value, rows in counted(_leaves(array) if self._items and not self._separator else array):
             if isinstance(value, bool):
                 self._counts[value] += rows
                 continue
@@ -71,10 +86,9 @@ class Bounds:
 
     def add(self, arrays: Sequence[Any]) -> None:
         for array in arrays:
-            flat = decoded(stored(texts(array)))
-            flat = decoded(flat.flatten()) if pa.types.is_list(flat.type) or pa.types.is_large_list(flat.type) else flat
-            read = (self._read(value) for value in flat.unique().to_pylist() if value is not None)
-            numbers = [Fraction(number) for number in read if number is not None and isfinite(number)]
+            found = counted(_leaves(decoded(stored(texts(array)))))
+            read = (self._read(value) for value, _ in found if value is not None)
+            numbers = [Fraction(number) for number in read if number is not None and -_BEYOND < number < _BEYOND]
             if numbers:
                 low, high = self._ends or (numbers[0], numbers[0])
                 self._ends = min(low, *numbers), max(high, *numbers)
@@ -104,7 +118,7 @@ def whole_years(low: Fraction, high: Fraction) -> dict[str, Any]:
     >>> whole_years(Fraction(date(2023, 3, 1).toordinal() - 1), Fraction(date(2024, 2, 1).toordinal() - 1))
     {'low': datetime.date(2023, 1, 1), 'high': datetime.date(2024, 12, 31)}
     """
-    first, last = (date.fromordinal(int(day) + 1).year for day in (low, high))
+    first, last = (date_of(int(day)).year for day in (low, high))
     return {"low": date(first, 1, 1), "high": date(last, 12, 31)}
 
 
@@ -124,6 +138,7 @@ def _is_whole(value: Any) -> bool:
 
 _LEAST_SHARE = 0.5  # of the values that are there: people write "n/a" and "none" among numbers
 _TRUTH = {"true", "false"}
+_NO_VALUE = {"na", "n/a", "n.a.", "#n/a", "nan", "null", "none", "nil", "-", "--", "?", ".", "missing", "unknown"}
 _MARKS = (("yes", "no"), ("y", "n"), ("ja", "nein"), ("oui", "non"), ("sí", "no"), ("si", "no"), ("sì", "no"))
 _JOINING = (";", "|")
 _LEAST_JOINED = 0.2  # of the texts, that have several items
@@ -133,9 +148,9 @@ _LEAST_ROWS = 20  # from here on it means something that all values differ
 _ALL_DIFFERENT = 0.9
 _CLOCK = r"(?P<clock>(?P<between>[ T])(\d\d?:\d\d)(?P<seconds>:\d\d)?)?"
 _DATES = (
-    (re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d?:\d\d.*)?"), ""),  # ISO 8601, which needs no format
-    (re.compile(rf"(?P<first>\d\d?)(?P<sign>[./-])(?P<second>\d\d?)(?P=sign)\d{{4}}{_CLOCK}"), "days or months first"),
-    (re.compile(rf"\d{{4}}(?P<sign>[./])(?P<first>\d\d?)(?P=sign)(?P<second>\d\d?){_CLOCK}"), "years first"),
+    (re.compile(r"(?a)\d{4}-\d\d-\d\d([T ]\d\d?:\d\d.*)?"), ""),  # ISO 8601, which needs no format
+    (re.compile(rf"(?a)(?P<first>\d\d?)(?P<sign>[./-])(?P<second>\d\d?)(?P=sign)\d{{4}}{_CLOCK}"), "days or months"),
+    (re.compile(rf"(?a)\d{{4}}(?P<sign>[./])(?P<first>\d\d?)(?P=sign)(?P<second>\d\d?){_CLOCK}"), "years first"),
 )
 
 
@@ -157,13 +172,16 @@ class Kind:
 
 
 def kind_of(texts: Sequence[str], numerals: Numerals = PLAIN) -> Kind:
-    """The kind of a column, from its texts that are not blank.
+    """The kind of a column, from its texts that are not blank; those that say so, such as NA, are not looked at.
 
     >>> kind_of(["Yes", "No", "No"]).marks, kind_of(["31.12.2024", "1.2.2024"]).date_format
     (('Yes', 'No'), '%d.%m.%Y')
+    >>> kind_of(["1", "NA", "0"]).marks
+    (0, 1)
     >>> kind_of(["a;b", "a", "b;a"]).separator
     ';'
     """
+    texts = [text for text in texts if text.lower() not in _NO_VALUE]
     if not texts:
         return Kind()
     distinct = set(texts)
@@ -225,7 +243,7 @@ def date_format(texts: Sequence[str]) -> tuple[bool, str | None]:
             return True, f"%Y{sign}%m{sign}%d" + _clock(found)
         month_first = second > 12 or (sign == "/" and first <= 12)
         return True, (f"%m{sign}%d{sign}%Y" if month_first else f"%d{sign}%m{sign}%Y") + _clock(found)
-    short = sum(re.fullmatch(r"\d\d?([./-])\d\d?\1\d\d", text) is not None for text in texts)
+    short = sum(re.fullmatch(r"(?a)\d\d?([./-])\d\d?\1\d\d", text) is not None for text in texts)
     return short >= _LEAST_SHARE * len(texts), None
 
 

@@ -410,9 +410,17 @@ class Curator:
         return cost
 
     def _measure(self, question: Question, price: Privacy, *, by_value: bool = True) -> Measurement:
-        """How to answer a question at a price; with δ, in a ledger that counts it, that buys the ρ that keeps it."""
-        rho = rho_for(price.epsilon, price.delta) if price.delta and self.ledger.counts_rho else None
-        return measure(question, self.schema, price, rho=rho, unit=self.unit, by_value=by_value)
+        """How to answer a question at a price; with δ, in a ledger that counts it, that buys the ρ that keeps it.
+
+        Where no noise uses a δ, as for a median, that ρ would buy a smaller ε and no more: the price is (ε, 0) then.
+        """
+        measured = partial(measure, question, self.schema, unit=self.unit, by_value=by_value)
+        if not (price.delta and self.ledger.counts_rho):
+            return measured(price)
+        relaxed = measured(price, rho=rho_for(price.epsilon, price.delta))
+        if relaxed.free or relaxed.uses_delta or not price.epsilon:
+            return relaxed
+        return measured(replace(price, delta=Fraction(0)))
 
     @property
     def _public_rows(self) -> int | None:

@@ -22,7 +22,7 @@ from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import int_or_float, least_decimal, several, written
 from dproof.limits import LARGEST_FOUND_EPSILON
 from dproof.privacy import Cost
-from dproof.questions.answer import Range
+from dproof.questions.answer import Range, plain_json
 from dproof.questions.measured import Shares, changes_widths, level_of_shown, possible_columns, rows_of_group, values_of
 from dproof.questions.question import (
     Aggregate,
@@ -319,10 +319,7 @@ def _value_text(value: Any) -> str:
 
 def _rows_json(rows: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
     """Rows that are alike once, with how many times they are there."""
-    return [
-        {"row": {k: sorted(map(str, v)) if isinstance(v, frozenset) else v for k, v in row.items()}, "times": times}
-        for row, times in _alike(rows)
-    ]
+    return [{"row": plain_json(row), "times": times} for row, times in _alike(rows)]
 
 
 _LEAST_EPSILON = Fraction(1, 10**8)  # that is tried

@@ -154,6 +154,11 @@ class KeepOrOther(AlikeValues):
         kept = response_axis(name, weights, self.keep / self.total, self.other / self.total, numbers)
         return DebiasAxes((kept,), state, by_block=True)
 
+    def with_total(self, total: int) -> KeepOrOther | None:
+        other = -(-total * self.other // self.total)  # rounded up, so keep : other falls
+        keep = total - (self.size - 1) * other
+        return KeepOrOther(self.size, keep, other) if other and keep > other else None
+
     def with_missing(self, epsilon: Fraction, delta: Fraction) -> KeepOrOther:
         """A missing value is a value like any other."""
         return response_law(self.size + 1, epsilon, delta)
@@ -312,6 +317,11 @@ class Bits(ItemsLaw):
         total = self.stay + self.flip
         bit = response_axis(name, np.ones(2), self.stay / total, self.flip / total, (None,))
         return DebiasAxes((bit,) * bits, lambda released: column.blocks.of(released[0]), by_block=True)
+
+    def with_total(self, total: int) -> Bits | None:
+        """The total is that of each item."""
+        flip = -(-total * self.flip // (self.stay + self.flip))
+        return Bits(self.bits, total - flip, flip) if flip and total > 2 * flip else None
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         drawn = codes.copy()

@@ -50,6 +50,7 @@ from dproof.tables.duckdb import CLOSED, Decoder, count_alike, decode_all, expre
 from dproof.tables.source import Parts
 
 _MOST_BINS = 1 << 14  # of a number that SQL brings into bins
+_MOST_CHOSEN = 1 << 28  # groups by cells, where they are written out
 Combos = list[tuple[Any, ...]]  # the groups of the public keys that rows have, in order
 
 
@@ -266,6 +267,8 @@ class QuestionAxes:
         for choice, shape in pairs:
             groups = len(choice.labels)
             takes = Sets(groups, choice.takes).rows(np.arange(groups)).reshape(groups, *shape)
+            if chosen.size * groups > _MOST_CHOSEN:
+                raise TooLarge("too many groups for columns with so many values together: group by fewer columns")
             chosen = (chosen[:, None] * takes[None]).reshape(-1, *sizes)
         return Sets(len(chosen), chosen.reshape(len(chosen), -1))
 

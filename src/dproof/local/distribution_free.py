@@ -100,7 +100,12 @@ class NoisyNumber:
 
     @cached_property
     def tests(self) -> Array:
-        """Whether each state lies below each of the thresholds, which are public and the same for all groups."""
+        """Whether each state lies below each of the thresholds, which are public and the same for all groups.
+
+        States of a number in bins are in no order: there it is the score of whether the number lies below an edge.
+        """
+        if self.axis.node_sizes is not None:
+            return self._edges()
         cuts = np.flatnonzero(np.diff(self.points.block)) + 1
         few = len(cuts) <= _MOST_CUTS_WITH_THRESHOLDS
         count = _THRESHOLDS_BESIDE_CUTS if few else _THRESHOLDS_ALONE
@@ -111,6 +116,18 @@ class NoisyNumber:
         size = self.axis.states
         states, below = np.arange(size)[:, None], np.concatenate([*thresholds, [size - 2]]) + 1
         return np.hstack([states < np.unique(np.clip(below, 1, size - 1)), states >= 0]).astype(float)
+
+    def _edges(self) -> Array:
+        """The scores of all bins up to each edge: next to cuts, and others that share the bins evenly."""
+        laws, first, bin_of = np.unique(self.axis.matrix, axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        rank = np.argsort(order)[bin_of.reshape(-1)]
+        cuts = rank[np.flatnonzero(np.diff(self.points.block))]
+        few = len(cuts) <= _MOST_CUTS_WITH_THRESHOLDS
+        evenly = np.linspace(0, len(laws), (_THRESHOLDS_BESIDE_CUTS if few else _THRESHOLDS_ALONE) + 1).round()
+        edges = np.concatenate([evenly, *([cuts, cuts + 1] if few else ())]).astype(int)
+        below = np.arange(len(laws))[:, None] < np.unique(edges[(edges > 0) & (edges < len(laws))])
+        return np.hstack([np.linalg.pinv(laws[order]) @ below, np.ones((self.axis.states, 1))])
 
     @cached_property
     def test_means(self) -> tuple[Array, Array]:
@@ -536,9 +553,10 @@ class Measures:
         """The least and the greatest, None where no measure fits."""
         matrix, values, radii = (np.concatenate(arrays) for arrays in zip(*bounds, strict=True))
         twice = self._at_most_twice()
+        radii = factor * radii + (_ROUNDING if factor > 1 else 0.0)  # a radius of 0 does not get wider
         matrix = np.concatenate([matrix, twice])
-        lower = np.concatenate([values - factor * radii, np.full(len(twice), -np.inf)])
-        upper = np.concatenate([values + factor * radii, np.zeros(len(twice))])
+        lower = np.concatenate([values - radii, np.full(len(twice), -np.inf)])
+        upper = np.concatenate([values + radii, np.zeros(len(twice))])
         constraints, function = Constraints(matrix, lower, upper), self._function(top)
         if bottom is None:
             extremes = constraints.range(function)

@@ -43,9 +43,13 @@ ASKED_TYPE = pa.dictionary(pa.int32(), pa.string())
 
 def stored_draws(group: JointColumns, codes: NDArray[Any], coins: Coins) -> dict[str, Any]:
     """The stored columns of a group, drawn from the law of its codes."""
-    drawn = group.split(group.mechanism.family.draw(codes, coins))
+    return stored_codes(group, group.mechanism.family.draw(codes, coins))
+
+
+def stored_codes(group: JointColumns, drawn: NDArray[Any]) -> dict[str, Any]:
+    """The stored columns of a group, from the codes that were drawn for it."""
     arrays: dict[str, Any] = {}
-    for column, space, part in zip(group.columns, group.storage, drawn, strict=True):
+    for column, space, part in zip(group.columns, group.storage, group.split(drawn), strict=True):
         arrays |= zip(column.stored, codec_of(space, column).store(part), strict=True)
     return arrays
 
@@ -103,18 +107,29 @@ def answers(
     The rows come in this `order`. Only the codes that a row is asked for are moved.
     """
     assert law.weights is not None
-    rows = len(next(iter(codes.values())))
-    asked = asking(law.weights).sample(rows, coins)
+    asked = asking(law.weights).sample(len(next(iter(codes.values()))), coins)
+
+    def drawn(group: JointColumns, chosen: NDArray[np.int64]) -> dict[str, Any]:
+        true = chosen if order is None else order.take(chosen)
+        own = group.joined([codes[column.name].take(true, axis=0) for column in group.columns])
+        return stored_draws(group, own, coins)
+
+    return answered(law, asked, drawn)
+
+
+def answered(
+    law: RowLaw, asked: NDArray[Any], drawn: Callable[[JointColumns, NDArray[np.int64]], dict[str, Any]]
+) -> dict[str, Any]:
+    """The stored columns of rows that were asked for one group each, from what was `drawn` for some rows of a group."""
+    rows = len(asked)
     together = np.argsort(asked, kind="stable")  # the rows of each group
     counts = np.bincount(asked, minlength=len(law.groups))
     types = stored_types(law.groups)
     pieces: dict[str, list[Any]] = {name: [] for name in types}
-    last = dict.fromkeys(types, 0)  # how many values were drawn
+    last = dict.fromkeys(types, 0)  # how many values there are
     places = {name: np.full(rows, rows, np.int32) for name in types}  # of each row's value among those
     for group, chosen in zip(law.groups, np.split(together, np.cumsum(counts)[:-1]), strict=True):
-        true = chosen if order is None else order.take(chosen)
-        own = group.joined([codes[column.name].take(true, axis=0) for column in group.columns])
-        for name, array in stored_draws(group, own, coins).items():
+        for name, array in drawn(group, chosen).items():
             places[name][chosen] = np.arange(last[name], last[name] + len(chosen), dtype=np.int32)
             last[name] += len(chosen)
             pieces[name].append(array if array.type == types[name] else array.cast(types[name]))

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ from dproof.plans.plan import ASKED, ColumnGroup, Plan, schema_of, split
 from dproof.privacy import Cost, Privacy, as_epsilon
 from dproof.questions.question import Schema
 from dproof.spaces.categories import Codes
+from dproof.spaces.interval import bins_from
 from dproof.spaces.space import narrowest
 
 if TYPE_CHECKING:
@@ -340,15 +342,20 @@ def expected_variance(law: RowLaw) -> float | None:
 
 
 def _certified(wanted: Iterable[tuple[ColumnGroup, Privacy]]) -> tuple[JointColumns, ...]:
-    """The groups; laws that are left open are the usual ones where a column could not be stored in one form else."""
+    """The groups; where a column could not be stored in one form, laws that are left open release its values."""
     pairs = list(wanted)
     try:
         return stored_alike(_each_certified(pairs))
     except InputError:
-        plain = [(replace(w, uses=frozenset()) if w.space.is_counted else w, privacy) for w, privacy in pairs]
+        plain = [(replace(w, uses=frozenset({"rows"})) if _needs_values(w) else w, privacy) for w, privacy in pairs]
         if plain == pairs:
             raise
         return stored_alike(_each_certified(plain))
+
+
+def _needs_values(want: ColumnGroup) -> bool:
+    """Whether what is counted has a column that holds no code: numbers on a line, or several fields."""
+    return want.space.is_counted and any(len(c.stored) > 1 or c.sanitised.line is not None for c in want.columns)
 
 
 def stored_alike(groups: Sequence[JointColumns]) -> tuple[JointColumns, ...]:
@@ -443,12 +450,25 @@ def _recorded_spread(
     return asked, [plan.privacy] * len(asked), tuple(entry["weight"] for entry in sample)
 
 
+def _with_recorded_bins(plan: Plan, recorded: Mapping[str, list[int]]) -> Plan:
+    """The plan with the bins that a release chose for its questions; of earlier versions none."""
+    found = {}
+    for name, starts in recorded.items():
+        column = plan.column(name)
+        rising = starts[:1] == [0] and all(a < b for a, b in pairwise((*starts, column.space.candidates)))
+        if not rising or column.space.line is None or (column.bins is not None and name not in plan.chosen_bins):
+            raise VerificationFailed(f"the certificate has bins for {name!r} that are none")
+        found[name] = bins_from(column.space.without_missing, starts)
+    return plan.with_chosen_bins(found)
+
+
 def _row_law_of(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
     if plan.shuffle.rows is not None:
         plan = row_of_shuffled(plan, Privacy(Fraction(certificate["epsilon"])))
     promise = plan.privacy
     if (str(promise.epsilon), str(promise.delta)) != (certificate["epsilon"], certificate["delta"]):
         raise VerificationFailed("the certificate promises something else than the plan")
+    plan = _with_recorded_bins(plan, certificate["release"].get("bins", {}))
     records = certificate["laws"]
     wanted, given, weights = _recorded_spread(plan, certificate.get("sample"))
     if [want.name for want in wanted] != [record["name"] for record in records]:

@@ -102,12 +102,15 @@ class LocalRelease(Release):
 
         with appearing(as_path(out, "out")) as folder:
             write_table(self.to_arrow(), folder / DATA, **PARQUET)
-            finish(folder, prepare(self.law), self.rows, {DATA: digest(folder / DATA)}, self.private)
+            adopted = self.certificate["release"].get("adopted")
+            finish(folder, prepare(self.law), self.rows, {DATA: digest(folder / DATA)}, self.private, adopted)
         certificate = read_certificate(Path(out) / CERTIFICATE)
         return LocalRelease(recorded_row_law(self.plan, certificate), certificate, Path(out))
 
 
 Prepared = tuple[RowLaw, Any]  # the law of a row with its bounds, and the pictures of it
+Adopted = Mapping[str, Any]  # of rows that were drawn elsewhere: by whose coins, and how many answers do not count
+COINS_ELSEWHERE = "thrown where the answers were given: dproof did not see it"
 
 
 def prepare(law: RowLaw) -> Prepared:
@@ -120,28 +123,41 @@ def prepare(law: RowLaw) -> Prepared:
 
 
 def _described(
-    prepared: Prepared, rows: int, files: Mapping[str, str], private: bool, folder: Path | None
+    prepared: Prepared,
+    rows: int,
+    files: Mapping[str, str],
+    private: bool,
+    folder: Path | None,
+    adopted: Adopted | None = None,
 ) -> tuple[dict[str, Any], str]:
     """The certificate of a release, and the page about it, with answers where its rows are in a folder."""
     from dproof.report.page import local_page
 
     law, pictures = prepared
     added = shuffled_rows(law, rows) if DATA in files else {}  # parts of an engine are each shuffled by themselves
-    certificate = law.record(about(law, rows, files) | added, private=private)
+    certificate = law.record(about(law, rows, files, adopted) | added, private=private)
     return certificate, local_page(law, certificate, pictures, LocalRelease(law, certificate, folder))
 
 
-def finish(folder: Path, prepared: Prepared, rows: int, files: Mapping[str, str], private: bool) -> dict[str, Any]:
+def finish(
+    folder: Path,
+    prepared: Prepared,
+    rows: int,
+    files: Mapping[str, str],
+    private: bool,
+    adopted: Adopted | None = None,
+) -> dict[str, Any]:
     """Write the plan, the certificate and the page about a folder's stored table, whose files have these hashes."""
     (folder / PLAN).write_text(prepared[0].plan.text, "utf-8")
-    certificate, page = _described(prepared, rows, {**files, PLAN: digest(folder / PLAN)}, private, folder)
+    certificate, page = _described(prepared, rows, {**files, PLAN: digest(folder / PLAN)}, private, folder, adopted)
     (folder / REPORT).write_text(page, "utf-8")
     write_certificate(certificate, folder / CERTIFICATE)
     return certificate
 
 
-def about(law: RowLaw, rows: int, files: Mapping[str, str]) -> dict[str, Any]:
-    """What a certificate records about the release: nothing of the source but its number of rows, which is public."""
+def about(law: RowLaw, rows: int, files: Mapping[str, str], adopted: Adopted | None = None) -> dict[str, Any]:
+    """What a certificate records about the release: nothing of the source but its number of rows, which is public; of
+    answers that were drawn elsewhere also how many did not count, which everybody knows who received them."""
     from dproof.local.draw import REACH  # rows are drawn where a release is made, and not to answer from it
 
     plan = law.plan
@@ -151,9 +167,11 @@ def about(law: RowLaw, rows: int, files: Mapping[str, str]) -> dict[str, Any]:
         "public": plan.named("public"),
         "order": "kept" if plan.order == "keep" else f"shuffled within {REACH} rows",
         "lattices": {group.name: _lattice(group.outputs[0]) for group in law.groups if _elsewhere(group)},
+        **({"bins": {name: list(bins.starts) for name, bins in plan.chosen_bins.items()}} if plan.chosen_bins else {}),
         "tight": law.tight().to_json(),
         "person": law.person_to_json(),
         "files": dict(files),
+        **({} if adopted is None else {"adopted": dict(adopted)}),
     }
 
 

@@ -25,7 +25,7 @@ from dproof.columns.codec import Column
 from dproof.errors import PlanError
 from dproof.limits import MOST_SAMPLED
 from dproof.mechanisms.mechanism import Mechanism
-from dproof.plans.plan import ColumnGroup, Plan, uses_of
+from dproof.plans.plan import ColumnGroup, Plan, joint_mechanism, uses_of
 from dproof.privacy import Privacy
 
 DRAWN = 1 << 16  # what all weights sum to: a word of 16 bits draws one
@@ -102,8 +102,11 @@ def sampled_groups(plan: Plan) -> tuple[ColumnGroup, ...]:
                 f"a row answers for one thing, and the curves {curve!r} cannot be joined with other columns: "
                 "leave that question out, or write spread = 'split'"
             )
-        mechanism = columns[0].mechanism if len(columns) == 1 else "auto"
-        wanted.append(ColumnGroup(columns, Fraction(1), mechanism, uses_of(need.columns, needed)))
+        alone = len(columns) == 1
+        mechanism = columns[0].mechanism if alone else joint_mechanism(columns)
+        # Nobody reads a pair in the few rows that were asked for it: pairs are counted.
+        uses = uses_of(need.columns, needed) or (frozenset[Any]() if alone else frozenset[Any]({"values"}))
+        wanted.append(ColumnGroup(columns, Fraction(1), mechanism, uses))
     if len({thing.name for thing in wanted}) < len(wanted):
         raise PlanError("two things that a row may be asked have the same name: rename a column with × in its name")
     if len(wanted) > MOST_SAMPLED:

@@ -37,7 +37,8 @@ Order = Literal["shuffle", "keep"]
 Spread = Literal["split", "sample", "auto"]
 ASKED = "asked"  # the stored column that says what a row was asked, where each answers for one thing
 VERSION = 1  # of the format: a plan that names none has this one
-_UNREAD = ("share", "mechanism", "metric", "bins")  # keys of a column that do not change what its values are read as
+# Keys of a column that do not change what its values are read as.
+_UNREAD = ("share", "mechanism", "metric", "bins", "question", "help")
 
 
 @dataclass(frozen=True)  # without slots: what follows from it is worked out once
@@ -156,6 +157,18 @@ class Plan:
                 return column
         raise PlanError(f"the plan has no column {name!r}{did_you_mean(name, [c.name for c in self.columns])}")
 
+    @property
+    def chosen_bins(self) -> dict[str, Bins]:
+        """The bins of numbers that the plan leaves open, as its questions need them."""
+        written, local = _parsed(self.text)["columns"], self.model == "local"
+        return {c.name: c.bins for c in self.columns if local and c.bins is not None and "bins" not in written[c.name]}
+
+    def with_chosen_bins(self, bins: Mapping[str, Bins]) -> Plan:
+        """The plan with these bins in the place of those that its questions chose."""
+        chosen = {**dict.fromkeys(self.chosen_bins), **bins}
+        columns, groups = with_bins(self.columns, self.groups, chosen)
+        return replace(self, columns=columns, groups=groups)
+
     @cached_property
     def kept(self) -> tuple[Column, ...]:
         """The columns that are not dropped, in the plan's order."""
@@ -252,6 +265,19 @@ class ColumnGroup:
         if len(self.columns) == 1:
             return self.columns[0].sanitised
         return Rows({column.name: column.sanitised for column in self.columns})
+
+
+def with_bins(
+    columns: Sequence[Column], groups: Sequence[ColumnGroup], bins: Mapping[str, Bins | None]
+) -> tuple[tuple[Column, ...], tuple[ColumnGroup, ...]]:
+    """Columns, and the groups that they are in, with other bins for some of them."""
+    changed = {c.name: replace(c, bins=bins[c.name]) if c.name in bins else c for c in columns}
+    return (*changed.values(),), tuple(replace(g, columns=tuple(changed[c.name] for c in g.columns)) for g in groups)
+
+
+def joint_mechanism(columns: Iterable[Column]) -> str:
+    """The mechanism of joined columns: one whose values must stay readable keeps those of all."""
+    return "randomised_response" if any(c.mechanism == "randomised_response" for c in columns) else "auto"
 
 
 def uses_of(names: Iterable[str], needed: Mapping[str, frozenset[Use]]) -> frozenset[Use]:

@@ -28,7 +28,16 @@ from dproof.columns.codec import CODECS, Codec, Column, Key, codec_class
 from dproof.columns.values import DECIMALS, THOUSANDS, Numerals
 from dproof.errors import ArgumentError, FileError, InputError, PlanError, did_you_mean, nearest
 from dproof.exact import exact, plain_number
-from dproof.limits import LONGEST_LINE, MOST_LISTED_VALUES, MOST_SHUFFLED, MOST_TABLES, MOST_TITLE_LINES, MOST_VALUES
+from dproof.limits import (
+    LONGEST_LINE,
+    MOST_LISTED_VALUES,
+    MOST_PERIOD_COLUMNS,
+    MOST_PLANNED_QUESTIONS,
+    MOST_SHUFFLED,
+    MOST_TABLES,
+    MOST_TITLE_LINES,
+    MOST_VALUES,
+)
 from dproof.plans.plan import (
     ASKED,
     VERSION,
@@ -41,7 +50,11 @@ from dproof.plans.plan import (
     Shuffle,
     Spread,
     TableAxis,
+    joint_mechanism,
+    release_schema,
+    split,
     uses_of,
+    with_bins,
 )
 from dproof.privacy import Privacy
 from dproof.spaces.interval import Bins, default_bins, each_value
@@ -396,18 +409,26 @@ def read_plan(top: Reader, text: str) -> Plan:
     file = read_layout(top.table("file")) if "file" in top else USUAL
     tables = top.table("columns")
     _refuse_draft(tables)
+    if sum(isinstance(tables.table(name).value("bins", None), str) for name in tables) > MOST_PERIOD_COLUMNS:
+        raise MisplacedKey(("columns",), f"has more than {MOST_PERIOD_COLUMNS:,} columns with bins named by a period")
     columns = tuple(replace(read_column(name, tables.table(name)), numerals=file.numerals) for name in tables)
     asked = read_asked(top, columns, model)
     groups = _groups(top, columns, spread)
     order = top.choice("order", ("shuffle", "keep"), "shuffle")
     given_questions = top.tables("questions")
     questions: tuple[PlannedQuestion, ...] = ()
+    if len(given_questions) > MOST_PLANNED_QUESTIONS:
+        raise MisplacedKey(
+            ("questions",), f"are more than {MOST_PLANNED_QUESTIONS:,}: leave those out that matter least"
+        )
     if given_questions:
         from dproof.plans.questions import read_questions, uses  # take a parser of SQL, which few plans need
 
         questions = read_questions(given_questions, columns)
         needed = uses(questions, columns)
         groups = tuple(replace(group, uses=uses_of(group.names, needed)) for group in groups)
+        if model == "local":
+            columns, groups = _with_question_bins(columns, groups, questions, privacy, spread)
     about = _read_about(Reader(top.value("about", {}), ("about",)))
     shuffle = _read_shuffle(top, model, privacy)
     top.finish()
@@ -420,6 +441,25 @@ def read_plan(top: Reader, text: str) -> Plan:
         return plan
     # The tables that its questions need: the model stands above plans, so it is looked up by name.
     return import_module("dproof.central.question_sums").with_question_tables(plan)  # type: ignore[no-any-return]
+
+
+def _with_question_bins(
+    columns: tuple[Column, ...],
+    groups: tuple[ColumnGroup, ...],
+    questions: tuple[PlannedQuestion, ...],
+    privacy: Privacy,
+    spread: Spread | None,
+) -> tuple[tuple[Column, ...], tuple[ColumnGroup, ...]]:
+    """The columns and groups, where numbers have the bins that serve the questions and the plan leaves the choice."""
+    from dproof.plans.questions import question_bins
+
+    schema, parts = release_schema(columns), [privacy] * len(groups) if spread == "sample" else split(privacy, groups)
+    found = {
+        group.columns[0].name: bins
+        for group, part in zip(groups, parts, strict=True)
+        if (bins := question_bins(group, questions, schema, part.epsilon)) is not None
+    }
+    return with_bins(columns, groups, found)
 
 
 def _read_shuffle(top: Reader, model: str, privacy: Privacy) -> Shuffle:
@@ -487,7 +527,8 @@ def _groups(top: Reader, columns: tuple[Column, ...], spread: Spread | None) -> 
             raise table.wrong("columns", "joins what another [[joint]] joins")
         # Joining columns leaves the other columns' parts of the budget as they were.
         share = table.share("share", sum((column.share for column in members), Fraction(0)))
-        joints.append(ColumnGroup(members, share, table.text("mechanism", "auto") or "auto"))
+        mechanism = table.text("mechanism", None) or joint_mechanism(members)
+        joints.append(ColumnGroup(members, share, mechanism))
         table.finish()
     together = frozenset[str]().union(*(joint.names for joint in joints))
     alone = [ColumnGroup((c,), c.share, c.mechanism) for c in columns if c.private and c.name not in together]
@@ -616,6 +657,7 @@ def read_column(name: str, table: Reader) -> Column:
     kind = table.choice("space", tuple(SPACES))
     column = codec_class(SPACES[kind]).read_column(SPACES[kind], name, kind, table)
     column = replace(column, share=table.share("share", Fraction(1)), mechanism=table.text("mechanism", "auto"))
+    column = replace(column, question=table.line("question"), help=table.line("help"))
     table.finish()
     return column
 

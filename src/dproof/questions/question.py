@@ -337,6 +337,12 @@ class Question:
             names += [*aggregate.columns, *(leaf.column for leaf in leaves(aggregate.where))]
         return tuple(dict.fromkeys(names))
 
+    @property
+    def by_item(self) -> list[Question]:
+        """The questions about each item by itself, where rows are grouped by items; else this one."""
+        unnest = self.unnest
+        return [self] if unnest is None else [replace(self, unnest=replace(unnest, items=(i,))) for i in unnest.items]
+
     def only(self, expressions: Sequence[Expression]) -> Question:
         """The question with some of its expressions alone, whatever its rows are chosen and sorted by."""
         alone = tuple(Item("", part) for part in expressions)

@@ -5,7 +5,7 @@ The texts are in the templates; here is what they are filled with.
 
 from __future__ import annotations
 
-import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -16,6 +16,7 @@ from dproof.central.curves import mean_of_all
 from dproof.central.estimates import ResidualEstimates
 from dproof.central.recipe import TableLaw
 from dproof.central.workload import Table
+from dproof.columns.codec import quoted
 from dproof.errors import DproofError
 from dproof.exact import several, written
 from dproof.html import render
@@ -42,6 +43,11 @@ _COUNTS = "SELECT {0}, count(*) FROM release GROUP BY {0}"
 _BEYOND = (
     "released numbers may lie outside the range of the true ones: this keeps their mean right. Where the chart has "
     "several humps, the law with the least noise releases numbers from those places only"
+)
+_ADOPTED = (
+    "The answers were changed where they were given, before they were sent, and dproof did not see it: the promise "
+    "holds for whoever drew by the laws below. {left_out:,} answers that no law can give were left out, and "
+    "{repeated:,} that repeat another."
 )
 _BINS = "a row was changed by the bin that its number lies in: an error of 1 is another bin, however far away"
 _MOST_LAWS = 12  # that are drawn, of those that a row may answer for
@@ -78,6 +84,7 @@ def local_page(
     plan, privacy, recorded = law.plan, law.plan.privacy, certificate.get("release") or {}
     drawn, rows, public = pictures or draw_pictures(law), recorded.get("rows"), recorded.get("public") or []
     warnings = [f"Released as they are: {not_protected(public)}."] if public else []
+    warnings += [_ADOPTED.format(**recorded["adopted"])] if "adopted" in recorded else []
     columns = [column for group in law.groups for column in group.columns]
     first = next((column for column in columns if column.space.labels is not None), columns[0] if columns else None)
     sql = "SELECT avg({0}) FROM release" if first is not None and first.space.holds_curves else _COUNTS
@@ -163,8 +170,11 @@ def deniability_section(privacy: Privacy, rows_per_person: int = 1) -> Markup:
 
 def _first_question(sql: str, column: str) -> dict[str, str]:
     """A question to begin with, for a shell and for Python; {0} in it is the column."""
-    asked = sql.format(column if column.isidentifier() else '"' + column.replace('"', '""') + '"')
-    return {"asked_in_shell": json.dumps(asked), "asked_in_python": repr(asked)}
+    from sqlglot.tokens import Tokenizer
+
+    is_plain = column.isascii() and column.isidentifier() and column.upper() not in Tokenizer.KEYWORDS
+    asked = sql.format(column if is_plain else quoted(column))
+    return {"asked_in_shell": shlex.quote(asked), "asked_in_python": repr(asked)}
 
 
 def _groups(law: RowLaw, rows: int, pictures: Mapping[str, Markup]) -> list[dict[str, Any]]:
