@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -42,6 +42,9 @@ from dproof.local.release import shuffled_rows
 from dproof.meaning import in_random_order
 from dproof.plans.plan import Plan, not_protected
 from dproof.questions.answer import NOTHING, RARELY, stated
+
+if TYPE_CHECKING:
+    from dproof.advice.ways import WaysTable
 
 _MOST_NAMED = 8  # names of columns that are left out, or that cost most
 _MOST_LISTED = 12  # tables that are shown one by one
@@ -225,14 +228,11 @@ def _figure(value: float | None, unknown: str = "–") -> str:
     return unknown if value is None else written(value)
 
 
-def _expected(plan: Plan, rows: int | None, questions: list[str] | None) -> dict[str, Any]:
-    """± each way, the recommendation, and what would help."""
-    if rows is None:
-        return {"hints": []}
-    from dproof.advice.ways import compare_ways
+def _ways_table(plan: Plan, rows: int | None, questions: list[str] | None) -> WaysTable | None:
+    """± each way and the recommendation, where there is a number of rows."""
+    from dproof.advice.ways import ways_table
 
-    found = compare_ways(plan, rows=rows, questions=questions)
-    return {key: found[key] for key in ("ways", "answers", "recommended", "hints")}
+    return None if rows is None else ways_table(plan, rows=rows, questions=questions)
 
 
 # Rows that are sanitised one by one ----------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ def _local(plan: Plan, rows: int | None, questions: list[str] | None) -> dict[st
         "advice": told,
         **_compared(plan, rows, questions),
         **({} if law is None or plan.spread is None else {"spread": both_spreads(law, rows)}),
-        **_expected(plan, rows, questions),
+        **({} if (table := _ways_table(plan, rows, questions)) is None else table.to_json()),
         "hints": told,
     }
 
@@ -410,7 +410,10 @@ def _widths(column: dict[str, Any]) -> str:
 
 
 def _central(law: TableLaw, rows: int | None, questions: list[str] | None) -> dict[str, Any]:
+    from dproof.advice.central_advice import central_advice
+
     plan, privacy, widths = law.plan, law.person, table_widths(law, rows)
+    table = _ways_table(plan, rows, questions)
     rho = law.rho()
     shares = cost_shares(law, [[place] for place in range(len(law.axes))])
     return {
@@ -435,7 +438,7 @@ def _central(law: TableLaw, rows: int | None, questions: list[str] | None) -> di
             }
             for one in widths
         ],
-        "questions": _answers(law, rows, questions) if questions or plan.questions else [],
+        "questions": _answers(law, table, questions) if questions or plan.questions else [],
         "columns": [
             {
                 "name": axis.name,
@@ -446,11 +449,12 @@ def _central(law: TableLaw, rows: int | None, questions: list[str] | None) -> di
             for axis, share in zip(law.axes, shares, strict=True)
         ],
         "dropped": plan.named("drop"),
-        **_expected(plan, rows, questions),
+        **({} if table is None else table.to_json()),
+        "hints": [] if table is None else [hint.to_json() for hint in central_advice(law, table)],
     }
 
 
-def _answers(law: TableLaw, rows: int | None, questions: list[str] | None) -> list[dict[str, Any]]:
+def _answers(law: TableLaw, table: WaysTable | None, questions: list[str] | None) -> list[dict[str, Any]]:
     """± of each column of the answers: from the release, and where questions are given from `dproof ask` as well."""
 
     def told(one: ExpectedWidth) -> dict[str, Any]:
@@ -464,20 +468,23 @@ def _answers(law: TableLaw, rows: int | None, questions: list[str] | None) -> li
         finite = {name: width if width is not None and math.isfinite(width) else None for name, width in found.items()}
         return {**about, **finite, "informative": {name: one.possible.is_narrowed_by(w) for name, w in found.items()}}
 
+    pairs_of: list[tuple[ExpectedWidth, ExpectedWidth | None]] = []
+    if table is None:
+        for planned in asked_questions(law.plan, questions):
+            found = expected_of_release(law, planned, None)
+            asking = expected_of_asking(law.plan, planned, None) if questions else [None] * len(found)
+            pairs_of += zip(found, asking, strict=True)
+    else:
+        for row in table.answers:
+            ask, one = row.widths["ask"], row.widths[table.own]
+            if ask is not None:  # why a release does not tell it is told beside the ways
+                pairs_of.append((one or replace(ask, widths=None, rare=None), ask if questions else None))
     answers = []
-    for planned in asked_questions(law.plan, questions):
-        asked = expected_of_asking(law.plan, planned, rows) if questions else []
-        try:
-            found = expected_of_release(law, planned, rows)
-        except InputError:
-            if rows is None:
-                raise
-            found = [replace(one, widths=None, rare=None) for one in asked]  # why is told beside the ways
-        for n, one in enumerate(found):
-            answers.append(told(one))
-            if asked:
-                answers[-1]["ask"] = {"half_width": asked[n].half_width, "estimated": not asked[n].exact}
-                answers[-1]["informative"]["ask"] = asked[n].informative
+    for one, ask in pairs_of:
+        answers.append(told(one))
+        if ask is not None:
+            answers[-1]["ask"] = {"half_width": ask.half_width, "estimated": not ask.exact}
+            answers[-1]["informative"]["ask"] = ask.informative
     return answers
 
 
