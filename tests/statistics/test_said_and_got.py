@@ -79,7 +79,7 @@ GSS = Survey(
         ("SELECT maritalcat, count(*) AS a FROM data GROUP BY maritalcat", {}),
         ("SELECT count(*) AS a FROM data WHERE gender = 'Female' AND maritalcat = 'Widowed'", {}),
         ("SELECT sum(realrinc) AS a FROM data", {}),
-        ("SELECT count(realrinc) AS a FROM data WHERE gender = 'Male'", {}),
+        ("SELECT count(realrinc) AS a FROM data", {"share_of_rows": "0.614"}),
     ),
 )
 ADULT = Survey(
@@ -152,8 +152,11 @@ def _said_and_got(
 def test_what_is_said_is_what_is_got(survey: Survey, model: str) -> None:
     if not (DATA / survey.file).exists():
         pytest.skip(f"{survey.file} is not here: set DPROOF_DATA to the folder that has it")
-    # The noise of sanitised rows depends on how the rows of a condition are spread, which no plan states.
-    compared = [one for one in said_and_got(survey, model, 5) if model != "local" or "WHERE" not in one[0]]
+    # The noise of sanitised rows depends on how those of a condition are spread, or blanks, and is told for even ones.
+    uneven = ("WHERE", "count(realrinc)")
+    compared = [
+        one for one in said_and_got(survey, model, 5) if model != "local" or not any(part in one[0] for part in uneven)
+    ]
     assert len(compared) > 4
     off = [
         (sql, said, got)

@@ -455,11 +455,11 @@ def ways_table(
     refused = {name: one.refused for name, one in found.items() if one.refused is not None}
     unanswered = {name: one.unanswered for name, one in found.items()}
     rows_of_table = tuple(_row(plan, key, found) for key in keys)
-    central = found["central_delta" if plan.privacy.delta else "central_pure"]
-    turning, price = (
-        _turning(central, [(way.questions, found[way.name]) for way in ways[:2:-1]]),
-        found["ask_shared"].price,
-    )
+    turning = price = None
+    if not only_own:
+        central = found["central_delta" if plan.privacy.delta else "central_pure"]
+        turning = _turning(central, [(way.questions, found[way.name]) for way in ways[:2:-1]])
+        price = found["ask_shared"].price
     return WaysTable(plan, rows, many, ways, rows_of_table, refused, unanswered, turning, price)
 
 

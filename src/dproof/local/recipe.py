@@ -160,8 +160,8 @@ class RowLaw:
 
     @property
     def cost(self) -> Cost:
-        """What a ledger counts of it."""
-        return Cost.of(self.person)
+        """What a ledger counts of it: where a promise is made for rows in a random order, that one."""
+        return Cost.of(self.plan.shuffle.promise or self.person)
 
     def person_to_json(self) -> dict[str, Any]:
         """What is said about a person wherever a release or its plan is told."""
