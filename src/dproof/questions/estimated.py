@@ -634,9 +634,10 @@ class EstimatedSums:
 
 def _ends(slope: Array, radius: Array) -> Array:
     """The ends of a ball, on both sides: along its axes, and along a slope."""
-    with np.errstate(all="ignore"):
-        way = np.nan_to_num(slope / np.linalg.norm(slope, axis=1)[:, None])
     axes = np.broadcast_to(np.eye(slope.shape[1])[:, None], (slope.shape[1], *slope.shape))
+    with np.errstate(all="ignore"):
+        way = slope / np.linalg.norm(slope, axis=1)[:, None]
+    way = np.where(np.isfinite(way), way, axes[0])  # without a slope no way is better
     ends = np.concatenate([way[None], axes]) * radius[:, None]
     return np.concatenate([ends, -ends])
 
@@ -663,7 +664,9 @@ def _extreme(value: Value, radius: Array, sign: float, errors: Array | None = No
     for _ in range(_STEPS):
         way = np.nan_to_num(slope / np.linalg.norm(slope, axis=-1)[..., None]) * radius[:, None] - errors
         start, end = ((one * way).sum(axis=-1) for one in (slope, at(errors + way)[1]))
-        part = np.where(end < 0, np.nan_to_num(start / (start - end)), 1.0)  # where a parabola has its top
+        part = np.where(
+            end < 0, np.clip(np.nan_to_num(start / (start - end)), 0, 1), 1.0
+        )  # where a parabola has its top
         for tried in (errors + way, errors + part[..., None] * way):
             there, slope_there = at(tried)
             errors, slope = (
