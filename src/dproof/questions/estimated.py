@@ -30,8 +30,8 @@ from dproof.spaces.interval import Scale
 _NOT_NORMAL = 3.0  # standard errors of fewer heaviest scores than this are not normal
 _MISSED = 0.01  # the probability that an interval may lose at an end because a sum moves in steps
 _TINY = 1e-9
-_STEPS = 8  # up a slope
-_STARTS = 5  # the middle among them
+_STEPS = 6  # up a slope
+_STARTS = 41  # on a line, the middle among them
 _STRAIGHT = 0.02  # of a slope, by which it may turn where it is taken as straight
 _APART = 0.5  # standard errors between points whose slopes tell how curved a surface is
 _ROUNDING = 1e-5
@@ -480,12 +480,12 @@ class EstimatedSums:
         root = value.made_by("√")
         if root is not None:
             return self._rooted(value, root, self.spread(root.left, only))
-        spread = self._interval(value, level)
+        spread = self._interval(value, level, only)
         if self.distribution_free is None:
             return spread
         return self._for_every_distribution(value, spread, self.distribution_free, level, only)
 
-    def _interval(self, value: Value, level: float) -> Spread:
+    def _interval(self, value: Value, level: float, only: Array | None) -> Spread:
         """The interval of a value by the estimated variances."""
         variance, ratio = value.variance, value.made_by("/")
         widths = half_widths(variance, self._heaviest(value), level)
@@ -496,7 +496,7 @@ class EstimatedSums:
             with np.errstate(divide="ignore", invalid="ignore"):
                 low, high = ratio.fieller(np.where(stderr > 0, widths.half / stderr, 0.0))
         elif not value.linear:
-            low, high = self._image(value, level)
+            low, high = self._image(value, level, only)
         low, high = low - doubt, high + doubt
         none = np.isinf(low) | ((np.isnan(low) | np.isnan(high)) & ~np.isnan(variance))
         return Spread(low, high, stderr, low == high, doubt > 0, widths.few, none)
@@ -551,7 +551,7 @@ class EstimatedSums:
         noisy = np.einsum("gii->gi", value.covariance) != 0
         return np.asarray(np.einsum("gi,gi->g", np.abs(value.gradient), np.where(noisy, self.estimates.heaviest, 0.0)))
 
-    def _image(self, value: Value, level: float) -> Ends:
+    def _image(self, value: Value, level: float, only: Array | None) -> Ends:
         """All values where the sums are near to what was estimated; infinite where it divides by what may be zero.
 
         With normal errors of the sums, in units of which they form a ball of radius r, values miss that lie behind a
@@ -569,7 +569,7 @@ class EstimatedSums:
             off = np.abs(values - near.value - np.einsum("gk,mgk->mg", near.gradient, errors)) / z
             turned = np.maximum(off, np.linalg.norm(slopes - near.gradient, axis=-1)).max(axis=0)
         low, high = near.value - z * length, near.value + z * length
-        some = np.flatnonzero(~(turned <= _STRAIGHT * length))
+        some = np.flatnonzero(~(turned <= _STRAIGHT * length) & (True if only is None else only))
         if len(some):
             most = np.array([radius(level, int(k)) for k in rank[some].tolist()])
             low[some], high[some] = _image(value.along(axes, some), z, most)
@@ -645,7 +645,7 @@ def _ends(slope: Array, radius: Array) -> Array:
 def _extreme(value: Value, radius: Array, sign: float, errors: Array | None = None) -> tuple[Array, Array]:
     """The greatest (sign 1) or the least (sign -1) value where errors lie in a ball, and those errors.
 
-    By steps up the slope towards the end of the ball: from some errors, or from those between its two best ends.
+    By steps up the slope towards the end of the ball: from some errors, or from both ends and the best place of a line.
     """
 
     def at(errors: Array) -> tuple[Array, Array]:
@@ -658,8 +658,8 @@ def _extreme(value: Value, radius: Array, sign: float, errors: Array | None = No
         return value.value + sign * radius * length, slope * np.nan_to_num(radius / length)[:, None]
     if errors is None:
         starts = _ends(value.gradient, radius)
-        best = at(starts)[0].argmax(axis=0)[None, :, None]
-        errors = np.take_along_axis(starts, best, 0) * np.linspace(-1, 1, _STARTS)[:, None, None]
+        line = _best(at(starts)[0], starts) * np.linspace(-1, 1, _STARTS)[:, None, None]
+        errors = np.concatenate([_best(at(line)[0], line), line[[0, -1]]])
     height, slope = at(errors)
     for _ in range(_STEPS):
         way = np.nan_to_num(slope / np.linalg.norm(slope, axis=-1)[..., None]) * radius[:, None] - errors
@@ -675,10 +675,14 @@ def _extreme(value: Value, radius: Array, sign: float, errors: Array | None = No
             height = np.maximum(height, there)
     # A concave function is nowhere in the ball higher than its tangent is at its end.
     above = np.linalg.norm(slope, axis=-1) * radius - (slope * errors).sum(axis=-1)
-    height = height + np.maximum(np.nan_to_num(above), 0.0)
-    best = height.argmax(axis=0)[None]
-    place = np.take_along_axis(errors, best[..., None], 0)[0]
-    return sign * np.take_along_axis(height, best, 0)[0], place
+    height, above, place = (_best(height, one)[0] for one in (height, above, errors))
+    return sign * (height + np.maximum(np.nan_to_num(above), 0.0)), place
+
+
+def _best(heights: Array, of: Array) -> Array:
+    """What belongs to the greatest height in every group."""
+    best = heights.argmax(axis=0)[None]
+    return np.take_along_axis(of, best if of.ndim == heights.ndim else best[..., None], 0)
 
 
 def _image(value: Value, z: float, most: Array) -> Ends:
