@@ -25,7 +25,7 @@ def run() -> Section:
     table, plain = _table(COLUMNS, VALUES), _plan(COLUMNS, VALUES, 4)
     sampled = _with_spread(plain)
     asked = [{"sql": f"SELECT c0, c{n}, count(*) FROM release GROUP BY c0, c{n}"} for n in range(1, COLUMNS)]
-    coded = {**_with_spread(_plan(COLUMNS, VALUES, 1)), "questions": asked}
+    coded = {**_with_spread(_plan(COLUMNS, VALUES, 1, mechanism="auto")), "questions": asked}
     plans = {"plain, ten columns": plain, "sampled pairs of ten": sampled, "sampled and hashed pairs of ten": coded}
     _compare(table, plans, lines, ratios)
     how = (
@@ -53,7 +53,7 @@ def _table(columns: int, k: int) -> Any:
 
 
 def _plan(columns: int, k: int, epsilon: int, **more: Any) -> dict[str, Any]:
-    column = {"space": "categories", "values": _labels(k), **more}
+    column = {"space": "categories", "values": _labels(k), "mechanism": "randomised_response", **more}
     return {"privacy": {"epsilon": epsilon}, "columns": {f"c{n}": column for n in range(columns)}}
 
 

@@ -29,7 +29,7 @@ PLAN: dict[str, Any] = {
     "columns": {
         "hobby": {"space": "categories", "values": HOBBIES},
         "read": {"space": "categories", "values": [0, 1]},
-        "age": {"space": "categories", "values": list(range(100))},
+        "age": {"space": "categories", "values": list(range(100)), "mechanism": "randomised_response"},
     },
 }
 

@@ -22,7 +22,7 @@ VALUES = {f"text{n}": [f"value {n} {v}" for v in range(size)] for n, size in enu
 PLAN: dict[str, Any] = {
     "privacy": {"epsilon": 7},
     "columns": {
-        **{name: {"space": "categories", "values": values} for name, values in VALUES.items()},
+        **{n: {"space": "categories", "values": v, "mechanism": "randomised_response"} for n, v in VALUES.items()},
         "age": {"space": "interval", "low": 0, "high": 110, "step": 1, "mechanism": "laplace"},
         "hours": {"space": "interval", "low": 0, "high": 40, "step": 1, "mechanism": "laplace"},
     },

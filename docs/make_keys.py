@@ -12,7 +12,8 @@ Made by `python docs/make_keys.py` from what each space says of itself. A column
 
 Every column has `space`, one of the names below; or `drop = true`, and it is left out; or `public = true`, and it is
 released as it is. A column that is sanitised also takes `share`, its weight in the split of ε (1 without it), and
-`mechanism`, one of those that its space lists (`"auto"` without it: `dproof plan` says which that is).
+`mechanism`, one of those that its space lists (`"auto"` without it: `dproof plan` says which that is). `question` and
+`help` are texts that a survey shows ([`dproof collect`](tutorials/collect.md)); nothing else looks at them.
 """
 
 

@@ -11,9 +11,8 @@ from dproof import Plan, Privacy
 from dproof.central.recipe import TableLaw, certify_tables
 from dproof.central.release import count_tables
 from dproof.coins import current
+from dproof.curator.draw import Tally, draw, tally
 from dproof.curator.recipe import Measurement, measure
-from dproof.curator.released import draw
-from dproof.curator.tally import Tally, tally
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.questions.question import Question, Schema, resolve
 from dproof.questions.sql import parse

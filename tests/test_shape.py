@@ -82,3 +82,16 @@ def test_every_docstring_stands_alone() -> None:
             if has_docstring and (ast.get_docstring(node) or "").startswith(("The same", "Likewise", "As above")):
                 found.append(f"{path.relative_to(SOURCE)}:{node.lineno}")
     assert found == []
+
+
+def test_what_is_written_into_a_certificate_says_so() -> None:
+    """A change there changes stored files: who reads such a line must see it."""
+    makers = [*(SOURCE / "laws").glob("*.py"), SOURCE / "curves" / "noise.py", SOURCE / "certification" / "certify.py"]
+    written = [
+        (f"{path.name}:{node.lineno}", ast.get_docstring(node) or "")
+        for path in makers
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.name == "to_json"
+    ]
+    assert len(written) > 10
+    assert [place for place, text in written if "certificate" not in text] == []

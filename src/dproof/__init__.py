@@ -8,9 +8,11 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof import composition as composition
     from dproof import meaning as meaning
     from dproof import testing as testing
+    from dproof.advice.before_spending import warnings_before as warnings_before
     from dproof.advice.expect import expect as expect
     from dproof.advice.ways import advise as advise
     from dproof.advice.ways import compare_ways as compare_ways
+    from dproof.advice.ways import expected_answers as expected_answers
     from dproof.advice.ways import least_epsilon as least_epsilon
     from dproof.certification.certify import Certificate as Certificate
     from dproof.certification.certify import certify as certify
@@ -20,6 +22,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.certification.certify import sufficient_sets as sufficient_sets
     from dproof.certification.certify import worst_case as worst_case
     from dproof.certification.compose import compose as compose
+    from dproof.certification.shuffling import shuffled as shuffled
     from dproof.curator.curator import Curator as Curator
     from dproof.curator.curator import Terms as Terms
     from dproof.curator.ledger import Ledger as Ledger
@@ -71,6 +74,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.optimality.bounds import lower_bounds as lower_bounds
     from dproof.optimality.design import design as design
     from dproof.optimality.design import design_row as design_row
+    from dproof.plans.draft import plan_problems as plan_problems
     from dproof.plans.plan import Plan as Plan
     from dproof.plans.reader import WrongKey as WrongKey
     from dproof.plans.reader import add_space as add_space
@@ -84,9 +88,13 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.questions.sensitivity import sensitivity as sensitivity
     from dproof.questions.sql import Select as Select
     from dproof.recipe import Release as Release
+    from dproof.releases.adopt import adopt as adopt
+    from dproof.releases.drafting import draft_plan as draft_plan
+    from dproof.releases.inbox import Inbox as Inbox
     from dproof.releases.inspection import check as check
     from dproof.releases.inspection import header as header
     from dproof.releases.load import load as load
+    from dproof.releases.notebook import notebook as notebook
     from dproof.releases.sanitise import ReleasePayment as ReleasePayment
     from dproof.releases.sanitise import sanitise as sanitise
     from dproof.releases.sanitise import sanitize as sanitize
@@ -102,6 +110,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.spaces.products import Vectors as Vectors
     from dproof.spaces.space import Space as Space
     from dproof.spaces.subsets import Subsets as Subsets
+    from dproof.survey.page import collect as collect
 
 __version__ = "0.2.0.dev0"
 
@@ -152,6 +161,7 @@ _PUBLIC = {
     "sufficient_sets": "dproof.certification.certify",
     "count_checks": "dproof.certification.certify",
     "compose": "dproof.certification.compose",
+    "shuffled": "dproof.certification.shuffling",
     "worst_case": "dproof.certification.certify",
     "delta_over": "dproof.certification.certify",
     "metric_epsilon": "dproof.certification.certify",
@@ -160,6 +170,9 @@ _PUBLIC = {
     "check": "dproof.releases.inspection",
     "sanitise": "dproof.releases.sanitise",
     "sanitize": "dproof.releases.sanitise",
+    "collect": "dproof.survey.page",
+    "adopt": "dproof.releases.adopt",
+    "Inbox": "dproof.releases.inbox",
     "Release": "dproof.recipe",
     "load": "dproof.releases.load",
     "Sanitiser": "dproof.sklearn",
@@ -180,8 +193,13 @@ _PUBLIC = {
     "Terms": "dproof.curator.curator",
     "ReleasePayment": "dproof.releases.sanitise",
     "WrongKey": "dproof.plans.reader",
+    "plan_problems": "dproof.plans.draft",
+    "draft_plan": "dproof.releases.drafting",
+    "notebook": "dproof.releases.notebook",
+    "warnings_before": "dproof.advice.before_spending",
     "dummy_rows": "dproof.local.draw",
     "header": "dproof.releases.inspection",
+    "expected_answers": "dproof.advice.ways",
     "compare_ways": "dproof.advice.ways",
     "least_epsilon": "dproof.advice.ways",
     "DproofError": "dproof.errors",

@@ -20,6 +20,12 @@ LONGEST_LINE = 1_000
 """characters of a text under `[about]`, and of the title of a question"""
 MOST_VALUES = 1 << 16
 """values of a column that a central release counts, or MODE and TOP choose from"""
+MOST_PERIODS = 1 << 12
+"""bins of a column of dates that a plan names by a period, such as `"weeks"`"""
+MOST_PERIOD_COLUMNS = 1 << 10
+"""columns of a plan with such bins"""
+MOST_PLANNED_QUESTIONS = 1 << 11
+"""`[[questions]]` of a plan"""
 MOST_ITEMS = 512
 """items of a set"""
 MOST_LATTICE_POINTS = 1 << 48
@@ -32,6 +38,8 @@ MOST_HATS = 512
 """terms of a curve in the hat basis, and coordinates of a vector that gets noise"""
 MOST_BERNSTEIN_TERMS = 20
 """terms of a curve in the Bernstein basis"""
+MOST_SHUFFLED = 1 << 24
+"""rows that a promise to whoever sees them in a random order counts"""
 MOST_COMBINATIONS = 1 << 31
 """combinations of values of joined columns"""
 MOST_SAMPLED = 1 << 12
@@ -44,6 +52,12 @@ MOST_TABLE_CELLS = 10_000_000
 """cells of all tables of a central release, and of the table that a question to one needs"""
 MOST_TABLE_PARTS = 1 << 16
 """sets of columns of all tables of a central release"""
+MOST_SURVEY_VALUES = 4096
+"""values of a column that the page of `dproof collect` lists"""
+LARGEST_SURVEY = 1 << 20
+"""bytes of the questions, texts and laws in that page"""
+MOST_ANSWERS = 10_000_000
+"""answers to a survey that a server keeps"""
 
 # A table of private rows ----------------------------------------------------------------------------------------------
 

@@ -309,6 +309,15 @@ def beliefs(privacy: Privacy) -> list[tuple[str, str, float, float]]:
     return found
 
 
+def in_random_order(shuffled: Mapping[str, Any]) -> str:
+    """What rows in a random order keep for whoever sees nothing else, from the record in a certificate."""
+    epsilon, delta = (written(Fraction(shuffled[name])) for name in ("epsilon", "delta"))
+    return (
+        f"Their order is random, so each hides among {shuffled['rows']:,}: whoever sees the published rows, and not "
+        f"who sent which, learns no more than ε = {epsilon}, δ = {delta} allow."
+    )
+
+
 def had_been(unit: Unit) -> str:
     """The other table that this one is compared with: one in which one person's row is another one, or is not there.
 

@@ -53,10 +53,12 @@ class Privacy:
 
     @named
     def __init__(self, epsilon: Any, delta: Any = 0, *, neighbours: Neighbours = "change-one") -> None:
-        eps, dlt = as_epsilon(epsilon), as_delta(delta)
         choice(neighbours, get_args(Neighbours), "neighbours")
-        object.__setattr__(self, "epsilon", eps)
-        object.__setattr__(self, "delta", dlt)
+        self._set(as_epsilon(epsilon), as_delta(delta), neighbours)
+
+    def _set(self, epsilon: Fraction, delta: Fraction, neighbours: Neighbours) -> None:
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "delta", delta)
         object.__setattr__(self, "neighbours", neighbours)
 
     @classmethod
@@ -75,9 +77,21 @@ class Privacy:
     @classmethod
     def derived(cls, epsilon: Fraction, delta: Fraction, neighbours: Neighbours) -> Privacy:
         """A guarantee that follows from others: δ is cut to 1, and ε may be larger than a user can ask for."""
-        made = cls(0, min(delta, Fraction(1)), neighbours=neighbours)
-        object.__setattr__(made, "epsilon", epsilon)
+        made = cls.__new__(cls)
+        made._set(epsilon, min(delta, Fraction(1)), neighbours)
         return made
+
+    def without_delta(self) -> Privacy:
+        """The stronger promise with δ = 0: what keeps it keeps this one too, at times with a smaller error."""
+        return self.derived(self.epsilon, Fraction(0), self.neighbours)
+
+    def part(self, share: Fraction) -> Privacy:
+        """A share of the promise: of ε and of δ alike.
+
+        >>> Privacy(1, "1e-6").part(Fraction(1, 4))
+        Privacy(epsilon='1/4', delta='1/4000000', neighbours='change-one')
+        """
+        return self.derived(self.epsilon * share, self.delta * share, self.neighbours)
 
     def for_group(self, rows: int) -> Privacy:
         """The guarantee for several rows together, such as those of a family.
@@ -204,4 +218,5 @@ class Unit:
         return f"{self.neighbours} neighbours, per person{named} with at most {several(self.rows_per_person, 'row')}"
 
     def to_json(self) -> dict[str, Any]:
+        """The unit as a ledger keeps it."""
         return {"neighbours": self.neighbours, "person": self.person, "rows_per_person": self.rows_per_person}

@@ -28,6 +28,7 @@ from dproof.errors import FileError, VerificationFailed
 
 DATA, PARTS = "release.parquet", "part-*.parquet"  # one file, or as many as there are
 PLAN, CERTIFICATE, REPORT = "plan.toml", "certificate.json", "report.html"
+SURVEY = "survey.html"  # in the folder of a survey, which has no table
 UNFINISHED = ".unfinished-"
 
 
@@ -69,7 +70,7 @@ def appearing(
     """
     check_absent(target)
     place = target.absolute()
-    _sweep(place)
+    _sweep(place, published)
     sibling, held = _begun(place)
     try:
         yield sibling
@@ -142,15 +143,17 @@ def _begun(place: Path) -> tuple[Path, int]:
             return sibling, lock
 
 
-def _sweep(place: Path) -> None:
+def _sweep(place: Path, published: Callable[[Path], bool]) -> None:
     """Delete what earlier runs with this target left when they were killed, but not what one is still at work in.
 
-    It was never published, and must not be: beside the release that appears, it would be a second draw.
+    It was never published, and must not be: beside the release that appears, it would be a second draw. One that was
+    published is paid for, and stays: the command that made it can still name it.
     """
     for left in _left(place):
         lock = _hold(left)
         if lock is not None:
-            shutil.rmtree(left, ignore_errors=True)
+            if not published(left):
+                shutil.rmtree(left, ignore_errors=True)
             os.close(lock)
 
 

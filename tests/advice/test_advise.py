@@ -86,7 +86,7 @@ def test_advice_is_shown_and_travels() -> None:
 
 
 def test_what_depends_on_the_data_is_left_open() -> None:
-    advice = dp.advise(PLAN, rows=1000, questions=["SELECT median(age) AS m, count(*) AS n FROM release", COUNTS])
+    advice = dp.advise(PLAN, rows=1000, questions=["SELECT max(age) AS m, count(*) AS n FROM release", COUNTS])
     assert [(c.column, c.release is None, c.ask is None) for c in advice.comparisons] == [
         ("m", True, True),
         ("n", False, False),

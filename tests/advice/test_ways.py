@@ -18,18 +18,23 @@ QUESTION = "SELECT sex, count(*) AS n FROM data GROUP BY sex"
 
 
 def width(draft, question, column, way, rows=5000):
-    told = dp.compare_ways(draft, rows=rows)
-    found = told["questions"] if question else told["columns"]
-    return next(one[way] for one in found if column == one.get("column", one.get("name")))
+    """± one way, with the δ of the draft."""
+    way = {"central": "central_delta" if float(draft["privacy"].get("delta", 0)) else "central_pure"}.get(way, way)
+    (one, *_) = (each for each in dp.compare_ways(draft, rows=rows)["answers"] if each["column"] == column)
+    return one["half_width"][way]
+
+
+def refused(told):
+    return {way["name"]: way["refused"] for way in told["ways"] if way["refused"]}
 
 
 @pytest.mark.parametrize("draft", [CENTRAL, LOCAL], ids=["central", "local"])
 def test_a_number_is_compared_by_its_mean_and_a_set_by_its_items(draft):
     told = dp.compare_ways({**draft, "release": {"sums": True, "tables": 1}} if draft is CENTRAL else draft, rows=5000)
-    assert [one["what"] for one in told["columns"]] == ["count", "mean", "count"] and told["refused"] == {}
-    for one in told["columns"]:
-        assert one["ask"] < one["central"] < one["local"], one
-    assert all(0 < one["share"] <= 1 for one in told["columns"])
+    assert [one["what"] for one in told["answers"]] == ["count", "mean", "count"] and refused(told) == {}
+    for one in told["answers"]:
+        assert one["half_width"]["ask"] < one["half_width"]["central_pure"] < one["half_width"]["local"], one
+    assert told["shares"].keys() == COLUMNS.keys() and all(0 < share <= 1 for share in told["shares"].values())
 
 
 @pytest.mark.parametrize("missing", [{}, {"missing": "category"}], ids=["none", "some"])
@@ -40,8 +45,9 @@ def test_numbers_and_dates_in_bins_are_compared_by_the_count_of_a_bin(dates, edg
     kept = {"space": "date" if dates else "interval", "low": bins[0], "high": bins[-1], "bins": bins, **missing}
     draft = {"privacy": {"epsilon": "3", "spread": "auto"}, "columns": {"kept": kept, "sex": COLUMNS["sex"]}}
     told = dp.compare_ways(draft, rows=5000)
-    assert told["refused"] == {} and [one["what"] for one in told["columns"]] == ["count", "count"]
-    assert all(one[way] is not None for one in told["columns"] for way in WAYS if way in one)
+    counts = [one for one in told["answers"] if one["what"] == "count"]
+    assert refused(told) == {} and [one["column"] for one in counts] == ["kept", "sex"]
+    assert all(width is not None for one in counts for width in one["half_width"].values())
 
 
 def test_asking_keeps_the_plans_neighbours():
@@ -49,7 +55,7 @@ def test_asking_keeps_the_plans_neighbours():
     changed = {**draft, "privacy": {"epsilon": "1"}}
     assert width(draft, None, "sex", "ask") == 3 and width(changed, None, "sex", "ask") == 3
     assert width(draft, None, "age", "ask") != width(changed, None, "age", "ask")  # the number of rows is private, too
-    assert "change-one" in dp.compare_ways(draft, rows=100)["refused"]["local"]
+    assert "change-one" in refused(dp.compare_ways(draft, rows=100))["local"]
 
 
 def test_a_central_draft_is_told_with_its_own_tables():
@@ -76,8 +82,10 @@ def test_no_epsilon_is_said_and_wrong_wishes_are_refused():
             dp.least_epsilon(LOCAL, rows=1000, question="", column="sex", half_width=wrong)
     with pytest.raises(dp.InputError, match="has no column"):
         dp.least_epsilon(LOCAL, rows=1000, question="", column="town", half_width=1)
-    with pytest.raises(dp.InputError, match="not one of the plan's"):
-        dp.least_epsilon(LOCAL, rows=1000, question=QUESTION, column="n", half_width=1)
+    with pytest.raises(dp.InputError, match="no column"):
+        dp.least_epsilon(LOCAL, rows=1000, question="SELECT x FROM data", column="n", half_width=1)
+    asked = dp.least_epsilon(LOCAL, rows=1000, question=QUESTION, column="n", half_width=500)  # none of the plan's
+    assert asked["epsilon"]["ask"] == "0.05"
 
 
 @pytest.mark.parametrize("rows", [500, pytest.param(5, marks=pytest.mark.slow)])
@@ -96,7 +104,8 @@ def test_curves_are_told_each_way_beside_other_columns():
     sex = {"sex": COLUMNS["sex"]}
     central = {**CENTRAL, "columns": sex | CURVES, "release": {"tables": 1, "sums": True}}
     found = dp.compare_ways(central, rows=5000)
-    assert found["refused"] == {} and found["columns"][1]["central"] > 0 and found["columns"][1]["local"] is None
+    curves = found["answers"][1]["half_width"]
+    assert refused(found) == {} and curves["central_delta"] > 0 and curves["local"] is None
     spread = {"privacy": {"epsilon": "3", "spread": "auto"}, "columns": sex | CURVES}
     assert "'sex' is known to" in dp.compare_ways(spread, rows=100)["verdict"]
 

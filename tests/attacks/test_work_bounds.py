@@ -183,3 +183,25 @@ def test_a_law_of_many_columns_is_checked_once(tmp_path: Path, monkeypatch: pyte
     )
     dp.verify(tmp_path / "out")
     assert seen == ["c0"]
+
+
+def test_a_short_plan_makes_no_end_of_bins_or_questions():
+    day = {"space": "date", "low": "2000-01-01", "high": "2020-12-31", "bins": "years"}
+    sex = {"space": "categories", "values": ["f", "m"]}
+    plan = {"privacy": {"epsilon": 1}, "columns": {f"d{n}": day for n in range(1025)}}
+    with pytest.raises(dp.errors.PlanError, match="more than 1,024 columns with bins"):
+        dp.Plan.from_dict(plan)
+    asked = [{"sql": "SELECT count(*) FROM release WHERE sex = 'f'"}] * 2049
+    with pytest.raises(dp.errors.PlanError, match="questions are more than 2,048"):
+        dp.Plan.from_dict({"privacy": {"epsilon": 1}, "columns": {"sex": sex}, "questions": asked})
+
+
+def test_the_runs_of_a_part_of_dates_are_worked_out_once():
+    """A long range has millions of days, and a plan asks about them again and again."""
+    from dproof.spaces import dates
+
+    dates._runs_of_a_part.cache_clear()
+    day = {"space": "date", "low": "1000-01-01", "high": "1999-12-31"}
+    asked = [{"sql": f"SELECT count(*) FROM release WHERE weekday(day) = {n % 7}"} for n in range(20)]
+    dp.Plan.from_dict({"privacy": {"epsilon": 1}, "columns": {"day": day}, "questions": asked})
+    assert dates._runs_of_a_part.cache_info().misses == 1

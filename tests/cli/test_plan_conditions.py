@@ -31,13 +31,18 @@ def test_questions_with_conditions_choose_bins(tmp_path: Path, dproof: Callable[
         "SELECT avg(age) AS a FROM release WHERE age < 30",
     )
     file.write_text(plain + "".join(f'[[questions]]\nsql = "{sql}"\n' for sql in questions))
-    (hint,) = [each for each in dproof("plan", file, "--rows", 9000, "--json").json["advice"] if each["kind"] == "bins"]
-    assert hint["columns"] == ["hours"] and "bins = [1, 40, 41, 50, 99]" in hint["text"]
-    assert hint["half_width"] < 0.3 * hint["instead_of"]
+    chosen = dproof("plan", file, "--rows", 9000, "--json").json["columns"]
+    assert chosen[0]["chosen_bins"] == [["[1, 40)", "[40, 41)", "[41, 50)", "[50, 99]"]]
+    assert [column["chosen_bins"] for column in chosen[1:]] == [None] * (len(chosen) - 1)
+    page = " ".join(dproof("plan", file, "--rows", 9000).out.split())
+    assert (
+        "Bins for what the questions ask" in page
+        and 'mechanism = "laplace", or ask for them in the plan: hours 4.' in page
+    )
     file.write_text(file.read_text().replace("high = 99\n", "high = 99\nbins = [1, 40, 41, 50, 99]\n", 1))
     found = dproof("plan", file, "--rows", 9000, "--json").json
-    assert not any(each["kind"] == "bins" for each in found["advice"])
-    assert found["columns"][0]["half_width"] == hint["half_width"]
+    assert not any(each["kind"] == "bins" and each["columns"] == ["hours"] for each in found["advice"])
+    assert found["columns"][0]["half_width"] == chosen[0]["half_width"]
 
 
 def test_a_number_with_bins_is_counted_by_a_curator_too(tmp_path: Path, dproof: Callable[..., Any]) -> None:

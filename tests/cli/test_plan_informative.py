@@ -67,9 +67,9 @@ def test_the_plan_says_it_in_words(dproof: Dproof, local: Path) -> None:
 
 def test_the_plan_and_the_guided_plan_decide_alike(local: Path) -> None:
     draft = {**tomllib.loads(LOCAL), "questions": [{"sql": sql} for sql in (DEVIATION, COUNT)]}
-    guided = {one["column"]: one["informative"] for one in dp.compare_ways(draft, rows=1000)["questions"]}
+    guided = {one["column"]: one["informative"] for one in dp.compare_ways(draft, rows=1000)["answers"]}
     for one in dp.advise(draft, rows=1000).comparisons:
-        assert (guided[one.column]["local"], guided[one.column]["ask"]) == (
+        assert (guided[one.column]["local"], guided[one.column]["ask_shared"]) == (
             one.informative["release"],
             one.informative["ask_shared"],
         )

@@ -50,6 +50,27 @@ def test_a_second_release_is_paid_for_and_refused(table: Path, tmp_path: Path, d
     assert other.code == 0 and "people lose both" in other.err
 
 
+@pytest.mark.parametrize("command", ["sanitise", "ask", "budget", "explain"])
+def test_odd_places_are_told_in_a_sentence(command: str, table: Path, tmp_path: Path, dproof: Dproof) -> None:
+    """The root of all folders, which has no name, and a link to itself in the place of the table or its ledger."""
+    (tmp_path / "loop.csv").symlink_to("loop.csv")
+    (tmp_path / "my people.csv.ledger").symlink_to("my people.csv.ledger")
+    more = {"ask": [QUESTION, "--epsilon", "0.1"], "sanitise": ["--out", tmp_path / "out"]}.get(command)
+    words = [] if more is None else [*more, "--plan", plan(tmp_path)]
+    for place in ("/", tmp_path / "loop.csv", table):
+        ran = dproof(command, place, *words)
+        assert ran.code == 2 and "an error in dproof itself" not in ran.err
+
+
+def test_an_answer_does_not_replace_the_table(table: Path, tmp_path: Path, refused: Any) -> None:
+    text = table.read_text()
+    (tmp_path / "link.csv").symlink_to(table)
+    for out in (table, tmp_path / "link.csv"):
+        words = ("ask", table, QUESTION, "--plan", plan(tmp_path), "--epsilon", "0.1", "--out", out)
+        assert "is the table itself" in refused(*words)
+    assert table.read_text() == text and not (tmp_path / "my people.csv.ledger").exists()
+
+
 def test_a_stopped_release_is_resumed_from_the_ledger_beside_the_table(
     table: Path, tmp_path: Path, dproof: Dproof, monkeypatch: pytest.MonkeyPatch
 ) -> None:

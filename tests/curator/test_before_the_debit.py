@@ -111,7 +111,7 @@ def test_no_law_is_first_drawn_after_the_debit(
     curator = opened(tmp_path, {}, {})
     for law in (TwoSided, Gaussian, GaussianSum, KNorm):
         monkeypatch.setattr(law, "draw", broken)
-    monkeypatch.setattr("dproof.curator.released.choose", broken)
+    monkeypatch.setattr("dproof.curator.draw.choose", broken)
     with pytest.raises(Broken) as raised:
         if asked == "declared":
             query, _ = declare("least", lambda rows: min((r["x"] or 0 for r in rows), default=0), 9, curator.schema)
@@ -128,7 +128,7 @@ def test_an_answer_that_cannot_be_told_is_not_paid_for(tmp_path: Path, monkeypat
         raise Broken
 
     curator = opened(tmp_path, {}, {})
-    monkeypatch.setattr("dproof.curator.released.answer_of", broken)
+    monkeypatch.setattr("dproof.curator.answer.answer_of", broken)
     for asked in ASKED.values():
         with pytest.raises(Broken):
             curator.ask(asked, epsilon=1)

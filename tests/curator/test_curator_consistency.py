@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import dproof as dp
 from dproof import Plan, Privacy
+from dproof.curator.answer import adding_up, answer_of
 from dproof.curator.recipe import Measurement
-from dproof.curator.released import adding_up, answer_of
 from dproof.plans.plan import schema_of
 from dproof.privacy import Unit
 from dproof.testing import seeded_coins

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof import Answer, Cell, Plan, Privacy
+from dproof.curator.answer import answer_of
+from dproof.curator.draw import tally_in_batches, tally_in_duckdb
 from dproof.curator.recipe import measure
-from dproof.curator.released import answer_of
-from dproof.curator.tally import tally_in_batches, tally_in_duckdb
 from dproof.plans.plan import schema_of
 from dproof.tables import open_source
 from dproof.tables.duckdb import InDuckDB

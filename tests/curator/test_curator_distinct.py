@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from dproof import Categories, Cost, Curator, Privacy, Subsets
-from dproof.curator.released import answer_of
+from dproof.curator.answer import answer_of
 from dproof.exact import log_above
 from dproof.mechanisms.noise import integer_laplace
 from dproof.privacy import Unit

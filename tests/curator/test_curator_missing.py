@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 import dproof as dp
 from dproof import Categories, Interval, Plan, Privacy
+from dproof.curator.draw import tally_in_batches, tally_in_duckdb
 from dproof.curator.recipe import Measurement, measure
-from dproof.curator.tally import tally_in_batches, tally_in_duckdb
 from dproof.plans.plan import schema_of
 from dproof.questions.question import Schema
 from dproof.tables import open_source

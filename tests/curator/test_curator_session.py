@@ -494,8 +494,8 @@ def test_questions_built_in_python(curator: dp.Curator) -> None:
     ],
 )
 def test_intervals_cover_the_truth_as_often_as_they_say(question: str, truth: Any, tmp_path: Path) -> None:
-    from dproof.curator.released import answer_of
-    from dproof.curator.tally import tally
+    from dproof.curator.answer import answer_of
+    from dproof.curator.draw import tally
 
     curator = dp.Curator(people(), PLAN, ledger=tmp_path / "b.db")
     measurement = curator._measurement(question, Terms("0.5", 0, None, 0.95, False))
@@ -517,8 +517,8 @@ def test_intervals_cover_the_truth_as_often_as_they_say(question: str, truth: An
     ],
 )
 def test_moments_of_few_rows_have_intervals_that_say_how_little_is_known(asked: str, tmp_path: Path) -> None:
-    from dproof.curator.released import answer_of
-    from dproof.curator.tally import tally
+    from dproof.curator.answer import answer_of
+    from dproof.curator.draw import tally
 
     made = np.random.default_rng(3)
     age = made.integers(20, 70, 320)

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from dproof import Plan, Privacy
+from dproof.curator.answer import answer_of
 from dproof.curator.recipe import measure
-from dproof.curator.released import answer_of
 from dproof.plans.plan import schema_of
 from dproof.testing import seeded_coins
 from tests.makers import measured_for, resolved, tallied, with_noise

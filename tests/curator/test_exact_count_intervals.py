@@ -10,7 +10,7 @@ import pytest
 
 import dproof as dp
 from dproof import Terms
-from dproof.curator.released import answer_of
+from dproof.curator.answer import answer_of
 
 SQL = "SELECT count(*) AS n FROM data WHERE team = 'a'"
 

@@ -17,8 +17,8 @@ import pytest
 
 from dproof import Plan, Privacy
 from dproof.curator.account import pure_part, rho_for
+from dproof.curator.draw import tally_in_batches
 from dproof.curator.recipe import Measurement
-from dproof.curator.tally import tally_in_batches
 from dproof.exact import exp_below, log_above, log_below
 from dproof.laws import Gaussian, TwoSided
 from dproof.laws.k_norm import KNorm

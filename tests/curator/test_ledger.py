@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof import Cost, InputError, Ledger, OverBudget, Privacy, VerificationFailed
+from dproof import ArgumentError, Cost, InputError, Ledger, OverBudget, Privacy, VerificationFailed
 from dproof.curator.ledger import _link
 from dproof.privacy import Unit
 
@@ -429,3 +429,25 @@ def test_where_nothing_can_be_written_a_ledger_can_still_be_seen(file: Path, mon
     assert seen.spent().epsilon == Fraction(1, 4) and not file.with_name("budget.db-wal").exists()
     with pytest.raises(InputError, match="cannot be written"):
         seen.debit("q", Privacy("1/4"))
+
+
+def test_a_ledger_begins_anew_only_where_nothing_was_spent(file: Path) -> None:
+    path, unit = file, Unit()
+    ledger = Ledger(path, budget=Privacy(1), analysts={"ann": Privacy("0.5")})
+    waiting = Ledger(path)  # which another process has open
+    assert ledger.is_unspent
+    with pytest.raises(ArgumentError, match="'ann' has a budget"):
+        ledger.begin_anew(Privacy("0.1"), unit, keep_analysts=True)
+    ledger.begin_anew(Privacy(2, "1e-6"), unit, keep_analysts=True)
+    assert ledger.budget.epsilon == 2 and ledger.analysts["ann"] == Cost(Fraction(1, 2))
+    with pytest.raises(VerificationFailed):
+        waiting.debit("SELECT count(*) FROM data", Privacy("0.4"), analyst="ann")
+    again = Ledger(path)
+    assert again.is_unspent and again.budget == ledger.budget and again.counts_rho
+    again.begin_anew(Privacy(1), unit, keep_analysts=False)
+    assert again.analysts == {} and not again.counts_rho
+    again.debit("SELECT count(*) FROM data", Privacy("0.1"))
+    assert not again.is_unspent and not Ledger(path).is_unspent
+    with pytest.raises(ArgumentError, match="something was spent"):
+        again.begin_anew(Privacy(3), unit, keep_analysts=True)
+    assert Ledger(path).spent().epsilon == Fraction(1, 10)

@@ -10,7 +10,7 @@ import pytest
 
 from dproof import Plan, Privacy
 from dproof.curator import simulate
-from dproof.curator.released import answer_of
+from dproof.curator.answer import answer_of
 from dproof.plans.plan import schema_of
 from dproof.testing import seeded_coins
 from tests.makers import measured_for, tallied, with_noise

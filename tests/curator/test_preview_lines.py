@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -79,3 +80,24 @@ def test_what_is_done_with_missing_values_is_told_last(tmp_path: Path) -> None:
     )
     (note,) = seen.notes
     assert "age" in note and str(seen).splitlines()[-1] == note
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("SELECT year(day), count(*) FROM data GROUP BY year(day)", "2024-01-01"),
+        ("SELECT count(*) FROM data WHERE month(day) = 2", "2024-02-01"),
+        ("SELECT sum(part) FROM data", 0),
+        ("SELECT unnest(tags) AS tag, count(*) FROM data GROUP BY tag", ["a"]),
+    ],
+)
+def test_the_neighbours_of_a_preview_are_json_whatever_their_values_are(question, value, tmp_path):
+    columns = {
+        "day": {"space": "date", "low": "2024-01-01", "high": "2025-12-31"},
+        "part": {"space": "interval", "low": 0, "high": 1, "step": "1/3"},
+        "tags": {"space": "subsets", "values": ["a", "b"]},
+    }
+    table = pa.table({"day": ["2024-05-01"], "part": [0.0], "tags": [["a"]]})
+    curator = Curator(table, {"privacy": {"epsilon": 1}, "columns": columns}, ledger=tmp_path / "budget.db")
+    witness = json.loads(json.dumps(curator.preview(question, epsilon=1).to_json()))["sensitivity"]["witness"]
+    assert value in [next(iter(one["row"].values())) for rows in witness.values() for one in rows]

@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from dproof import Plan, Privacy
-from dproof.curator.tally import tally, tally_in_batches
+from dproof.curator.draw import tally, tally_in_batches
 from dproof.plans.plan import schema_of
 from dproof.tables import open_source
 from dproof.tables.duckdb import Decoder, count_alike, decode_all, expressions

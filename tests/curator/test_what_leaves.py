@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from dproof import Categories, Plan, Privacy
+from dproof.curator.answer import answer_of
 from dproof.curator.recipe import measure
-from dproof.curator.released import answer_of
 from dproof.plans.plan import schema_of
 from dproof.privacy import Neighbours, Unit
 from dproof.questions.question import Schema

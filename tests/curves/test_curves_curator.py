@@ -9,8 +9,7 @@ import pytest
 
 from dproof import Curator, Curves, InputError, OverBudget, Plan, Privacy, expand
 from dproof.columns.codec import Column
-from dproof.curator.released import draw
-from dproof.curator.tally import tally_in_batches
+from dproof.curator.draw import draw, tally_in_batches
 from dproof.curves.bases import basis
 from dproof.curves.noise import VectorNoise
 from dproof.plans.plan import schema_of

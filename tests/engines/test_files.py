@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import dproof as dp
 from dproof import InputError, Privacy
 from dproof.columns.values import Numerals
+from dproof.curator.draw import tally
 from dproof.curator.recipe import measure
-from dproof.curator.tally import tally
 from dproof.plans.plan import schema_of
 from dproof.tables import open_source
 from dproof.tables.delimited import _CHUNK

@@ -176,7 +176,7 @@ def trace(thing: Any, plan: Plan, sql: str, monkeypatch: pytest.MonkeyPatch) -> 
         ran.append((keys, sums))
         return whole(relation, keys, sums)
 
-    monkeypatch.setattr("dproof.curator.tally.count_alike", noted)
+    monkeypatch.setattr("dproof.curator.draw.count_alike", noted)
     asked = calls(lambda: tallied(thing(), plan, measurement))
     return ran, [
         asked,

@@ -48,7 +48,7 @@ def test_between_points_the_law_is_within_the_gap(name: str) -> None:
         return
     assert points.even
     tests = (np.arange(axis.states)[:, None] < np.arange(1, axis.states, 7)).astype(float)
-    means, gaps = points.means(tests)
+    means, gaps = points.means_and_gaps(tests)
     cuts = np.array([3330, 3331])
     nodes = lay_nodes(family, cuts)
     codes = np.unique(np.random.default_rng(1).integers(0, family.size, 60))
@@ -74,12 +74,12 @@ def test_both_ends_of_every_block_are_points() -> None:
 def test_a_mean_lies_on_the_chord_and_the_gap_is_a_quarter_of_the_bend() -> None:
     nothing = np.zeros(3, np.int64)
     points = Points(np.eye(4), np.array([0, 1, 3]), np.array([0, 0.25, 0]), nothing, nothing, even=3)
-    means, gap = points.means(np.array([0.0, 1.0, 4.0, 100.0]))
+    means, gap = points.means_and_gaps(np.array([0.0, 1.0, 4.0, 100.0]))
     assert means.tolist() == [0.0, 1.75, 100.0] and gap == 2 / 4
-    several, gaps = points.means(np.array([[0.0, 0.0], [1.0, 1.0], [4.0, 2.0], [100.0, 3.0]]))
+    several, gaps = points.means_and_gaps(np.array([[0.0, 0.0], [1.0, 1.0], [4.0, 2.0], [100.0, 3.0]]))
     assert several.tolist() == [[0.0, 0.0], [1.75, 1.25], [100.0, 3.0]] and gaps.tolist() == [0.5, 0.0]
     assert (
-        Points(np.eye(2), nothing, nothing, nothing, nothing).means(np.array([0.0, 9.0]))[1] == 0
+        Points(np.eye(2), nothing, nothing, nothing, nothing).means_and_gaps(np.array([0.0, 9.0]))[1] == 0
     )  # every code is there
 
 

@@ -120,3 +120,16 @@ def test_few_rows_are_covered_though_they_do_not_tell_where_they_lie() -> None:
             release = dp.sanitise(ages, plan)
         covered += all(covers(row["n"], 40 if 20 <= row["b"] < 70 else 0) for row in release.query(question).rows)
     assert covered == 5
+
+
+@pytest.mark.parametrize("bins", [None, [0, 30, 60, 99]])
+@pytest.mark.parametrize(("quantile", "end"), [("quantile(age, 0)", "min(age)"), ("quantile(age, 1)", "max(age)")])
+def test_a_quantile_at_an_end_is_the_extreme_in_every_model(quantile: str, end: str, bins: list[int] | None) -> None:
+    age = {"space": "interval", "low": 0, "high": 99, "step": 3, **({} if bins is None else {"bins": bins})}
+    plan = {"privacy": {"epsilon": 1}, "columns": {"age": age, "sex": {"drop": True}}}
+    with seeded_coins(3):
+        release = dp.sanitise(TABLE.slice(0, 300), plan)
+    answers = [release.query(f"SELECT {what} AS a FROM release").rows for what in (quantile, end)]
+    assert answers[0] == answers[1]
+    costs = [dp.sensitivity(f"SELECT {what} FROM data", {"age": dp.Interval(0, 99)}) for what in (quantile, end)]
+    assert costs[0] == costs[1] and costs[0].kind == "exact"

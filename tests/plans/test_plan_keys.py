@@ -20,7 +20,7 @@ TABLES: dict[str, list[dict[str, Any]]] = {
     "subsets": [{"values": ["a", "b"]}, {"columns": ["a", "b", "c"]}],
     "curves": [{"low": 0, "high": 5, "points": 4}],
 }
-COLUMN_KEYS = {"drop", "public", "space", "share", "mechanism"}
+COLUMN_KEYS = {"drop", "public", "space", "share", "mechanism", "question", "help"}
 
 
 def test_no_space_is_left_out() -> None:

@@ -19,7 +19,7 @@ EPSILONS = ["0", "0.3", "1", "2", "5"]
 def test_under_the_discrete_metric_it_is_randomised_response(epsilon: str) -> None:
     space = dp.Categories(["a", "b", "c", "d", "e"])
     assert choose(space, dp.Privacy(epsilon)).name == "randomised response"
-    joined = dp.Rows({"x": space, "y": space})
+    joined = dp.Rows({"x": space, "y": dp.Categories(["f", "m", "x"])})
     assert choose(joined, dp.Privacy(epsilon)).name == "randomised response"
 
 

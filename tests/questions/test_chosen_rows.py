@@ -10,8 +10,8 @@ import pytest
 
 import dproof as dp
 from dproof import Plan, Privacy
+from dproof.curator.answer import answer_of
 from dproof.curator.recipe import measure
-from dproof.curator.released import answer_of
 from dproof.plans.plan import schema_of
 from dproof.testing import seeded_coins
 from tests.makers import resolved, tallied, with_noise

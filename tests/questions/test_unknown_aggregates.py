@@ -13,8 +13,8 @@ import pytest
 
 import dproof as dp
 from dproof import Curator, Privacy, sensitivity
+from dproof.curator.draw import draw
 from dproof.curator.recipe import Measurement, measure
-from dproof.curator.released import draw
 from dproof.curator.select import Choice, choice_of
 from dproof.questions.aggregates import AGGREGATES, Definition
 from dproof.questions.measured import possible

@@ -412,3 +412,21 @@ def test_interrupted_around_the_word_published(command: Any, tmp_path: Path, mom
 def test_the_ledger_tells_no_path(paying: Any, tmp_path: Path) -> None:
     paying()
     assert str(tmp_path) not in str(Ledger(tmp_path / "budget.db").entries)
+
+
+def test_a_release_that_only_lacks_its_name_outlives_a_run_with_another_plan(tmp_path, monkeypatch):
+    """It is paid for: a run that cannot pay for another one must not delete it."""
+    table, out = pa.table({"s": ["a", "b"] * 50}), tmp_path / "out"
+
+    def run(*values):
+        plan = {"privacy": {"epsilon": 1}, "columns": {"s": {"space": "categories", "values": list(values)}}}
+        return dp.sanitise(table, plan, out, payment=ReleasePayment(tmp_path / "budget.db", out))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("dproof.storage._name", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            run("a", "b")
+    with pytest.raises(OverBudget), pytest.warns(DproofWarning, match="published here before"):
+        run("a", "b", "c")
+    assert not out.exists()
+    assert run("a", "b").rows == 100 and out.is_dir()

@@ -16,7 +16,7 @@ import pytest
 import dproof as dp
 from dproof.certification import verify_central, verify_certificate
 from dproof.cli.app import main
-from dproof.report import results
+from dproof.report import page
 from dproof.report.page import _limit
 
 HOSTILE = "<script>alert('x')</script>"
@@ -104,10 +104,10 @@ def test_a_question_that_fails_never_costs_the_release(
 
 
 def test_many_questions_and_many_rows_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "_MOST_QUESTIONS", 1)
-    monkeypatch.setattr(results, "_MOST_ROWS", 2)
+    monkeypatch.setattr(page, "_MOST_QUESTIONS", 1)
+    monkeypatch.setattr(page, "_MOST_ROWS", 2)
     made = dp.sanitise(table(), {"privacy": MODELS[0], "questions": ASKED, "columns": COLUMNS})
-    first, second = results.results_of(made)
+    first, second = page.results_of(made)
     assert len(first.bars) == 2 and first.more == 1 and "the first 40" in second.problem
 
 

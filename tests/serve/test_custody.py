@@ -55,10 +55,10 @@ def cookie(made):
 
 def test_what_a_draft_would_give_each_way(made):
     told = call(made, "POST", "/api/drafts/expected", {"plan": DRAFT, "rows": 5000}).json
-    count, mean = told["questions"]
-    assert count["central"] < count["local"] and count["ask"] < count["local"] and mean["central"] > 0
-    assert {one["name"] for one in told["columns"]} == {"sex", "age"} and told["refused"] == {}
-    assert all(one["central"] < one["local"] for one in told["columns"])
+    count, mean = (one["half_width"] for one in told["answers"])
+    assert count["central_delta"] < count["local"] and count["ask"] < count["ask_shared"] < count["local"]
+    assert mean["central_delta"] > 0 and told["shares"].keys() == {"sex", "age"}
+    assert [way["refused"] for way in told["ways"]] == [None] * 5 and told["recommended"]["reason"]
     assert dp.Plan.parse(told["plan"]).model == "central" and 0.73 < told["meaning"]["attack_accuracy"] < 0.74
 
 
@@ -116,8 +116,8 @@ def test_the_pages_show_what_is_there(made, cookie):
     assert "SELECT count(*) AS n FROM data" in page(made, "/tables/people", cookie).raw.decode()
     assert "carla" in page(made, "/custody", cookie).raw.decode()
     call(made, "PUT", "/api/plans/survey", {"plan": DRAFT})  # refused where another test has begun a ledger with it
-    drafted = page(made, "/plans/survey", cookie).raw.decode()
-    assert "Kind of age" in drafted and "dproof sanitise tables/survey.csv" in drafted
+    assert "Kind of age" in page(made, "/plans/survey/columns", cookie).raw.decode()
+    assert "dproof sanitise tables/survey.csv" in page(made, "/plans/survey/release", cookie).raw.decode()
     missing = page(made, "/tables/nothing", cookie)
     assert missing.status == 400 and b"there is no table" in missing.raw
     assert send(made, "GET", "/custody", token=made.ann).status == 403
@@ -142,10 +142,10 @@ def test_a_release_that_was_stopped_is_told_to_be_free(made):
     root, price = made.root, '[privacy]\nepsilon = "1"\n[columns.sex]\nspace = "categories"\nvalues = ["f", "m"]\n'
     (root / "tables" / "killed.csv").write_text("sex\nf\nm\n")
     (root / "plans" / "killed.toml").write_text(price)
-    assert b"Paid for and not made" not in call(made, "GET", "/plans/killed").raw
+    assert b"Paid for and not made" not in call(made, "GET", "/plans/killed/release").raw
     law = row_law(dp.Plan.read(root / "plans" / "killed.toml"))
     ReleasePayment(made.folder.ledger("killed"), root / "releases" / "halfway").pay(law)  # and then it was killed
-    told = call(made, "GET", "/plans/killed").raw.decode()
+    told = call(made, "GET", "/plans/killed/release").raw.decode()
     assert "Paid for and not made, because the work was stopped: halfway." in told and 'value="halfway"' in told
     begun = call(made, "POST", "/api/releases", {"table": "killed", "name": "halfway"})
     assert begun.status == 202, begun.raw
@@ -153,7 +153,7 @@ def test_a_release_that_was_stopped_is_told_to_be_free(made):
     while not (done := call(made, "GET", f"/api/jobs/{job}").json)["done"]:
         time.sleep(0.05)
     assert done["error"] is None and call(made, "GET", "/api/tables/killed/account").json["spent"]["epsilon"] == 1
-    assert b"Paid for and not made" not in call(made, "GET", "/plans/killed").raw
+    assert b"Paid for and not made" not in call(made, "GET", "/plans/killed/release").raw
 
 
 def test_a_question_that_was_stopped_is_told(made, monkeypatch):

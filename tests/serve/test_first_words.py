@@ -8,14 +8,12 @@ from markupsafe import escape
 
 import dproof as dp
 from dproof import InputError, WrongKey
-from dproof.advice.ways import WAYS
 from dproof.meaning import percent
 from dproof.plans.reader import MisplacedKey
 from dproof.serve.folder import Folder
 from dproof.serve.pages import TEMPLATES
 from dproof.serve.pages.asking import AskableColumn, built
-from dproof.serve.pages.planning import error_places, expectation
-from dproof.serve.plan_form import drafted, filled
+from dproof.serve.pages.planning import Problem, _placed, expectation
 from dproof.serve.tokens import Tokens
 from tests.serve.server import make_folder, send, serving
 
@@ -30,7 +28,8 @@ def beside(told):
     """What stands beside the form of a plan."""
     shown = expectation(told, None)
     source = (
-        '{% import "expected.html" as x with context %}{{ x.expected_widths(expected, None) }}{{ x.meaning(expected) }}'
+        '{% import "expected.html" as x with context %}{{ x.every_way(expected, None, asked, titles, costliest, {}) }}'
+        "{{ x.meaning(expected) }}"
     )
     return TEMPLATES.from_string(source).render(**shown)
 
@@ -47,32 +46,27 @@ def test_a_width_that_holds_all_that_is_possible_is_no_information(model):
     told = {}
     for epsilon in ("0.05", "8"):
         told = dp.compare_ways(draft(model, epsilon, **more), rows=100)
-        for one in told["columns"]:
-            for way in WAYS:
-                assert one["informative"][way] == (one[way] is None or one[way] < halves[one["name"]]), (one, way)
-    assert any(one["informative"][way] for one in told["columns"] for way in WAYS)
+        for one in told["answers"]:
+            for way, width in one["half_width"].items():
+                assert one["informative"][way] == (width is None or width < halves[one["column"]]), (one, way)
+    assert any(any(one["informative"].values()) for one in told["answers"])
     few = dp.compare_ways(draft(model, "0.05", **more), rows=100)
-    assert not any(few["columns"][1]["informative"][way] for way in ("local", "central"))
-    assert "<td>no information</td>" in beside(few) and " days</td>" in beside(told)
+    assert not any(few["answers"][1]["informative"][way] for way in ("local", "central_delta"))
+    assert "<td>no information</td>" in beside(few) and "mean of day (days)" in beside(told)
 
 
 def test_an_answer_to_a_question_is_no_information_where_its_width_holds_all_that_is_possible():
     asked = draft("local", "0.5", questions=[{"sql": MEAN}, {"sql": SHARE}])
-    few, many = (dp.compare_ways(asked, rows=rows)["questions"] for rows in (100, 10**7))
+    few, many = (dp.compare_ways(asked, rows=rows)["answers"] for rows in (100, 10**7))
     assert [one["informative"]["local"] for one in few] == [False, False]
-    assert few[0]["local"] is None and few[1]["local"] > 50
+    assert few[0]["half_width"]["local"] is None and few[1]["half_width"]["local"] > 50
     assert [one["informative"]["local"] for one in many] == [True, True]
 
 
-def test_a_new_plan_measures_means_unless_questions_choose_what_is_measured():
-    form = filled({}, ["age"])
-    assert form.fields["sums"] == "true"
-    typed = SimpleNamespace(fields=dict(form.fields), columns={}, kept=())
-    assert drafted(typed, {})["release"] == {"sums": True}
-    typed.fields["questions"] = "SELECT avg(age) AS a FROM data"
-    assert "release" not in drafted(typed, {})
-    typed.fields["tables"] = "2"
-    assert drafted(typed, {})["release"] == {"tables": 2, "sums": True}
+def test_asking_is_told_for_one_question_and_for_twenty():
+    page = beside(dp.compare_ways(draft("central", "1", release={"tables": 1, "sums": True}), rows=5000))
+    assert "asking one question" in page and "asking 20 questions" in page and "Recommended: " in page
+    assert "central δ = 0.000001 (this plan)" in page or "central δ = 1e-6 (this plan)" in page
 
 
 def test_a_question_that_is_not_chosen_to_its_end_is_no_other_question():
@@ -104,12 +98,19 @@ def test_a_local_release_of_people_with_several_rows_says_what_they_have():
     assert "for each row" not in beside(dp.compare_ways(named, rows=100))
 
 
-def test_an_error_of_a_whole_column_is_told_of_its_kind():
-    form = filled({}, ["age", "sex"])
-    wrong = WrongKey("plan", MisplacedKey(("columns", "sex"), "is needed by no question"))
-    assert error_places(wrong, form) == {"column-1": ("sex is needed by no question", "kind")}
-    wrong = WrongKey("plan", MisplacedKey(("columns", "age", "low"), "is missing"))
-    assert error_places(wrong, form) == {"column-0": ("low is missing", "low")}
+def test_a_mistake_is_told_beside_its_field():
+    plan = {"columns": {"age": {}, "sex": {}}}
+
+    def placed(*path, text="is wrong"):
+        return _placed(WrongKey("plan", MisplacedKey(path, text)), plan)
+
+    assert placed("columns", "sex", text="is needed by no question") == Problem(
+        "columns", "column-1", "kind", "is needed by no question"
+    )
+    assert placed("columns", "age", "low") == Problem("columns", "column-0", "low", "low is wrong")
+    assert placed("questions", "2", "sql") == Problem("questions", "question-1", "sql", "sql is wrong")
+    assert placed("privacy", "epsilon") == Problem("trust", "privacy", "epsilon", "privacy.epsilon is wrong")
+    assert placed("file", "separator").step == "table" and placed("joint").step == "release"
 
 
 def test_an_empty_folder_says_what_comes_first(tmp_path):

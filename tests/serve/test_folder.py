@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from dproof import InputError
+from dproof import InputError, Ledger, Privacy
 from dproof.serve.folder import Folder
 from tests.serve.server import make_folder
 
@@ -67,3 +67,18 @@ def test_a_folder_that_cannot_be_written_is_refused(made):
 def test_what_is_no_folder_is_told(tmp_path):
     with pytest.raises(InputError, match="is no folder"):
         Folder.open(tmp_path / "nothing")
+
+
+def test_what_the_command_line_spent_on_a_served_table_is_not_overlooked(made):
+    people = made.root / "tables" / "people.csv"
+    kept = Ledger(Ledger.beside(people), budget=Privacy(2), unit=made.folder.plan("people").unit)
+    kept.release(Privacy(2), "release elsewhere")
+    kept.close()
+    with pytest.raises(InputError, match="people lose both"):
+        made.folder.table("people")
+    made.folder.ledger("people").unlink()
+    with pytest.raises(InputError, match=r"move it to ledgers/people\.db"):
+        made.folder.table("people")
+    kept.path.rename(made.folder.ledger("people"))
+    assert made.folder.table("people") == people
+    assert Ledger(made.folder.ledger("people")).remaining().epsilon == 0

@@ -29,9 +29,8 @@ LONG_NAME = "a" * (limits.LONGEST_NAME + 1)
 GIVEN = {"name": "eve", "tables": "survey", "epsilon": "0.1", "delta": "0", "days": "9"}
 AGE = {"space": "interval", "low": 0, "high": 9, "missing": 1}
 DRAFT = {"privacy": {"epsilon": "1"}, "columns": {"sex": {"drop": True}, "age": AGE}}
-PLANNED = {"column": "age", "kind": "interval", "low": "0", "high": "9", "outside": "keep", "missing": "category"}
-PLANNED |= dict.fromkeys(("values", "taken", "separator", "step", "bins", "outside_value", "stand_in"), "")
-PLANNED |= {"model": "local", "epsilon": "1", "delta": "0", "neighbours": "change-one", "rows_per_person": "1"}
+TRUST = {"model": "local", "epsilon": "1", "delta": "0", "neighbours": "change-one", "rows_per_person": "1"}
+TRUST |= {"do": "next", "row_count": str(limits.MOST_EXPECTED_ROWS * 10)}
 
 # By limit: what is sent to a page, by a program and by a tool, and with which status it is refused.
 BEYOND = {
@@ -91,7 +90,7 @@ BEYOND = {
         ("POST", "/api/tokens", GIVEN | {"tables": ["survey"], "days": limits.MOST_TOKEN_DAYS + 1}, 400),
     ],
     "MOST_EXPECTED_ROWS": [
-        ("page", "/plans/survey", PLANNED | {"do": "save", "row_count": str(limits.MOST_EXPECTED_ROWS * 10)}, 400),
+        ("page", "/plans/survey/trust", TRUST, 400),
         ("POST", "/api/drafts/expected", {"plan": DRAFT, "rows": limits.MOST_EXPECTED_ROWS + 1}, 400),
         (
             "POST",
@@ -123,6 +122,8 @@ ELSEWHERE = {  # the tests that reach a limit which is not about one request
     "MOST_READERS": "test_reading_time.py::test_a_question_has_its_turn_until_it_leaves",
     "MOST_TOOL_THREADS": "test_mcp_endpoint.py::test_the_calls_of_one_hold_up_no_other",
     "MOST_SESSIONS": "test_sessions.py::test_who_signs_in_often_ends_nobodys_session_but_their_own",
+    "ANSWERS_PER_SECOND": "test_collect.py::test_a_place_that_sends_too_much_waits",
+    "ANSWERS_AT_ONCE": "test_collect.py::test_a_place_that_sends_too_much_waits",
     "MOST_RATES": "test_pace.py::test_only_so_many_keys_are_remembered",
 }
 

@@ -10,6 +10,7 @@ import pytest
 
 import dproof as dp
 from dproof.serve.limits import MOST_CONNECTIONS
+from dproof.serve.plan_form import COLUMN_FIELDS
 from tests.serve.server import PLAN, make_folder, send, serving
 
 LARGEST_PAGE = 1 << 20
@@ -33,7 +34,11 @@ def made(tmp_path_factory):
         yield made
 
 
-@pytest.mark.parametrize("path", ["/", "/custody", "/plans/wide", "/plans/planned", "/plans/valued", "/tables/valued"])
+PAGES = ["/", "/custody", "/tables/valued", *(f"/plans/{name}" for name in ("wide", "planned", "valued"))]
+PAGES += [f"/plans/{name}/{step}" for name in ("planned", "valued") for step in ("columns", "questions", "release")]
+
+
+@pytest.mark.parametrize("path", PAGES)
 def test_no_page_is_larger_than_a_mebibyte(made, path):
     told = send(made, "GET", path, token=made.carla)
     assert told.status == 200 and len(told.raw) < LARGEST_PAGE, len(told.raw)
@@ -41,7 +46,7 @@ def test_no_page_is_larger_than_a_mebibyte(made, path):
 
 def test_a_wide_table_is_planned_in_a_file(made):
     told = send(made, "GET", "/plans/wide", token=made.carla).raw.decode()
-    assert "100,000 columns" in told and "dproof init tables/wide.csv &gt; plans/wide.toml" in told
+    assert "100,000 columns" in told and "dproof init tables/wide.csv --look &gt; plans/wide.toml" in told
 
 
 def test_a_long_answer_shows_its_beginning(made):
@@ -53,13 +58,13 @@ def test_a_long_answer_shows_its_beginning(made):
 
 def test_a_form_with_a_long_plan_is_taken(made):
     values = "\n".join(f"a rather long value {n}" for n in range(6000))
-    fields = {"column": "town", "kind": "categories", "values": values, "taken": "line", "do": "look", "epsilon": "1"}
-    more = ("separator", "low", "high", "step", "bins", "outside", "outside_value", "missing", "stand_in")
-    fields |= dict.fromkeys(more, "") | {"outside": "keep", "missing": "category", "model": "local", "delta": "0"}
-    fields |= {"neighbours": "change-one", "rows_per_person": "1", "row_count": "100"}
+    fields = dict.fromkeys(COLUMN_FIELDS, "") | {"column": "town", "kind": "categories", "values": values}
+    fields |= {"taken": "line", "outside": "keep", "missing": "category", "do": "look"}
     (made.root / "tables" / "new.csv").write_text("town\nx\n")
     kind = "application/x-www-form-urlencoded"
-    told = send(made, "POST", "/plans/new", urlencode(fields).encode(), made.carla, Content_Type=kind)
+    begun = send(made, "POST", "/plans/new", b"do=begin", made.carla, Content_Type=kind)
+    assert begun.status == 303 and begun.headers["location"] == "/plans/new/columns"
+    told = send(made, "POST", "/plans/new/columns", urlencode(fields).encode(), made.carla, Content_Type=kind)
     assert told.status == 200 and b"a rather long value 5999" in told.raw
 
 

@@ -1,12 +1,12 @@
 """The pages as a browser without a script uses them: forms are sent as they are, and everything can be done."""
 
 import shutil
-import tomllib
 from html.parser import HTMLParser
 from urllib.parse import urlencode
 
 import pytest
 
+from dproof.serve.pages.planning import STEPS
 from tests.serve.server import make_folder, send, serving
 
 PLAN = """
@@ -103,46 +103,6 @@ def column(fields, name, **changes):
     return found
 
 
-def test_a_saved_plan_fills_the_form_and_is_saved_again_as_it_is(made):
-    fields = fields_of(made, "/plans/survey", made.carla)
-    assert ("values", "f\nm") in fields and ("stand_in", "40") in fields and ("epsilon", "2") in fields
-    page = send(made, "GET", "/plans/survey", token=made.carla).raw.decode()
-    assert "columns.sex.share" in page and "[file]" in page and "Comments in the file are lost" in page
-    assert post(made, "/plans/survey", fields, made.carla, "save").status == 200
-    assert tomllib.loads((made.root / "plans" / "survey.toml").read_text()) == tomllib.loads(PLAN)
-
-
-def test_the_page_tells_what_a_plan_would_give_each_way_and_the_epsilon_of_a_half_width(made):
-    fields = fields_of(made, "/plans/survey", made.carla)
-    page = post(made, "/plans/survey", fields, made.carla, "look", row_count="5000").raw.decode()
-    for words in ("about 5,000 rows", "local release", "n: SELECT sex", "costs most", "can deny", "<rect"):
-        assert words in page
-    assert "style=" not in page  # which the policy forbids
-    wanted = {"half_width": "100", "target": '["", "sex"]'}
-    page = post(made, "/plans/survey", fields, made.carla, "epsilon", **wanted).raw.decode()
-    assert "The least ε that gives it" in page and 'name="take"' in page
-    page = post(made, "/plans/survey", fields, made.carla, "epsilon", **{**wanted, "half_width": "x"}).raw.decode()
-    assert "the half-width" in page
-
-
-def test_a_new_plan_is_made_and_its_mistakes_are_told_beside_their_fields(made):
-    path = "/plans/fresh"
-    fields = fields_of(made, path, made.carla)
-    assert ("kind", "drop") in fields and "Choose the kind" in send(made, "GET", path, token=made.carla).raw.decode()
-    fields = column(fields, "sex", kind="categories", values="1 = f\n2 = m")
-    assert "look like a code book" in post(made, path, fields, made.carla, "look").raw.decode()
-    fields = column(column(fields, "sex", taken="label"), "age", kind="interval", low="18", high="ninety")
-    refused = post(made, path, fields, made.carla, "save")
-    assert refused.status == 400 and not (made.root / "plans" / "fresh.toml").exists()
-    assert 'id="error-column-1" class="error" data-part data-key="high">high is wrong' in refused.raw.decode()
-    saved = post(made, path, column(fields, "age", high="90"), made.carla, "save")
-    assert saved.status == 200 and "Saved as plans/fresh.toml" in saved.raw.decode()
-    text = (made.root / "plans" / "fresh.toml").read_text()
-    assert '"f",' in text and "high = 90" in text and 'model = "central"' in text
-    looked = send(made, "POST", f"{path}/check", b"", made.carla).raw.decode()
-    assert "CONFIDENTIAL" in looked and "dproof check tables/fresh.csv" in looked
-
-
 def test_a_question_is_chosen_previewed_asked_and_remembered(made):
     path = "/tables/people"
     fields = fields_of(made, path, made.ann)
@@ -189,7 +149,12 @@ def test_a_token_is_given_and_revoked(made):
 
 
 def test_pages_of_custodians_are_for_them_alone(made):
-    for method, path in (("GET", "/plans/survey"), ("POST", "/plans/survey"), ("POST", "/plans/survey/check")):
-        assert send(made, method, path, b"do=save" if method == "POST" else None, made.ann).status == 403
-    assert send(made, "POST", "/plans/survey/sanitise", b"release=x", made.ann).status == 403
-    assert send(made, "POST", "/plans/survey", b"do=save", made.carla).status == 400  # half a form
+    doors = [("GET", "/plans/survey"), ("POST", "/plans/survey/remove"), ("POST", "/plans/survey/check")]
+    doors += [(method, f"/plans/survey/{step}") for step in STEPS for method in ("GET", "POST")]
+    doors += [("GET", f"/plans/survey/{file}") for file in ("notebook.ipynb", "commands.sh", "plan.toml")]
+    for method, path in doors:
+        assert send(made, method, path, b"sure=yes" if method == "POST" else None, made.ann).status == 403, path
+    assert send(made, "POST", "/plans/survey/sanitise", b"release=x&sure=yes", made.ann).status == 403
+    assert send(made, "DELETE", "/api/files/survey", None, made.ann).status == 403
+    assert send(made, "POST", "/plans/survey/columns", b"column=age", made.carla).status == 400  # half a form
+    assert send(made, "GET", "/plans/survey/nowhere", None, made.carla).status == 404

@@ -9,6 +9,7 @@ import pytest
 from dproof import Privacy
 from dproof.serve.custody import check_table
 from dproof.serve.desk import give_budgets
+from dproof.serve.pages.planning import STEPS
 from tests.serve.server import PLAN, make_folder, send, serving
 
 ASKED = {"sql": "SELECT count(*) AS n FROM data WHERE sex = 'f'", "epsilon": "0.1"}
@@ -113,10 +114,12 @@ CUSTODIANS_PAGES = [
     ("GET", "/custody", None),
     ("POST", "/custody", {"name": "fay", "tables": "survey", "epsilon": "0.1", "delta": "0", "days": "9"}),
     ("GET", "/plans/survey", None),
-    ("POST", "/plans/survey", {"do": "look"}),
-    ("POST", "/plans/survey", {"do": "save"}),
+    *(("GET", f"/plans/survey/{step}", None) for step in (*STEPS, "notebook.ipynb", "commands.sh", "plan.toml")),
+    *(("POST", f"/plans/survey/{step}", {"do": do}) for step in STEPS for do in ("look", "next", "fill", "save")),
     ("POST", "/plans/survey/check", {}),
     ("POST", "/plans/survey/sanitise", {"release": "by-page"}),
+    ("POST", "/plans/survey/sanitise", {"release": "by-page", "sure": "yes"}),
+    ("POST", "/plans/survey/remove", {}),
 ]
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dproof.columns.arrow import as_numpy, from_numpy, from_texts
+from dproof.columns.values import as_numpy, from_numpy, from_texts
 
 KINDS = [pa.int8(), pa.uint16(), pa.int32(), pa.int64(), pa.uint64(), pa.float32(), pa.float64(), pa.bool_()]
 

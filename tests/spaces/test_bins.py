@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import tracemalloc
 from fractions import Fraction
 from typing import Any
 
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 
 from dproof import Dates, InputError, Interval, Plan
 from dproof.certification import verify_certificate
+from dproof.errors import TooLarge
 from dproof.plans.reader import MisplacedKey, Reader, read_column
-from dproof.spaces.dates import PERIODS, calendar_bins
+from dproof.spaces.dates import PERIODS, calendar_bins, uncut_period
 from dproof.spaces.interval import bins_between, default_bins
 from tests.makers import row_law
 
@@ -149,7 +151,7 @@ def test_the_range_suggests_the_periods(low: str, high: str, as_named: str) -> N
     assert calendar_bins(space, "calendar") == calendar_bins(space, as_named)
 
 
-@given(st.dates(), st.integers(0, 3000), st.integers(1, 40), st.sampled_from(PERIODS))
+@given(st.dates(), st.integers(0, 700), st.integers(1, 40), st.sampled_from(PERIODS))
 def test_the_stand_alone_verifier_counts_the_same_bins(low: dt.date, points: int, step: int, name: str) -> None:
     high = min(low.toordinal() + points * step, dt.date.max.toordinal())
     last = dt.date.fromordinal(high - (high - low.toordinal()) % step)
@@ -172,3 +174,37 @@ def test_other_names_are_refused(name: str) -> None:
 def test_numbers_have_no_periods() -> None:
     with pytest.raises(MisplacedKey, match="must be a list of edges"):
         read_column("age", Reader({"space": "interval", "low": 0, "high": 9, "bins": "months"}, ()))
+
+
+_EVER = Dates("0001-01-01", "9999-12-31")
+
+
+@pytest.mark.parametrize("name", [name for name in PERIODS if name != "calendar"])
+@pytest.mark.parametrize("step", [1, 7, 28, 29, 30, 31, 90, 92, 365, 3653])
+def test_periods_are_those_that_days_lie_in(name: str, step: int) -> None:
+    """Found from the periods, or the days where they are fewer: they are what going through all days gives."""
+    for low, many in (("0001-01-01", 40), ("1969-12-31", 9), ("2023-12-30", 400), ("9990-05-06", 2)):
+        first = dt.date.fromisoformat(low)
+        last = min(first.toordinal() + step * many, dt.date.max.toordinal() - (dt.date.max - first).days % step)
+        space = Dates(first, dt.date.fromordinal(last), step)
+        days = [dt.date.fromordinal(day) for day in range(first.toordinal(), last + 1, step)]
+        months = {"months": 1, "quarters": 3, "years": 12, "decades": 120}.get(name)
+        period = [(d.toordinal() - 1) // 7 if months is None else (12 * d.year + d.month - 1) // months for d in days]
+        starts = [n for n in range(len(days)) if n == 0 or period[n] != period[n - 1]]
+        assert calendar_bins(space, name).starts == tuple(starts)
+        column = {"space": "date", "low": first, "high": dt.date.fromordinal(last), "step": step, "bins": name}
+        assert verify_certificate.bins(column) == len(starts)
+
+
+def test_so_many_periods_are_refused_before_they_are_made() -> None:
+    for name in ("weeks", "months", "quarters", "years"):
+        with pytest.raises(TooLarge, match=f"bins by {name} are more than 4,096"):
+            calendar_bins(_EVER, name)
+        with pytest.raises(verify_certificate.Refused, match="more bins of dates"):
+            verify_certificate.bins({"space": "date", "low": dt.date.min, "high": dt.date.max, "bins": name})
+    tracemalloc.start()
+    assert calendar_bins(_EVER, "decades").size == calendar_bins(_EVER, "calendar").size == 1000
+    assert uncut_period(_EVER, [0]) == "decades"
+    made = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert made < 4 << 20  # and not as much as millions of days take

@@ -13,9 +13,8 @@ import pytest
 
 import dproof as dp
 from dproof import InputError
-from dproof.columns.arrow import as_numpy
 from dproof.columns.codec import Column, codec_of
-from dproof.columns.values import object_array
+from dproof.columns.values import as_numpy, object_array
 from dproof.plans.reader import Reader, read_column
 from dproof.testing import check_column, seeded_coins
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from dproof import Dates, Interval
 from dproof.columns.codec import Column, codec_of
-from dproof.columns.numbers import FAR, LARGEST_FACTOR, read_decimals
-from dproof.columns.values import DECIMALS, THOUSANDS, Numerals
+from dproof.columns.values import DECIMALS, FAR, LARGEST_FACTOR, THOUSANDS, Numerals, read_decimals
 from dproof.plans.reader import Reader, read_column
 from dproof.tables import open_source
 

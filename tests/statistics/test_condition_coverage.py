@@ -130,7 +130,9 @@ def test_sums_means_and_shares_of_a_condition_are_covered() -> None:
 
 
 @pytest.mark.slow
-def test_quantiles_of_smooth_numbers_are_covered_and_hardly_wider_than_their_error() -> None:
+def test_quantiles_of_smooth_numbers_are_covered_and_at_most_twice_as_wide_as_their_error() -> None:
+    """Half of the bias that there may be is part of the interval. With a fifth it was 1.3 times the error, and
+    quantiles at the ends of a bell were covered 83 % of the time (`test_quantile_coverage`)."""
     x = np.clip(RNG.gamma(6, 7, ROWS).round(), 0, 99).astype(int)
     shares, times = (0.1, 0.5, 0.9), 60
     cells: dict[float, list[Any]] = {share: [] for share in shares}
@@ -144,4 +146,4 @@ def test_quantiles_of_smooth_numbers_are_covered_and_hardly_wider_than_their_err
         true = np.quantile(x, share, method="inverted_cdf")
         error = 1.96 * np.sqrt(np.mean([(cell.estimate - true) ** 2 for cell in found]))
         assert sum(covered(cell, true) for cell in found) >= 51
-        assert np.mean([cell.high - cell.low for cell in found]) / 2 <= 1.6 * error
+        assert np.mean([cell.high - cell.low for cell in found]) / 2 <= 2.1 * error

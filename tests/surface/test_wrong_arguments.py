@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -13,7 +14,9 @@ import pytest
 
 import dproof as dp
 from dproof import InputError
+from dproof.local.recipe import certify_row
 from dproof.plans import reader
+from dproof.survey.form import survey_key
 
 PLAN: dict[str, Any] = {
     "privacy": {"epsilon": 1},
@@ -33,6 +36,7 @@ DAY, ONE, WITH_DELTA = dp.Curves(0, 1, 9, 0, 1), dp.Privacy(1), dp.Privacy(1, "1
 RESPONSE = dp.randomised_response(LETTERS, ONE)
 RELEASE = dp.sanitise(pa.table({"load": [[1.0, 2.0, 3.0, 4.0]] * 30}), CURVES)
 SURVEY = dp.sanitise(TABLE, PLAN)
+ANSWER = json.dumps({"survey": survey_key(certify_row(dp.Plan.of(PLAN))), "id": "x", "row": {"hobby": 1, "age": 3}})
 SCHEMA = {"hobby": dp.Categories(["Cars", "Chess"])}
 
 # Every public function with arguments that it takes. Mechanism, Plan and Release are made by others of these.
@@ -112,6 +116,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "worst_case": (dp.worst_case, {"mechanism": RESPONSE, "epsilon": 1}),
     "delta_over": (dp.delta_over, {"mechanism": RESPONSE, "epsilon": 1, "sets": [["a"]]}),
     "metric_epsilon": (dp.metric_epsilon, {"mechanism": RESPONSE, "delta": 0}),
+    "shuffled": (dp.shuffled, {"local": RESPONSE, "rows": 100, "delta": "1e-6"}),
     "compose": (dp.compose, {"parts": [RESPONSE], "rule": "optimal", "same_value": True}),
     "explain": (dp.explain, {"privacy": ONE, "stake": 100}),
     "Mechanism.then": (RESPONSE.then, {"change": dict.fromkeys(LETTERS.values, 1), "outputs": None}),
@@ -122,6 +127,12 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Plan.from_dict": (dp.Plan.from_dict, {"tables": PLAN}),
     "check": (dp.check, {"source": TABLE, "plan": PLAN, "table": None}),
     "sanitise": (dp.sanitise, {"source": TABLE, "plan": PLAN, "out": None, "table": None, "progress": None}),
+    "collect": (
+        dp.collect,
+        {"plan": PLAN, "out": "new", "send": "https://example.org/in", "texts": None, "paper": False},
+    ),
+    "adopt": (dp.adopt, {"answers": "answers.jsonl", "plan": PLAN, "out": "new"}),
+    "Inbox": (lambda survey, store: dp.Inbox(survey, store).close(), {"survey": "survey", "store": "new"}),
     "load": (dp.load, {"path": "release"}),
     "verify": (dp.verify, {"path": "release"}),
     "Sanitiser": (lambda plan, X: dp.Sanitiser(plan).fit(X), {"plan": PLAN, "X": TABLE}),
@@ -132,6 +143,22 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "expect": (dp.expect, {"plan": PLAN, "rows": 100, "questions": [COUNT], "way": "ask"}),
     "advise": (dp.advise, {"plan": PLAN, "rows": 100, "questions": [COUNT]}),
     "compare_ways": (dp.compare_ways, {"plan": PLAN, "rows": 100}),
+    "expected_answers": (dp.expected_answers, {"plan": PLAN, "rows": 100, "questions": [COUNT]}),
+    "warnings_before": (dp.warnings_before, {"plan": PLAN}),
+    "plan_problems": (dp.plan_problems, {"plan": PLAN}),
+    "notebook": (
+        dp.notebook,
+        {
+            "data": "people.csv",
+            "plan": PLAN,
+            "rows": 100,
+            "table": None,
+            "title": "x",
+            "out": "release",
+            "ledger": None,
+        },
+    ),
+    "draft_plan": (dp.draft_plan, {"data": "people.csv", "file": None}),
     "least_epsilon": (
         dp.least_epsilon,
         {"plan": PLAN, "rows": 100, "question": "", "column": "age", "half_width": 5},
@@ -255,12 +282,23 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A survey, made once."""
+    folder = tmp_path_factory.mktemp("made") / "survey"
+    dp.collect(PLAN, folder)
+    return folder
+
+
 @pytest.fixture
-def place(tmp_path: Path, stored: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path: Path, stored: Path, survey: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)  # a text may be taken for the path of a file
     monkeypatch.setattr(reader, "SPACES", dict(reader.SPACES))  # a name that is taken by chance is not kept
     (tmp_path / "plan.toml").write_text(dp.Plan.of(PLAN).text)
+    (tmp_path / "answers.jsonl").write_text(ANSWER)
+    (tmp_path / "people.csv").write_text("hobby,age\nCars,34\n")
     (tmp_path / "release").symlink_to(stored)
+    (tmp_path / "survey").symlink_to(survey)
     return tmp_path
 
 

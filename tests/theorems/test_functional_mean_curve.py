@@ -7,8 +7,8 @@ import pytest
 
 from dproof import Plan, Privacy
 from dproof.curator.curves import NoisyCurves
+from dproof.curator.draw import tally
 from dproof.curator.recipe import Measurement
-from dproof.curator.tally import tally
 from dproof.curves.noise import vector_noise
 from dproof.plans.plan import schema_of
 from dproof.tables import open_source

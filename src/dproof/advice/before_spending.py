@@ -7,7 +7,9 @@ confidential place for those.
 from __future__ import annotations
 
 import math
+import os
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dproof.exact import written
@@ -24,15 +26,20 @@ _PERSON = "person|user|customer|client|patient|member|respondent|student|employe
 _OF_A_PERSON = re.compile(rf"(?i)({_PERSON})?[ _-]?(id|nr|no|number|key)|{_PERSON}|e-?mail")
 
 
-def warnings_before(plan: Plan, person: Privacy) -> list[str]:
+def warnings_before(
+    plan: Plan | str | os.PathLike[str] | Mapping[str, Any], person: Privacy | None = None
+) -> list[str]:
     """The cautions about what a plan promises to a person, in words; none where it is sound.
+
+    `plan` is a Plan, its path or a mapping, and `person` what a person loses where that is not what the plan allows.
 
     >>> columns = {"visitor_id": {"drop": True}, "read": {"space": "categories", "values": [0, 1]}}
     >>> plan = Plan.of({"privacy": {"epsilon": 100}, "columns": columns})
-    >>> [said[:31] for said in warnings_before(plan, plan.privacy)]
+    >>> [said[:31] for said in warnings_before(plan)]
     ['ε is above 5: an attacker guess', 'every row counts as a person of']
     """
-    found = list(advice(person))
+    plan = Plan.of(plan)
+    found = list(advice(plan.promise(plan.rows_per_person) if person is None else person))
     named = [name for name in plan.named("drop") if _OF_A_PERSON.fullmatch(name)]
     if plan.unit.row_is_person and named:
         found.append(

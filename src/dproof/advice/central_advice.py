@@ -6,10 +6,19 @@ from collections.abc import Callable, Iterator, Mapping
 from math import ceil, log
 from typing import Any
 
-from dproof.advice.drafts import MEAN, Draft, Key, answers_of, asking_only, draft_and_plan
 from dproof.advice.expect import asked_questions, cost_shares
 from dproof.advice.plan_advice import CLEARLY, MOST_HINTS, Hint, part_left
-from dproof.advice.ways import AnswerRow, WaysTable, geometric_mean
+from dproof.advice.ways import (
+    MEAN,
+    AnswerRow,
+    Draft,
+    Key,
+    WaysTable,
+    answers_of,
+    asking_only,
+    draft_and_plan,
+    geometric_mean,
+)
 from dproof.central.recipe import TableLaw
 from dproof.exact import written
 from dproof.plans.plan import TableAxis

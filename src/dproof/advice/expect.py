@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from math import inf, isclose, isfinite, sqrt
 from statistics import NormalDist
 from typing import Any, Literal
@@ -37,6 +37,7 @@ from dproof.local.recipe import JointColumns, RowLaw, certify_row
 from dproof.plans.plan import Plan, schema_of
 from dproof.plans.questions import PlannedQuestion, planned_question
 from dproof.privacy import Privacy
+from dproof.questions.aggregates import Rank
 from dproof.questions.answer import Range
 from dproof.questions.measured import HalfWidths, Shares, interval_widths, possible_columns
 from dproof.questions.question import (
@@ -134,9 +135,15 @@ def expect(
     return tuple(one for planned in asked for one in expected_of_release(law, planned, rows))
 
 
+@lru_cache(maxsize=32)  # a form and its advice look at the same plans again and again
 def law_of(plan: Plan) -> ReleaseRecipe[Any]:
-    """What draws a release by the plan, whatever its model."""
+    """What draws a release by the plan, whatever its model; no data is involved."""
     return certify_tables(plan) if plan.model == "central" else certify_row(plan)
+
+
+def law_if_allowed(plan: Plan) -> ReleaseRecipe[Any] | None:
+    """What draws a release by the plan; None where its neighbours allow none, so that a curator must be asked."""
+    return law_of(plan) if plan.model == "central" or plan.has_row_law else None
 
 
 def asked_questions(plan: Plan, questions: str | Sequence[str] | None) -> Sequence[PlannedQuestion]:
@@ -160,7 +167,8 @@ def expected_of_release(law: ReleaseRecipe[Any], planned: PlannedQuestion, rows:
         question = resolve(replace(planned.question, table=schema.table), schema)
     except InputError:  # such as whether curves are missing, which a release without missing ones does not tell
         return _unknown(planned)
-    parts = _parts_of_local_answers(question, schema) if isinstance(law, RowLaw) else None
+    of_groups = planned.share_of_rows is not None
+    parts = _parts_of_local_answers(question, schema, of_groups) if isinstance(law, RowLaw) else None
     return _expected(planned, question, law, rows, parts)
 
 
@@ -183,12 +191,18 @@ def _unknown(planned: PlannedQuestion) -> list[ExpectedWidth]:
     return [ExpectedWidth(planned.sql, alias, planned.weight, None) for alias in items]
 
 
-def _parts_of_local_answers(question: Question, schema: Schema) -> list[Question]:
+def _parts_of_local_answers(question: Question, schema: Schema, of_groups: bool) -> list[Question]:
     """Every column by itself, as rows may not be asked for the columns of all together; but for those of curves, whose
-    band is not one ±, and those that are chosen by ranks and counts, whose ± depends on the data."""
+    band is not one ±, and those that are chosen by counts, or are an extreme, whose ± depends on the data. So does that
+    of a quantile `of_groups` with a stated share of the rows."""
     if asks_for_curves(question, schema):
         return []
-    items = [i for i in question.select if all(a.definition.formula for a in aggregates_of(i.expression))]
+    known = (None,) if of_groups else (None, Rank())
+    items = [
+        item
+        for item in question.select
+        if all(a.definition.chosen in known and a.definition.counts != "values" for a in aggregates_of(item.expression))
+    ]
     return [replace(question, select=(item,)) for item in items]
 
 
@@ -315,6 +329,23 @@ def row_widths(law: RowLaw, rows: int) -> dict[str, RowWidths]:
             mean = DEVIATIONS * sqrt(_of_part(mean, float(inputs.diameter) ** 2 / 4, chance) / rows)
         found[group.name] = RowWidths(count, mean, missing)
     return found
+
+
+def readable_widths(law: RowLaw, rows: int) -> dict[str, float | None]:
+    """± of a count of each group whose rows hold codes, if they held values: the price of rows that can be read."""
+    laws = {group.name: group.mechanism for group in law.groups}
+    chosen = law.plan.chosen_bins  # of numbers that are no values to read in any case
+    coded = [n for n, own in laws.items() if own.inputs.is_counted and own.outputs != own.inputs and n not in chosen]
+    if not coded:
+        return {}
+    from dproof.local.mechanisms import READABLE, choose  # designs are loaded where a law is chosen
+
+    def readable(group: JointColumns) -> JointColumns:
+        space = group.mechanism.inputs
+        return replace(group, mechanism=choose(space, group.privacy, READABLE[space.mechanisms]))
+
+    known = row_widths(replace(law, groups=tuple(readable(g) if g.name in coded else g for g in law.groups)), rows)
+    return {name: known[name].count for name in coded}
 
 
 def _of_part(variance: float, sampling: float, chance: Fraction) -> float:
@@ -444,7 +475,7 @@ def epsilon_for(plan: Plan, rows: int, half_width: Any, questions: str | Sequenc
 
 def _widths(plan: Plan, asked: Sequence[PlannedQuestion], rows: int) -> list[float]:
     """± of the answers, or of every count; infinite where it is not known beforehand."""
-    law = law_of(plan) if plan.model == "central" or plan.has_row_law else None
+    law = law_if_allowed(plan)
     if law is None:
         counted = [c.name for c in plan.columns if c.private and not c.is_averaged and not c.space.holds_curves]
         asked = asked or [usual_question(plan, name) for name in counted]

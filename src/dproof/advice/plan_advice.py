@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -14,11 +14,10 @@ from dproof.advice.expect import DEVIATIONS, expected_of_asking, expected_of_rel
 from dproof.columns.codec import quoted
 from dproof.errors import DproofError, InputError
 from dproof.exact import written
-from dproof.local.mechanisms import MECHANISMS, choose
+from dproof.local.mechanisms import MECHANISMS, READABLE, choose
 from dproof.local.recipe import RowLaw, certify_row
-from dproof.plans.plan import ColumnGroup, Plan, split
+from dproof.plans.plan import ColumnGroup, Plan, schema_of, split
 from dproof.plans.questions import PlannedQuestion, planned_question, question_bins
-from dproof.spaces.interval import bins_between
 from dproof.spaces.subsets import Subsets
 
 _TOO_NOISY = 0.1  # of all rows, or of the range of a number: such a ± tells little
@@ -86,21 +85,31 @@ def plan_advice(law: RowLaw, rows: int) -> PlanAdvice:
 
 
 def _of_bins(plan: Plan, rows: int) -> Iterator[Hint]:
-    """Bins for numbers on which the plan's questions have conditions, and what those counts would be."""
-    chosen = question_bins(plan)
-    law = certify_row(plan) if chosen else None
-    asked = [] if law is None else [one for each in plan.questions for one in expected_of_release(law, each, rows)]
-    prices, columns = Prices(plan, rows), {planned.sql: planned.question.columns for planned in plan.questions}
-    for name, edges in chosen.items():
-        on_number = [one for one in asked if name in columns[one.question]]
-        before = [one.half_width for one in on_number if one.half_width is not None]
-        column = plan.column(name)
-        binned = replace(column, bins=bins_between(column.space.without_missing, edges))
-        groups = [replace(group, columns=(binned,)) if group.columns == (column,) else group for group in plan.groups]
-        after = prices.widths(groups)[name]
-        if before and after <= CLEARLY * max(before):
-            text = f"bins = [{', '.join(map(_written, edges))}] in {{}} make the counts of your questions"
-            yield prices.hint("bins", (name,), max(before), after, text)
+    """Bins for numbers of which more is asked than bins serve: ± of every answer on them, both ways."""
+    columns = {planned.sql: planned.question.columns for planned in plan.questions}
+    for group, part in zip(plan.groups, split(plan.privacy, plan.groups), strict=True):
+        served = replace(group, uses=group.uses & {"values", "ranks"})
+        bins = question_bins(served, plan.questions, schema_of(plan, "release"), part.epsilon)
+        if bins is None or served.uses == group.uses:
+            continue
+        name, changed = group.name, plan.with_chosen_bins({**plan.chosen_bins, group.name: bins})
+        both = [_answers_on(name, columns, one, rows) for one in (plan, changed)]
+        widths = {what: (before, both[1][what]) for what, before in both[0].items() if both[1].get(what) is not None}
+        told = [f"{what} ± {written(after)} instead of ± {written(before)}" for what, (before, after) in widths.items()]
+        gains = [(before, after) for before, after in widths.values() if after <= CLEARLY * before]
+        if gains:
+            values = group.columns[0].space.without_missing
+            edges = [*(start for start in bins.starts if start < values.size - 1), values.size - 1]
+            shown = f"bins = [{', '.join(_written(values.label(edge)) for edge in edges)}] in {name!r}"
+            best = min(gains, key=lambda pair: pair[1] / pair[0])
+            yield Hint("bins", (name,), *best, f"{shown} make {', '.join(told)}")
+
+
+def _answers_on(name: str, columns: Mapping[str, Sequence[str]], plan: Plan, rows: int) -> dict[str, float]:
+    """± of every answer that needs a column."""
+    law = certify_row(plan)
+    found = (one for planned in plan.questions for one in expected_of_release(law, planned, rows))
+    return {one.column: one.half_width for one in found if name in columns[one.question] and one.half_width is not None}
 
 
 def _written(edge: Any) -> str:
@@ -325,11 +334,11 @@ class Prices:
             yield self.hint("values", (column.name,), before, after, text)
 
     def _laws(self) -> Iterator[Hint]:
-        """The law of least variance of counts, where the plan leaves the choice."""
+        """The law of least variance of counts, where the plan leaves the choice or wants rows that can be read."""
         for group in self.plan.groups:
             before, joined = self.now.get(group.name), len(group.columns) > 1
             in_fields = joined and any(len(column.stored) > 1 for column in group.columns)  # which hold no code
-            if before is None or group.mechanism != "auto" or in_fields:
+            if before is None or group.mechanism not in ("auto", READABLE.get(group.space.mechanisms)) or in_fields:
                 continue
             where = "in the [[joint]] of {}" if joined else "in {}"
             for name in _COUNTING.keys() & MECHANISMS[group.space.mechanisms].keys():

@@ -1,34 +1,21 @@
 """Ways to answer, beside each other: ± of a local release, a central one and a curator for a draft of a plan.
 
 Also which of them to take, and which of a release and a curator errs less for some questions. All of it without any
-data.
+data. A draft is a plan as nested mappings, so that a way, or a change of the plan, is tried by writing it down.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import partial
 from math import ceil, exp, log
-from typing import Any
+from typing import Any, Literal
 
-from dproof.advice.drafts import (
-    COUNT,
-    MEAN,
-    SHARING,
-    Draft,
-    Key,
-    Way,
-    WayAnswers,
-    answers_of,
-    draft_and_plan,
-    shared,
-    usual_names,
-    ways_for,
-    with_epsilon,
-)
 from dproof.advice.expect import (
     LEVEL,
     ExpectedWidth,
@@ -36,25 +23,206 @@ from dproof.advice.expect import (
     cost_shares,
     expected_of_asking,
     expected_of_release,
+    law_if_allowed,
     law_of,
     too_noisy_message,
-    unused_delta,
+    usual_question,
 )
-from dproof.advice.plan_advice import plan_advice
+from dproof.advice.plan_advice import PlanAdvice, asking_advice, plan_advice
 from dproof.arguments import expect as expect_kind
 from dproof.arguments import whole
 from dproof.central.recipe import TableLaw
-from dproof.errors import ArgumentError, InputError
+from dproof.columns.codec import quoted
+from dproof.errors import ArgumentError, InputError, PlanError
 from dproof.exact import exact, least_decimal, several, written
 from dproof.limits import MOST_EXPECTED_ROWS
 from dproof.local.recipe import RowLaw
 from dproof.meaning import explain
 from dproof.plans.plan import Plan
-from dproof.plans.questions import PlannedQuestion
+from dproof.plans.questions import PlannedQuestion, planned_question
 from dproof.privacy import Privacy
 from dproof.questions.answer import NOTHING, rarely
 
 WAYS = ("local", "central", "ask")
+Draft = Mapping[str, Any]
+Key = tuple[str, str]  # a question, or what is asked about a column; and the column of its answer, or the column
+COUNT, MEAN = "", "mean"  # the usual question about a column, and its mean where the usual one is a count
+_LOCAL_KEYS = ("share", "mechanism")
+_CENTRAL = {"tables": 2, "sums": True}  # what is compared with a local release, where no questions choose it
+_USUAL_DELTA = Fraction(1, 10**6)  # that is compared, where a plan has none
+SHARING = 20  # questions that share the budget, where nobody says how many
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to answer, with its δ; for asking also how many questions share the promise."""
+
+    name: str
+    model: Literal["local", "central", "ask"]
+    delta: Fraction
+    questions: int = 1
+
+    @property
+    def title(self) -> str:
+        """What it is called in a table."""
+        if self.model == "ask":
+            return f"ask {self.questions}"
+        return "local" if self.model == "local" else f"central δ={_short(self.delta)}"
+
+    def draft(self, draft: Draft) -> Draft:
+        """The draft of a plan for this way, without what belongs to another."""
+        promise = draft.get("privacy", {})
+        if self.model == "central" and exact(promise.get("delta", 0), "delta") != self.delta:
+            draft = {**draft, "privacy": {**promise, "delta": str(self.delta)}}
+        return _DRAFTS[self.model](draft)
+
+
+def ways_for(plan: Plan, questions: int) -> tuple[Way, ...]:
+    """Every way for a plan and this many questions: a central release with and without δ, asking one and many."""
+    own = plan.privacy.delta
+    return (
+        Way("local", "local", own),
+        Way("central_pure", "central", Fraction(0)),
+        Way("central_delta", "central", own or _USUAL_DELTA),
+        Way("ask", "ask", own),
+        Way("ask_shared", "ask", own, questions),
+    )
+
+
+def _short(delta: Fraction) -> str:
+    """A δ in few signs.
+
+    >>> _short(Fraction(0)), _short(Fraction(1, 10**6)), _short(Fraction("0.05"))
+    ('0', '1e-6', '0.05')
+    """
+    return f"{float(delta):.3g}".replace("e-0", "e-")
+
+
+@dataclass(frozen=True, slots=True)
+class WayAnswers:
+    """What is expected one way: ± by question and column, or why there is none, of a question or of all."""
+
+    found: dict[Key, ExpectedWidth] = field(default_factory=dict)
+    unanswered: dict[str, str] = field(default_factory=dict)
+    refused: str | None = None
+
+
+def answers_of(way: Way, draft: Draft, rows: int, names: Sequence[Key], asked: Sequence[PlannedQuestion]) -> WayAnswers:
+    """± of questions about columns, by `names`, and of others, one way."""
+    answers = WayAnswers()
+    try:
+        plan = Plan.from_dict(way.draft(draft))
+        expected: Callable[[PlannedQuestion], list[ExpectedWidth]]
+        if way.model == "ask":
+            price = plan.privacy.part(Fraction(1, way.questions))
+
+            def expected(planned: PlannedQuestion) -> list[ExpectedWidth]:
+                return expected_of_asking(plan, planned, rows, price)
+
+        else:
+            law = law_of(plan)
+
+            def expected(planned: PlannedQuestion) -> list[ExpectedWidth]:
+                return expected_of_release(law, planned, rows)
+
+    except InputError as error:
+        return WayAnswers(refused=sentence_of(error))
+    kept = {c.name for c in plan.columns if c.private and (way.model != "ask" or not c.space.holds_curves)}
+    for what, name in names:
+        with suppress(InputError):  # a central release does not measure it
+            if name in kept:
+                question = usual_question(plan, name) if what == COUNT else mean_question(plan, name)
+                (answers.found[what, name],) = expected(question)
+    for planned in asked:
+        try:
+            answers.found.update({(one.question, one.column): one for one in expected(planned)})
+        except InputError as error:
+            answers.unanswered[planned.sql] = sentence_of(error)
+    return answers
+
+
+def sentence_of(error: InputError) -> str:
+    """What is wrong, without the place in a plan that nobody wrote."""
+    return str(getattr(error, "sentence", error))
+
+
+def mean_question(plan: Plan, column: str) -> PlannedQuestion:
+    """The question for the mean of a number."""
+    return planned_question(f"SELECT avg({quoted(column)}) FROM release", plan.columns)
+
+
+def usual_names(plan: Plan) -> list[Key]:
+    """What is asked about each column where nobody asks: the count of one value, and of a number the mean."""
+    names = []
+    for column in (column for column in plan.columns if column.private):
+        names.append((COUNT, column.name))
+        if column.space.has_sums and not column.is_averaged and not column.space.holds_curves:
+            names.append((MEAN, column.name))
+    return names
+
+
+def draft_and_plan(plan: Any) -> tuple[Draft, Plan]:
+    """A plan as nested mappings, and as it is read."""
+    chosen = Plan.of(plan)
+    return plan if isinstance(plan, Mapping) else tomllib.loads(chosen.text), chosen
+
+
+def with_epsilon(draft: Draft, epsilon: Fraction) -> Draft:
+    """A draft with another ε."""
+    return {**draft, "privacy": {**draft["privacy"], "epsilon": str(epsilon)}}
+
+
+# A draft for one way, without what belongs to another -----------------------------------------------------------------
+
+
+def _local_draft(draft: Draft) -> Draft:
+    if draft.get("privacy", {}).get("model", "local") != "central":
+        return draft
+    return {**_without_model(draft), "privacy": {**_promise(draft), "neighbours": "change-one"}}
+
+
+def _central_draft(draft: Draft) -> Draft:
+    if draft.get("privacy", {}).get("model") == "central":
+        return draft
+    given = _without_model(draft)
+    if draft.get("questions"):  # with them, a central release measures no other columns
+        given = asking_only(given, Plan.from_dict(draft).questions)
+    else:
+        given["release"] = _CENTRAL
+    columns = {n: {"drop": True} if t.get("public") else t for n, t in given["columns"].items()}
+    return {**given, "columns": columns, "privacy": {**_promise(draft), "model": "central"}}
+
+
+def asking_only(draft: Draft, questions: Sequence[PlannedQuestion]) -> dict[str, Any]:
+    """A draft without the columns that no question needs, which a central release by questions does not measure."""
+    needed = {name for planned in questions for name in planned.question.columns}
+    return {**draft, "columns": {n: t if n in needed else {"drop": True} for n, t in draft["columns"].items()}}
+
+
+def _asking_draft(draft: Draft) -> Draft:
+    return {**_without_model(draft), "privacy": {"neighbours": "change-one", **_promise(draft)}}
+
+
+_DRAFTS: Mapping[str, Callable[[Draft], Draft]] = {
+    "local": _local_draft,
+    "central": _central_draft,
+    "ask": _asking_draft,
+}
+
+
+def _promise(draft: Draft) -> dict[str, Any]:
+    return {key: value for key, value in draft.get("privacy", {}).items() if key not in ("model", "spread")}
+
+
+def _without_model(draft: Draft) -> dict[str, Any]:
+    """A draft without what belongs to one of the models alone."""
+    given = {key: value for key, value in draft.items() if key not in ("release", "joint", "order", "shuffle")}
+    tables = draft.get("columns", {}).items()
+    columns = {name: {k: v for k, v in table.items() if k not in _LOCAL_KEYS} for name, table in tables}
+    return {**given, "columns": columns}
+
+
+# All ways beside each other -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +276,8 @@ class WaysTable:
 
     @property
     def own(self) -> str:
-        """The plan's own way; that of a plan of rows which no release can keep is asking."""
-        if self.plan.model == "local":
-            return "local" if self.plan.has_row_law else "ask"
-        return "central_delta" if self.plan.privacy.delta else "central_pure"
+        """The plan's own way."""
+        return own_way(self.plan)
 
     @property
     def central(self) -> str:
@@ -198,6 +364,13 @@ class WaysTable:
         }
 
 
+def own_way(plan: Plan) -> str:
+    """The way of a plan; that of a plan of rows which no release can keep is asking."""
+    if plan.model == "local":
+        return "local" if plan.has_row_law else "ask"
+    return "central_delta" if plan.privacy.delta else "central_pure"
+
+
 def geometric_mean(pairs: Sequence[tuple[float | None, float | None]]) -> float | None:
     """The geometric mean of the ratios of numbers above 0; None where there are none.
 
@@ -224,8 +397,32 @@ def _times(ratio: float | None) -> str:
     )
 
 
-def ways_table(
+def expected_answers(
     plan: Plan | str | os.PathLike[str] | Draft, *, rows: int, questions: str | Sequence[str] | None = None
+) -> list[dict[str, Any]]:
+    """± of what a plan would answer about so many rows, in its own way alone: quicker than `compare_ways`.
+
+    The answers are those of `compare_ways`, each with its `half_width`, whether it is `informative`, and that of a
+    `rare` group where that is another one. `plan` is a Plan, its path or a mapping, `rows` how many the table has, and
+    `questions` those that are asked where they are not the plan's own.
+    """
+    table = ways_table(plan, rows=rows, questions=questions, only_own=True)
+    found = []
+    for row in table.answers:
+        told, one = row.to_json(), row.widths[table.own]
+        alone = {"half_width": told["half_width"][table.own], "informative": told["informative"][table.own]}
+        found.append({**told, **alone, "rare": None if one is None else one.rare_told})
+    if table.own in table.refused:
+        raise PlanError(table.refused[table.own])
+    return found
+
+
+def ways_table(
+    plan: Plan | str | os.PathLike[str] | Draft,
+    *,
+    rows: int,
+    questions: str | Sequence[str] | None = None,
+    only_own: bool = False,
 ) -> WaysTable:
     """± each way, about so many rows: of the questions given, or of the plan's own, or of the usual ones.
 
@@ -235,6 +432,7 @@ def ways_table(
     asked = [] if questions is None and not plan.questions else asked_questions(plan, questions)
     names, many = [] if asked else usual_names(plan), len(asked) or None
     ways = ways_for(plan, len(asked) if len(asked) > 1 else SHARING)
+    ways = tuple(way for way in ways if way.name == own_way(plan)) if only_own else ways
     found = {way.name: answers_of(way, draft, rows, names, asked) for way in ways}
     keys = names or list(dict.fromkeys(key for one in found.values() for key in one.found))
     refused = {name: one.refused for name, one in found.items() if one.refused is not None}
@@ -253,64 +451,54 @@ def _row(plan: Plan, key: Key, found: Mapping[str, WayAnswers]) -> AnswerRow:
     return AnswerRow(key, what, unit, {way: one.found.get(key) for way, one in found.items()})
 
 
-def compare_ways(plan: Plan | str | os.PathLike[str] | Draft, *, rows: int) -> dict[str, Any]:
-    """The plan that a draft makes, and ± of what it would answer about so many rows, each way.
+def compare_ways(
+    plan: Plan | str | os.PathLike[str] | Draft, *, rows: int, questions: str | Sequence[str] | None = None
+) -> dict[str, Any]:
+    """± of what a plan would answer about so many rows, each way; which way to take, and what would help.
 
-    A way that the plan does not allow has a sentence in `refused`. ± is None where it depends on the data, or where a
-    central release would not measure it. Of each column it is that of the usual question: the count of one value, or
-    the mean of a number without bins. `informative` has False where an answer would tell nothing.
+    One JSON object, the same as `dproof plan --rows` shows. `answers` are those to the questions given, or to the
+    plan's own, or to the usual ones: the count by each column and the mean of each number. `half_width` of an answer is
+    None where it depends on the data or a way does not answer, and `informative` False where it would tell nothing.
+    `ways` says why one is refused. `shares` is the part of the privacy loss that goes to each column.
     """
-    (draft, plan), rows = draft_and_plan(plan), whole(rows, "rows", 1, MOST_EXPECTED_ROWS)
-    names = [column.name for column in plan.columns if column.private]
-    found = {way: _own_answers(way, draft, plan, rows, names, plan.questions) for way in WAYS}
-    refused = {way: one.refused for way, one in found.items() if one.refused is not None}
+    from dproof.advice.central_advice import central_advice  # prices a table of ways
 
-    def told(*key: str) -> dict[str, Any]:
-        known = {way: found[way].found.get(key) for way in WAYS}  # type: ignore[arg-type]
-        informative = {way: one is None or one.informative for way, one in known.items()}
-        rare = {way: one.rare_told for way, one in known.items() if key[0] and one and one.rare is not None}
-        widths = {way: None if one is None else one.half_width for way, one in known.items()}
-        return {**widths, "informative": informative, **({"rare": rare} if rare else {})}
-
-    costs = _shares_and_advice(plan, rows)
-    columns = []
-    for name in names:
-        row = _row(plan, (COUNT, name), {})
-        about = {"what": row.what, "unit": row.unit, "share": costs["shares"].get(name)}
-        columns.append({"name": name, **about, **told(COUNT, name)})
-    questions = dict.fromkeys(key for one in found.values() for key in one.found if key[0])
-    person = costs.get("person", plan.promise(plan.rows_per_person))
+    table = ways_table(plan, rows=rows, questions=questions)
+    chosen, law, found = table.plan, None, PlanAdvice(None)
+    shares: dict[str, float] = {}
+    person = chosen.promise(chosen.rows_per_person)
+    with suppress(InputError):  # told as the reason why that way is refused
+        law = law_if_allowed(chosen)
+    if isinstance(law, TableLaw):
+        person, found = law.person, PlanAdvice(too_noisy_message(law, table.rows), central_advice(law, table))
+        shares = _central_shares(law)
+    elif isinstance(law, RowLaw):
+        found, shares = plan_advice(law, table.rows), _local_shares(law)
+    elif not chosen.has_row_law:
+        found = asking_advice(chosen)
     return {
-        "plan": plan.text,
-        "model": plan.model,
-        "rows_per_person": plan.rows_per_person,
-        "rows": rows,
-        "columns": columns,
-        "questions": [{"question": sql, "column": column, **told(sql, column)} for sql, column in questions],
-        "refused": refused,
-        "verdict": costs["verdict"],
-        "advice": costs["advice"],
-        "meaning": explain(person, rows_per_person=plan.rows_per_person),
+        "plan": chosen.text,
+        "model": chosen.model,
+        "rows_per_person": chosen.rows_per_person,
+        "rows": table.rows,
+        **table.to_json(),
+        "shares": shares,
+        "verdict": found.verdict,
+        "hints": [hint.to_json() for hint in found.hints],
+        "meaning": explain(person, rows_per_person=chosen.rows_per_person),
     }
 
 
-def _own_answers(
-    model: str, draft: Draft, plan: Plan, rows: int, names: Sequence[str], asked: Sequence[PlannedQuestion]
-) -> WayAnswers:
-    """What is expected one way, with the plan's δ.
+def _central_shares(law: TableLaw) -> dict[str, float]:
+    names = list(dict.fromkeys(axis.column.name for axis in law.axes))
+    groups = [[place for place, axis in enumerate(law.axes) if axis.column.name == name] for name in names]
+    return dict(zip(names, cost_shares(law, groups), strict=True))
 
-    For a curator the plan's questions share ε evenly, and the usual question gets all of it.
-    """
-    usual = [(COUNT, name) for name in names]
-    delta, many = plan.privacy.delta, max(1, len(plan.questions))
-    way = Way(model, model, delta)  # type: ignore[arg-type]
-    if model != "ask" or many == 1:
-        return answers_of(way, draft, rows, usual, asked)
-    one, every = (
-        answers_of(way, draft, rows, usual, []),
-        answers_of(Way(model, "ask", delta, many), draft, rows, [], asked),
-    )
-    return WayAnswers({**one.found, **every.found}, every.unanswered, one.refused)
+
+def _local_shares(law: RowLaw) -> dict[str, float]:
+    total = sum((group.privacy.epsilon for group in law.groups), Fraction(0)) or Fraction(1)
+    parts = law.chances if law.weights is not None else [group.privacy.epsilon / total for group in law.groups]
+    return {column.name: float(part) for group, part in zip(law.groups, parts, strict=True) for column in group.columns}
 
 
 def least_epsilon(
@@ -318,73 +506,42 @@ def least_epsilon(
 ) -> dict[str, Any]:
     """The least ε, of 0.05 to 9.9, with which one answer is right to ± the half-width, each way; None if there is none.
 
-    The answer is a column of one of the draft's questions; with the question "" it is the usual one about a column.
+    The answer is a column of a question's answer; with the question "" it is the usual one about a column of the plan.
     """
     wanted, (draft, plan) = exact(half_width, "the half-width"), draft_and_plan(plan)
     rows = whole(rows, "rows", 1, MOST_EXPECTED_ROWS)
-    expect_kind(question, str, "question", "a question of the plan, or an empty text")
+    expect_kind(question, str, "question", "a question, or an empty text")
     expect_kind(column, str, "column", "the name of a column")
     if wanted <= 0:
         raise ArgumentError("the half-width must be positive")
-    asked = [planned for planned in plan.questions if planned.sql == question]
-    if question and not asked:
-        raise ArgumentError("that question is not one of the plan's")
-    names = [] if question else [plan.column(column).name]
+    asked = asked_questions(plan, [question]) if question else []
+    names = [] if question else [(COUNT, plan.column(column).name)]
+    many = len(plan.questions) if any(one.sql == question for one in plan.questions) else 1
     refused: dict[str, str] = {}
     found: dict[str, str | None] = {}
 
-    def width_at(way: str, epsilon: Fraction) -> float | None:
-        answers = _own_answers(way, with_epsilon(draft, epsilon), plan, rows, names, asked)
-        if answers.refused is not None:
-            refused[way] = answers.refused
+    def width_at(way: Way, epsilon: Fraction) -> float | None:
+        answers = answers_of(way, with_epsilon(draft, epsilon), rows, names, asked)
+        for why in filter(None, [answers.refused, *answers.unanswered.values()]):
+            refused[way.name] = why
         one = answers.found.get((question, column))
         return None if one is None else one.half_width
 
-    def reaches(way: str, epsilon: Fraction) -> bool:
+    def reaches(way: Way, epsilon: Fraction) -> bool:
         width = width_at(way, epsilon)
         return width is not None and width <= wanted
 
-    for way in WAYS:
-        now = width_at(way, plan.privacy.epsilon)  # where nothing would be known, the search begins at the plan's own ε
-        near = plan.privacy.epsilon * (Fraction(now) / wanted if now else 1)
+    for name in WAYS:
+        way = Way(name, name, plan.privacy.delta, many if name == "ask" else 1)  # type: ignore[arg-type]
+        near = plan.privacy.epsilon
+        now = width_at(way, near)  # where nothing would be known, the search begins at the plan's own ε
+        near *= Fraction(now) / wanted if now else 1
         # Two digits, from 0.05 on: the laws of smaller ones take long to make.
         epsilon = least_decimal(partial(reaches, way), near, Fraction("0.05"), Fraction("9.9"), 2)
-        found[way] = None if epsilon is None else f"{float(epsilon):g}"
+        found[name] = None if epsilon is None else f"{float(epsilon):g}"
         if epsilon is not None:
-            refused.pop(way, None)  # too small an ε is refused, too
+            refused.pop(name, None)  # too small an ε is refused, too
     return {"epsilon": found, "refused": refused}
-
-
-def _shares_and_advice(plan: Plan, rows: int) -> dict[str, Any]:
-    """Which part of the privacy loss goes to each column, and what would help."""
-    try:
-        law = law_of(plan) if plan.model == "central" or plan.has_row_law else None
-        if isinstance(law, TableLaw):
-            return _central_costs(law, rows)
-        if isinstance(law, RowLaw):
-            return _local_costs(law, rows)
-    except InputError:  # told as the reason why that way is refused
-        pass
-    return {"shares": {}, "verdict": None, "advice": []}
-
-
-def _central_costs(law: TableLaw, rows: int) -> dict[str, Any]:
-    names = list(dict.fromkeys(axis.column.name for axis in law.axes))
-    groups = [[place for place, axis in enumerate(law.axes) if axis.column.name == name] for name in names]
-    shares = dict(zip(names, cost_shares(law, groups), strict=True))
-    unused = unused_delta(law)
-    verdict = too_noisy_message(law, rows)
-    return {"shares": shares, "verdict": verdict, "advice": [unused] if unused else [], "person": law.person}
-
-
-def _local_costs(law: RowLaw, rows: int) -> dict[str, Any]:
-    total = sum((group.privacy.epsilon for group in law.groups), Fraction(0)) or Fraction(1)
-    parts = law.chances if law.weights is not None else [group.privacy.epsilon / total for group in law.groups]
-    shares = {
-        column.name: float(part) for group, part in zip(law.groups, parts, strict=True) for column in group.columns
-    }
-    found = plan_advice(law, rows)
-    return {"shares": shares, "verdict": found.verdict, "advice": [hint.text for hint in found.hints]}
 
 
 # Sanitise or ask? ----------------------------------------------------------------------------------------------------
@@ -539,10 +696,10 @@ def advise(
     """
     chosen = Plan.of(plan)
     rows, asked = whole(rows, "rows", 1, MOST_EXPECTED_ROWS), asked_questions(chosen, questions)
-    law = law_of(chosen) if chosen.model == "central" or chosen.has_row_law else None
+    law = law_if_allowed(chosen)
     comparisons: list[Comparison] = []
     for planned in asked:
-        prices = chosen.privacy, shared(chosen.privacy, len(asked))
+        prices = chosen.privacy, chosen.privacy.part(Fraction(1, len(asked)))
         asking = [expected_of_asking(chosen, planned, rows, price) for price in prices]
         release = [None] * len(asking[0]) if law is None else expected_of_release(law, planned, rows)
         comparisons += map(Comparison.of, release, *asking)

@@ -153,7 +153,7 @@ class ResidualAnswerSource:
         if definition.chosen == Rank():
             return spread.quantiles(float(aggregate.argument or 0), level)
         if definition.moment == "mean":
-            return spread.means(level, self.estimated)
+            return spread.bin_means(level, self.estimated)
         return spread.deviations(aggregate.argument, level, self.estimated, squared=definition.moment == "variance")
 
     def _different(self, aggregate: Aggregate, level: float) -> list[Cell]:
@@ -286,7 +286,7 @@ class Distribution:
 
         with np.errstate(divide="ignore", invalid="ignore"):
             (between, within), (variance, spread) = moments(self.estimates), moments(self.by_method)
-            z, middles = normal_quantile(level), self._noise(sums_of, len(sums), level).spread(between.root())
+            z, middles = normal_quantile(level), self._noise(sums_of, len(sums)).spread(between.root(), level)
             rest = np.sqrt(np.maximum(within.value + z * np.sqrt(np.maximum(within.variance, 0.0)), 0.0)) / 2
             estimate = np.sqrt(np.maximum(variance.value, 0.0) + np.maximum(spread.value, 0.0) / _EVENLY)
             low = np.minimum(np.maximum(middles.low - rest, 0.0), estimate)
@@ -296,17 +296,17 @@ class Distribution:
         unsure = middles.unsure | (_totals(self.estimates, sums[:1], self.groups)[:, 0] <= 1)
         return _cells(estimate, low, high, unsure, z)
 
-    def means(self, level: float, sums_of: EstimatedSums) -> list[Cell]:
+    def bin_means(self, level: float, sums_of: EstimatedSums) -> list[Cell]:
         """The mean of the numbers: between the mean of the least of their bins and the mean of the greatest.
 
         The estimate takes the middles of bins.
         """
         least, most, origin = self._bins()
         sums = self._weighted(least, most)
-        noise = self._noise(sums_of, len(sums), level)
+        noise = self._noise(sums_of, len(sums))
         with np.errstate(divide="ignore", invalid="ignore"):
             n, below, above = self._values(sums, self.estimates)
-            lowest, highest = (noise.spread(side / n) for side in (below, above))
+            lowest, highest = (noise.spread(side / n, level) for side in (below, above))
             n, below, above = self._values(sums, self.by_method)
             estimate = (below.value + above.value) / (2 * n.value)
             low, high = np.minimum(lowest.low, estimate), np.maximum(highest.high, estimate)
@@ -330,11 +330,11 @@ class Distribution:
         totals = zip(_totals(by, sums, self.groups).T, slopes, strict=True)
         return [Value(total, slope, covariance) for total, slope in totals]
 
-    def _noise(self, sums_of: EstimatedSums, sums: int, level: float) -> EstimatedSums:
+    def _noise(self, sums_of: EstimatedSums, sums: int) -> EstimatedSums:
         """What makes intervals of so many sums of counts."""
         nothing = np.zeros((self.groups, sums))
         noise = replace(sums_of.estimates, heaviest=nothing, doubts=nothing)
-        return replace(sums_of, estimates=noise, options=Options(level))
+        return replace(sums_of, estimates=noise, options=Options())
 
     def _cell(self, fitted: Array, total: Array, half: Array, share: float, level: float) -> Cell:
         rising = np.maximum.accumulate(fitted)
@@ -407,8 +407,8 @@ class ModelRows:
         rows = np.array([counts[one] for one in labels])
         if not isinstance(definition.chosen, Rank):
             return most_frequent(aggregate, labels, rows)
-        if not labels or definition.chosen.end:
-            return (labels[0] if definition.chosen.end == "least" else labels[-1]) if labels else None
+        if not labels or aggregate.end:
+            return (labels[0] if aggregate.end == "least" else labels[-1]) if labels else None
         total = np.cumsum(rows) - float(aggregate.argument or 0) * rows.sum()
         return labels[passing(total, total, total)[0]]
 

@@ -120,9 +120,10 @@ class QuestionSums:
             raise NotMeasured(f"{name} is not answered from measured tables: ask for counts by {column}")
         if is_quantile and any(key.column == column for key in self.question.group_by):
             raise NotMeasured(f"within a bin of {column!r} no quantile is known: group by another column")
-        if is_quantile and (share := float(aggregate.argument or 0)) in (0, 1):
+        if is_quantile and aggregate.end is not None:
+            place, name = ("0", "MIN") if aggregate.end == "least" else ("1", "MAX")
             raise NotMeasured(
-                f"QUANTILE at {share:g} is {'MAX' if share else 'MIN'}, which is not answered from measured tables: "
+                f"QUANTILE at {place} is {name}, which is not answered from measured tables: "
                 "ask for a quantile between 0 and 1"
             )
         if not isinstance(definition.chosen, Frequent) and self.axes[column][1].size == 1:

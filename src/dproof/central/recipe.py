@@ -386,8 +386,7 @@ def certify_tables(plan: Plan) -> TableLaw:
 
 def _keeping(promise: Privacy) -> list[Privacy]:
     """The promises that keep this one and have noise of their own, the strongest first: of equals it is taken."""
-    pure = Privacy(promise.epsilon, neighbours=promise.neighbours)
-    return [*([pure] if promise.epsilon else []), *([promise] if promise.delta else [])]
+    return [*([promise.without_delta()] if promise.epsilon else []), *([promise] if promise.delta else [])]
 
 
 def table_law(plan: Plan, person: Privacy) -> TableLaw:

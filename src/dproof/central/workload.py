@@ -11,10 +11,11 @@ Curves are added up as whole numbers and get either, or K-norm noise: the plan a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import cache, lru_cache, reduce
 from itertools import combinations
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
@@ -177,8 +178,13 @@ def maximal(tables: Iterable[Table]) -> list[Table]:
     >>> maximal([(), (0,), (1,), (2,), (0, 1)]), maximal([()])
     ([(2,), (0, 1)], [()])
     """
-    every = [set(table) for table in dict.fromkeys(tables)]
-    return [tuple(sorted(table)) for table in every if not any(table < other for other in every)]
+    every = [frozenset(table) for table in dict.fromkeys(tables)]
+    around: dict[int, list[frozenset[int]]] = {}
+    for table in every:
+        for column in table:
+            around.setdefault(column, []).append(table)
+    holding = (around[next(iter(table))] if table else every for table in every)  # where one that holds it would be
+    return [tuple(sorted(one)) for one, near in zip(every, holding, strict=True) if not any(one < two for two in near)]
 
 
 # What one row can do to residuals -------------------------------------------------------------------------------------
@@ -302,25 +308,26 @@ def _bounded(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence
     2 Π (1 − 1/k) over all columns but the smallest.
     """
     k = domain.sizes
-    weight = {table: precision * prod(k[i] for i in table) ** 2 for table, precision in counts.items()}
-    linear = dict.fromkeys(columns, Fraction(0))
-    pairs, rest = {}, Fraction(0)
-    for table, w in weight.items():
-        if len(table) == 1:
-            linear[table[0]] += w
-        elif len(table) == 2:
-            i, j = table
-            linear[i] += w * (1 - Fraction(1, k[j]))
-            linear[j] += w * (1 - Fraction(1, k[i]))
-            pairs[i, j] = w
+    # Few tables differ in sizes and precision: what each such kind loses is worked out once, and added so many times.
+    alike: dict[tuple[Any, ...], list[Table]] = {}
+    for table, precision in counts.items():
+        alike.setdefault((precision, *(k[i] for i in table)), []).append(table)
+    linear, slack = dict.fromkeys(columns, Fraction(0)), dict.fromkeys(columns, Fraction(0))
+    both, rest = Fraction(0), Fraction(0)
+    for (precision, *sizes), tables in alike.items():
+        w = precision * prod(sizes) ** 2
+        if len(sizes) == 1:
+            for (i,) in tables:
+                linear[i], slack[i] = linear[i] + w, slack[i] + w
+        elif len(sizes) == 2:
+            both += len(tables) * w
+            for place, size in enumerate(reversed(sizes)):
+                for i, times in Counter(table[place] for table in tables).items():
+                    linear[i] += times * w * (1 - Fraction(1, size))
+                    slack[i] -= times * w * Fraction(1, size)
         else:
-            least = min(table, key=lambda i: k[i])
-            rest += w * 2 * prod(1 - Fraction(1, k[i]) for i in table if i != least)
-    slack = dict(linear)
-    for (i, j), w in pairs.items():
-        slack[i] -= w
-        slack[j] -= w
-    with_pairs = sum(pairs.values()) + sum(max(Fraction(0), value) for value in slack.values())
+            rest += len(tables) * w * 2 * prod((1 - Fraction(1, size) for size in sorted(sizes)[1:]), start=Fraction(1))
+    with_pairs = both + sum(max(Fraction(0), value) for value in slack.values())
     return Fraction(_fixed(1, rest + 2 * min(with_pairs, sum(linear.values(), Fraction(0)))), _FIXED)
 
 
@@ -527,8 +534,9 @@ def _delta_by_noise(
     factor, cut = exp_above(slack), 4 * numbers * (1 + exp_above(epsilon)) * _CUT
 
     def bound(squares: Mapping[Residual, Fraction]) -> Fraction:
-        smooth = {r: Fraction(_SMOOTHING_SQUARE, parts_of(s) ** 2 if in_parts else 1) for r, s in squares.items()}
-        loss = largest_loss(domain, {r: 1 / (square - smooth[r]) for r, square in squares.items()}, neighbours)
+        distinct = set(squares.values())
+        precisions = {s: 1 / (s - Fraction(_SMOOTHING_SQUARE, parts_of(s) ** 2 if in_parts else 1)) for s in distinct}
+        loss = largest_loss(domain, {r: precisions[square] for r, square in squares.items()}, neighbours)
         distance = root_above(loss * persons_rows**2)
         return min(Fraction(1), factor * normal_delta(distance, epsilon - 2 * slack) + cut)
 
@@ -552,16 +560,22 @@ def calibrate(
         raise PlanError("Gaussian noise needs delta above 0")
 
     wide = {r: Fraction(s) * domain.cells(r.table) ** 2 for r, s in shape.items()}
+    distinct = set(wide.values())  # few, as most tables are alike
     # Factors are 1/μ² by this unit, so where their search begins and ends does not depend on the units of the shape.
     unit = largest_loss(domain, {r: 1 / square for r, square in wide.items()}, privacy.neighbours)
 
     bound = _delta_by_noise(domain, wide, privacy.epsilon, privacy.neighbours, persons_rows, in_parts)
 
     def squares(factor: Fraction) -> dict[Residual, Fraction]:
-        return {r: -_rounded_down(-max(square * unit * factor, lowest)) for r, square in wide.items()}
+        rounded = {square: -_rounded_down(-max(square * unit * factor, lowest)) for square in distinct}
+        return {r: rounded[square] for r, square in wide.items()}
+
+    @cache
+    def keeps(noise: tuple[Fraction, ...]) -> bool:
+        return bound(dict(zip(wide, noise, strict=True))) <= privacy.delta
 
     def good(factor: Fraction) -> bool:
-        return bound(squares(factor)) <= privacy.delta
+        return keeps(tuple(squares(factor).values()))  # the last factors that are tried round to the same squares
 
     if not good(_LARGEST_FACTOR):
         raise PlanError("no noise that can be drawn keeps this promise: allow a larger epsilon or delta")

@@ -211,6 +211,7 @@ class Part:
         return cls(*named, privacy, record["law"], float(tight["epsilon"]), float(tight["delta"]), error, bound)
 
     def to_json(self) -> dict[str, Any]:
+        """The record of a certificate."""
         record = {
             "name": self.name,
             "mechanism": self.mechanism,
@@ -290,7 +291,7 @@ class Certificate:
         return _sum_above(parts) if self.sampled is None else max(parts)
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON object, sealed with a hash of all the rest."""
+        """The certificate as it is written, sealed with a hash of all the rest."""
         body: dict[str, Any] = {"laws": [part.to_json() for part in self.parts]}
         body["release"] = None if self.release is None else dict(self.release)
         if self.sampled is not None:

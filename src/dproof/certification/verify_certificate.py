@@ -28,6 +28,7 @@ import tomllib
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate, combinations, compress, pairwise
@@ -248,9 +249,12 @@ RELEASE = record(
         "public": many(text, 0, 1 << 16),
         "order": text,
         "lattices": named(record({"low": POINT, "high": POINT, "step": fraction(Fraction(1, 10**400), None, 400)})),
+        "bins?": named(many(whole(0, 1 << 48), 2, 1 << 16)),
         "tight": ROW,
         "person": record({"rows": whole(1, SIZE), "epsilon": decimal(1000), "delta": decimal(1), "tight": ROW}),
         "files": named(text),
+        "shuffled?": record({"rows": whole(1, 1 << 24), **PROMISE}),
+        "adopted?": record({"coins": text, "repeated": whole(0, SIZE), "left_out": whole(0, SIZE)}),
     }
 )
 # The names that certificates of both models have.
@@ -685,6 +689,170 @@ BOUNDS: dict[str, Callable[..., Fraction]] = {
 }
 
 
+# What shuffling adds -------------------------------------------------------------------------------------------------
+# Whoever sees rows in a random order learns less of one of them than whoever sees that row. Let R_x be the law of a row
+# with the value x, and W a law with R_x ≥ γW for every x: of the other n − 1 rows M ~ Bin(n − 1, γ) are drawn from W,
+# whatever their values. With U = R_x/W and V = R_x'/W at a draw from W, and N = M + 1 independent such draws,
+#     δ(ε) ≤ E[(1/N)·max(0, Σ (U_i − e^ε V_i))]        (Balle, Bell, Gascón and Nissim 2019, Lemma 5.3).
+# U and V have the mean 1 and lie between some low and high. The expectation of a convex function of Σ (U_i − e^ε V_i)
+# is largest where both take these ends only, and where one is high while the other is low as often as that can be: such
+# a function has decreasing differences in (U, V). So three numbers bound δ for all laws; for randomised response on k
+# values, with low = γ = kq and high = kp, nothing is lost.
+
+Blanket = tuple[Fraction, Fraction, Fraction]  # γ, and the ends between which R_x/W lies
+NEGLIGIBLE = Decimal("1e-24")  # what is left of a binomial law is bounded, and counted in full
+STEPS = 1 << 15  # of all sums together, or four sums where these take more: a tenth of a second
+
+
+def binomial(n: int, p: Fraction, reach: int = 0) -> tuple[int, list[Decimal], Decimal, Decimal]:
+    """The probabilities from some first value to where they are negligible, also beside that of `reach`, each a little
+    too large: their sum is called 1. Then bounds of what is left below and above."""
+    if not 0 < p < 1:
+        return n if p else 0, [Decimal(1)], Decimal(0), Decimal(0)
+    odds, mode = Decimal(p.numerator) / (p.denominator - p.numerator), min(n, int((n + 1) * p))
+    up, down, weight, high, low, least = [Decimal(1)], [], Decimal(1), mode, mode, NEGLIGIBLE
+    while high < n and (weight >= least or high < reach):
+        weight = weight * (n - high) / (high + 1) * odds
+        high += 1
+        up.append(weight)
+        least = weight * NEGLIGIBLE if high == reach else least
+    falls = odds * (n - high) / (high + 1)  # and ever faster: what is left is less than a geometric series
+    above, weight = weight * falls / (1 - falls), Decimal(1)
+    while low > 0 and weight >= NEGLIGIBLE:
+        weight = weight * low / (n - low + 1) / odds
+        low -= 1
+        down.append(weight)
+    falls = low / odds / (n - low + 1)
+    below, whole = weight * falls / (1 - falls), sum(up) + sum(down)
+    return low, [weight / whole for weight in down[::-1] + up], below / whole, above / whole
+
+
+def positive_mean(n: int, share: Fraction, own: Fraction, other: Fraction, rest: Fraction) -> Decimal:
+    """E max(0, S)/n of a sum S of n terms, each `own` or `other` with probability `share`, else `rest`.
+
+    Here other < 0, rest ≤ 0 and own + other ≤ 0. Of the s terms that are own or other, a ~ Bin(s, 1/2) are own, and
+    S = ua + v > 0 for a > t, where t = ⌊(s(rest − other) − n·rest)/(own − other)⌋ is about s/2 at least, and grows by 0
+    or 1 with s. With h = P(Bin(s − 1, 1/2) = t) and T = P(Bin(s − 1, 1/2) > t) the expectation given s is
+    (us/2 + v)T + (us + v)h/2, and each h and T follow from those before. The caller counts the rounding of 60 digits.
+    """
+    wide = own - other
+    slope, start = (rest - other) / wide, -rest * n / wide
+    u, away, still = (Decimal(x.numerator) / x.denominator for x in (wide, other - rest, n * rest))
+    first, weights, below, above = binomial(n, 2 * share)
+    total, t, h, tail = (below + above) * n * Decimal(own.numerator) / own.denominator, -1, Decimal(0), Decimal(0)
+    c = slope.denominator * start.denominator
+    a, b = int(slope * c), int(start * c)
+    for s, weight in enumerate(weights, first):
+        cut = (s * a + b) // c
+        if cut >= s:  # no sum is above 0
+            continue
+        if t < 0:
+            low, halves, _, above = binomial(s - 1, Fraction(1, 2), cut)
+            t, h, tail = cut, halves[cut - low], sum(halves[cut - low + 1 :], above)
+        else:  # one more term, and perhaps a higher cut
+            tail, h = tail + h / 2, h * (s - 1) / (2 * (s - 1 - t))
+            if cut > t:
+                t, h = cut, h * (s - cut) / cut
+                tail -= h
+        v = s * away + still
+        total += weight * ((u * s / 2 + v) * tail + (u * s + v) * h / 2)
+    return total / n
+
+
+def shuffled_delta(rows: int, blanket: Blanket, odds: Fraction) -> Fraction:
+    """A δ that rows in a random order keep at these odds e^ε, whatever all but one of them hold.
+
+    E max(0, S_N)/N falls with N, so the values of M are taken in blocks, each as its least.
+    """
+    # Down, down and up: a smaller γ and a wider range only make the bound larger.
+    mass, low, high = (Fraction((x.numerator << 256) // x.denominator, 1 << 256) for x in blanket)
+    high += Fraction(1, 1 << 256)
+    own, other = high - odds * low, low - odds * high
+    if own <= 0:
+        return Fraction(0)
+    if mass <= 0:
+        return Fraction(1)
+    share = (1 - low) / (high - low)
+    rest = (low if 2 * share <= 1 else high) * (1 - odds)
+    share = min(share, 1 - share)
+    with localcontext() as context:
+        context.prec = 60
+        first, weights, below, above = binomial(rows - 1, mass)
+        most = first + len(weights)
+        steps = 21 * isqrt(int(2 * share * (1 - 2 * share) * most)) + 12 * isqrt(most) + 64
+        size = -(-len(weights) // max(4, STEPS // steps))
+        total = (below + above) * Decimal(own.numerator) / own.denominator
+        for n in range(0, len(weights), size):
+            total += sum(weights[n : n + size]) * positive_mean(first + n + 1, share, own, other, rest)
+        # Probabilities are rounded 2^40 times at most, by 10^-59 each, and multiplied by less than 2^40·high.
+        return Fraction(total * (1 + Decimal("1e-30"))) + Fraction(1, 10**30) * high
+
+
+def blanket_of(law: dict[str, Any]) -> tuple[Fraction, Fraction] | None:
+    """γ, and the largest R_x/(γW): what all laws of a value have in common, and how far one exceeds that. None where
+    this program does not know, or they have nothing in common."""
+    match law:
+        case {"kind": "keep-or-other", "size": k, "keep": keep, "other": other}:
+            several, weights, whole = k, (keep, other), keep + (k - 1) * other
+        case {"kind": "subset-selection", "size": k, "width": w, "high": high, "low": low}:
+            several, weights, whole = comb(k, w), (high, low), comb(k - 1, w - 1) * high + comb(k - 1, w) * low
+        case {"kind": "plane-design", "order": q, "high": high, "low": low}:
+            several, weights, whole = q * q + q + 1, (high, low), (q + 1) * high + q * q * low
+        case {"kind": "block-design", "prime": p, "classes": m, "taken": s, "high": high, "low": low}:
+            w = s * (p - 1) // m
+            several, weights, whole = m * p, (high, low), m * (w * high + (p - w) * low)
+        case {"kind": "bits" | "one-item", "bits": h, "stay": stay, "flip": flip}:
+            times = h if law["kind"] == "bits" else 1
+            several, weights, whole = 2**times, (stay**times, flip**times), (stay + flip) ** times
+        case {"kind": "unary", "own": own, "other": other, "whole": whole} if 0 < other < whole and own < whole:
+            one, zero = Fraction(own, other), Fraction(whole - own, whole - other)
+            return min(one, zero), max(one, zero) / min(one, zero)  # times the law of bits that say nothing
+        case {"kind": "matrix", "rows": rows, "total": whole} if len(rows) > 1:
+            extremes = [(max(column), min(column)) for column in zip(*rows, strict=True) if max(column)]
+            if not all(least for _, least in extremes):
+                return None
+            return Fraction(sum(least for _, least in extremes), whole), max(Fraction(*pair) for pair in extremes)
+        case _:
+            return None
+    return (Fraction(several * min(weights), whole), Fraction(max(weights), min(weights))) if min(weights) else None
+
+
+def row_blankets(laws: list[dict[str, Any]], epsilon: Fraction, weights: list[int] | None = None) -> Iterator[Blanket]:
+    """What the laws of one row's columns have in common, or of a row that answers for one of them with these weights.
+
+    The last one holds for every law with this ε and δ = 0: each other row is drawn, with probability e^−ε, like that of
+    either value with even chances, and the row itself lies within e^ε of both. Feldman, McMillan and Talwar 2021.
+    """
+    known = [blanket_of(law) for law in laws]
+    found = [blanket for blanket in known if blanket is not None]
+    if len(found) == len(laws):
+        if weights is None:
+            mass, most = (prod(numbers, start=Fraction(1)) for numbers in zip(*found, strict=True))
+        else:
+            parts = zip(found, weights, strict=True)
+            mass, most = sum(Fraction(w * own[0], sum(weights)) for own, w in parts), max(own[1] for own in found)
+        yield mass, mass, mass * most
+    odds = exp_below(epsilon) * (1 + Fraction(1, 1 << 200))
+    yield 1 / odds, 2 / (1 + odds), 2 * odds / (1 + odds)
+
+
+def check_shuffled(certificate: dict[str, Any]) -> None:
+    """The promise to whoever sees the stored rows alone, in their random order."""
+    release = certificate["release"]
+    said, several = release["shuffled"], release["person"]["rows"] > 1
+    alone = not release["public"] and not several and not certificate["delta"]
+    require(alone, "shuffling adds nothing where rows are public in part, a person has several, or delta is above 0")
+    most = re.fullmatch("shuffled within ([1-9][0-9]{0,18}) rows", release["order"])
+    there = said["rows"] if "survey.html" in release["files"] else release["rows"]  # a survey's rows are to come
+    fits = most is not None and said["rows"] <= min(int(most[1]), there)
+    require(fits and not any(name.startswith("part-") for name in release["files"]), "so many rows were not shuffled")
+    weights = [entry["weight"] for entry in certificate["sample"]] if "sample" in certificate else None
+    blankets = row_blankets([part["law"] for part in certificate["laws"]], certificate["epsilon"], weights)
+    odds = exp_below(said["epsilon"])
+    kept = any(shuffled_delta(said["rows"], blanket, odds) <= said["delta"] for blanket in blankets)
+    require(kept, "shuffled rows do not keep the promise that the certificate says they keep")
+
+
 # The whole certificate -----------------------------------------------------------------------------------------------
 
 
@@ -836,9 +1004,12 @@ UNREAD = r"report\.html|verify_(certificate|central(_plan)?)\.py|\.DS_Store|_SUC
 
 
 def check_files(release: dict[str, Any], folder: Path, stored: str = STORED) -> list[str]:
-    """The plan and the stored table as they are recorded, and nothing else; returns what is there and not checked."""
-    files = release["files"]
-    named = all(name == "plan.toml" or re.fullmatch(stored, name) for name in files)
+    """The plan and the stored table as they are recorded, and nothing else; returns what is there and not checked.
+
+    The folder of a survey has its page in the place of the table.
+    """
+    files, texts = release["files"], ("plan.toml", "survey.html")
+    named = files.keys() == set(texts) or all(name == "plan.toml" or re.fullmatch(stored, name) for name in files)
     require(named, "the certificate names a file that is not part of a release, or is in another folder")
     require("plan.toml" in files and len(files) > 1, "the certificate must name the plan and the stored table")
     for name, digest in files.items():
@@ -849,7 +1020,7 @@ def check_files(release: dict[str, Any], folder: Path, stored: str = STORED) -> 
         require(not holes, f"the file {name} has holes: it is not one that was written")
         require(name != "plan.toml" or about.st_size <= LONGEST_PLAN, "the plan is longer than 4 MiB")
         with (folder / name).open("rb") as stream:
-            require(name == "plan.toml" or stream.read(4) == b"PAR1", f"the file {name} is no Parquet file")
+            require(name in texts or stream.read(4) == b"PAR1", f"the file {name} is no Parquet file")
             stream.seek(0)
             require(hashlib.file_digest(stream, "sha256").hexdigest() == digest, f"the file {name} has changed")
     rest = {entry.name for entry in folder.iterdir()} - files.keys() - {"certificate.json"}
@@ -898,6 +1069,7 @@ def points(column: dict[str, Any]) -> int:
     return int(length / step) + 1
 
 
+MOST_PERIODS = 1 << 12  # bins of a column
 MONTHS = {"months": 1, "quarters": 3, "years": 12, "decades": 120}  # of the periods that bins of dates are named by
 
 
@@ -915,13 +1087,37 @@ def bins(column: dict[str, Any]) -> int:
     )
     first, step = date.fromisoformat(str(column["low"])).toordinal(), number(column.get("step", 1))
     require(step.denominator == 1, "the plan has dates that are no whole days apart")
-    days = range(first, first + int(step) * points(column), int(step))
-    weeks = len({(day - 1) // 7 for day in days})
-    found = {(day.year * 12 + day.month - 1) for day in map(date.fromordinal, days)}
-    counted = {name: len({month // months for month in found}) for name, months in MONTHS.items()}
+    last = first + int(step) * (points(column) - 1)
+    weeks = periods(first, last, int(step), 0)
+    counted = {name: periods(first, last, int(step), months) for name, months in MONTHS.items()}
     fitting = [count for count in counted.values() if count <= 21]
     usual = weeks if counted["months"] < 3 else fitting[0] if fitting else counted["decades"]
-    return {**counted, "weeks": weeks, "calendar": usual}[named]
+    found = {**counted, "weeks": weeks, "calendar": usual}[named]
+    require(found <= MOST_PERIODS, "the plan has more bins of dates than dproof takes")
+    return found
+
+
+def periods(first: int, last: int, step: int, months: int) -> int:
+    """The number of periods of so many months, or of weeks for 0, that the days from first to last, a step apart, lie
+    in; a larger one than plans may have where that takes longer to find."""
+
+    def period(day: int) -> int:
+        at = date.fromordinal(day)
+        return (12 * at.year + at.month - 1) // months if months else (day - 1) // 7
+
+    def begin(number: int) -> int:
+        if not months:
+            return 7 * number + 1
+        year, month = divmod(number * months, 12)
+        return date(year, month + 1, 1).toordinal() if year <= date.max.year else date.max.toordinal() + 1
+
+    days, lowest, highest = range(first, last + 1, step), period(first), period(last)
+    if min(highest - lowest, len(days)) > MOST_PERIODS:
+        return MOST_PERIODS + 1
+    if len(days) <= highest - lowest:
+        return len(set(map(period, days)))
+    begins = [first, *map(begin, range(lowest + 1, highest + 2))]
+    return sum(low + (first - low) % step < high for low, high in pairwise(begins))
 
 
 def declared(column: dict[str, Any], others: Spaces) -> int | None:
@@ -944,6 +1140,16 @@ def declared(column: dict[str, Any], others: Spaces) -> int | None:
     return len(labels) + (absent if "category" not in labels else 0)
 
 
+def with_bins(column: dict[str, Any], starts: list[int] | None) -> dict[str, Any]:
+    """A column of a plan with the bins that a release chose, by the places where they begin."""
+    if starts is None:
+        return column
+    require("bins" not in column and column["space"] in ("interval", "date"), "the certificate has bins of its own")
+    rising = starts[0] == 0 and all(low < high for low, high in zip(starts, (*starts[1:], points(column)), strict=True))
+    require(rising, "the certificate has bins that do not rise")
+    return {**column, "bins": [*starts, points(column)]}
+
+
 def inputs(law: dict[str, Any]) -> int | None:
     """The number of inputs of a law; None for noise on the coefficients of a curve."""
     if law["kind"] == "optional":
@@ -961,7 +1167,16 @@ def inputs(law: dict[str, Any]) -> int | None:
 
 
 def check_promise(certificate: dict[str, Any], plan: dict[str, Any]) -> None:
-    promise = plan["privacy"]
+    promise, certificate = plan["privacy"], {**certificate}
+    if "shuffled" in (certificate.get("release") or {}):
+        shuffled, given = certificate["release"]["shuffled"], plan.get("shuffle", {})
+        rows = (
+            given.get("rows", 0) if "survey.html" in certificate["release"]["files"] else certificate["release"]["rows"]
+        )
+        honest = number(given.get("honest", 1)) * rows >= shuffled["rows"]
+        require(honest, "the plan lets fewer rows count as shuffled than the certificate")
+        if promise.get("model") == "shuffled":
+            certificate.update(epsilon=shuffled["epsilon"], delta=shuffled["delta"])
     said = number(promise["epsilon"]), number(promise.get("delta", 0)), promise.get("neighbours", "change-one")
     same = said == (certificate["epsilon"], certificate["delta"], certificate["neighbours"])
     require(same, "the certificate promises something else than the plan")
@@ -978,11 +1193,12 @@ def check_plan(certificate: dict[str, Any], plan: dict[str, Any], others: Spaces
     asked, spread = [each["columns"] for each in certificate.get("sample", ())], plan["privacy"].get("spread")
     require(spread in ("auto", "sample" if asked else "split" if spread else None), "the plan has another `spread`")
     groups = {" × ".join(members): members for members in asked or (joined.get(name, [name]) for name in private)}
-    named = [part["name"] for part in certificate["laws"]]
+    named, chosen = [part["name"] for part in certificate["laws"]], certificate["release"].get("bins", {})
+    require(set(chosen) <= set(private), "the certificate has bins for other columns than the plan")
     every = {name for members in groups.values() for name in members} == set(private)
     require(list(groups) == named and every, "the certificate has laws for other columns than the plan")
     for part, members in zip(certificate["laws"], groups.values(), strict=True):
-        sizes = [declared(columns[name], others) for name in members]
+        sizes = [declared(with_bins(columns[name], chosen.get(name)), others) for name in members]
         values = None if None in sizes else prod(size for size in sizes if size is not None)
         fits = inputs(part["law"]) == values
         if None in sizes:  # a curve, which may be missing or not
@@ -1017,6 +1233,8 @@ def verify(
         if same not in checked:  # many columns may have one law
             check_law(part, work)
             checked.add(same)
+    if release is not None and "shuffled" in release:
+        check_shuffled(parsed)
     if folder is None or release is None:
         return []
     unread = check_files(release, folder)

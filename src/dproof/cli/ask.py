@@ -14,7 +14,7 @@ from dproof.cli.output import advise, emit, escape, having_done, naming_options
 from dproof.cli.query import check_form, emit_answer, format_option, out_option, plot_option
 from dproof.curator.curator import Curator, Terms
 from dproof.curator.ledger import Ledger
-from dproof.errors import ArgumentError, InputError
+from dproof.errors import ArgumentError, FileError, InputError
 from dproof.limits import MOST_ASKED_GROUPS
 from dproof.plans.plan import Plan
 from dproof.questions.answer import output_file
@@ -77,6 +77,8 @@ def ask(
     check_form(form, as_json)
     files = [output_file(plot, picture=True)] if plot is not None else []  # before anything is paid
     files += [output_file(out)] if out is not None else []
+    if any(file.exists() and data.exists() and file.samefile(data) for file in files):
+        raise FileError(f"{str(data)!r} is the table itself, and an answer would replace it: choose another name")
     if (epsilon is None) == (accuracy is None):
         raise ArgumentError("say what the question may cost, with --epsilon, or how good it must be, with --accuracy")
     terms = Terms(epsilon, delta, accuracy, level, every)

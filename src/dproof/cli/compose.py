@@ -103,13 +103,12 @@ def _read_part(text: str, neighbours: str) -> list[Any]:
         ) from None
 
 
-def _asked(given: Sequence[Any], epsilon: str | None, delta: str | None, neighbours: str) -> Privacy:
+def _asked(given: Sequence[Any], epsilon: str | None, delta: str | None, neighbours: Any) -> Privacy:
     """The ε or the δ at which the other one is told; δ is the sum of those given, if nobody says."""
     if epsilon is not None:
-        return Privacy(epsilon)
-    if delta is not None:
-        return Privacy(0, delta)
-    return Privacy(0, min(1, sum(part.delta for part in given if isinstance(part, Privacy))))
+        return Privacy(epsilon, neighbours=neighbours)
+    total = min(1, sum(part.delta for part in given if isinstance(part, Privacy)))
+    return Privacy(0, total if delta is None else delta, neighbours=neighbours)
 
 
 def _rules(given: list[Any]) -> Iterator[Composition]:

@@ -60,7 +60,8 @@ def _promised(path: Path) -> tuple[Privacy, int, dict[str, Any]]:
 
         release = load(path)
         rows = release.plan.rows_per_person
-        return release.law.person, rows, {"release": str(path)}
+        shuffled = release.certificate["release"].get("shuffled")
+        return release.law.person, rows, {"release": str(path), **({"shuffled": shuffled} if shuffled else {})}
     if path.suffix.lower() == ".toml":
         plan = Plan.read(path)
         return plan.promise(plan.rows_per_person), plan.rows_per_person, {"plan": str(path)}
@@ -83,6 +84,8 @@ def _explain_page(answer: dict[str, Any]) -> Page:
     for kind, subject in _SUBJECTS.items():
         if kind in answer:
             yield f"\n{escape(subject.format(answer[kind]))} this guarantee:"
+    if "shuffled" in answer:
+        yield meaning.in_random_order(answer["shuffled"]) + " Whatever happens to that order, each row has:"
     if "spent" in answer:
         yield f"Of ε, {meaning.figure(answer['spent']['epsilon'])} is spent so far."
     epsilon, delta, relation = meaning.figure(answer["epsilon"]), meaning.figure(answer["delta"]), answer["neighbours"]

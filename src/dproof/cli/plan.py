@@ -1,6 +1,6 @@
 """`dproof plan`: which way to take, ± of what a plan will answer, and what it will do, before any data is opened.
 
-`_told` is what is told, `_page` how a person is shown it: the same for every model, but for what a plan measures.
+`_told` is what is told, `_plan_page` how a person is shown it: the same for every model, but for what a plan measures.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any
 import click
 
 from dproof.advice.before_spending import warnings_before
-from dproof.advice.drafts import draft_and_plan, with_epsilon
 from dproof.advice.expect import (
     ExpectedWidth,
     RowWidths,
@@ -24,18 +23,23 @@ from dproof.advice.expect import (
     epsilon_for,
     expected_of_asking,
     expected_of_release,
+    law_of,
+    readable_widths,
     row_widths,
     shown_chances,
     table_widths,
     too_noisy_message,
     unused_delta,
 )
-from dproof.central.recipe import TableLaw, certify_tables
+from dproof.advice.ways import draft_and_plan, with_epsilon
+from dproof.central.recipe import TableLaw
 from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import Page, Table, advise, emit, escape, pairs
 from dproof.errors import InputError
 from dproof.exact import float_above, several, written
 from dproof.local.recipe import RowLaw, certify_row, with_bounds
+from dproof.local.release import shuffled_rows
+from dproof.meaning import in_random_order
 from dproof.plans.plan import Plan, not_protected
 from dproof.questions.answer import NOTHING, RARELY, stated
 
@@ -43,6 +47,14 @@ _MOST_NAMED = 8  # names of columns that are left out, or that cost most
 _MOST_LISTED = 12  # tables that are shown one by one
 _MOST_ANSWERS = 24  # that are shown
 _BEYOND = " Numbers are released beyond their range, so that means are right."
+_CODED = (
+    "Rows hold codes and no values where that makes counts sharper. The price of values that can be read, by "
+    'mechanism = "randomised_response", or "itemwise_response" for sets'
+)
+_CHOSEN = (
+    "Bins for what the questions ask, conditions and quantiles, which noise on numbers hides; for sums and means write "
+    'mechanism = "laplace", or ask for them in the plan'
+)
 _CONDITIONS = {  # what to ask of a number, by whether it answers conditions
     True: "Numbers for conditions: {}. With bins, conditions are at the edges, a mean's ± includes their width, and "
     "the error is the chance of another bin.",
@@ -87,13 +99,13 @@ def plan(path: Path, rows: int | None, half_width: str | None, question: tuple[s
     if half_width is not None and rows is not None:
         solved = epsilon_for(chosen, rows, half_width, questions)
         chosen = Plan.from_dict(with_epsilon(draft_and_plan(chosen)[0], solved))
-    if chosen.model == "central":
-        tables = certify_tables(chosen)
+    tables = law_of(chosen) if chosen.model == "central" else None
+    if isinstance(tables, TableLaw):
         answer, privacy = _central(tables, rows, questions), tables.person
     else:
         answer, privacy = _local(chosen, rows, questions), chosen.privacy
     answer["solved_epsilon"] = None if solved is None else float_above(solved)
-    emit(answer, as_json, lambda: _page(answer, path.name))
+    emit(answer, as_json, lambda: _plan_page(answer, path.name))
     for said in warnings_before(chosen, privacy):
         advise(said)
 
@@ -101,13 +113,13 @@ def plan(path: Path, rows: int | None, half_width: str | None, question: tuple[s
 # The page of every model ---------------------------------------------------------------------------------------------
 
 
-def _page(answer: dict[str, Any], name: str) -> Page:
+def _plan_page(answer: dict[str, Any], name: str) -> Page:
     is_central = "tables" in answer
     yield f"\n[bold]{escape(name)}[/bold]: {_promise(answer, is_central)}"
     if answer["verdict"]:
         yield f"[yellow]Take care: {escape(answer['verdict'].rstrip('.'))}.[/yellow]"
     if "ways" in answer:
-        yield from _ways(answer)
+        yield from ways_page(answer)
     else:
         yield "\nWith --rows you see which way to take, and how well questions would be answered each way."
     if answer["hints"]:
@@ -135,10 +147,10 @@ def _promise(answer: dict[str, Any], is_central: bool) -> str:
     person = answer.get("person")
     if person is not None and person["rows"] > 1:
         told += f" A person with {person['rows']} rows: ε = {person['epsilon']:.6g}, δ = {person['delta']:.6g}."
-    return told
+    return f"{told} {in_random_order(answer['shuffled'])}" if "shuffled" in answer else told
 
 
-def _ways(answer: dict[str, Any]) -> Page:
+def ways_page(answer: dict[str, Any]) -> Page:
     """The recommendation, ± of each answer each way, and what has to be known to read them."""
     ways, answers = answer["ways"], answer["answers"]
     yield f"\n{escape(answer['recommended']['reason'])}\n"
@@ -210,16 +222,14 @@ def _figure(value: float | None, unknown: str = "–") -> str:
     return unknown if value is None else written(value)
 
 
-def _expected(plan: Plan, rows: int | None, questions: list[str] | None, law: Any) -> dict[str, Any]:
-    """± each way and the recommendation, and for a central release what would help."""
+def _expected(plan: Plan, rows: int | None, questions: list[str] | None) -> dict[str, Any]:
+    """± each way, the recommendation, and what would help."""
     if rows is None:
         return {"hints": []}
-    from dproof.advice.central_advice import central_advice
-    from dproof.advice.ways import ways_table
+    from dproof.advice.ways import compare_ways
 
-    table = ways_table(plan, rows=rows, questions=questions)
-    hints = central_advice(law, table) if isinstance(law, TableLaw) else ()
-    return {**table.to_json(), "hints": [hint.to_json() for hint in hints]}
+    found = compare_ways(plan, rows=rows, questions=questions)
+    return {key: found[key] for key in ("ways", "answers", "recommended", "hints")}
 
 
 # Rows that are sanitised one by one ----------------------------------------------------------------------------------
@@ -229,6 +239,7 @@ def _local(plan: Plan, rows: int | None, questions: list[str] | None) -> dict[st
     from dproof.advice.plan_advice import PlanAdvice, asking_advice, both_spreads, plan_advice
 
     law = with_bounds(certify_row(plan)) if plan.has_row_law else None
+    plan = plan if law is None else law.plan  # with the ε of a row, where the plan's is that of shuffled rows
     hints = asking_advice(plan) if law is None else PlanAdvice(None) if rows is None else plan_advice(law, rows)
     told = [hint.to_json() for hint in hints.hints]
     return {
@@ -239,6 +250,7 @@ def _local(plan: Plan, rows: int | None, questions: list[str] | None) -> dict[st
         "person": None if law is None else law.person_to_json(),
         "rows_per_person": plan.rows_per_person,
         "order": plan.order,
+        **_in_random_order(law, rows),
         "rows": rows,
         "columns": [] if law is None else _laws(law, rows),
         "public": plan.named("public"),
@@ -247,18 +259,25 @@ def _local(plan: Plan, rows: int | None, questions: list[str] | None) -> dict[st
         "advice": told,
         **_compared(plan, rows, questions),
         **({} if law is None or plan.spread is None else {"spread": both_spreads(law, rows)}),
-        **_expected(plan, rows, questions, law),
+        **_expected(plan, rows, questions),
         "hints": told,
     }
+
+
+def _in_random_order(law: RowLaw | None, rows: int | None) -> dict[str, Any]:
+    """What the random order of so many rows would add, or of as many as the plan says."""
+    known = None if law is None else law.plan.shuffle.rows or rows
+    return {} if law is None or known is None else shuffled_rows(law, known)
 
 
 def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:
     """The law of each column, or of columns that are joined: mechanism, share of ε, error and ±."""
     widths = {} if rows is None else row_widths(law, rows)
+    readable = {} if rows is None else readable_widths(law, rows)
     total = sum((group.privacy.epsilon for group in law.groups), Fraction(0))
     shares = [group.privacy.epsilon / total if total else None for group in law.groups]
     shares = shares if law.weights is None else list(law.chances)  # of ε, or of the rows
-    found = []
+    found, chosen = [], law.plan.chosen_bins
     for group, part, share in zip(law.groups, law.parts, shares, strict=True):
         known, shown = widths.get(group.name, RowWidths(None, None, None)), shown_chances(group)
         found.append(
@@ -273,10 +292,12 @@ def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:
                 "error": None if part.error is None else float(part.error),
                 "lower_bound": None if part.lower_bound is None else float(part.lower_bound),
                 "half_width": known.count,
+                "readable_half_width": readable.get(group.name),
                 "mean_half_width": known.mean,
                 "missing_half_width": known.missing,
                 "shown_as_missing": None if shown is None else float(1 - shown[0]),
                 "conditions": group.answers_conditions,
+                "chosen_bins": [list(chosen[c.name].labels) for c in group.columns if c.name in chosen] or None,
             }
         )
     return found
@@ -334,6 +355,17 @@ def _columns(answer: dict[str, Any]) -> Page:
         names = [escape(column["name"]) for column in answer["columns"] if column["conditions"] is sharp]
         if names:
             yield said.format(", ".join(names))
+    chosen = [f"{escape(c['name'])} {len(c['chosen_bins'][0])}" for c in answer["columns"] if c["chosen_bins"]]
+    if chosen:
+        yield f"{_CHOSEN}: {', '.join(chosen)}."
+    coded = [c for c in answer["columns"] if c["readable_half_width"] is not None]
+    if coded:
+        prices = (
+            f"{escape(c['name'])} ± {_figure(c['readable_half_width'])} instead of {_figure(c['half_width'])}"
+            for c in coded[:_MOST_NAMED]
+        )
+        more = f", and {len(coded) - _MOST_NAMED} more" if len(coded) > _MOST_NAMED else ""
+        yield f"{_CODED}: {', '.join(prices)}{more}."
     hidden = {column["name"]: column["shown_as_missing"] for column in answer["columns"] if column["shown_as_missing"]}
     if hidden:
         chances = ", ".join(f"{escape(name)} {chance:.0%}" for name, chance in hidden.items())
@@ -411,7 +443,7 @@ def _central(law: TableLaw, rows: int | None, questions: list[str] | None) -> di
             for axis, share in zip(law.axes, shares, strict=True)
         ],
         "dropped": plan.named("drop"),
-        **_expected(plan, rows, questions, law),
+        **_expected(plan, rows, questions),
     }
 
 

@@ -15,7 +15,7 @@ from dproof.cli.ledger_option import ledger_option, no_ledger_option, paying_led
 from dproof.cli.output import Page, advise, emit, escape, having_done, naming_options, quoted_path
 from dproof.errors import SourceError
 from dproof.exact import float_above, several
-from dproof.meaning import advice
+from dproof.meaning import advice, in_random_order
 from dproof.plans.plan import Plan, not_protected
 from dproof.releases import sanitise as sanitisation
 from dproof.releases.sanitise import ReleasePayment
@@ -62,7 +62,7 @@ def sanitise(
     last step was missing, giving DIR its name, it does that and reads nothing.
     """
     chosen = Plan.read(plan)
-    for said in warnings_before(chosen, chosen.promise(chosen.rows_per_person)):
+    for said in warnings_before(chosen):
         advise(f"warning: {said}")
     pays = paying_ledger(data, ledger, without)
     payment = None if pays is None else ReleasePayment(pays, out)
@@ -104,7 +104,7 @@ def _release_json(release: Any, out: Path, nothing: str | None) -> dict[str, Any
         promise = {"rows_per_person": certificate["rows_per_person"]}
     else:
         what = {key: about[key] for key in ("columns", "public")}
-        promise = {key: about[key] for key in ("tight", "person", "order")}
+        promise = {key: about[key] for key in ("tight", "person", "order", "shuffled") if key in about}
     return {
         "release": str(out),
         **model,
@@ -132,6 +132,8 @@ def _release_page(answer: dict[str, Any], nothing: str | None, account: Path | N
         promise += escape("; " * bool(answer["public"]) + not_protected(answer["public"]))
         held = f"{several(answer['rows'], 'sanitised row')}. Each row is differentially private with {promise}"
     yield f"\n[bold]{where}[/bold] holds {held}."
+    if "shuffled" in answer:
+        yield in_random_order(answer["shuffled"])
     if not answer["private"]:
         yield "[bold red]NOT PRIVATE: it was drawn with seeded coins.[/bold red]"
     if nothing is not None:

@@ -86,7 +86,7 @@ def serve(
             raise InputError(f"--certificate and --key cannot be used: {error.strerror}") from None
         with _bound(host, port) as bound:
             advise(f"serving {folder} at {'https' if certificate else 'http'}://{shown}:{port}; Ctrl-C ends it")
-            desk.custody.check_later(served.tables, _tell_fault)
+            desk.custody.check_in_background(served.tables, _tell_fault)
             uvicorn.Server(config).run([bound])
 
 

@@ -16,15 +16,17 @@ from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import Page, emit, escape
 from dproof.errors import VerificationFailed
 from dproof.exact import float_above, several
+from dproof.meaning import in_random_order
 from dproof.plans.plan import not_protected
 from dproof.releases.verify import verify as check
+from dproof.storage import SURVEY
 
 
 @command
-@click.argument("path", metavar="DIR-or-CERTIFICATE", type=PATH, help="A release, or a certificate.")
+@click.argument("path", metavar="DIR-or-CERTIFICATE", type=PATH, help="A release, a survey, or a certificate.")
 @json_option
 def verify(path: Path, as_json: bool) -> None:
-    """Verify a release with its files, or a certificate.
+    """Verify a release or a survey with its files, or a certificate.
 
     The exit code is 0 if everything holds, and 1 if something does not or if seeded coins were used.
     """
@@ -82,13 +84,20 @@ def _verified_page(answer: dict[str, Any], path: Path) -> Page:
         tables, noises = answer.get("tables"), several(answer["measurements"], "measurement")
         checked = f"the noise of {noises if tables is None else several(tables, 'table')} together"
     else:
-        promise += f", {several(answer['release']['rows'], 'row')}" if answer["release"] else ""
+        is_survey = SURVEY in (answer["release"] or {}).get("files", ())
+        promise += f", {several(answer['release']['rows'], 'row')}" if answer["release"] and not is_survey else ""
         promise += _PAIRS[answer["pairs"]]
         promise += ", ε times the distance of two inputs" if answer["metric_privacy"] else ""
         promise += escape("; " * bool(answer["public"]) + not_protected(answer["public"]))
         checked = several(answer["laws"], "law")
         checked += ", one for each column or group of joined columns" if answer["release"] else ""
+        checked += "; the page of the survey asks and draws by these, and is as it was made" if is_survey else ""
     yield f"{name} [bold green]holds[/bold green]: {promise}."
+    if "shuffled" in (answer["release"] or {}):
+        yield in_random_order(answer["release"]["shuffled"])
+    adopted = (answer["release"] or {}).get("adopted")
+    if adopted is not None:
+        yield f"Its coins were {escape(adopted['coins'])}."
     yield f"Checked in exact arithmetic: {checked}."
     if answer["unchecked"]:
         yield f"Not checked: {escape(', '.join(answer['unchecked']))}."

@@ -13,7 +13,6 @@ import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from pprint import pformat
 from tempfile import NamedTemporaryFile
 from typing import Any, TypeVar
 
@@ -21,7 +20,8 @@ import click
 
 from dproof.advice.expect import expect, usual_question
 from dproof.advice.ways import compare_ways
-from dproof.cli.output import emit
+from dproof.cli.output import Page, emit, escape
+from dproof.cli.plan import ways_page
 from dproof.errors import FileError, InputError
 from dproof.exact import exact, written
 from dproof.meaning import explain
@@ -31,6 +31,7 @@ from dproof.plans.reader import MisplacedKey, Reader, open_keys, read_column, to
 from dproof.privacy import Privacy
 from dproof.releases.drafting import DraftedColumn, Model, TableDraft, draft, file_keys
 from dproof.releases.inspection import check as inspect
+from dproof.releases.notebook import first_question, notebook
 from dproof.storage import check_absent
 
 T = TypeVar("T")
@@ -52,8 +53,8 @@ _YES, _NO = ("y", "yes"), ("n", "no")
 
 def dialogue(data: Path, table: str | None, *, look: bool, model: Model | None, out: Path) -> None:
     """Ask for a plan, question by question; write it and a notebook."""
-    notebook = out.with_suffix(".ipynb")
-    for target in (out, notebook):
+    book = out.with_suffix(".ipynb")
+    for target in (out, book):
         check_absent(target)
     drafted = draft(data, table=table, look=look)
     click.echo(
@@ -78,20 +79,20 @@ def dialogue(data: Path, table: str | None, *, look: bool, model: Model | None, 
     text = _text(title, whole)
     parsed = Plan.parse(text)
     click.echo("")
-    emit({}, False, lambda: _page(whole, rows))
-    if not _yes(f"Write {out} and {notebook}?", True):
+    emit({}, False, lambda: _widths_page(whole, rows))
+    if not _yes(f"Write {out} and {book}?", True):
         click.echo("Nothing was written.")
         return
-    book = _notebook(title or data.name, data, table, tomllib.loads(parsed.text), rows, model)
-    _write({out: text, notebook: json.dumps(book, indent=1, ensure_ascii=False) + "\n"})
+    cells = notebook(data, parsed, rows=rows, table=table, title=title)
+    _write({out: text, book: json.dumps(cells, indent=1, ensure_ascii=False) + "\n"})
     quoted, plan_path = shlex.quote(str(data)), shlex.quote(str(out))
     option = "" if table is None else f" --table {shlex.quote(table)}"
     click.echo(f"""
-{out} and {notebook} are written. Next:
+{out} and {book} are written. Next:
   dproof check {quoted} --plan {plan_path}{option}    what the plan does not foresee; confidential
   dproof plan {plan_path} --rows {rows}    what to expect, and what would help
   dproof sanitise {quoted} --plan {plan_path}{option} --out release    spends epsilon
-  dproof query release {shlex.quote(_first_question(columns))}""")
+  dproof query release {shlex.quote(first_question(columns))}""")
 
 
 # The promise ---------------------------------------------------------------------------------------------------------
@@ -248,22 +249,12 @@ def _tell(plan: Mapping[str, Any], name: str, rows: int, person: str | None) -> 
         click.echo(f"With the columns so far, the {what}: {told} in {rows:,} rows.")
 
 
-def _page(plan: Mapping[str, Any], rows: int) -> Any:
-    """± of the usual question about each column, each way."""
-    from dproof.cli.output import Table, escape
-
+def _widths_page(plan: Mapping[str, Any], rows: int) -> Page:
+    """± of the usual question about each column, each way, as `dproof plan` shows it."""
     told = compare_ways(plan, rows=rows)
-    ways = ("local", "central", "ask")
-
-    def figure(one: Mapping[str, Any], way: str) -> str:
-        return "–" if one[way] is None else written(one[way]) if one["informative"][way] else "nothing"
-
-    yield f"± of the usual question about each column, in {rows:,} rows; this plan is {told['model']}:\n"
-    names = [[escape(one["name"]), one["what"], *(figure(one, way) for way in ways)] for one in told["columns"]]
-    yield Table(["column", "of a", "local", "central", "one question by ask"], names, left=(0, 1), spare=(2,))
-    yield ""
+    yield from ways_page(told)
     if told["verdict"]:
-        yield f"[yellow]Take care: {escape(told['verdict'])}.[/yellow]\n"
+        yield f"\n[yellow]Take care: {escape(told['verdict'].rstrip('.'))}.[/yellow]\n"
 
 
 # What is written -----------------------------------------------------------------------------------------------------
@@ -274,55 +265,6 @@ def _text(title: str, plan: Mapping[str, Any]) -> str:
     rest = to_toml({key: value for key, value in plan.items() if key != "columns"})
     head = f"# {' '.join(title.split())}\n\n" if title else ""
     return head + "\n".join([rest, *(toml_lines(name, keys) for name, keys in plan["columns"].items())])
-
-
-def _first_question(columns: Mapping[str, Any]) -> str:
-    counted = (name for name, keys in columns.items() if keys.get("space") == "categories")
-    name = next(counted, None)
-    if name is None:
-        return "SELECT count(*) AS n FROM release"
-    column = '"' + name.replace('"', '""') + '"'
-    return f"SELECT {column}, count(*) AS n FROM release GROUP BY {column}"
-
-
-def _notebook(
-    title: str, data: Path, table: str | None, plan: Mapping[str, Any], rows: int, model: Model
-) -> dict[str, Any]:
-    """A notebook, as Jupyter stores it, that does with Python what the commands do."""
-    option = "" if table is None else f", table={table!r}"
-    literal = pformat(dict(plan), sort_dicts=False, width=100)
-    imports = "import datetime\n\nimport dproof as dp" if "datetime." in literal else "import dproof as dp"
-    cells = [
-        ("markdown", f"# {title}\n\nA release of `{data.name}` under differential privacy."),
-        ("code", f"{imports}\n\nPLAN = {literal}\nplan = dp.Plan.from_dict(PLAN)\nplan"),
-        ("markdown", f"What to expect of {rows:,} rows: ± of the usual question about each column, each way."),
-        ("code", f"dp.compare_ways(PLAN, rows={rows})['columns']"),
-        ("markdown", "What the plan does not foresee. **Confidential**: clear the output before you share this."),
-        ("code", f"dp.check({str(data)!r}, plan{option})"),
-        ("markdown", f"The release. It spends ε = {plan['privacy']['epsilon']}: run this cell once."),
-        ("code", f"release = dp.sanitise({str(data)!r}, plan, 'release'{option})"),
-        ("code", f"dp.load('release').query({_first_question(plan['columns'])!r})"),
-    ]  # fmt: skip
-    return {
-        "cells": [_cell(n, kind, source) for n, (kind, source) in enumerate(cells)],
-        "metadata": {
-            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-            "language_info": {"name": "python"},
-        },
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-
-
-def _cell(number: int, kind: str, source: str) -> dict[str, Any]:
-    code: dict[str, Any] = {"execution_count": None, "outputs": []} if kind == "code" else {}
-    return {
-        "cell_type": kind,
-        "id": f"cell-{number}",
-        "metadata": {},
-        **code,
-        "source": source.splitlines(keepends=True),
-    }
 
 
 def _write(texts: Mapping[Path, str]) -> None:

@@ -20,16 +20,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dproof.columns.arrow import (
-    as_numpy,
-    decoded,
-    distinct,
-    from_numpy,
-    from_texts,
-    plain_texts,
-    store_labels,
-    with_nulls,
-)
 from dproof.columns.values import (
     NO,
     NO_TEXT,
@@ -37,12 +27,20 @@ from dproof.columns.values import (
     PLAIN,
     YES,
     Numerals,
+    as_numpy,
+    decoded,
+    distinct,
+    from_numpy,
+    from_texts,
     guarded,
     is_missing,
     number_of,
+    plain_texts,
     single,
+    store_labels,
     text_of,
     truth_of,
+    with_nulls,
     written,
 )
 from dproof.errors import DproofError, InputError, SourceError
@@ -70,7 +68,8 @@ class Column:
     (`clamp`), the value with the code `outside`, or is refused; a missing value becomes the value with the code
     `missing`, or is refused. With `invalid_as_null` what would be refused is `MISSING` instead. The stored file has
     `extra_fields` beside those that the source has. A row of a number with `bins` is sanitised by its bin. Texts are
-    read as numbers by the signs of `numerals`, and as dates in the `date_format` beside ISO 8601.
+    read as numbers by the signs of `numerals`, and as dates in the `date_format` beside ISO 8601. A survey asks its
+    `question` (`dproof collect`), with some `help`.
     """
 
     name: str
@@ -89,6 +88,8 @@ class Column:
     bins: Bins | None = None
     numerals: Numerals = PLAIN
     date_format: str | None = None
+    question: str = ""
+    help: str = ""
 
     @property
     def private(self) -> bool:

@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dproof.columns.arrow import as_numpy, from_numpy
-from dproof.columns.values import text_of
+from dproof.columns.values import as_numpy, from_numpy, text_of
 from dproof.errors import ArgumentError
 from dproof.spaces.dates import day_of
 

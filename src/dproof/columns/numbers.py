@@ -11,12 +11,10 @@ the exponent, and words that begin like `inf`, `true` or `false`.
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
-from functools import lru_cache
 from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -24,18 +22,23 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dproof.columns.arrow import as_numpy, from_numpy, is_text, plain_texts
 from dproof.columns.codec import Codec, Column, Draft, Key, Suggestion, missing_key, outside_key, treated
 from dproof.columns.date_format import DIRECTIVES, DateFormat, date_format
 from dproof.columns.values import (
+    FAR,
+    LARGEST_FACTOR,
     OUTSIDE,
     PLAIN,
     Numerals,
+    as_numpy,
+    from_numpy,
     infinite_sign,
     is_missing,
+    is_text,
     listed,
     number_of,
-    number_pattern,
+    plain_texts,
+    read_decimals,
     single,
 )
 from dproof.errors import InputError, SourceError
@@ -396,99 +399,6 @@ def _written_days(texts: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDA
     # Arrow takes 30 February for the first of March, and knows a year 0.
     known = as_numpy(pc.equal(dates.cast(pa.string()), calendar), missing=False) & (days >= 0)
     return days, known, ~known & (as_numpy(pc.binary_length(texts), missing=0) > 0)
-
-
-# Numbers that are written as texts ----------------------------------------------------------------------------------
-
-_MOST_DIGITS = 18  # of a number that is read here
-_BILLION = 10**9
-FAR = 1 << 61  # farther than any bound of a lattice that is read here
-LARGEST_FACTOR = (1 << 32) - 1  # of `Decimals.floors`
-_TEN = 10 ** np.arange(19, dtype=np.int64)
-_BLANKS = "\t\n\v\f\r\x1c\x1d\x1e\x1f "
-
-
-@dataclass(frozen=True, slots=True)
-class Decimals:
-    """Of each text whether it is a number (`known`), or is left `unread`; and the known numbers, ±digits·10^power."""
-
-    known: NDArray[np.bool_]
-    unread: NDArray[np.bool_]
-    negative: NDArray[np.bool_]
-    digits: NDArray[np.int64]
-    power: NDArray[np.int64]
-
-    def floors(self, factor: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """⌊x·factor⌋ of each known number x, and whether x·factor lies above it, for a factor < 2^32.
-
-        What lies 2^61 or farther out is brought to there.
-        """
-        # |x|·factor = (high + low/10^9)·10^shift, high < 2^63 and low < 10^9
-        low = factor * (self.digits % _BILLION)
-        high, low, shift = factor * (self.digits // _BILLION) + low // _BILLION, low % _BILLION, self.power + 9
-        down = _TEN[np.clip(-shift, 0, 18)]
-        floors, above = high // down, (high % down != 0) | (low != 0)
-        tiny = shift < -18
-        floors, above = np.where(tiny, 0, floors), np.where(tiny, (high != 0) | (low != 0), above)
-        up = shift > 0
-        part = low * _TEN[np.clip(shift, 0, 9)]  # of 10^9
-        large = _raised(high, shift) + np.where(shift > 9, _raised(low, shift - 9), part // _BILLION)
-        floors = np.where(up, np.minimum(large, FAR), floors)
-        above = np.where(up, (shift < 9) & (part % _BILLION != 0), above)
-        return np.where(self.negative, -floors - above, floors), above
-
-
-def _raised(numbers: NDArray[np.int64], power: NDArray[np.int64]) -> NDArray[np.int64]:
-    """numbers·10^power, or 2^61 where it is more."""
-    factor = _TEN[np.clip(power, 0, 18)]
-    far = (numbers > FAR // factor) | ((power > 18) & (numbers > 0))
-    return np.where(far, FAR, numbers * factor)
-
-
-def read_decimals(texts: Any, numerals: Numerals) -> Decimals:
-    """The numbers of an Arrow array of texts or bytes; a null is none.
-
-    >>> import pyarrow
-    >>> found = read_decimals(pyarrow.array([" 1,250.5", "-3e2", "12,5", "inf"]), Numerals(thousands=","))
-    >>> found.digits, found.power, found.known, found.unread
-    (array([12505,     3]), array([-1,  2]), array([ True,  True, False, False]), array([False, False, False,  True]))
-    """
-    import pyarrow.compute as pc
-
-    texts = texts.cast(pa.large_binary())
-    for mark in numerals.other_marks:  # each means the same as the one of ASCII
-        texts = pc.replace_substring(texts, mark.encode(), numerals.thousands.encode())
-    usual, odd = _patterns(numerals)
-    known = as_numpy(pc.match_substring_regex(texts, usual), missing=False)
-    plain = pc.ascii_lower(pc.ascii_trim(texts.filter(from_numpy(known)).cast(pa.large_string()), _BLANKS))
-    for sign, meant in {numerals.thousands: "", numerals.decimal: ".", "+": ""}.items():
-        plain = pc.replace_substring(plain, sign, meant) if sign not in ("", meant) else plain
-    power, raised = np.zeros(len(plain), np.int64), as_numpy(pc.find_substring(plain, "e")) >= 0
-    # Also where no number has an exponent: no value decides which code runs.
-    halves = pc.extract_regex(plain.filter(from_numpy(raised)), "^(?P<number>.*)e(?P<power>.*)$")
-    plain = pc.replace_with_mask(plain, from_numpy(raised), halves.field("number"))
-    power[raised] = as_numpy(halves.field("power").cast(pa.int64()))
-    point, length = as_numpy(pc.find_substring(plain, ".")), as_numpy(pc.binary_length(plain))
-    power -= np.where(point < 0, 0, length - point - 1)
-    negative = as_numpy(pc.starts_with(plain, "-"))
-    fits = length - negative - (point >= 0) <= _MOST_DIGITS
-    digits = pc.replace_substring(plain.filter(from_numpy(fits)), ".", "").cast(pa.int64())
-    known[np.flatnonzero(known)[~fits]] = False
-    unread = ~known
-    unread[unread] = as_numpy(pc.match_substring_regex(texts.filter(from_numpy(unread)), odd), missing=False)
-    return Decimals(known, unread, negative[fits], np.abs(as_numpy(digits)), power[fits])
-
-
-@lru_cache
-def _patterns(numerals: Numerals) -> tuple[str, str]:
-    """Regular expressions of the texts that are numbers and are read all at once, of 18 digits and two of the exponent
-    at most, and of those that may be numbers all the same."""
-    mark, blanks = re.escape(numerals.thousands), f"[{_BLANKS}]*"
-    usual, any_number = (
-        rf"^{blanks}{number_pattern(numerals.decimal, mark, exponent)}{blanks}$"
-        for exponent in ("[0-9]{1,2}", "[0-9]+")
-    )
-    return usual, rf"{any_number}|[^\x00-\x7f]|^{blanks}[+-]?[tTfFiI]"
 
 
 # Rows of numbers ------------------------------------------------------------------------------------------------------

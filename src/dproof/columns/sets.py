@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dproof.columns.arrow import as_numpy, from_numpy, from_texts
 from dproof.columns.codec import (
     Codec,
     Column,
@@ -32,7 +31,18 @@ from dproof.columns.codec import (
     text_literal,
     treated,
 )
-from dproof.columns.values import NO, OUTSIDE, YES, is_missing, listed, single, text_of
+from dproof.columns.values import (
+    NO,
+    OUTSIDE,
+    YES,
+    as_numpy,
+    from_numpy,
+    from_texts,
+    is_missing,
+    listed,
+    single,
+    text_of,
+)
 from dproof.errors import SourceError
 from dproof.spaces.space import MISSING
 from dproof.spaces.subsets import MISSING_ITEM, WORD, Subsets

@@ -1,8 +1,8 @@
-"""Values that are read and written one by one, each from itself and the plan alone, as Python objects must be.
+"""Values as they come, each read from itself and the plan alone: texts, numbers, Python objects, Arrow arrays.
 
 A column of objects has no type of its own, so none may be inferred from its rows: one row would decide how all are
 read, and how long that takes. Each value becomes a text, a list of texts, a list of floats, or nothing, by its own type
-alone.
+alone. A number is read the same by `Numerals.plain`, one at a time, and by `read_decimals`, a column at a time.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from dproof.columns.arrow import from_numpy
 from dproof.errors import InputError
 from dproof.exact import exact
 
@@ -320,3 +320,190 @@ _WRITERS: dict[type, Callable[[Any], Any]] = {
     float: _of_float,
     np.float64: _of_float,
 }
+
+# Arrow arrays as NumPy has them, and back -----------------------------------------------------------------------------
+
+
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is one of texts or of bytes, which in a file may be texts."""
+    return str(kind) in ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
+
+
+# Arrow's own conversions import pandas wherever it is installed, and that takes longer than most of what is done here.
+# So plain numbers and flags, in both directions, and texts into Arrow go by their buffers.
+
+
+def as_numpy(column: Any, missing: Any = None) -> NDArray[Any]:
+    """An Arrow array or a chunked one as NumPy has it, with `missing` in the place of a number that is none.
+
+    >>> import pyarrow
+    >>> as_numpy(pyarrow.array([3, None, 4], pyarrow.int8()), missing=0)
+    array([3, 0, 4], dtype=int8)
+    """
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    kind = array.type
+    plain = pa.types.is_integer(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind)
+    if not (plain or pa.types.is_boolean(kind)) or (array.null_count and missing is None):
+        return np.asarray(array.to_numpy(zero_copy_only=False))
+    validity, data = array.buffers()
+    if plain:
+        dtype = np.dtype(kind.to_pandas_dtype())
+        values = np.frombuffer(data or b"", dtype, len(array), array.offset * dtype.itemsize)
+    else:
+        values = _bits(data, array)
+    return values if missing is None else np.where(_bits(validity, array), values, values.dtype.type(missing))
+
+
+def _bits(buffer: Any, array: Any) -> NDArray[np.bool_]:
+    end = array.offset + len(array)
+    if buffer is None:  # of an array without nulls
+        return np.ones(len(array), bool)
+    return np.unpackbits(np.frombuffer(buffer, np.uint8), count=end, bitorder="little")[array.offset :].view(np.bool_)
+
+
+def from_numpy(values: NDArray[Any], absent: NDArray[np.bool_] | None = None) -> Any:
+    """Numbers or flags as an Arrow array, with none where they are absent."""
+    flags = values.dtype == np.bool_
+    data = np.packbits(values, bitorder="little") if flags else np.ascontiguousarray(values)
+    validity = None if absent is None else pa.py_buffer(np.packbits(~absent, bitorder="little"))
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [validity, pa.py_buffer(data)])
+
+
+def from_texts(texts: Sequence[str | None]) -> Any:
+    """Texts as an Arrow array, with none where there is None."""
+    parts = [(text or "").encode() for text in texts]
+    ends = pa.py_buffer(np.cumsum([0, *map(len, parts)]).astype(np.int32))
+    there = np.array([text is not None for text in texts], np.bool_)
+    validity = None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
+    return pa.Array.from_buffers(pa.string(), len(parts), [validity, ends, pa.py_buffer(b"".join(parts))])
+
+
+def store_labels(labels: Any, size: int, codes: NDArray[Any]) -> Any:
+    """The labels of codes as an Arrow array; texts with a dictionary, null for a code beyond the labels."""
+    absent = codes == len(labels) if len(labels) < size else None
+    if not pa.types.is_string(labels.type):
+        return from_numpy(as_numpy(labels).take(codes, mode="clip"), absent)
+    index = np.int8 if size <= 1 << 7 else np.int16 if size <= 1 << 15 else np.int32
+    return pa.DictionaryArray.from_arrays(from_numpy(codes.astype(index, copy=False), absent), labels)
+
+
+def with_nulls(array: Any, absent: NDArray[np.bool_]) -> Any:
+    """An array of numbers, flags, texts or lists that begins where its buffers do, with none where it is absent."""
+    if pa.types.is_dictionary(array.type):
+        return pa.DictionaryArray.from_arrays(with_nulls(array.indices, absent), array.dictionary)
+    if pa.types.is_list(array.type):
+        return pa.ListArray.from_arrays(array.offsets, array.values, mask=from_numpy(absent))
+    validity = pa.py_buffer(np.packbits(~absent, bitorder="little"))
+    return pa.Array.from_buffers(array.type, len(array), [validity, *array.buffers()[1:]])
+
+
+def distinct(array: Any) -> Any:
+    """All that a dictionary lists, whether a row has it or not, and null where a row is; other arrays as they are."""
+    if not pa.types.is_dictionary(array.type):
+        return array
+    listed = array.dictionary
+    return pa.concat_arrays([listed, pa.nulls(1, listed.type)]) if array.null_count else listed
+
+
+def decoded(array: Any) -> Any:
+    """An array without its dictionary."""
+    return plain_texts(array.dictionary).take(array.indices) if pa.types.is_dictionary(array.type) else array
+
+
+def plain_texts(array: Any) -> Any:
+    """Texts and bytes that are stored as views, which Arrow neither filters nor takes, as bytes; others as they are."""
+    is_view = pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type)
+    return array.cast(pa.large_binary()) if is_view else array
+
+
+# Numbers that are written as texts ----------------------------------------------------------------------------------
+
+_MOST_DIGITS = 18  # of a number that is read here
+_BILLION = 10**9
+FAR = 1 << 61  # farther than any bound of a lattice that is read here
+LARGEST_FACTOR = (1 << 32) - 1  # of `Decimals.floors`
+_TEN = 10 ** np.arange(19, dtype=np.int64)
+_BLANKS = "\t\n\v\f\r\x1c\x1d\x1e\x1f "
+
+
+@dataclass(frozen=True, slots=True)
+class Decimals:
+    """Of each text whether it is a number (`known`), or is left `unread`; and the known numbers, ±digits·10^power."""
+
+    known: NDArray[np.bool_]
+    unread: NDArray[np.bool_]
+    negative: NDArray[np.bool_]
+    digits: NDArray[np.int64]
+    power: NDArray[np.int64]
+
+    def floors(self, factor: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """⌊x·factor⌋ of each known number x, and whether x·factor lies above it, for a factor < 2^32.
+
+        What lies 2^61 or farther out is brought to there.
+        """
+        # |x|·factor = (high + low/10^9)·10^shift, high < 2^63 and low < 10^9
+        low = factor * (self.digits % _BILLION)
+        high, low, shift = factor * (self.digits // _BILLION) + low // _BILLION, low % _BILLION, self.power + 9
+        down = _TEN[np.clip(-shift, 0, 18)]
+        floors, above = high // down, (high % down != 0) | (low != 0)
+        tiny = shift < -18
+        floors, above = np.where(tiny, 0, floors), np.where(tiny, (high != 0) | (low != 0), above)
+        up = shift > 0
+        part = low * _TEN[np.clip(shift, 0, 9)]  # of 10^9
+        large = _raised(high, shift) + np.where(shift > 9, _raised(low, shift - 9), part // _BILLION)
+        floors = np.where(up, np.minimum(large, FAR), floors)
+        above = np.where(up, (shift < 9) & (part % _BILLION != 0), above)
+        return np.where(self.negative, -floors - above, floors), above
+
+
+def _raised(numbers: NDArray[np.int64], power: NDArray[np.int64]) -> NDArray[np.int64]:
+    """numbers·10^power, or 2^61 where it is more."""
+    factor = _TEN[np.clip(power, 0, 18)]
+    far = (numbers > FAR // factor) | ((power > 18) & (numbers > 0))
+    return np.where(far, FAR, numbers * factor)
+
+
+def read_decimals(texts: Any, numerals: Numerals) -> Decimals:
+    """The numbers of an Arrow array of texts or bytes; a null is none.
+
+    >>> import pyarrow
+    >>> found = read_decimals(pyarrow.array([" 1,250.5", "-3e2", "12,5", "inf"]), Numerals(thousands=","))
+    >>> found.digits, found.power, found.known, found.unread
+    (array([12505,     3]), array([-1,  2]), array([ True,  True, False, False]), array([False, False, False,  True]))
+    """
+    import pyarrow.compute as pc
+
+    texts = texts.cast(pa.large_binary())
+    for mark in numerals.other_marks:  # each means the same as the one of ASCII
+        texts = pc.replace_substring(texts, mark.encode(), numerals.thousands.encode())
+    usual, odd = _patterns(numerals)
+    known = as_numpy(pc.match_substring_regex(texts, usual), missing=False)
+    plain = pc.ascii_lower(pc.ascii_trim(texts.filter(from_numpy(known)).cast(pa.large_string()), _BLANKS))
+    for sign, meant in {numerals.thousands: "", numerals.decimal: ".", "+": ""}.items():
+        plain = pc.replace_substring(plain, sign, meant) if sign not in ("", meant) else plain
+    power, raised = np.zeros(len(plain), np.int64), as_numpy(pc.find_substring(plain, "e")) >= 0
+    # Also where no number has an exponent: no value decides which code runs.
+    halves = pc.extract_regex(plain.filter(from_numpy(raised)), "^(?P<number>.*)e(?P<power>.*)$")
+    plain = pc.replace_with_mask(plain, from_numpy(raised), halves.field("number"))
+    power[raised] = as_numpy(halves.field("power").cast(pa.int64()))
+    point, length = as_numpy(pc.find_substring(plain, ".")), as_numpy(pc.binary_length(plain))
+    power -= np.where(point < 0, 0, length - point - 1)
+    negative = as_numpy(pc.starts_with(plain, "-"))
+    fits = length - negative - (point >= 0) <= _MOST_DIGITS
+    digits = pc.replace_substring(plain.filter(from_numpy(fits)), ".", "").cast(pa.int64())
+    known[np.flatnonzero(known)[~fits]] = False
+    unread = ~known
+    unread[unread] = as_numpy(pc.match_substring_regex(texts.filter(from_numpy(unread)), odd), missing=False)
+    return Decimals(known, unread, negative[fits], np.abs(as_numpy(digits)), power[fits])
+
+
+@lru_cache
+def _patterns(numerals: Numerals) -> tuple[str, str]:
+    """Regular expressions of the texts that are numbers and are read all at once, of 18 digits and two of the exponent
+    at most, and of those that may be numbers all the same."""
+    mark, blanks = re.escape(numerals.thousands), f"[{_BLANKS}]*"
+    usual, any_number = (
+        rf"^{blanks}{number_pattern(numerals.decimal, mark, exponent)}{blanks}$"
+        for exponent in ("[0-9]{1,2}", "[0-9]+")
+    )
+    return usual, rf"{any_number}|[^\x00-\x7f]|^{blanks}[+-]?[tTfFiI]"

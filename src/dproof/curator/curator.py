@@ -14,13 +14,13 @@ from typing import Any, TypedDict, Unpack, overload
 from dproof.arguments import as_path, check_keywords, expect, listed, named
 from dproof.coins import NOT_PRIVATE, Coins, current, for_rehearsal
 from dproof.curator.account import BY_GROUP, ON_THE_GRID, key_of, price_of, rho_for
+from dproof.curator.answer import answer_of, has_counts_by_value, rehearse
 from dproof.curator.curves import NoisyCurves
+from dproof.curator.draw import draw, read_rows, rehearsal_tally, tally
 from dproof.curator.ledger import Ledger
 from dproof.curator.preview import Preview, accurate
 from dproof.curator.recipe import Measurement, check_groups, measure
-from dproof.curator.released import answer_of, draw, has_counts_by_value, rehearse
 from dproof.curator.simulate import Released
-from dproof.curator.tally import read_rows, rehearsal_tally, tally
 from dproof.errors import ArgumentError, QuestionError
 from dproof.exact import exact, int_or_float, level_of
 from dproof.limits import LARGEST_FOUND_EPSILON
@@ -410,9 +410,17 @@ class Curator:
         return cost
 
     def _measure(self, question: Question, price: Privacy, *, by_value: bool = True) -> Measurement:
-        """How to answer a question at a price; with δ, in a ledger that counts it, that buys the ρ that keeps it."""
-        rho = rho_for(price.epsilon, price.delta) if price.delta and self.ledger.counts_rho else None
-        return measure(question, self.schema, price, rho=rho, unit=self.unit, by_value=by_value)
+        """How to answer a question at a price; with δ, in a ledger that counts it, that buys the ρ that keeps it.
+
+        Where no noise uses a δ, as for a median, that ρ would buy a smaller ε and no more: the price is (ε, 0) then.
+        """
+        measured = partial(measure, question, self.schema, unit=self.unit, by_value=by_value)
+        if not (price.delta and self.ledger.counts_rho):
+            return measured(price)
+        relaxed = measured(price, rho=rho_for(price.epsilon, price.delta))
+        if relaxed.free or relaxed.uses_delta or not price.epsilon:
+            return relaxed
+        return measured(replace(price, delta=Fraction(0)))
 
     @property
     def _public_rows(self) -> int | None:

@@ -135,13 +135,7 @@ class Ledger:
             if begun := account.budget is None:
                 if budget is None:
                     raise FileError(f"{self.path.name!r} is not a ledger: it is empty")
-                # In version 1 nothing is said of the accounting: it is basic.
-                version, kept = (CONCENTRATED, {"accounting": "zcdp"}) if budget.delta else (BASIC, {})
-                for statement in _TABLES.format(kind=_KIND, version=version).strip().split(";\n"):
-                    database.execute(statement)
-                self._begin(version)
-                counted = {**(unit or Unit()).to_json(), "neighbours": budget.neighbours, **kept}
-                self._append(database, "budget", {**_written(Cost.of(budget)), **counted})
+                self._write_budget(database, budget, unit or Unit())
             elif budget is not None and budget != account.budget:
                 raise ArgumentError(
                     f"the ledger was begun with {account.budget}, and that cannot be changed to {budget}"
@@ -164,7 +158,47 @@ class Ledger:
         if begun:
             self.close()  # from its first entry on, the file alone is a ledger
 
+    def _write_budget(self, database: sqlite3.Connection, budget: Privacy, unit: Unit) -> None:
+        """The tables of a new ledger, and its first entry."""
+        # In version 1 nothing is said of the accounting: it is basic.
+        version, kept = (CONCENTRATED, {"accounting": "zcdp"}) if budget.delta else (BASIC, {})
+        for statement in _TABLES.format(kind=_KIND, version=version).strip().split(";\n"):
+            database.execute(statement)
+        self._begin(version)
+        counted = {**unit.to_json(), "neighbours": budget.neighbours, **kept}
+        self._append(database, "budget", {**_written(Cost.of(budget)), **counted})
+
+    def begin_anew(self, budget: Promise, unit: Unit, *, keep_analysts: bool) -> None:
+        """Begin again with another budget, where nothing was spent: a plan may change until then.
+
+        `unit` says whose loss will be counted. With `keep_analysts` who has a budget keeps it, if the new one is as
+        large. Whoever has the ledger open meanwhile finds its chain broken, and spends nothing.
+        """
+        whole = Privacy.of(budget, "budget", neighbours=unit.neighbours)
+        with self._transaction(writing=True) as (database, account):
+            if any(entry["kind"] not in ("budget", "analyst") for entry in _entries(database)):
+                raise ArgumentError("something was spent from the ledger, so its budget cannot be changed")
+            limits = dict(account.limits) if keep_analysts else {}
+            for name, limit in limits.items():
+                if limit.epsilon > whole.epsilon or limit.delta > whole.delta:
+                    raise ArgumentError(
+                        f"{name!r} has a budget of {limit}, and all together would have {Cost.of(whole)}: revoke that "
+                        "token and remove the table, or allow as much"
+                    )
+            for table in ("entries", "head"):
+                database.execute(f"DROP TABLE {table}")
+            self._forget()
+            self._write_budget(database, whole, unit)
+            for name, limit in limits.items():
+                self._append(database, "analyst", {"analyst": name, **_written(limit)})
+
     # What it says --------------------------------------------------------------------------------------------------
+
+    @property
+    def is_unspent(self) -> bool:
+        """Whether nothing was paid from it yet, neither a question nor a release."""
+        with self._transaction() as (database, _):
+            return all(entry["kind"] in ("budget", "analyst") for entry in _entries(database))
 
     @property
     def budget(self) -> Privacy:
@@ -295,7 +329,7 @@ class Ledger:
         'people.csv.ledger'
         """
         place = Path(os.path.realpath(table))
-        return place.with_name(f"{place.name}.ledger")
+        return place.parent / f"{place.name}.ledger"
 
     @staticmethod
     def is_begun(path: str | os.PathLike[str]) -> bool:
@@ -597,7 +631,7 @@ class LedgerFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._place = path.resolve()  # SQLite keeps the journal beside the file itself, not beside a link to it
+        self._place = Path(os.path.realpath(path))  # SQLite keeps the journal there, not beside a link
         self.database: sqlite3.Connection | None = None
         self._journal = ""
         self._files: _Files | None = None

@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from dproof.curator.answer import NoisyAnswerSource
 from dproof.curator.curves import CurveSums, NoisyCurves
 from dproof.curator.recipe import Measurement, NoisyStatistic
-from dproof.curator.released import MeasuredTable
 from dproof.curator.select import promise
 from dproof.curator.simulate import SUGGESTIONS, Released, is_affine
 from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import int_or_float, least_decimal, several, written
 from dproof.limits import LARGEST_FOUND_EPSILON
 from dproof.privacy import Cost
-from dproof.questions.answer import Range
+from dproof.questions.answer import Range, plain_json
 from dproof.questions.measured import Shares, changes_widths, level_of_shown, possible_columns, rows_of_group, values_of
 from dproof.questions.question import (
     Aggregate,
@@ -186,7 +186,7 @@ def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[st
     }
 
 
-def expected_source(measurement: Measurement, rows: int, shares: Shares, level: float) -> MeasuredTable:
+def expected_source(measurement: Measurement, rows: int, shares: Shares, level: float) -> NoisyAnswerSource:
     """What would be told of a table of so many rows, with values that are spread evenly, if no noise were drawn."""
     question, schema, keys = measurement.question, measurement.schema, measurement.keys
     linear = [noisy.statistic for noisy in measurement.noisy if isinstance(noisy.statistic, Term)]
@@ -209,7 +209,7 @@ def expected_source(measurement: Measurement, rows: int, shares: Shares, level: 
         "chosen": chosen,
         **({"rows": rows} if measurement.unit.rows_are_public else {}),
     }
-    source = MeasuredTable(measurement, released, level)
+    source = NoisyAnswerSource(measurement, released, level)
     source.seed = _SEED
     return source
 
@@ -314,10 +314,7 @@ def _value_text(value: Any) -> str:
 
 def _rows_json(rows: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
     """Rows that are alike once, with how many times they are there."""
-    return [
-        {"row": {k: sorted(map(str, v)) if isinstance(v, frozenset) else v for k, v in row.items()}, "times": times}
-        for row, times in _alike(rows)
-    ]
+    return [{"row": plain_json(row), "times": times} for row, times in _alike(rows)]
 
 
 _LEAST_EPSILON = Fraction(1, 10**8)  # that is tried

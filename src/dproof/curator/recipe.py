@@ -130,6 +130,13 @@ class Measurement:
         """Whether no row can move anything: then there is nothing to pay."""
         return self.curves is None and not self.chosen and all(noisy.noise is None for noisy in self.noisy)
 
+    @cached_property
+    def uses_delta(self) -> bool:
+        """Whether some of its noise needs a δ: a choice does not, nor does Laplace or K-norm noise."""
+        if self.curves is not None:
+            return self.curves.noise.split == "gaussian"
+        return any(noisy.noise is not None and noisy.noise.name == "Gaussian" for noisy in self.noisy)
+
     def declared_groups(self) -> tuple[list[tuple[Any, ...]], NDArray[np.int64]]:
         """The labels of every declared group, and the place of each among the released numbers."""
         groupings = {key: grouping(key, self.schema) for key in self.question.group_by}

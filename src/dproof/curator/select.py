@@ -25,7 +25,7 @@ from dproof.errors import QuestionError, TooLarge
 from dproof.exact import exact, exp_above, exp_below, least_whole, log_above, several
 from dproof.limits import MOST_VALUES
 from dproof.privacy import Privacy
-from dproof.questions.aggregates import Frequent, Rank
+from dproof.questions.aggregates import Frequent
 from dproof.questions.question import Aggregate, Question, Schema, expression
 from dproof.spaces import Space
 from dproof.spaces.interval import whole_scale
@@ -175,14 +175,6 @@ class Choice:
     rank: int | None = None
 
 
-def extreme(aggregate: Aggregate) -> Literal["least", "greatest"] | None:
-    """The end that a least, a greatest or a quantile at 0 or 1 is; None for what is no extreme."""
-    chosen = aggregate.definition.chosen
-    if not isinstance(chosen, Rank) or aggregate.argument not in (None, 0, 1):
-        return None
-    return chosen.end if aggregate.argument is None else "greatest" if aggregate.argument else "least"
-
-
 def choice_of(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int, groups: int) -> Choice:
     """The rate at which a candidate's chance may fall with what it misses, so that one person costs ε at most.
 
@@ -210,7 +202,7 @@ def choice_of(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int,
     mechanism: Literal["permute-and-flip", "exponential"] = (
         "permute-and-flip" if candidates <= min(_MOST_FLIPS, _MOST_WORDS // groups) else "exponential"
     )
-    if extreme(aggregate) is not None:
+    if aggregate.end is not None:
         rate = epsilon / (4 if changed and several else 2)
         rank = math.ceil(Fraction(math.log(candidates) + _SURE) / rate)
         return Choice(aggregate, mechanism, rate, candidates, rank)
@@ -280,7 +272,7 @@ def _miss(choice: Choice, below: int, here: int, above: int) -> int:
     """How far a candidate with so many rows below, at and above it is from being the quantile or rank wanted."""
     aggregate = choice.aggregate
     if choice.rank is not None:
-        beyond = below if extreme(aggregate) == "least" else above
+        beyond = below if aggregate.end == "least" else above
         return max(0, beyond - choice.rank + 1, choice.rank - beyond - here)
     assert aggregate.argument is not None
     a, b, n = aggregate.argument.numerator, aggregate.argument.denominator, below + here + above
@@ -305,7 +297,7 @@ def promise(choice: Choice, level: float, question: Question) -> str:
     elif isinstance(chosen, Frequent):
         text = f"every other value is in at most {several(most, 'row')} more"
     elif choice.rank is not None:
-        side = "below" if extreme(aggregate) == "least" else "above"
+        side = "below" if aggregate.end == "least" else "above"
         aim = f"the aim is {choice.rank - 1:,}, because the extreme itself is private"
         text = f"it has at most {several(choice.rank - 1 + most, 'row')} {side} it ({aim})"
     else:

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dproof.columns.arrow import as_numpy, from_numpy
 from dproof.columns.codec import (
     Codec,
     Column,
@@ -23,7 +22,7 @@ from dproof.columns.codec import (
     valid,
 )
 from dproof.columns.numbers import arrow_rows
-from dproof.columns.values import number_of
+from dproof.columns.values import as_numpy, from_numpy, number_of
 from dproof.curves.lattice import CurveLattice, Expansion, centre_of, expand, measured_expansion
 from dproof.errors import ArgumentError
 from dproof.spaces.curves import Curves

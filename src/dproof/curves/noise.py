@@ -58,7 +58,7 @@ class CurveLaw(LawWithMiddle):
     lies around it, so no curve is farther from it than half of what two curves may be apart.
     """
 
-    kind: ClassVar[str] = "coefficients"
+    kind: ClassVar[str] = "coefficients"  # in certificates
 
     lattice: CurveLattice
     noise: VectorNoise
@@ -126,7 +126,7 @@ class CurveLaw(LawWithMiddle):
         return z
 
     def to_json(self) -> Mapping[str, Any]:
-        """The region and the noise as JSON: all that the guarantee rests on."""
+        """The record of a certificate: the region and the noise, all that the guarantee rests on."""
         lattice = self.lattice
         return {
             "kind": self.kind,
@@ -506,7 +506,7 @@ class VectorLaw(Law):
     Two vectors lie no farther apart than opposite corners: `sides` are the steps between the ends of each coordinate.
     """
 
-    kind: ClassVar[str] = "vectors"
+    kind: ClassVar[str] = "vectors"  # in certificates
 
     sides: tuple[int, ...]
     noise: VectorNoise
@@ -569,6 +569,7 @@ class VectorLaw(Law):
         return np.asarray(digits + self.noise.draw(len(digits), coins))
 
     def to_json(self) -> Mapping[str, Any]:
+        """The record of a certificate."""
         norm, _ = _NORMS[self.noise.split]
         return {"kind": self.kind, "norm": norm, "sides": list(self.sides), "noise": dict(self.noise.law.to_json())}
 

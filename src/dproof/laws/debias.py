@@ -164,7 +164,7 @@ class MatrixAxis:
             return BlockSums(self.seen, values, self.blocks)
         return DenseScores(self.seen * values[:, None])
 
-    def means(self, powers: Powers) -> DenseScores:
+    def score_means(self, powers: Powers) -> DenseScores:
         """The means of the scores, for each node and block: P s."""
         scores = self.scores(powers)
         return replace(scores, matrix=self.matrix @ scores.matrix)
@@ -285,7 +285,7 @@ class Points:
     def on_grid(self) -> Array:
         return np.asarray(self.part == 0)
 
-    def means(self, scores: Array) -> tuple[Array, Array]:
+    def means_and_gaps(self, scores: Array) -> tuple[Array, Array]:
         """The means of scores of the states at each point, and how far any code between may be off that.
 
         A function that bends by d, the second difference on the grid, is at most d/8 away from its chords.
@@ -934,7 +934,7 @@ class Layout:
 
     def product(self, nodes: Array, a: _Factor, b: _Factor) -> Array:
         """The estimate of Σ f_a f_b for every group, f being what the scores are on average."""
-        return self._by_pattern(a, b, nodes, lambda one, other: a.means(one) * b.means(other))
+        return self._by_pattern(a, b, nodes, lambda one, other: a.node_means(one) * b.node_means(other))
 
     def bias(self, nodes: Array, a: _Factor) -> Array:
         """Σ mean − f over the likely nodes, for every group."""
@@ -998,15 +998,15 @@ class _Factor:
             self._rest[pattern] = scores.reshape(len(scores), -1)
         return self._rest[pattern]
 
-    def means(self, pattern: int) -> Array:
+    def node_means(self, pattern: int) -> Array:
         """What these scores are on average, for each chosen set and the nodes of the other axes."""
         if pattern not in self._means:
-            self._means[pattern] = self._on_nodes(pattern, MatrixAxis.means)
+            self._means[pattern] = self._on_nodes(pattern, MatrixAxis.score_means)
         return self._means[pattern]
 
     def biases(self, pattern: int) -> Array:
         """How far the means are from what they stand for."""
-        bias = self.means(pattern) - self._on_nodes(pattern, MatrixAxis.wanted)
+        bias = self.node_means(pattern) - self._on_nodes(pattern, MatrixAxis.wanted)
         return np.where(np.abs(bias) < NO_BIAS, 0.0, bias)
 
     def _on_nodes(self, pattern: int, values: Callable[[MatrixAxis, Powers], Transform]) -> Array:

@@ -183,7 +183,7 @@ class BlockDesign(CyclicDesign):
     (Fraction(3, 1), 21, '6/11', '8/33')
     """
 
-    kind: ClassVar[str] = "block-design"
+    kind: ClassVar[str] = "block-design"  # in certificates
     ranges: ClassVar[Mapping[str, Range]] = {
         **dict.fromkeys(("size", "prime", "classes", "taken"), _COUNT),
         "high": WEIGHT,
@@ -238,7 +238,7 @@ class PlaneDesign(CyclicDesign):
     (Fraction(3, 1), 7, '9/13', '5/13')
     """
 
-    kind: ClassVar[str] = "plane-design"
+    kind: ClassVar[str] = "plane-design"  # in certificates
     ranges: ClassVar[Mapping[str, Range]] = {
         "size": _COUNT,
         "order": (2, LARGEST_ORDER),

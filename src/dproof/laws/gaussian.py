@@ -57,7 +57,7 @@ class Gaussian(NoiseLaw):
     (0.398942, Fraction(0, 1))
     """
 
-    kind: ClassVar[str] = "gaussian"
+    kind: ClassVar[str] = "gaussian"  # in certificates
 
     square: Fraction  # σ² in cells
     unit: int = 1
@@ -199,6 +199,7 @@ class Gaussian(NoiseLaw):
         return drawn
 
     def to_json(self) -> Mapping[str, Any]:
+        """The record of a certificate."""
         weights = [str(w) for w in self.weights]
         return {"kind": self.kind, "square": str(self.square), "weights": weights, "unit": self.unit}
 
@@ -258,7 +259,7 @@ class GaussianSum:
     (100000000, 67, 2)
     """
 
-    kind: ClassVar[str] = "convolved"
+    kind: ClassVar[str] = "convolved"  # in certificates
     is_normal: ClassVar[bool] = True  # as nearly as matters to a band
 
     table: Gaussian
@@ -320,7 +321,7 @@ class GaussianSum:
         return drawn
 
     def to_json(self) -> Mapping[str, Any]:
-        """The σ² of the table and how it is used."""
+        """The record of a certificate: σ² of the table, and how it is used."""
         return {"kind": self.kind, "square": str(self.table.square), "step": self.step, "draws": self.draws}
 
     @classmethod

@@ -56,7 +56,7 @@ class KNorm:
     (1, True, True)
     """
 
-    kind: ClassVar[str] = "k-norm"
+    kind: ClassVar[str] = "k-norm"  # in certificates
     is_normal: ClassVar[bool] = False
     farthest: ClassVar[None] = None
 
@@ -170,6 +170,7 @@ class KNorm:
         return drawn.reshape(-1)
 
     def to_json(self) -> Mapping[str, Any]:
+        """The record of a certificate."""
         return {"kind": self.kind, "norm": self.norm, "terms": self.terms, "cell": self.cell, "fall": str(self.fall)}
 
     @classmethod

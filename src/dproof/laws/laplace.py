@@ -63,7 +63,7 @@ class TwoSided(NoiseLaw):
     ([0.166667, 0.333333, 0.166667], True)
     """
 
-    kind: ClassVar[str] = "two-sided"
+    kind: ClassVar[str] = "two-sided"  # in certificates
     is_normal: ClassVar[bool] = False
 
     lower: tuple[tuple[int, ...], ...]
@@ -300,6 +300,7 @@ class TwoSided(NoiseLaw):
             tile[escaped] = ((beyond ^ sign) + draw_on(fresh, len(escaped), block)) ^ sign
 
     def to_json(self) -> Mapping[str, Any]:
+        """The record of a certificate."""
         lower, top = ([[str(w) for w in table] for table in tables] for tables in (self.lower, self.top))
         return {"kind": self.kind, "lower": lower, "top": top, "reach": self.reach}
 
@@ -560,7 +561,7 @@ class BoundedLattice(Lattice):
     4.0
     """
 
-    kind: ClassVar[str] = "bounded"
+    kind: ClassVar[str] = "bounded"  # in certificates
 
     noise: TwoSided
     clamped: bool = field(default=True, init=False)
@@ -645,6 +646,7 @@ class BoundedLattice(Lattice):
         return drawn
 
     def to_json(self) -> Mapping[str, Any]:
+        """The record of a certificate."""
         return {"kind": self.kind, "size": str(self.size), "noise": dict(self.noise.to_json())}
 
     @classmethod
@@ -672,7 +674,7 @@ class Stairs(NoiseLaw):
     (True, True, True)
     """
 
-    kind: ClassVar[str] = "stairs"
+    kind: ClassVar[str] = "stairs"  # in certificates
 
     width: int
     inner: int
@@ -784,6 +786,7 @@ class Stairs(NoiseLaw):
         return np.asarray(np.where(stair == 0, cell - (self.inner - 1), np.where(cell & 1, -outside, outside)))
 
     def to_json(self) -> Mapping[str, Any]:
+        """The record of a certificate."""
         tables = {"first": [str(w) for w in self.first], "tail": [str(w) for w in self.tail]}
         return {"kind": self.kind, "width": str(self.width), "inner": str(self.inner), **tables}
 

@@ -141,6 +141,11 @@ class Law(Protocol):
         """The space of what is released, where it is neither noise on a line nor recorded as a lattice."""
         return space
 
+    def with_total(self, total: int) -> Law | None:
+        """The nearest law of this shape whose choices have the weights of this total, with no larger odds; None where
+        there is none. Dice can draw it: each choice is the truth, or any answer, whatever the input."""
+        return None
+
     # What it does to values ----------------------------------------------------------------------------------------
 
     @property

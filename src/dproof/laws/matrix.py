@@ -39,7 +39,7 @@ class Matrix(Law):
     Fraction(1, 2)
     """
 
-    kind: ClassVar[str] = "matrix"
+    kind: ClassVar[str] = "matrix"  # in certificates
 
     rows: NDArray[Any]  # int64, or Python integers where the total needs more
     total: int
@@ -201,6 +201,7 @@ class Matrix(Law):
         return None if np.isnan(rows).any() else float(np.einsum("xy,yx->x", law[:-1], rows**2).max())
 
     def to_json(self) -> Mapping[str, Any]:
+        """The record of a certificate."""
         rows = [[str(int(w)) for w in row] for row in self.rows]
         pairs = {} if self.neighbours is None else {"neighbours": np.argwhere(self._counts).tolist()}
         return {"kind": self.kind, "total": str(self.total), "rows": rows, **pairs}
@@ -298,7 +299,7 @@ class RoundedLaw(Law):
     (['1/4', '3/8', '1/2', '5/8', '3/4'], Fraction(3, 1))
     """
 
-    kind: ClassVar[str] = "rounded"
+    kind: ClassVar[str] = "rounded"  # in certificates
 
     size: int
     steps: int
@@ -439,6 +440,7 @@ class RoundedLaw(Law):
         return self._chances(np.arange(self.inputs)) if self.inputs <= _TABLED else ()
 
     def to_json(self) -> Mapping[str, Any]:
+        """The record of a certificate."""
         return {"kind": self.kind, "size": str(self.size), "steps": self.steps, "law": dict(self.inner.to_json())}
 
     @classmethod

@@ -106,7 +106,7 @@ class NoiseLaw(Protocol):
         ...
 
     def to_json(self) -> Mapping[str, Any]:
-        """The tables as JSON."""
+        """The record of a certificate: the tables."""
         ...
 
 
@@ -163,7 +163,7 @@ class Lattice(LawWithMiddle):
     (True, [0.6667, 0.1667, 0.1667])
     """
 
-    kind: ClassVar[str] = "lattice"
+    kind: ClassVar[str] = "lattice"  # in certificates
 
     size: int
     noise: NoiseLaw
@@ -297,6 +297,7 @@ class Lattice(LawWithMiddle):
         return drawn.clip(0, self.size - 1, out=drawn) if self.clamped else drawn
 
     def to_json(self) -> Mapping[str, Any]:
+        """The record of a certificate."""
         noise = dict(self.noise.to_json())
         return {"kind": self.kind, "size": str(self.size), "clamped": self.clamped, "noise": noise}
 
@@ -397,7 +398,7 @@ class OptionalLaw(Law):
     (True, Fraction(1, 2))
     """
 
-    kind: ClassVar[str] = "optional"
+    kind: ClassVar[str] = "optional"  # in certificates
 
     inner: LawWithMiddle
     present: int
@@ -541,8 +542,8 @@ class OptionalLaw(Law):
             by_presence = presence(column, (p, q), name, moments)
             if by_presence is not None:
                 return by_presence
-        unmixed = self.inner.debias_axes([inside], others, name)
-        (axis,), state = unmixed.axes, unmixed.state
+        debias = self.inner.debias_axes([inside], others, name)
+        (axis,), state = debias.axes, debias.state
         assert isinstance(axis, MatrixAxis) and state is not None
         # The middle lies at a node, or between two whose laws it shares.
         number = (column.scale or Scale()).numbers(space, np.array([self.inner.middle]))
@@ -562,7 +563,7 @@ class OptionalLaw(Law):
             hidden = released[0] == self.absent
             return np.where(hidden, axis.states, state([np.where(hidden, 0, released[0])]))
 
-        return DebiasAxes((mixed,), states, bins=unmixed.bins)
+        return DebiasAxes((mixed,), states, bins=debias.bins)
 
     def _with_hidden(self, law: Array, middle: Array) -> Array:
         """The law of some values and of a missing one, with one more state for what is not shown."""
@@ -580,6 +581,7 @@ class OptionalLaw(Law):
         )
 
     def to_json(self) -> Mapping[str, Any]:
+        """The record of a certificate."""
         chances = {name: str(getattr(self, name)) for name in ("present", "missing", "whole")}
         return {"kind": self.kind, **chances, "law": dict(self.inner.to_json())}
 

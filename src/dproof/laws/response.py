@@ -88,7 +88,7 @@ class KeepOrOther(AlikeValues):
     Fraction(6, 1)
     """
 
-    kind: ClassVar[str] = "keep-or-other"
+    kind: ClassVar[str] = "keep-or-other"  # in certificates
     is_sharp: ClassVar[bool] = True
     ranges: ClassVar[Mapping[str, Range]] = {"size": SIZE, "keep": WEIGHT, "other": WEIGHT}
 
@@ -153,6 +153,11 @@ class KeepOrOther(AlikeValues):
 
         kept = response_axis(name, weights, self.keep / self.total, self.other / self.total, numbers)
         return DebiasAxes((kept,), state, by_block=True)
+
+    def with_total(self, total: int) -> KeepOrOther | None:
+        other = -(-total * self.other // self.total)  # rounded up, so keep : other falls
+        keep = total - (self.size - 1) * other
+        return KeepOrOther(self.size, keep, other) if other and keep > other else None
 
     def with_missing(self, epsilon: Fraction, delta: Fraction) -> KeepOrOther:
         """A missing value is a value like any other."""
@@ -265,7 +270,7 @@ class Bits(ItemsLaw):
     Fraction(8, 1)
     """
 
-    kind: ClassVar[str] = "bits"
+    kind: ClassVar[str] = "bits"  # in certificates
 
     @property
     def outputs(self) -> int:
@@ -313,6 +318,11 @@ class Bits(ItemsLaw):
         bit = response_axis(name, np.ones(2), self.stay / total, self.flip / total, (None,))
         return DebiasAxes((bit,) * bits, lambda released: column.blocks.of(released[0]), by_block=True)
 
+    def with_total(self, total: int) -> Bits | None:
+        """The total is that of each item."""
+        flip = -(-total * self.flip // (self.stay + self.flip))
+        return Bits(self.bits, total - flip, flip) if flip and total > 2 * flip else None
+
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         drawn = codes.copy()
         for bit in range(self.bits):
@@ -339,7 +349,7 @@ class Unary(AlikeValues):
     Fraction(3, 1)
     """
 
-    kind: ClassVar[str] = "unary"
+    kind: ClassVar[str] = "unary"  # in certificates
     ranges: ClassVar[Mapping[str, Range]] = {"size": SET_SIZE, "own": WEIGHT, "other": WEIGHT, "whole": TOTAL}
 
     own: int
@@ -396,7 +406,7 @@ class SubsetSelection(AlikeValues):
     Fraction(3, 1)
     """
 
-    kind: ClassVar[str] = "subset-selection"
+    kind: ClassVar[str] = "subset-selection"  # in certificates
     ranges: ClassVar[Mapping[str, Range]] = {"size": SET_SIZE, "width": SET_SIZE, "high": WEIGHT, "low": WEIGHT}
 
     width: int
@@ -502,7 +512,7 @@ class OneItem(ItemsLaw):
     ([1, 2, 2, 1, 2, 1], 9)
     """
 
-    kind: ClassVar[str] = "one-item"
+    kind: ClassVar[str] = "one-item"  # in certificates
 
     @property
     def outputs(self) -> int:

@@ -42,7 +42,7 @@ class RowByRow(Law):
     (Fraction(2, 1), True, True)
     """
 
-    kind: ClassVar[str] = "product"
+    kind: ClassVar[str] = "product"  # in certificates
 
     row: Law
     rows: int
@@ -141,6 +141,7 @@ class RowByRow(Law):
         return np.asarray(join_codes(list(columns), outputs)).astype(narrowest(outputs**self.rows))
 
     def to_json(self) -> Mapping[str, Any]:
+        """The record of a certificate."""
         row: Any = self.row
         rows = self.rows
         while isinstance(row, RowByRow):  # a table of tables is a longer table

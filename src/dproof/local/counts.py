@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.ipc
 
-from dproof.columns.arrow import as_numpy
 from dproof.columns.codec import Column, codec_of, quoted, text_literal
+from dproof.columns.values import as_numpy
 from dproof.errors import QuestionError, TooLarge
 from dproof.laws.debias import (
     AnswerGroups,
@@ -50,6 +50,7 @@ from dproof.tables.duckdb import CLOSED, Decoder, count_alike, decode_all, expre
 from dproof.tables.source import Parts
 
 _MOST_BINS = 1 << 14  # of a number that SQL brings into bins
+_MOST_CHOSEN = 1 << 28  # groups by cells, where they are written out
 Combos = list[tuple[Any, ...]]  # the groups of the public keys that rows have, in order
 
 
@@ -266,6 +267,8 @@ class QuestionAxes:
         for choice, shape in pairs:
             groups = len(choice.labels)
             takes = Sets(groups, choice.takes).rows(np.arange(groups)).reshape(groups, *shape)
+            if chosen.size * groups > _MOST_CHOSEN:
+                raise TooLarge("too many groups for columns with so many values together: group by fewer columns")
             chosen = (chosen[:, None] * takes[None]).reshape(-1, *sizes)
         return Sets(len(chosen), chosen.reshape(len(chosen), -1))
 
@@ -485,24 +488,24 @@ def readers_of(group: JointColumns, cuts: Mapping[str, Partition], scales: Mappi
     seen = [_seen(c, outputs, cuts.get(c.name), scales.get(c.name)) for c, outputs in needed]
     bins = [c.sanitised_bins if c.name in cuts else None for c, _ in needed]
     others = prod(column.sanitised.size for column in group.columns if column.name not in cuts)
-    unmixed = _unmix_bins(law, seen, bins, 1 if law.is_coded else others, called)
-    state = unmixed.state
-    if state is not None and unmixed.bins is not None:
+    debias = _debias_bins(law, seen, bins, 1 if law.is_coded else others, called)
+    state = debias.state
+    if state is not None and debias.bins is not None:
         ((column, outputs),) = touched
-        binned = _binned(column, unmixed.bins)
+        binned = _binned(column, debias.bins)
         read = Decoder([binned], lambda arrays: state([as_numpy(arrays[0], missing=outputs.absent)]))
-        yield AxisReader(names, unmixed.axes, read)
-    elif state is not None and unmixed.by_presence:
+        yield AxisReader(names, debias.axes, read)
+    elif state is not None and debias.by_presence:
         ((column, outputs),) = touched
         there = f"{quoted(column.stored[0])} {f'<> {outputs.absent}' if column.name in group.coded else 'IS NOT NULL'}"
-        yield AxisReader(names, unmixed.axes, Decoder([there], lambda arrays: state([integers(arrays[0])])))
+        yield AxisReader(names, debias.axes, Decoder([there], lambda arrays: state([integers(arrays[0])])))
     elif state is not None:
-        yield _by_codes(names, group, unmixed, cuts)
-    if unmixed.moments is not None:
+        yield _by_codes(names, group, debias, cuts)
+    if debias.moments is not None:
         ((column, _),), scale = touched, seen[0].scale
         assert scale is not None
         number = f"(({column.codec.number_sql} - {scale.middle!r}) / {scale.unit!r})"
-        yield AxisReader(() if state is not None else names, (unmixed.moments,), None, number)
+        yield AxisReader(() if state is not None else names, (debias.moments,), None, number)
 
 
 def _seen(column: Column, outputs: Any, cut: Partition | None, scale: Scale | None) -> SeenColumn:
@@ -515,17 +518,17 @@ def _seen(column: Column, outputs: Any, cut: Partition | None, scale: Scale | No
 
 
 def _by_codes(
-    names: tuple[str, ...], group: JointColumns, unmixed: DebiasAxes, cuts: Mapping[str, Partition]
+    names: tuple[str, ...], group: JointColumns, debias: DebiasAxes, cuts: Mapping[str, Partition]
 ) -> AxisReader:
     """The axes of columns whose codes are read one by one; one code for all columns is the first one's."""
-    state, stored = unmixed.state, list(zip(group.columns, group.storage, strict=True))
+    state, stored = debias.state, list(zip(group.columns, group.storage, strict=True))
     assert state is not None
     read = stored[:1] if group.mechanism.family.is_coded else [(c, space) for c, space in stored if c.name in cuts]
     decoders = [
-        Decoder(*codec_of(space, column).reader(cuts[column.name].bits if unmixed.by_block else None))
+        Decoder(*codec_of(space, column).reader(cuts[column.name].bits if debias.by_block else None))
         for column, space in read
     ]
-    return AxisReader(names, unmixed.axes, Decoder.joined(decoders, state))
+    return AxisReader(names, debias.axes, Decoder.joined(decoders, state))
 
 
 def _binned(column: Column, bins: CodeBins) -> str:
@@ -551,7 +554,7 @@ def _passed(code: str, bins: CodeBins) -> str:
 # Numbers that were sanitised by their bins: what a question sees of these ---------------------------------------------
 
 
-def _unmix_bins(law: Law, seen: list[SeenColumn], bins: list[ColumnBins | None], others: int, name: str) -> DebiasAxes:
+def _debias_bins(law: Law, seen: list[SeenColumn], bins: list[ColumnBins | None], others: int, name: str) -> DebiasAxes:
     """What undoes the law of some columns, of which those with `bins` were sanitised by them.
 
     A condition at the edges is a count of bins, and as exact as a condition on categories.

@@ -1,27 +1,43 @@
 """Intervals for conditions on numbers under wide noise that hold for every distribution, heaps and point masses too.
 
-Let F be the numbers of the rows that other columns choose, a measure on the codes of the column, and K its law. For
-any function φ of the sanitised number the sum Σ φ(Y) is known, and differs from ∫ Kφ dF by noise of known size. So
-with the chance of the level, F is one of the measures with
+Why they are needed. A number x from 0 to 100 is released as Y = x + noise, and the noise is 30 wide. COUNT(*) WHERE
+x < 40 is the sum of u(x) = [x < 40] over the rows. Scores s with E s(Y) = u(x) for every x are so large that they tell
+nothing, so `laws.debias` takes smooth ones, whose mean at x is only near u(x). How far the estimate is off on average
+depends on the rows: much if all of them have x = 39, hardly at all if they are spread out, and the noise hides which it
+is. An interval by the standard error alone would miss the truth for some tables; these hold for all.
 
-    | ∫ Kφ dF − Σ φ(Y) | ≤ r_φ    for indicators φ of Y below some thresholds, and for the score of the answer,
+Who asks. A question makes a `DistributionFree` from its table of counts: `local.estimate` for sums, `local.ranks` for
+order statistics. `questions.estimated` asks it which sums of which groups have a biased score (`biased`), and for the
+`interval` of those; `local.ranks` asks `can_reach`, a yes or no for every step of a distribution.
 
-and a sum ∫ u dF over the rows lies between its least and its greatest value for these: two linear programmes. Half of
-the chance to miss goes to the thresholds, which tell roughly where F lies, and half to the score, whose bias is then
-bounded by what F can be (F-localisation and bias-aware intervals: Ignatiadis and Wager 2022, Armstrong and Kolesár
-2018).
+What is where, in the order of the file: `NoisyNumber`, one column under wide noise, with its thresholds and the sums of
+them that were seen; `DistributionFree`, which numbers an answer depends on; `Constraints`, a linear programme;
+`Measures`, the programme of one group; `is_not_refuted`, the test behind `can_reach`. The mathematics is in the last
+three: the first two only say which rows and which weights are meant.
 
-For a quantile it is enough to test on which side of a value F has passed it, by one score. The hypothesis is
+The intervals. Let F be the numbers of the rows that other columns choose, a measure on the codes of the column, and K
+its law (`Points.matrix`). For any function φ of the sanitised number the sum Σ φ(Y) is known (`measured`), and differs
+from ∫ Kφ dF by noise of known size. So with the chance of the level, F is one of the measures with
+
+    | ∫ Kφ dF − Σ φ(Y) | ≤ r_φ    for indicators φ of Y below thresholds (`tests`), and for the score of the answer,
+
+and a sum ∫ u dF over the rows (u is `wanted`) lies between its least and its greatest value for these: two linear
+programmes. Half of the chance to miss goes to the thresholds, which tell roughly where F lies, and half to the score,
+whose bias is then bounded by what F can be (F-localisation and bias-aware intervals: Ignatiadis and Wager 2022,
+Armstrong and Kolesár 2018).
+
+The test. For a quantile it is enough to test on which side of a value F has passed it, by one score. The hypothesis is
 ∫ h dF ≥ a. A score s of the sanitised number with
 
     K s ≥ κ h  at every code, for some κ ≥ 0,
 
 has a sum with the mean ∫ Ks dF ≥ κ a, so a sum that lies further below κ a than its standard error allows refutes the
 hypothesis. That is true of any such s; a good one tells the rows apart from what they would be under the hypothesis.
-Here s is the ratio of the two nearest laws of the sanitised number: that of a smooth fit to the rows, and that of the
-likeliest distribution within the hypothesis for it (a least favourable one: Huber and Strassen 1973). The fit takes few
-steps and so hardly follows the noise of the rows, and the score is nearly the same for all noise: one linear function
-of the counts at its own level, where bounds on all thresholds at once would share it (test inversion; Donoho 1994).
+Here s is the ratio of the two nearest laws of the sanitised number: that of a smooth fit to the rows (`_fit`), and that
+of the likeliest distribution within the hypothesis for it (`_within`; a least favourable one: Huber and Strassen 1973).
+The fit takes few steps and so hardly follows the noise of the rows, and the score is nearly the same for all noise: one
+linear function of the counts at its own level, where bounds on all thresholds at once would share it (test inversion;
+Donoho 1994).
 """
 
 from __future__ import annotations
@@ -66,7 +82,11 @@ class ChosenRows:
 
 
 class NoisyNumber:
-    """One number under wide noise, and the sums of a question as functions of it."""
+    """One number under wide noise, and the sums of a question as functions of it.
+
+    A state is a sanitised number as it was counted, a block what the question tells apart, a point one true code (see
+    `laws.debias`). The other columns only choose rows, `ChosenRows`.
+    """
 
     def __init__(self, table: Contingency, sums: Sequence[Sum], groups: AnswerGroups, number: int) -> None:
         axis = table.axes[number]
@@ -80,7 +100,12 @@ class NoisyNumber:
 
     @cached_property
     def tests(self) -> Array:
-        """Whether each state lies below each of the thresholds, which are public and the same for all groups."""
+        """Whether each state lies below each of the thresholds, which are public and the same for all groups.
+
+        States of a number in bins are in no order: there it is the score of whether the number lies below an edge.
+        """
+        if self.axis.node_sizes is not None:
+            return self._edges()
         cuts = np.flatnonzero(np.diff(self.points.block)) + 1
         few = len(cuts) <= _MOST_CUTS_WITH_THRESHOLDS
         count = _THRESHOLDS_BESIDE_CUTS if few else _THRESHOLDS_ALONE
@@ -92,10 +117,22 @@ class NoisyNumber:
         states, below = np.arange(size)[:, None], np.concatenate([*thresholds, [size - 2]]) + 1
         return np.hstack([states < np.unique(np.clip(below, 1, size - 1)), states >= 0]).astype(float)
 
+    def _edges(self) -> Array:
+        """The scores of all bins up to each edge: next to cuts, and others that share the bins evenly."""
+        laws, first, bin_of = np.unique(self.axis.matrix, axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        rank = np.argsort(order)[bin_of.reshape(-1)]
+        cuts = rank[np.flatnonzero(np.diff(self.points.block))]
+        few = len(cuts) <= _MOST_CUTS_WITH_THRESHOLDS
+        evenly = np.linspace(0, len(laws), (_THRESHOLDS_BESIDE_CUTS if few else _THRESHOLDS_ALONE) + 1).round()
+        edges = np.concatenate([evenly, *([cuts, cuts + 1] if few else ())]).astype(int)
+        below = np.arange(len(laws))[:, None] < np.unique(edges[(edges > 0) & (edges < len(laws))])
+        return np.hstack([np.linalg.pinv(laws[order]) @ below, np.ones((self.axis.states, 1))])
+
     @cached_property
     def test_means(self) -> tuple[Array, Array]:
         """The means of the tests at each point, and how far any code between may be off that."""
-        return self.points.means(self.tests)
+        return self.points.means_and_gaps(self.tests)
 
     @cached_property
     def bins(self) -> tuple[Array, Array, Array]:
@@ -104,7 +141,7 @@ class NoisyNumber:
         Differences of `test_means` would leave what rounding left of the others.
         """
         bins = np.diff(self.tests, prepend=0.0)
-        law, _ = self.points.means(bins)
+        law, _ = self.points.means_and_gaps(bins)
         occur = np.asarray(law.any(axis=0))
         return bins[:, occur], law[:, occur], occur
 
@@ -166,7 +203,7 @@ class NoisyNumber:
             return False
         key = weights.tobytes(), powers
         if key not in self._attained:
-            means, gap = self.points.means(self.axis.scores(powers).of_sum(weights))
+            means, gap = self.points.means_and_gaps(self.axis.scores(powers).of_sum(weights))
             bias = np.abs(means - self.wanted(weights, powers)).max() + gap
             self._attained[key] = bool(bias <= NO_BIAS)
         return self._attained[key]
@@ -234,6 +271,9 @@ def _distinct(matrix: Array) -> tuple[Array, Array]:
     columns, places = np.ascontiguousarray(matrix.T), dict[bytes, int]()
     which = np.array([places.setdefault(column.tobytes(), len(places)) for column in columns])
     return columns[np.unique(which, return_index=True)[1]], which
+
+
+# Which numbers an answer depends on -----------------------------------------------------------------------------------
 
 
 class DistributionFree:
@@ -315,6 +355,8 @@ class DistributionFree:
             self._most[key] = measures.interval(Linear(used.astype(float)), None, level, alone=True)[1]
         return self._most[key]
 
+
+# The least and the greatest value: a linear programme -----------------------------------------------------------------
 
 _OPTIONS = {"output_flag": False, "solver": "simplex", "presolve": "off"}
 
@@ -493,7 +535,7 @@ class Measures:
             for m, part in enumerate(self.parts):
                 for j in np.flatnonzero(linear.coefficients):
                     scores = noisy.axis.scores(self.powers[j]).of_sum(part.weights[j])
-                    means, gap = noisy.points.means(scores)
+                    means, gap = noisy.points.means_and_gaps(scores)
                     row += linear.coefficients[j] * self._integral((m, self.others[j]), means)
                     gaps[n] += abs(linear.coefficients[j]) * gap
             matrix.append(row)
@@ -511,9 +553,10 @@ class Measures:
         """The least and the greatest, None where no measure fits."""
         matrix, values, radii = (np.concatenate(arrays) for arrays in zip(*bounds, strict=True))
         twice = self._at_most_twice()
+        radii = factor * radii + (_ROUNDING if factor > 1 else 0.0)  # a radius of 0 does not get wider
         matrix = np.concatenate([matrix, twice])
-        lower = np.concatenate([values - factor * radii, np.full(len(twice), -np.inf)])
-        upper = np.concatenate([values + factor * radii, np.zeros(len(twice))])
+        lower = np.concatenate([values - radii, np.full(len(twice), -np.inf)])
+        upper = np.concatenate([values + radii, np.zeros(len(twice))])
         constraints, function = Constraints(matrix, lower, upper), self._function(top)
         if bottom is None:
             extremes = constraints.range(function)
@@ -550,6 +593,8 @@ def _wider(ends: tuple[float, float], unit: float, shift: float) -> tuple[float,
     return (ends[0] - _ROUNDING) * unit + shift, (ends[1] + _ROUNDING) * unit + shift
 
 
+# The test of one hypothesis about a quantile --------------------------------------------------------------------------
+
 _FEW_STEPS = 20  # of the fit to the rows
 _ANYWHERE = 0.02  # of the rows may lie anywhere, whatever the fit says
 _STRICT = 1e3  # how much more a constraint weighs than what is seen
@@ -571,7 +616,7 @@ def is_not_refuted(
         return True
     seen = fit @ law
     scores = _within(law, seen, heights - mean) @ law / seen - 1
-    means, gaps = zip(*(noisy.points.means(bins @ score) for score in scores), strict=True)
+    means, gaps = zip(*(noisy.points.means_and_gaps(bins @ score) for score in scores), strict=True)
     slope, shift = _above(heights, np.stack(means) - np.array(gaps)[:, None])
     target = noisy.noise_target(target)
     pairs = zip(parts, scores + shift, strict=True)

@@ -28,9 +28,8 @@ from numpy.typing import NDArray
 
 from dproof.arguments import whole
 from dproof.coins import Coins, current, for_rehearsal
-from dproof.columns.arrow import from_numpy
 from dproof.columns.codec import Column, Encode, codec_of
-from dproof.columns.values import texts
+from dproof.columns.values import from_numpy, texts
 from dproof.errors import DproofError, InputError, SourceError
 from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.limits import MOST_DUMMY_ROWS
@@ -44,9 +43,13 @@ ASKED_TYPE = pa.dictionary(pa.int32(), pa.string())
 
 def stored_draws(group: JointColumns, codes: NDArray[Any], coins: Coins) -> dict[str, Any]:
     """The stored columns of a group, drawn from the law of its codes."""
-    drawn = group.split(group.mechanism.family.draw(codes, coins))
+    return stored_codes(group, group.mechanism.family.draw(codes, coins))
+
+
+def stored_codes(group: JointColumns, drawn: NDArray[Any]) -> dict[str, Any]:
+    """The stored columns of a group, from the codes that were drawn for it."""
     arrays: dict[str, Any] = {}
-    for column, space, part in zip(group.columns, group.storage, drawn, strict=True):
+    for column, space, part in zip(group.columns, group.storage, group.split(drawn), strict=True):
         arrays |= zip(column.stored, codec_of(space, column).store(part), strict=True)
     return arrays
 
@@ -104,18 +107,29 @@ def answers(
     The rows come in this `order`. Only the codes that a row is asked for are moved.
     """
     assert law.weights is not None
-    rows = len(next(iter(codes.values())))
-    asked = asking(law.weights).sample(rows, coins)
+    asked = asking(law.weights).sample(len(next(iter(codes.values()))), coins)
+
+    def drawn(group: JointColumns, chosen: NDArray[np.int64]) -> dict[str, Any]:
+        true = chosen if order is None else order.take(chosen)
+        own = group.joined([codes[column.name].take(true, axis=0) for column in group.columns])
+        return stored_draws(group, own, coins)
+
+    return answered(law, asked, drawn)
+
+
+def answered(
+    law: RowLaw, asked: NDArray[Any], drawn: Callable[[JointColumns, NDArray[np.int64]], dict[str, Any]]
+) -> dict[str, Any]:
+    """The stored columns of rows that were asked for one group each, from what was `drawn` for some rows of a group."""
+    rows = len(asked)
     together = np.argsort(asked, kind="stable")  # the rows of each group
     counts = np.bincount(asked, minlength=len(law.groups))
     types = stored_types(law.groups)
     pieces: dict[str, list[Any]] = {name: [] for name in types}
-    last = dict.fromkeys(types, 0)  # how many values were drawn
+    last = dict.fromkeys(types, 0)  # how many values there are
     places = {name: np.full(rows, rows, np.int32) for name in types}  # of each row's value among those
     for group, chosen in zip(law.groups, np.split(together, np.cumsum(counts)[:-1]), strict=True):
-        true = chosen if order is None else order.take(chosen)
-        own = group.joined([codes[column.name].take(true, axis=0) for column in group.columns])
-        for name, array in stored_draws(group, own, coins).items():
+        for name, array in drawn(group, chosen).items():
             places[name][chosen] = np.arange(last[name], last[name] + len(chosen), dtype=np.int32)
             last[name] += len(chosen)
             pieces[name].append(array if array.type == types[name] else array.cast(types[name]))
@@ -130,7 +144,7 @@ def _spread_out(pieces: list[Any], places: NDArray[np.int32], drawn: int) -> Any
     return values.take(from_numpy(np.minimum(places, drawn, out=places)))
 
 
-REACH = 1 << 20  # rows that are shuffled together; a table up to this size is shuffled as a whole
+REACH = 1 << 20  # rows that are shuffled together, at least; a table of less than twice as many is shuffled as a whole
 _Rows = list[Any]  # as they were read: an array of codes for each reader, and Arrow's for each public column
 
 
@@ -157,17 +171,18 @@ def _only(codes: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def sanitised_blocks(source: Source, law: RowLaw, coins: Coins, progress: Progress | None = None) -> Iterator[Any]:
-    """The sanitised table as record batches of up to `REACH` rows, each batch in an order of its own."""
+    """The sanitised table as record batches, each in an order of its own: of `REACH` rows, and the last one of more, so
+    that no row is shuffled among fewer."""
     waiting: list[_Rows] = []
     rows, types = 0, None
     readers = _code_readers(law)
     for batch in source.read(law.plan.sources):
-        waiting.append(_read(batch, law, readers))
+        waiting.append(_read_batch(batch, law, readers))
         public_types = [column.type for column in waiting[-1][len(readers) :]]
         if public_types != (types := types or public_types):
             raise SourceError("a public column has one type in some rows and another in others: cast it to one")
         rows += batch.num_rows
-        while rows >= REACH:
+        while rows >= 2 * REACH:
             whole = _joined(waiting)
             yield _sanitised([column[:REACH] for column in whole], law, coins)
             waiting, rows = [[column[REACH:] for column in whole]], rows - REACH
@@ -177,7 +192,7 @@ def sanitised_blocks(source: Source, law: RowLaw, coins: Coins, progress: Progre
         yield _sanitised(_joined(waiting), law, coins)
 
 
-def _read(batch: Any, law: RowLaw, readers: Sequence[_CodeReader]) -> _Rows:
+def _read_batch(batch: Any, law: RowLaw, readers: Sequence[_CodeReader]) -> _Rows:
     """A code for each reader, and the public columns as they are."""
     codes = [
         reader.joined(

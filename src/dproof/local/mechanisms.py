@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Calibrate = Callable[[Any, Privacy], Mechanism]
 Uses = frozenset["Use"]
 _MOST_DESIGNED_VALUES = 32  # values, of a space for which a law is designed
+_MOST_READABLE = 15  # values that rows go on to hold where nobody says what will be asked
 _MOST_VARIANCE_RATIO = 10  # times the variance of a count that a smaller error may cost
 
 
@@ -63,6 +64,8 @@ MECHANISMS: dict[str, dict[str, Calibrate]] = {
     "joint": {"randomised_response": randomised_response, "frequency": frequency},
     "curves": {kind: partial(curve_noise, noise=kind) for kind in ("laplace", "gaussian", "k_norm")},
 }
+# By which a row of what is counted holds a value, and no code that stands for several.
+READABLE = {"categories": "randomised_response", "joint": "randomised_response", "subsets": "itemwise_response"}
 _ADDING = ("categories", "interval", "subsets")  # of one column, with finitely many values
 
 
@@ -131,11 +134,15 @@ class _AddedMechanism:
 
 
 def _counts(otherwise: Calibrate, uses: Uses, space: Any, privacy: Privacy) -> Mechanism:
-    """The law of least variance of counts where these are all that is asked for, else another."""
+    """The law of least variance of counts where these are asked for, or where there are many values: all that can be
+    told of such a column is told by counts. Few values, and values that lie near each other, stay readable in rows."""
     usual = otherwise(space, privacy)
-    if uses != {"values"} or (privacy.delta and not privacy.epsilon):
+    near = space.diameter != space.separation and space.factors is None
+    many = space.size > _MOST_READABLE and not near
+    counted = many or (uses and uses <= {"values", "ranks"})
+    if "rows" in uses or not counted or (privacy.delta and not privacy.epsilon):
         return usual
-    best = frequency(space, _without_delta(privacy))
+    best = frequency(space, privacy.without_delta())
     return best if even_variance(best.family, space.size) < even_variance(usual.family, space.size) else usual
 
 
@@ -172,7 +179,7 @@ def _finite(space: Any, privacy: Privacy) -> Mechanism:
 def _numbers(uses: Uses, space: Interval, privacy: Privacy) -> Mechanism:
     """Unbiased in any case: Laplace noise, or the law of least variance where the interval is short, or where nothing
     but sums and means are asked for. From such a law of a long interval little else could be told."""
-    noise, pure = laplace(space, privacy), _without_delta(privacy)
+    noise, pure = laplace(space, privacy), privacy.without_delta()
     if privacy.epsilon == 0 or space.size == 1:
         return noise
     if space.size <= SHORT and output_lattice(space, privacy.epsilon).step == space.step:
@@ -184,11 +191,6 @@ def _numbers(uses: Uses, space: Interval, privacy: Privacy) -> Mechanism:
         designed = _tried(partial(rounded_design, space, pure))
         return min(noise, designed or noise, key=_largest_variance)
     return noise
-
-
-def _without_delta(privacy: Privacy) -> Privacy:
-    """The stronger promise, which a law may keep with a smaller error than laws that were made for the weaker one."""
-    return Privacy(privacy.epsilon, neighbours=privacy.neighbours)
 
 
 def _largest_variance(mechanism: Mechanism) -> float:

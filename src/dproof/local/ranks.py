@@ -19,7 +19,7 @@ from dproof.laws.noise import NODES
 from dproof.local.counts import Combos, QuestionAxes, StoredRows, count
 from dproof.local.distribution_free import DistributionFree
 from dproof.local.estimate import estimate, refuse_singular
-from dproof.questions.aggregates import Frequent, Rank
+from dproof.questions.aggregates import Frequent
 from dproof.questions.answer import Cell, Range
 from dproof.questions.estimated import Ends, EstimatedSums, Options, half_widths
 from dproof.questions.measured import (
@@ -96,11 +96,11 @@ class OrderStatistics:
             self.tables[column, where] = (counting, *counting.read(self.stored, self.combos))
         counting, table, combos = self.tables[column, where]
         ends = _block_ends(counting, column)
-        values = ends[0] if _extreme(aggregate) == "least" else ends[1]
-        if column in self.schema.bins and not _extreme(aggregate):
+        values = ends[0] if aggregate.end == "least" else ends[1]
+        if column in self.schema.bins and not aggregate.end:
             values = (ends[0] + ends[1]) / 2
         order = np.argsort(values, kind="stable")
-        if _extreme(aggregate) == "greatest":
+        if aggregate.end == "greatest":
             order = order[::-1]
         marks = np.unique(np.linspace(0, len(order) - 1, min(len(order), _MOST_STEPS)).astype(np.int64))
         takes = (np.argsort(order)[None, :] <= marks[:, None]) - _share(aggregate)
@@ -184,7 +184,7 @@ class OrderStatistics:
                     f"{aggregate.kind.upper()} needs numbers, and column {column!r} has other values: COUNT it"
                 )
         for rows in parts.values():
-            steps = np.array(sorted(rows, reverse=_extreme(aggregate) == "greatest")).reshape(-1, 6)
+            steps = np.array(sorted(rows, reverse=aggregate.end == "greatest")).reshape(-1, 6)
             values, heaviest, sums = steps[:, 0], steps[:, 5], steps[:, 1:5]
             q, upto, all_of = _share(aggregate), np.cumsum(sums, axis=0), sums.sum(axis=0)
             total, naive, *_ = (upto - q * all_of).T
@@ -273,7 +273,7 @@ def _mark(aggregate: Aggregate, total: Array) -> float:
 
     An extreme is where half a row is passed; a quantile may be hit exactly, whatever floats make of it.
     """
-    return 0.5 if _extreme(aggregate) else -1e-9 * float(np.abs(total).max())
+    return 0.5 if aggregate.end else -1e-9 * float(np.abs(total).max())
 
 
 def _told_cell(aggregate: Aggregate, level: float, steps: Steps) -> Cell:
@@ -306,16 +306,7 @@ def _number(value: float) -> int | float:
 
 def _share(aggregate: Aggregate) -> float:
     """q of a quantile: T(t) − q·n passes 0 there."""
-    return 0.0 if _extreme(aggregate) else float(aggregate.argument or 0)
-
-
-def _extreme(aggregate: Aggregate) -> str | None:
-    """The end of a distribution that is asked for, "least" or "greatest"; None for a quantile, also at 0 or 1.
-
-    A curator has `extreme`, for which a quantile at 0 or 1 is an end: it aims at a rank, and here a share is passed.
-    """
-    chosen = aggregate.definition.chosen
-    return chosen.end if isinstance(chosen, Rank) else None
+    return 0.0 if aggregate.end else float(aggregate.argument or 0)
 
 
 def _block_ends(counting: QuestionAxes, column: str) -> Ends:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +20,12 @@ from numpy.typing import NDArray
 
 from dproof.certification.certify import Certificate, Part, certify
 from dproof.certification.compose import compose_losses, own_worst_pair
+from dproof.certification.shuffling import blankets, shuffled_epsilon, usual_delta
+from dproof.certification.verify_certificate import Blanket, shuffled_delta
 from dproof.columns.codec import Column
 from dproof.curves.noise import recorded_curve_law
 from dproof.errors import InputError, NotPrivate, PlanError, TooLarge, VerificationFailed
-from dproof.exact import exact, float_above, log_above
+from dproof.exact import exact, exp_below, float_above, least_whole, log_above
 from dproof.laws.law import law_from_json, read_number
 from dproof.limits import MOST_COMBINATIONS
 from dproof.local.spread import best_shares, best_weights, needs, sample_variance, sampled_groups, split_variance
@@ -31,6 +34,7 @@ from dproof.plans.plan import ASKED, ColumnGroup, Plan, schema_of, split
 from dproof.privacy import Privacy, as_epsilon
 from dproof.questions.question import Schema
 from dproof.spaces.categories import Codes
+from dproof.spaces.interval import bins_from
 from dproof.spaces.space import narrowest
 
 if TYPE_CHECKING:
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
     from dproof.questions.question import Question
 
 _OTHERWISE = "write mechanism = 'randomised_response' for it and for what it is joined with"
+_LARGEST_OF_A_ROW = 1200  # hundredths of ε: with more, nearly every row would be sent as it is
 _MOST_COMPOSED = 256  # laws; their exact composition takes seconds then, and much longer beyond
 
 
@@ -183,6 +188,24 @@ class RowLaw:
         spent = rows * sum((exact(part.delta) for part in self.parts), Fraction(0))
         return Tight(float_above(epsilon), float_above(min(spent, Fraction(1))), exact=False)
 
+    def shuffled(self, rows: int) -> Privacy | None:
+        """What rows keep for whoever sees only them, in a random order of so many; None where that is nothing more."""
+        plan = self.plan
+        alone = plan.order == "shuffle" and not plan.named("public") and plan.rows_per_person == 1
+        if not alone or plan.privacy.delta or rows < 2:
+            return None
+        if plan.shuffle.promise is not None:
+            return plan.shuffle.promise
+        delta = usual_delta(rows)
+        epsilon = shuffled_epsilon(self.blankets, max(1, plan.shuffle.hiding(rows)), delta)
+        return None if epsilon is None or epsilon >= plan.privacy.epsilon else Privacy(epsilon, delta)
+
+    @property
+    def blankets(self) -> list[Blanket]:
+        """What rows with this law have in common, by each way to bound it."""
+        weights = None if self.weights is None else list(self.weights)
+        return blankets((part.law for part in self.parts), self.plan.privacy.epsilon, weights)
+
     def _tight_of_one(self, rows: int, promise: Privacy) -> Tight:
         """Tight values of rows that answer for one group each: the largest ε of the groups, and the mean of their δ.
 
@@ -251,10 +274,32 @@ def certify_row(plan: Plan) -> RowLaw:
     >>> [str(group.privacy.epsilon) for group in certify_row(plan).groups]
     ['1/2', '3/2']
     """
+    if plan.shuffle.rows is not None and plan.shuffle.promise is None:
+        return _shuffled(plan, plan.shuffle.hiding(plan.shuffle.rows))
     if plan.spread is None:
         return RowLaw(plan, _certified(zip(plan.groups, promises(plan), strict=True)))
     promises(plan)  # refuses what no release can keep
     return _spread(plan)
+
+
+def _shuffled(plan: Plan, rows: int) -> RowLaw:
+    """The law of a row with the largest ε, in hundredths, so that this many rows in a random order keep the promise."""
+    whole, odds, laws = plan.privacy, exp_below(plan.privacy.epsilon), dict[int, RowLaw]()
+
+    def broken(hundredths: int) -> bool:
+        if hundredths > _LARGEST_OF_A_ROW:
+            return True
+        own = row_of_shuffled(plan, Privacy(Fraction(hundredths, 100)))
+        laws[hundredths] = law = certify_row(own)
+        return all(shuffled_delta(max(rows, 1), blanket, odds) > whole.delta for blanket in law.blankets)
+
+    kept = least_whole(broken, int(100 * whole.epsilon) + 100) - 1
+    return laws[kept] if kept in laws else certify_row(row_of_shuffled(plan, Privacy(whole.epsilon)))
+
+
+def row_of_shuffled(plan: Plan, own: Privacy) -> Plan:
+    """The plan of a row, where [privacy] is the promise of the rows in a random order."""
+    return replace(plan, privacy=own, shuffle=replace(plan.shuffle, promise=plan.privacy))
 
 
 def _spread(plan: Plan) -> RowLaw:
@@ -269,7 +314,7 @@ def _spread(plan: Plan) -> RowLaw:
     if plan.spread == "sample" and sampled is not None:
         return sampled
     shares = best_shares(plan, _calibrated)
-    given = [Privacy(plan.privacy.epsilon * share, plan.privacy.delta * share) for share in shares]
+    given = [plan.privacy.part(share) for share in shares]
     law = RowLaw(plan, _certified(zip(plan.groups, given, strict=True)))
     if sampled is None:
         return law
@@ -292,15 +337,20 @@ def expected_variance(law: RowLaw) -> float | None:
 
 
 def _certified(wanted: Iterable[tuple[ColumnGroup, Privacy]]) -> tuple[JointColumns, ...]:
-    """The groups; laws that are left open are the usual ones where a column could not be stored in one form else."""
+    """The groups; where a column could not be stored in one form, laws that are left open release its values."""
     pairs = list(wanted)
     try:
         return stored_alike(_each_certified(pairs))
     except InputError:
-        plain = [(replace(w, uses=frozenset()) if w.space.is_counted else w, privacy) for w, privacy in pairs]
+        plain = [(replace(w, uses=frozenset({"rows"})) if _needs_values(w) else w, privacy) for w, privacy in pairs]
         if plain == pairs:
             raise
         return stored_alike(_each_certified(plain))
+
+
+def _needs_values(want: ColumnGroup) -> bool:
+    """Whether what is counted has a column that holds no code: numbers on a line, or several fields."""
+    return want.space.is_counted and any(len(c.stored) > 1 or c.sanitised.line is not None for c in want.columns)
 
 
 def stored_alike(groups: Sequence[JointColumns]) -> tuple[JointColumns, ...]:
@@ -363,7 +413,7 @@ def _calibrated(want: ColumnGroup, privacy: Privacy) -> Mechanism:
 def recorded_row_law(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
     """The law of the rows of a release, from its plan and certificate; refused where they do not fit each other."""
     try:
-        return _read(plan, certificate)
+        return _row_law_of(plan, certificate)
     except InputError as error:  # it quotes nothing but the plan and the certificate
         raise VerificationFailed(f"the certificate cannot be read: {error}") from None
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
@@ -395,10 +445,25 @@ def _recorded_spread(
     return asked, [plan.privacy] * len(asked), tuple(entry["weight"] for entry in sample)
 
 
-def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
+def _with_recorded_bins(plan: Plan, recorded: Mapping[str, list[int]]) -> Plan:
+    """The plan with the bins that a release chose for its questions; of earlier versions none."""
+    found = {}
+    for name, starts in recorded.items():
+        column = plan.column(name)
+        rising = starts[:1] == [0] and all(a < b for a, b in pairwise((*starts, column.space.candidates)))
+        if not rising or column.space.line is None or (column.bins is not None and name not in plan.chosen_bins):
+            raise VerificationFailed(f"the certificate has bins for {name!r} that are none")
+        found[name] = bins_from(column.space.without_missing, starts)
+    return plan.with_chosen_bins(found)
+
+
+def _row_law_of(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
+    if plan.shuffle.rows is not None:
+        plan = row_of_shuffled(plan, Privacy(Fraction(certificate["epsilon"])))
     promise = plan.privacy
     if (str(promise.epsilon), str(promise.delta)) != (certificate["epsilon"], certificate["delta"]):
         raise VerificationFailed("the certificate promises something else than the plan")
+    plan = _with_recorded_bins(plan, certificate["release"].get("bins", {}))
     records = certificate["laws"]
     wanted, given, weights = _recorded_spread(plan, certificate.get("sample"))
     if [want.name for want in wanted] != [record["name"] for record in records]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dproof.arguments import as_path
 from dproof.certification.certify import laws_table, read_certificate, write_certificate
-from dproof.errors import ArgumentError
+from dproof.errors import ArgumentError, SourceError
 from dproof.local.recipe import JointColumns, RowLaw, recorded_row_law, with_bounds
 from dproof.recipe import Release
 from dproof.storage import CERTIFICATE, DATA, PARQUET, PARTS, PLAN, REPORT, appearing, digest, remote_table
@@ -102,12 +102,15 @@ class LocalRelease(Release):
 
         with appearing(as_path(out, "out")) as folder:
             write_table(self.to_arrow(), folder / DATA, **PARQUET)
-            finish(folder, prepare(self.law), self.rows, {DATA: digest(folder / DATA)}, self.private)
+            adopted = self.certificate["release"].get("adopted")
+            finish(folder, prepare(self.law), self.rows, {DATA: digest(folder / DATA)}, self.private, adopted)
         certificate = read_certificate(Path(out) / CERTIFICATE)
         return LocalRelease(recorded_row_law(self.plan, certificate), certificate, Path(out))
 
 
 Prepared = tuple[RowLaw, Any]  # the law of a row with its bounds, and the pictures of it
+Adopted = Mapping[str, Any]  # of rows that were drawn elsewhere: by whose coins, and how many answers do not count
+COINS_ELSEWHERE = "thrown where the answers were given: dproof did not see it"
 
 
 def prepare(law: RowLaw) -> Prepared:
@@ -120,27 +123,41 @@ def prepare(law: RowLaw) -> Prepared:
 
 
 def _described(
-    prepared: Prepared, rows: int, files: Mapping[str, str], private: bool, folder: Path | None
+    prepared: Prepared,
+    rows: int,
+    files: Mapping[str, str],
+    private: bool,
+    folder: Path | None,
+    adopted: Adopted | None = None,
 ) -> tuple[dict[str, Any], str]:
     """The certificate of a release, and the page about it, with answers where its rows are in a folder."""
     from dproof.report.page import local_page
 
     law, pictures = prepared
-    certificate = law.record(about(law, rows, files), private=private)
+    added = shuffled_rows(law, rows) if DATA in files else {}  # parts of an engine are each shuffled by themselves
+    certificate = law.record(about(law, rows, files, adopted) | added, private=private)
     return certificate, local_page(law, certificate, pictures, LocalRelease(law, certificate, folder))
 
 
-def finish(folder: Path, prepared: Prepared, rows: int, files: Mapping[str, str], private: bool) -> dict[str, Any]:
+def finish(
+    folder: Path,
+    prepared: Prepared,
+    rows: int,
+    files: Mapping[str, str],
+    private: bool,
+    adopted: Adopted | None = None,
+) -> dict[str, Any]:
     """Write the plan, the certificate and the page about a folder's stored table, whose files have these hashes."""
     (folder / PLAN).write_text(prepared[0].plan.text, "utf-8")
-    certificate, page = _described(prepared, rows, {**files, PLAN: digest(folder / PLAN)}, private, folder)
+    certificate, page = _described(prepared, rows, {**files, PLAN: digest(folder / PLAN)}, private, folder, adopted)
     (folder / REPORT).write_text(page, "utf-8")
     write_certificate(certificate, folder / CERTIFICATE)
     return certificate
 
 
-def about(law: RowLaw, rows: int, files: Mapping[str, str]) -> dict[str, Any]:
-    """What a certificate records about the release: nothing of the source but its number of rows, which is public."""
+def about(law: RowLaw, rows: int, files: Mapping[str, str], adopted: Adopted | None = None) -> dict[str, Any]:
+    """What a certificate records about the release: nothing of the source but its number of rows, which is public; of
+    answers that were drawn elsewhere also how many did not count, which everybody knows who received them."""
     from dproof.local.draw import REACH  # rows are drawn where a release is made, and not to answer from it
 
     plan = law.plan
@@ -150,10 +167,35 @@ def about(law: RowLaw, rows: int, files: Mapping[str, str]) -> dict[str, Any]:
         "public": plan.named("public"),
         "order": "kept" if plan.order == "keep" else f"shuffled within {REACH} rows",
         "lattices": {group.name: _lattice(group.outputs[0]) for group in law.groups if _elsewhere(group)},
+        **({"bins": {name: list(bins.starts) for name, bins in plan.chosen_bins.items()}} if plan.chosen_bins else {}),
         "tight": law.tight().to_json(),
         "person": law.person_to_json(),
         "files": dict(files),
+        **({} if adopted is None else {"adopted": dict(adopted)}),
     }
+
+
+def check_enough(law: RowLaw, rows: int) -> None:
+    """Refuse fewer rows than a plan with model = 'shuffled' promises: each would hide among too few."""
+    least = law.plan.shuffle.rows
+    if least is not None and rows < least:
+        raise SourceError(
+            f"the plan's promise is for {least} rows or more, among which each hides, and there are fewer: write a "
+            "smaller rows under [shuffle]"
+        )
+
+
+def shuffled_rows(law: RowLaw, rows: int) -> dict[str, Any]:
+    """What the random order of the rows adds, as a certificate records it."""
+    from dproof.local.draw import REACH
+
+    shuffle = law.plan.shuffle
+    together = min(rows, REACH) if shuffle.rows is None else shuffle.rows  # the bound is for so many or more
+    promise = law.shuffled(together)
+    if promise is None:
+        return {}
+    told = {"epsilon": str(promise.epsilon), "delta": str(promise.delta)}
+    return {"shuffled": {"rows": shuffle.hiding(together), **told}}
 
 
 def _elsewhere(group: JointColumns) -> bool:

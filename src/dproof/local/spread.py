@@ -25,7 +25,7 @@ from dproof.columns.codec import Column
 from dproof.errors import PlanError
 from dproof.limits import MOST_SAMPLED
 from dproof.mechanisms.mechanism import Mechanism
-from dproof.plans.plan import ColumnGroup, Plan, uses_of
+from dproof.plans.plan import ColumnGroup, Plan, joint_mechanism, uses_of
 from dproof.privacy import Privacy
 
 DRAWN = 1 << 16  # what all weights sum to: a word of 16 bits draws one
@@ -102,8 +102,11 @@ def sampled_groups(plan: Plan) -> tuple[ColumnGroup, ...]:
                 f"a row answers for one thing, and the curves {curve!r} cannot be joined with other columns: "
                 "leave that question out, or write spread = 'split'"
             )
-        mechanism = columns[0].mechanism if len(columns) == 1 else "auto"
-        wanted.append(ColumnGroup(columns, Fraction(1), mechanism, uses_of(need.columns, needed)))
+        alone = len(columns) == 1
+        mechanism = columns[0].mechanism if alone else joint_mechanism(columns)
+        # Nobody reads a pair in the few rows that were asked for it: pairs are counted.
+        uses = uses_of(need.columns, needed) or (frozenset[Any]() if alone else frozenset[Any]({"values"}))
+        wanted.append(ColumnGroup(columns, Fraction(1), mechanism, uses))
     if len({thing.name for thing in wanted}) < len(wanted):
         raise PlanError("two things that a row may be asked have the same name: rename a column with × in its name")
     if len(wanted) > MOST_SAMPLED:
@@ -182,22 +185,22 @@ def sample_variance(wanted: Sequence[Need], laws: Laws, weights: Sequence[int]) 
     """The total variance of what is needed, for each row, where a row is asked one thing."""
     total = 0.0
     for need in wanted:
-        place = _thing_of(need, laws)
-        own, part = _answer(need, *laws[place])
+        place = _smallest_group_with(need, laws)
+        own, part = _noise_and_sampling(need, *laws[place])
         if own is None:
             return None
         total += float(need.weight) * ((own + part) * DRAWN / weights[place] - part)
     return total
 
 
-def _thing_of(need: Need, laws: Laws) -> int:
-    """The place of the smallest thing that holds what is needed."""
+def _smallest_group_with(need: Need, laws: Laws) -> int:
+    """The place of the smallest group of columns that holds what is needed."""
     names = [{column.name for column in columns} for columns, _ in laws]
     return min((n for n in range(len(laws)) if need.columns <= names[n]), key=lambda n: (len(names[n]), n))
 
 
-def _answer(need: Need, columns: tuple[Column, ...], mechanism: Mechanism) -> tuple[float | None, float]:
-    """T, and S: the variance that taking a part of the rows adds."""
+def _noise_and_sampling(need: Need, columns: tuple[Column, ...], mechanism: Mechanism) -> tuple[float | None, float]:
+    """The variance of an answer from each row, T, and S: what taking a part of the rows adds."""
     own = [column for column in columns if column.name in need.columns]
     part = _square(own) if any(column.is_averaged for column in own) else 1 - 1 / _cells(own)
     return noise(columns, mechanism, need.columns), part
@@ -207,8 +210,8 @@ def best_weights(wanted: Sequence[Need], laws: Laws) -> tuple[int, ...]:
     """The weights of least total variance, whole numbers that sum to 2^16; each is at least 1."""
     sums = [Fraction(0)] * len(laws)
     for need in wanted:
-        place = _thing_of(need, laws)
-        own, part = _answer(need, *laws[place])
+        place = _smallest_group_with(need, laws)
+        own, part = _noise_and_sampling(need, *laws[place])
         sums[place] += need.weight * Fraction((own or 0.0) + part)  # where T is not known, sampling alone counts
     roots = [max(1, isqrt(int(each * _ROUNDED))) for each in sums]
     free = DRAWN - len(roots)
@@ -235,8 +238,7 @@ def best_shares(plan: Plan, calibrate: Callable[[ColumnGroup, Privacy], Mechanis
 
     def part(place: int, share_units: int) -> float | None:
         if (place, share_units) not in known:
-            share, promise = Fraction(share_units, _UNITS_PER_GROUP * len(groups)), plan.privacy
-            given = Privacy(promise.epsilon * share, promise.delta * share)
+            given = plan.privacy.part(Fraction(share_units, _UNITS_PER_GROUP * len(groups)))
             known[place, share_units] = noise(groups[place].columns, calibrate(groups[place], given))
         return known[place, share_units]
 

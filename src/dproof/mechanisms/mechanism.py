@@ -177,11 +177,11 @@ class Mechanism:
     (0.0, 1.0, 0.5953903248)
     """
 
-    name: str
+    name: str  # in certificates
     inputs: Space
     outputs: Space | Line | Lines
     family: Law = field(repr=False)  # thousands of whole numbers
-    source: str
+    source: str  # where the law comes from; in certificates
     optimum: Optimum | None = None
 
     def law(self, value: Any) -> Distribution:

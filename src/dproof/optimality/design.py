@@ -345,9 +345,7 @@ def design_row(
 
     @cache
     def designed(name: str, given: int) -> Mechanism:
-        share = Fraction(given, parts)
-        part = Privacy(privacy.epsilon * share, privacy.delta * share, neighbours=privacy.neighbours)
-        return Problem(row.columns[name], part).best()
+        return Problem(row.columns[name], privacy.part(Fraction(given, parts))).best()
 
     def relative(name: str, given: int) -> Fraction:
         nothing = designed(name, 0).error

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dproof.arguments import mapping
 from dproof.columns.codec import Column, codec_class
 from dproof.errors import nearest
 from dproof.plans.plan import Plan
@@ -15,6 +16,7 @@ from dproof.plans.reader import (
     SPACES,
     MisplacedKey,
     Reader,
+    WrongKey,
     line_of,
     open_keys,
     read_column,
@@ -27,6 +29,7 @@ from dproof.tables.source import USUAL, Layout
 _MOST_PROBLEMS = 50
 _WIDTH = 79
 _STAND_IN = "\0"  # the name of a column that no table has
+_ANY_QUESTION = {"sql": "SELECT count(*) FROM data"}
 _BY_COLUMNS = ("questions", "joint", "release")  # what speaks of columns, which may not be readable yet
 
 
@@ -39,7 +42,7 @@ class DraftPlan:
 
     columns: tuple[Column, ...]
     open: Mapping[str, tuple[str, ...]]
-    problems: tuple[str, ...]
+    problems: tuple[WrongKey, ...]
     file: Layout = USUAL
     person: str | None = None
     rows_per_person: int = 1
@@ -54,11 +57,12 @@ class DraftPlan:
 def read_draft(text: str, name: str = "plan") -> DraftPlan:
     """What can be read of the TOML text of a plan; only a text that is no TOML is refused."""
     tables: dict[str, Any] = dict(read_toml(text, name, lambda top: tomllib.loads(text)))
-    problems: dict[str, None] = {}
+    problems: dict[str, WrongKey] = {}
 
     def note(error: MisplacedKey) -> None:
         line = line_of(text, error.path)
-        problems[f"{name}{f', line {line}' if line else ''}: {error}"] = None
+        told = f"{name}{f', line {line}' if line else ''}: {error}"
+        problems[told] = WrongKey(told, error)
 
     given = tables.get("columns")
     given = given if isinstance(given, Mapping) else {}
@@ -84,8 +88,24 @@ def read_draft(text: str, name: str = "plan") -> DraftPlan:
             if not _without(rest, error.path):
                 break
     if plan is None:
-        return DraftPlan(tuple(columns), left_open, tuple(problems))
-    return DraftPlan(tuple(columns), left_open, tuple(problems), plan.file, plan.person, plan.rows_per_person)
+        return DraftPlan(tuple(columns), left_open, tuple(problems.values()))
+    return DraftPlan(tuple(columns), left_open, tuple(problems.values()), plan.file, plan.person, plan.rows_per_person)
+
+
+def plan_problems(plan: Mapping[str, Any]) -> tuple[WrongKey, ...]:
+    """All mistakes of a plan that is being written, and what is still open in it; each with the path of its key.
+
+    `plan` is a plan as nested mappings, finished or not.
+
+    >>> age, sex = {"space": "interval", "low": 9, "high": 0}, {"space": "categories", "values": []}
+    >>> draft = {"privacy": {"epsilon": "x"}, "columns": {"age": age, "sex": sex}}
+    >>> [".".join(wrong.path) for wrong in plan_problems(draft)]
+    ['columns.age', 'privacy.epsilon', 'columns.sex.values']
+    """
+    found = read_draft(to_toml(mapping(plan, "plan", "a plan as nested mappings")))
+    left = [("columns", name, key) for name, keys in found.open.items() for key in keys]
+    is_open = (MisplacedKey(path, "is still open: fill in what you know") for path in left)
+    return (*found.problems, *(WrongKey(str(one), one) for one in is_open))
 
 
 def _filled(table: Any, keys: Sequence[str]) -> Any:
@@ -124,6 +144,11 @@ def _without(tables: dict[str, Any], path: Sequence[str]) -> bool:
         tables["privacy"] = {**before, "epsilon": "1"} if path[1:] else {"epsilon": "1"}
         return before.get("epsilon") != "1" or bool(before.keys() - {"epsilon"})
     inner: Any = tables
+    if path[:1] == ("questions",) and len(path) > 1 and isinstance(asked := tables["questions"], list):
+        # Another question in its place, so that those after it keep their numbers.
+        wrong = int(path[1]) - 1
+        tables["questions"] = [_ANY_QUESTION if n == wrong else one for n, one in enumerate(asked)]
+        return asked[wrong] is not _ANY_QUESTION
     for key in path[:-1]:
         if not isinstance(inner, dict) or key not in inner:
             return tables.pop(path[0], None) is not None

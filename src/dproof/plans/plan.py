@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -37,10 +37,11 @@ Order = Literal["shuffle", "keep"]
 Spread = Literal["split", "sample", "auto"]
 ASKED = "asked"  # the stored column that says what a row was asked, where each answers for one thing
 VERSION = 1  # of the format: a plan that names none has this one
-_UNREAD = ("share", "mechanism", "metric", "bins")  # keys of a column that do not change what its values are read as
+# Keys of a column that do not change what its values are read as.
+_UNREAD = ("share", "mechanism", "metric", "bins", "question", "help")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: what follows from it is worked out once
 class Plan:
     """What a row may lose, the space of every column and how each is treated; validated before any data is opened.
 
@@ -64,18 +65,19 @@ class Plan:
     asked: AskedTables | None = None  # the tables of the central model; None in the local one
     spread: Spread | None = None  # how ε is spread over the columns of a row; None: by the plan's shares
     about: About = field(default_factory=lambda: About())
+    shuffle: Shuffle = field(default_factory=lambda: Shuffle())
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{column.name} ({column.kind})" for column in self.columns)
         promise = f"epsilon = {self.privacy.epsilon}, delta = {self.privacy.delta}, {self.privacy.neighbours}"
         return f"<plan: {promise}; {columns}>"
 
-    @property
+    @cached_property
     def model(self) -> Literal["local", "central"]:
         """Whether rows are drawn one by one, or tables of the whole are measured."""
         return "local" if self.asked is None else "central"
 
-    @property
+    @cached_property
     def has_row_law(self) -> bool:
         """Whether rows can be drawn one by one: a release shows how many they are, so neighbours must have as many."""
         return self.model == "local" and self.privacy.neighbours == "change-one"
@@ -88,12 +90,12 @@ class Plan:
         one, times = self.privacy, rows if self.has_row_law else 1
         return Privacy(times * one.epsilon, min(Fraction(1), times * one.delta), neighbours=one.neighbours)
 
-    @property
+    @cached_property
     def unit(self) -> Unit:
         """Whose loss is counted."""
         return Unit(self.privacy.neighbours, self.person, self.rows_per_person)
 
-    @property
+    @cached_property
     def rows_are_public(self) -> bool:
         """Whether neighbours have equally many rows, so that their number may be told."""
         return self.unit.rows_are_public
@@ -156,16 +158,28 @@ class Plan:
         raise PlanError(f"the plan has no column {name!r}{did_you_mean(name, [c.name for c in self.columns])}")
 
     @property
+    def chosen_bins(self) -> dict[str, Bins]:
+        """The bins of numbers that the plan leaves open, as its questions need them."""
+        written, local = _parsed(self.text)["columns"], self.model == "local"
+        return {c.name: c.bins for c in self.columns if local and c.bins is not None and "bins" not in written[c.name]}
+
+    def with_chosen_bins(self, bins: Mapping[str, Bins]) -> Plan:
+        """The plan with these bins in the place of those that its questions chose."""
+        chosen = {**dict.fromkeys(self.chosen_bins), **bins}
+        columns, groups = with_bins(self.columns, self.groups, chosen)
+        return replace(self, columns=columns, groups=groups)
+
+    @cached_property
     def kept(self) -> tuple[Column, ...]:
         """The columns that are not dropped, in the plan's order."""
         return tuple(column for column in self.columns if column.kind != "drop")
 
-    @property
+    @cached_property
     def sources(self) -> tuple[str, ...]:
         """The columns of the source that the release needs, in the plan's order."""
         return tuple(name for column in self.kept for name in column.sources)
 
-    @property
+    @cached_property
     def stored(self) -> tuple[str, ...]:
         """The columns of the stored release, in the plan's order."""
         return tuple(name for column in self.kept for name in column.stored)
@@ -207,6 +221,24 @@ class About:
 
 
 @dataclass(frozen=True, slots=True)
+class Shuffle:
+    """What a plan says of the random order of its rows: the share of people who follow the method, so that their rows
+    hide others; and with model = 'shuffled' how many rows there are at least.
+
+    There [privacy] is the promise to whoever sees the published rows. Once a row's own ε is found that keeps it, it
+    stands here as `promise`, and the plan's promise is that of a row.
+    """
+
+    honest: Fraction = Fraction(1)
+    rows: int | None = None
+    promise: Privacy | None = None
+
+    def hiding(self, rows: int) -> int:
+        """How many of so many rows count."""
+        return int(self.honest * rows)
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnGroup:
     """Columns that a plan puts under one mechanism: one, or those of a [[joint]], which keeps their dependence.
 
@@ -235,6 +267,19 @@ class ColumnGroup:
         return Rows({column.name: column.sanitised for column in self.columns})
 
 
+def with_bins(
+    columns: Sequence[Column], groups: Sequence[ColumnGroup], bins: Mapping[str, Bins | None]
+) -> tuple[tuple[Column, ...], tuple[ColumnGroup, ...]]:
+    """Columns, and the groups that they are in, with other bins for some of them."""
+    changed = {c.name: replace(c, bins=bins[c.name]) if c.name in bins else c for c in columns}
+    return (*changed.values(),), tuple(replace(g, columns=tuple(changed[c.name] for c in g.columns)) for g in groups)
+
+
+def joint_mechanism(columns: Iterable[Column]) -> str:
+    """The mechanism of joined columns: one whose values must stay readable keeps those of all."""
+    return "randomised_response" if any(c.mechanism == "randomised_response" for c in columns) else "auto"
+
+
 def uses_of(names: Iterable[str], needed: Mapping[str, frozenset[Use]]) -> frozenset[Use]:
     """All that the questions need of some columns, from what they need of each."""
     return frozenset(use for name in names for use in needed.get(name, ()))
@@ -249,8 +294,7 @@ def _parsed(text: str) -> Mapping[str, Any]:
 def split(promise: Privacy, groups: Sequence[ColumnGroup]) -> list[Privacy]:
     """The part of a promise that each group gets by its share."""
     whole = sum((group.share for group in groups), Fraction(0))
-    parts = (group.share / whole for group in groups)
-    return [Privacy(promise.epsilon * p, promise.delta * p, neighbours=promise.neighbours) for p in parts]
+    return [promise.part(group.share / whole) for group in groups]
 
 
 def not_protected(public: Sequence[str]) -> str:

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import exp
 from typing import Any, Literal
 
 from dproof.columns.codec import Column
 from dproof.errors import InputError, QuestionError
-from dproof.plans.plan import Plan, data_schema, release_schema, schema_of
+from dproof.plans.plan import ColumnGroup, data_schema, release_schema
 from dproof.plans.reader import Reader
-from dproof.questions.aggregates import Frequent
+from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.partition import cut
 from dproof.questions.question import (
     Aggregate,
@@ -26,6 +27,7 @@ from dproof.questions.question import (
     resolve,
 )
 from dproof.questions.sql import parse
+from dproof.spaces.interval import bins_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +82,15 @@ def planned_question(
     return PlannedQuestion(sql, resolve(parsed, schema), weight, share_of_rows)
 
 
-Use = Literal["sums", "values", "items", "more"]
+Use = Literal["sums", "values", "ranks", "items", "more", "rows"]
 
 
 def uses(questions: Iterable[PlannedQuestion], columns: Iterable[Column]) -> dict[str, frozenset[Use]]:
     """For each column that some question touches, what is asked of it.
 
-    "sums" of its numbers, as in a mean; its "values" one by one or some together, as in conditions and groups; "items"
-    of its sets, one in each question; "more" is anything else, such as a quantile, a variance, or two items together.
+    "sums" of its numbers, as in a mean; its "values" one by one or some together, as in conditions and groups; "ranks",
+    as in a quantile; "items" of its sets, one in each question or by `unnest`; "more" is anything else, such as a
+    variance, or two items together. "rows" is no question's: each row must hold a value.
 
     >>> from dproof import Plan
     >>> asked = [{"sql": "SELECT avg(age) FROM release WHERE town = 'Bonn'"}]
@@ -98,21 +101,26 @@ def uses(questions: Iterable[PlannedQuestion], columns: Iterable[Column]) -> dic
     [['sums'], ['values']]
     """
     found = dict[str, set[Use]]()
-    optional = {column.name for column in columns if column.private and column.space.absent is not None}
+    private = [column for column in columns if column.private]
+    optional = {column.name for column in private if column.space.absent is not None}
+    sets = {column.name for column in private if column.space.items is not None}
     for planned in questions:
-        for name, use in _uses(planned.question, optional):
-            found.setdefault(name, set()).add(use)
+        for question in planned.question.by_item:
+            for name, use in _uses(question, optional, sets):
+                found.setdefault(name, set()).add(use)
     return {name: frozenset(some) for name, some in found.items()}
 
 
-def _uses(question: Question, optional: set[str]) -> Iterable[tuple[str, Use]]:
+def _uses(question: Question, optional: set[str], sets: set[str]) -> Iterable[tuple[str, Use]]:
     """The columns of one question, each with a use; `optional` columns may have missing values."""
-    asked = question.aggregates
     for key in question.group_by:
         yield key.column, "values"
-    for aggregate in asked:
+    for aggregate in question.aggregates:
         for place, column in enumerate(aggregate.columns):
-            yield column, _use_by(aggregate, place)
+            yield (
+                column,
+                _use_by(aggregate, place) if column not in sets else _use_of_set(aggregate, column in optional),
+            )
     conditions = [atom for where in question.wheres for atom in atoms(where)]
     items = {leaf for atom in conditions for leaf in leaves(atom) if isinstance(leaf, Contains)}
     for atom in conditions:
@@ -131,48 +139,49 @@ def _use_by(aggregate: Aggregate, place: int) -> Use:
     definition = aggregate.definition
     if isinstance(definition.chosen, Frequent):
         return "values"
+    if isinstance(definition.chosen, Rank):
+        return "ranks"
     if definition.formula is None:
         return "more"
     return "sums" if all(term.count(place) <= 1 for term in definition.sums) else "more"
 
 
-_MOST_BINS = 40  # bins; with more of them counts are no sharper than conditions under noise
+def _use_of_set(aggregate: Aggregate, is_optional: bool) -> Use:
+    """The use that an aggregate makes of sets: their most frequent items are counted one by one."""
+    return "items" if isinstance(aggregate.definition.chosen, Frequent) and not is_optional else "more"
 
 
-def question_bins(plan: Plan) -> dict[str, list[Any]]:
-    """The edges that make every condition of the questions a count, for each number without bins that has conditions
-    and of which no question needs more than counts.
+_MOST_BINS = 128  # of a number, for what is asked
+_BINS_OF_RANKS = 25  # for quantiles, where ε is small
 
-    >>> hours = {"space": "interval", "low": 1, "high": 99, "step": 1}
-    >>> asked = [{"sql": "SELECT count(*) FROM release WHERE hours = 40"}]
-    >>> plan = Plan.from_dict({"privacy": {"epsilon": 1}, "columns": {"hours": hours}, "questions": asked})
-    >>> question_bins(plan)
-    {'hours': [1, 40, 41, 99]}
+
+def question_bins(group: ColumnGroup, questions: Iterable[PlannedQuestion], schema: Schema, epsilon: Fraction) -> Any:
+    """The bins by which a number answers what is asked of it, where that is conditions, groups and quantiles; or None.
+
+    They make every condition a count. For quantiles there are 25, or e^ε, at which most rows still keep their bin.
+    Noise on the number itself serves sums and means, so a number of which these are asked has no such bins.
     """
-    asked = [planned.question for planned in plan.questions]
-    summed = {column for question in asked for aggregate in question.aggregates for column in aggregate.columns}
-    found, schema = {}, schema_of(plan, "release")
-    for group in plan.groups:
-        column, *joined = group.columns
-        own = [question for question in asked if column.name in question.columns]
-        free = column.bins is None and not joined and group.mechanism == "auto" and column.name not in summed
-        if free and own and column.space.line is not None and (edges := _edges(own, column.name, schema)):
-            found[column.name] = edges
-    return found
+    column, *joined = group.columns
+    served = group.uses and group.uses <= {"values", "ranks"}
+    if joined or not served or group.mechanism != "auto" or column.bins is not None or column.space.line is None:
+        return None
+    values = column.space.without_missing
+    own = [planned.question for planned in questions if column.name in planned.question.columns]
+    starts = _starts(own, column.name, schema)
+    if "ranks" in group.uses:
+        most = int(min(max(_BINS_OF_RANKS, exp(min(float(epsilon), 700.0))), _MOST_BINS))
+        starts |= {*range(0, values.size, -(-values.size // most))}
+    return bins_from(values, sorted(starts)) if 1 < len(starts) <= _MOST_BINS else None
 
 
-def _edges(asked: list[Question], name: str, schema: Schema) -> list[Any]:
-    """The edges at which some condition or group of a column begins; none where these are no bins."""
-    space = schema.declared(name)
-    values = space.without_missing
+def _starts(asked: Iterable[Question], name: str, schema: Schema) -> set[int]:
+    """The codes at which some condition or group of a column begins."""
+    values = schema.declared(name).without_missing
     starts = {0}
     for question in asked:
         keys = [key for key in question.group_by if key.column == name]
-        if any(key.width is None and key.part is None for key in keys):
-            return []  # every value by itself
-        axis = next(axis for axis in cut(schema, question.wheres, keys, [name]).axes if axis.column == name)
-        starts |= {int(start) for start in axis.first if 0 <= start < values.size}
-    # The last bin has the high end as its upper edge, so that cannot be the lower edge of another.
-    if not 1 < len(starts) <= _MOST_BINS or values.size - 1 in starts:
-        return []
-    return [values.label(code) for code in (*sorted(starts), values.size - 1)]
+        if any(key.width is None and key.part is None and not key.cases for key in keys):
+            return {*range(values.size)} if values.size <= _MOST_BINS else set()
+        axis = next((axis for axis in cut(schema, question.wheres, keys, [name]).axes if axis.column == name), None)
+        starts |= set() if axis is None else {int(start) for start in axis.first if 0 <= start < values.size}
+    return starts

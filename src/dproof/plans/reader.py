@@ -27,7 +27,15 @@ from dproof.columns.codec import CODECS, Codec, Column, Key, codec_class
 from dproof.columns.values import DECIMALS, THOUSANDS, Numerals
 from dproof.errors import ArgumentError, FileError, InputError, PlanError, did_you_mean, nearest
 from dproof.exact import exact, plain_number
-from dproof.limits import LONGEST_LINE, MOST_TABLES, MOST_TITLE_LINES, MOST_VALUES
+from dproof.limits import (
+    LONGEST_LINE,
+    MOST_PERIOD_COLUMNS,
+    MOST_PLANNED_QUESTIONS,
+    MOST_SHUFFLED,
+    MOST_TABLES,
+    MOST_TITLE_LINES,
+    MOST_VALUES,
+)
 from dproof.plans.plan import (
     ASKED,
     VERSION,
@@ -37,9 +45,14 @@ from dproof.plans.plan import (
     Listed,
     Objective,
     Plan,
+    Shuffle,
     Spread,
     TableAxis,
+    joint_mechanism,
+    release_schema,
+    split,
     uses_of,
+    with_bins,
 )
 from dproof.privacy import Privacy
 from dproof.spaces.interval import Bins, default_bins, each_value
@@ -338,34 +351,96 @@ def read_plan(top: Reader, text: str) -> Plan:
     if rows_per_person < 1:
         raise MisplacedKey(("privacy", "rows_per_person"), "must be at least 1")
     person = promise.text("person", None)
-    model = promise.choice("model", ("local", "central"), "local")
+    model = promise.choice("model", ("local", "shuffled", "central"), "local")
     spread: Any = promise.choice("spread", get_args(Spread)) if "spread" in promise else None
-    if spread is not None and model != "local":
+    if spread is not None and model == "central":
         raise MisplacedKey(("privacy", "spread"), "belongs to model = 'local': leave it out")
     promise.finish()
     file = read_layout(top.table("file")) if "file" in top else USUAL
-    given = top.table("columns")
-    _refuse_draft(given)
-    columns = tuple(replace(read_column(name, given.table(name)), numerals=file.numerals) for name in given)
+    tables = top.table("columns")
+    _refuse_draft(tables)
+    if sum(isinstance(tables.table(name).value("bins", None), str) for name in tables) > MOST_PERIOD_COLUMNS:
+        raise MisplacedKey(("columns",), f"has more than {MOST_PERIOD_COLUMNS:,} columns with bins named by a period")
+    columns = tuple(replace(read_column(name, tables.table(name)), numerals=file.numerals) for name in tables)
     asked = read_asked(top, columns, model)
     groups = _groups(top, columns, spread)
     order = top.choice("order", ("shuffle", "keep"), "shuffle")
     given_questions = top.tables("questions")
     questions: tuple[PlannedQuestion, ...] = ()
+    if len(given_questions) > MOST_PLANNED_QUESTIONS:
+        raise MisplacedKey(
+            ("questions",), f"are more than {MOST_PLANNED_QUESTIONS:,}: leave those out that matter least"
+        )
     if given_questions:
         from dproof.plans.questions import read_questions, uses  # take a parser of SQL, which few plans need
 
         questions = read_questions(given_questions, columns)
         needed = uses(questions, columns)
         groups = tuple(replace(group, uses=uses_of(group.names, needed)) for group in groups)
+        if model == "local":
+            columns, groups = _with_question_bins(columns, groups, questions, privacy, spread)
     about = _read_about(Reader(top.value("about", {}), ("about",)))
+    shuffle = _read_shuffle(top, model, privacy)
     top.finish()
     _check_columns(columns, person, spread)
-    plan = Plan(privacy, columns, groups, order, rows_per_person, person, questions, text, file, asked, spread, about)  # type: ignore[arg-type]
+    given = privacy, columns, groups, order, rows_per_person, person, questions, text, file, asked, spread, about
+    plan = Plan(*given, shuffle)  # type: ignore[arg-type]
+    if shuffle.rows is not None:
+        _check_shuffled(plan)
     if asked is None or not questions:
         return plan
     # The tables that its questions need: the model stands above plans, so it is looked up by name.
     return import_module("dproof.central.question_sums").with_question_tables(plan)  # type: ignore[no-any-return]
+
+
+def _with_question_bins(
+    columns: tuple[Column, ...],
+    groups: tuple[ColumnGroup, ...],
+    questions: tuple[PlannedQuestion, ...],
+    privacy: Privacy,
+    spread: Spread | None,
+) -> tuple[tuple[Column, ...], tuple[ColumnGroup, ...]]:
+    """The columns and groups, where numbers have the bins that serve the questions and the plan leaves the choice."""
+    from dproof.plans.questions import question_bins
+
+    schema, parts = release_schema(columns), [privacy] * len(groups) if spread == "sample" else split(privacy, groups)
+    found = {
+        group.columns[0].name: bins
+        for group, part in zip(groups, parts, strict=True)
+        if (bins := question_bins(group, questions, schema, part.epsilon)) is not None
+    }
+    return with_bins(columns, groups, found)
+
+
+def _read_shuffle(top: Reader, model: str, privacy: Privacy) -> Shuffle:
+    """The [shuffle] of a plan whose rows are drawn one by one."""
+    if model == "central":
+        if "shuffle" in top:
+            raise MisplacedKey(("shuffle",), "belongs to rows that are drawn one by one: leave it out")
+        return Shuffle()
+    table = Reader(top.value("shuffle", {}), ("shuffle",))
+    honest, rows = table.number("honest", 1), table.integer("rows", 0) if model == "shuffled" else None
+    table.finish()
+    if not 0 < honest <= 1:
+        raise table.wrong("honest", "must be a share of the people, above 0 and at most 1")
+    if rows is not None and not 2 <= rows <= MOST_SHUFFLED:
+        raise table.wrong("rows", f"must lie between 2 and {MOST_SHUFFLED}: how many rows there will be at least")
+    if model == "shuffled" and not privacy.delta:
+        raise MisplacedKey(("privacy", "delta"), "must be above 0 with model = 'shuffled': write delta = \"1e-6\", say")
+    return Shuffle(honest, rows)
+
+
+def _check_shuffled(plan: Plan) -> None:
+    """Refuse what tells rows apart: drop it, or take model = 'local'"""
+    public = plan.named("public")
+    if public:
+        raise MisplacedKey(("columns", public[0], "public"), "tells rows apart: drop it, or take model = 'local'")
+    if plan.order == "keep":
+        raise MisplacedKey(("order",), "must be 'shuffle' with model = 'shuffled'")
+    if plan.rows_per_person > 1:
+        raise MisplacedKey(("privacy", "rows_per_person"), "must be 1 with model = 'shuffled'")
+    if plan.privacy.neighbours != "change-one":
+        raise MisplacedKey(("privacy", "neighbours"), "must be 'change-one' with model = 'shuffled'")
 
 
 def _read_about(table: Reader) -> About:
@@ -402,7 +477,8 @@ def _groups(top: Reader, columns: tuple[Column, ...], spread: Spread | None) -> 
             raise table.wrong("columns", "joins what another [[joint]] joins")
         # Joining columns leaves the other columns' parts of the budget as they were.
         share = table.share("share", sum((column.share for column in members), Fraction(0)))
-        joints.append(ColumnGroup(members, share, table.text("mechanism", "auto") or "auto"))
+        mechanism = table.text("mechanism", None) or joint_mechanism(members)
+        joints.append(ColumnGroup(members, share, mechanism))
         table.finish()
     together = frozenset[str]().union(*(joint.names for joint in joints))
     alone = [ColumnGroup((c,), c.share, c.mechanism) for c in columns if c.private and c.name not in together]
@@ -529,6 +605,7 @@ def read_column(name: str, table: Reader) -> Column:
     kind = table.choice("space", tuple(SPACES))
     column = codec_class(SPACES[kind]).read_column(SPACES[kind], name, kind, table)
     column = replace(column, share=table.share("share", Fraction(1)), mechanism=table.text("mechanism", "auto"))
+    column = replace(column, question=table.line("question"), help=table.line("help"))
     table.finish()
     return column
 

@@ -14,9 +14,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dproof.columns.arrow import as_numpy, decoded, is_text
 from dproof.columns.codec import Column
-from dproof.columns.values import stored, texts
+from dproof.columns.values import as_numpy, decoded, is_text, stored, texts
 from dproof.errors import DproofError, SourceError
 from dproof.plans.plan import Plan
 from dproof.questions.sums import Codes

@@ -113,7 +113,7 @@ class Answer:
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object: columns, rows, level, and how and with what care the answer was made."""
-        rows = [{column: _json(row[column]) for column in self.columns} for row in self.rows]
+        rows = [{column: plain_json(row[column]) for column in self.columns} for row in self.rows]
         notes = list(self.notes)
         return {"columns": list(self.columns), "rows": rows, "level": self.level, "method": self.method, "notes": notes}
 
@@ -123,9 +123,11 @@ class Answer:
         for column in self.columns:
             values = [row[column] for row in self.rows]
             if not any(isinstance(value, Cell) for value in values):
-                flat[column] = [_json(value) for value in values]
+                flat[column] = [plain_json(value) for value in values]
                 continue
-            cells = [value.to_json() if isinstance(value, Cell) else {"estimate": _json(value)} for value in values]
+            cells = [
+                value.to_json() if isinstance(value, Cell) else {"estimate": plain_json(value)} for value in values
+            ]
             flat[column] = [cell["estimate"] for cell in cells]
             for name in ("low", "high", "stderr", "raw", "informative"):
                 flat[f"{column}_{name}"] = [cell.get(name) for cell in cells]
@@ -280,7 +282,7 @@ class Cell:
     def to_json(self) -> dict[str, Any]:
         """The six fields, with None for what is not finite."""
         names = ("estimate", "low", "high", "stderr", "raw", "informative")
-        return {name: _json(getattr(self, name)) for name in names}
+        return {name: plain_json(getattr(self, name)) for name in names}
 
 
 def covered(level: float, *, sampling: bool = False, at_once: str = "", method: str = "") -> str:
@@ -331,17 +333,18 @@ def cautions(rows: Iterable[Mapping[str, Any]], suggestions: str) -> list[str]:
     return [f"no information at this ε: the truth could be any possible value. Ways out: {suggestions}."]
 
 
-def _json(value: Any) -> Any:
+def plain_json(value: Any) -> Any:
+    """A value as JSON has it: a date as its text, a set as a list, null for what is no number."""
     if isinstance(value, Cell):
         return value.to_json()
     if isinstance(value, Fraction):
         return int_or_float(value)
     if isinstance(value, (set, frozenset)):
-        return sorted((_json(item) for item in value), key=str)
+        return sorted((plain_json(item) for item in value), key=str)
     if isinstance(value, Mapping):
-        return {str(key): _json(item) for key, item in value.items()}
+        return {str(key): plain_json(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_json(item) for item in value]
+        return [plain_json(item) for item in value]
     if isinstance(value, Decimal):
         return float(value)
     if value is not None and not isinstance(value, (bool, int, float, str)):

@@ -435,7 +435,7 @@ class EstimatedSums:
         and noise makes an interval longer or shorter (see `Range`).
         """
         value = self.value(expression, self.estimates.values)
-        spread = self.spread(value)
+        spread = self.spread(value, self.options.level)
         if reach is not None and not value.linear:
             spread = self._told(expression, value, spread, reach)
         low, high, exact = spread.low, spread.high, spread.exact
@@ -472,18 +472,19 @@ class EstimatedSums:
         """These sums, with intervals of another level."""
         return replace(self, options=replace(self.options, level=level))
 
-    def spread(self, value: Value, only: Array | None = None) -> Spread:
+    def spread(self, value: Value, level: float, only: Array | None = None) -> Spread:
         """The interval of a value in every group; where each takes long, in some of them only."""
-        level = self.options.level
-        if self.options.simultaneous:
-            level = simultaneous(level, int((value.variance != 0).sum()))
-        root = value.made_by("√")
+        each, root = self._each(value, level), value.made_by("√")
         if root is not None:
-            return self._rooted(value, root, self.spread(root.left, only))
-        spread = self._interval(value, level, only)
+            return self._rooted(value, root, self.spread(root.left, level, only))
+        spread = self._interval(value, each, only)
         if self.distribution_free is None:
             return spread
-        return self._for_every_distribution(value, spread, self.distribution_free, level, only)
+        return self._for_every_distribution(value, spread, self.distribution_free, each, only)
+
+    def _each(self, value: Value, level: float) -> float:
+        """The level of each interval, where those of all groups shall hold at once."""
+        return simultaneous(level, int((value.variance != 0).sum())) if self.options.simultaneous else level
 
     def _interval(self, value: Value, level: float, only: Array | None) -> Spread:
         """The interval of a value by the estimated variances."""
@@ -520,19 +521,19 @@ class EstimatedSums:
         levels, told = told_levels(self.options.level, self.seldom), tells(reach, *spread.ends)
         doubtful = told.copy()
         if told.any():
-            doubtful &= ~tells(reach, *self.at(levels.sure).spread(value, told).ends)
+            doubtful &= ~tells(reach, *self.spread(value, levels.sure, told).ends)
         if not doubtful.any():
             return spread
-        strict = self.at(levels.strict)
-        wide = strict.spread(value, doubtful)
+        wide = self.spread(value, levels.strict, doubtful)
         further = normal_quantile(levels.sure) - normal_quantile(levels.strict)
         some = np.flatnonzero(doubtful & tells(reach, *wide.ends) & ~spread.rough)
         if len(some):
-            axes, _, wider = strict._ball(value, self.options.level)
+            axes, _, wider = self._ball(value, self.options.level)
             errors = _ends(value.along(axes, np.arange(len(wider))).gradient, further * wider)
             moves = np.einsum("gik,mgk->mgi", axes, errors)[:, some]
-            near = strict._moved(some, moves)
-            ends = near.spread(near.value(expression, near.estimates.values)).ends
+            near = self._moved(some, moves)
+            moved = near.value(expression, near.estimates.values)
+            ends = near.spread(moved, self._each(value, levels.strict)).ends
             doubtful[some] = ~tells(reach, *ends).reshape(len(moves), -1).all(axis=0)
         return Spread(*(np.where(doubtful, one, usual) for one, usual in zip(wide, spread, strict=True)))
 
@@ -544,7 +545,9 @@ class EstimatedSums:
         moved = replace(
             found, values=found.values[places] + moves.reshape(len(places), -1), heaviest=heaviest, doubts=doubts
         )
-        return replace(self, estimates=moved, fitted=None, covariance=self.covariance[places], distribution_free=None)
+        options = replace(self.options, simultaneous=False)
+        parts = {"estimates": moved, "covariance": self.covariance[places], "options": options}
+        return replace(self, fitted=None, distribution_free=None, **parts)
 
     def _heaviest(self, value: Value) -> Array:
         """The heaviest score of a single row, in every group; in sums without noise no row has one."""

@@ -23,6 +23,7 @@ import operator
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from math import inf
 from operator import attrgetter
 from statistics import NormalDist
@@ -295,6 +296,7 @@ def level_of_chosen(level: float, shown: int, groups: int) -> float:
 # Answers that are told seldom -----------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=64)  # one question asks for those of a few levels, many times
 def normal_quantile(level: float) -> float:
     """z with P(|Z| ≤ z) = level for a normal Z; levels near 1, which are split further, stop where floats do.
 

@@ -23,7 +23,7 @@ from dproof.columns.values import PLAIN
 from dproof.errors import InputError, QuestionError, did_you_mean
 from dproof.exact import decimals, exact, int_or_float
 from dproof.limits import MOST_DECIMALS
-from dproof.questions.aggregates import AGGREGATES, Definition, Frequent
+from dproof.questions.aggregates import AGGREGATES, Definition, Frequent, Rank
 from dproof.spaces import Space
 from dproof.spaces.interval import Bins
 from dproof.spaces.space import as_space
@@ -140,9 +140,26 @@ class Aggregate:
     argument: Fraction | None = None
     where: Predicate | None = None
 
-    @property  # looked up and not kept: a question goes to another process with its plan, and a formula does not
+    @cached_property
     def definition(self) -> Definition:
+        """Its entry in the table of aggregates."""
         return AGGREGATES[self.kind]
+
+    @property
+    def end(self) -> Literal["least", "greatest"] | None:
+        """The end of a distribution that is asked for: by MIN and MAX, and by a quantile at 0 or 1; else None.
+
+        >>> Aggregate("max", ("age",)).end, Aggregate("quantile", ("age",), Fraction(0)).end
+        ('greatest', 'least')
+        """
+        chosen = self.definition.chosen
+        if not isinstance(chosen, Rank) or self.argument not in (None, 0, 1):
+            return None
+        return chosen.end if self.argument is None else "greatest" if self.argument else "least"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Goes to another process without its entry: a formula does not."""
+        return Aggregate, (self.kind, self.columns, self.argument, self.where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +336,12 @@ class Question:
         for aggregate in self.aggregates:
             names += [*aggregate.columns, *(leaf.column for leaf in leaves(aggregate.where))]
         return tuple(dict.fromkeys(names))
+
+    @property
+    def by_item(self) -> list[Question]:
+        """The questions about each item by itself, where rows are grouped by items; else this one."""
+        unnest = self.unnest
+        return [self] if unnest is None else [replace(self, unnest=replace(unnest, items=(i,))) for i in unnest.items]
 
     def only(self, expressions: Sequence[Expression]) -> Question:
         """The question with some of its expressions alone, whatever its rows are chosen and sorted by."""

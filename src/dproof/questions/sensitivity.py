@@ -206,9 +206,9 @@ def _alone(
     bottom, top = {column: int_or_float(least)}, {column: int_or_float(most)}
     before = (bottom,) * n
     after = (*before, top) if neighbours == "add-remove" else (*before[1:], top)
-    if definition.chosen == Rank("least"):
+    if aggregate.end == "least":
         before, after = (top,), ((top, bottom) if neighbours == "add-remove" else (bottom,))
-    elif definition.chosen == Rank():
+    elif definition.chosen is not None and aggregate.end is None:
         return Sensitivity(neighbours, distance, distance**2, "bound")
     return Sensitivity(neighbours, distance, distance**2, "exact", (Witness(before, after, distance),))
 

@@ -7,25 +7,31 @@ Columns whose names belong together are drafted as one: boxes to tick as a set, 
 from __future__ import annotations
 
 import codecs
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from pathlib import Path
 from textwrap import wrap
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from dproof.columns.arrow import decoded
+from dproof.arguments import as_path, mapping
 from dproof.columns.codec import codec_class
-from dproof.columns.kinds import Kind, kind_of, seen_numerals
+from dproof.columns.suggestions import Kind, kind_of, seen_numerals
+from dproof.columns.values import decoded
+from dproof.errors import ArgumentError, PlanError
 from dproof.plans.draft import toml_lines
-from dproof.plans.reader import SPACES, to_toml
+from dproof.plans.reader import SPACES, MisplacedKey, Reader, read_layout, to_toml
 from dproof.spaces.subsets import WORD
 from dproof.tables import Source, open_source
 from dproof.tables.delimited import doubtful_names, unpacked
 from dproof.tables.source import USUAL, Layout, ending
+
+if TYPE_CHECKING:
+    from dproof.releases.inspection import ColumnInspection
 
 _SAMPLE_ROWS = 10_000  # rows
 _SAMPLE_BYTES = 1 << 20
@@ -86,19 +92,107 @@ class TableDraft:
         return next((c.name for c in self.columns if "drop" in c.keys and "name" not in c.name.casefold()), None)
 
 
-def draft(data: Path, *, table: str | None = None, look: bool = False) -> TableDraft:
-    """The draft of a plan for a file; with `look` some rows are read, and it is confidential until it is checked."""
-    layout = _seen_layout(data, table, look)
+def draft(data: Path, *, table: str | None = None, look: bool = False, layout: Layout | None = None) -> TableDraft:
+    """The draft of a plan for a file; with `look` some rows are read, and it is confidential until it is checked.
+
+    Without a `layout` it is the one that the file seems to have.
+    """
+    is_known, layout = layout is not None, layout or _seen_layout(data, table, look)
     source = open_source(data, table, layout)
     kinds = {name: Kind(kind) for name, kind in _types(source).items()}
     if look:
         texts = _sample(source)
-        layout = replace(layout, numerals=seen_numerals(texts, layout.separator or ",")) if not source.typed else layout
+        if not source.typed and not is_known:
+            layout = replace(layout, numerals=seen_numerals(texts, layout.separator or ","))
         for name, found in texts.items():
             seen = kind_of(found, layout.numerals)
             kinds[name] = replace(seen, type=kinds[name].type if seen.type is None else seen.type)
     columns = tuple(_columns(kinds, look, texts if look else {}))
     return TableDraft(columns, layout, look, doubtful_names(source, look=look), kinds)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstDraft:
+    """A plan to begin with, as nested mappings, and what a person should know of it.
+
+    `seen` are the columns whose values or bounds come from the rows: they are confidential until a person has checked
+    them. `notes` says what is doubtful of a column, and `doubtful` are names that look like values. `rows` is about how
+    many there are, to two digits, where they were read.
+    """
+
+    plan: Mapping[str, Any]
+    seen: tuple[str, ...]
+    notes: Mapping[str, str]
+    doubtful: tuple[str, ...]
+    rows: int | None = None
+
+
+def draft_plan(
+    data: str | os.PathLike[str], *, look: bool = False, file: Mapping[str, Any] | None = None
+) -> FirstDraft:
+    """A plan to begin with for a file: from its header or, with `look`, from all of its rows, which is confidential.
+
+    With a look nothing is left open where a value could be read, and nothing that the rows hold stops a release: what
+    may be missing is a value of its own. `data` is the path of a table, and `file` what a plan says of how it is
+    written, under [file], where that is known.
+    """
+    from dproof.releases.inspection import check  # which reads every row, where this reads the first ones
+
+    path = as_path(data, "data")
+    file = {} if file is None else mapping(file, "file", "what a plan says under [file]")
+    if any(not isinstance(key, str) for key in file):
+        raise ArgumentError("each key of file must be a text, as under [file] in a plan")
+    try:
+        layout = read_layout(Reader(file, ("file",))) if file else None
+    except MisplacedKey as error:
+        raise PlanError(str(error)) from None
+    drafted = draft(path, look=look, layout=layout)
+    columns = {column.name: dict(column.keys) for column in drafted.columns}
+    given = dict(file) if file else file_keys(drafted.layout)
+    promise = {"model": "central", "epsilon": "1", "delta": "1e-6", "neighbours": "change-one"}
+    rest = {"privacy": promise, **({"file": given} if given else {}), "release": {"tables": 2, "sums": True}}
+    notes = {one.name: _note(one, drafted.kinds.get(one.name)) for one in drafted.columns}
+    seen, rows = {one.name for one in drafted.columns if one.kind == "yes/no"}, None
+    if look and any("space" in keys for keys in columns.values()):
+        found = check(path, {**rest, "columns": columns})
+        rows = round(found.rows, 2 - len(str(found.rows)))
+        for one in found.suggestions:
+            columns[one.name] |= one.keys
+            seen.add(one.name)
+            if one.more:
+                notes[one.name] = f"{one.more:,} more values were seen, which count as other. {notes[one.name]}".strip()
+                columns[one.name]["outside"] = _kept_outside(columns[one.name])
+        for figures in found.columns:
+            if figures.missing + figures.no_number:
+                columns[figures.name].setdefault("missing", "category")
+            if figures.outside and len(columns[figures.name].get("columns", ())) < 2:
+                columns[figures.name] |= _with_outside(columns[figures.name], figures)
+    told = {name: note for name, note in notes.items() if note}
+    return FirstDraft(
+        {**rest, "columns": columns}, tuple(n for n in columns if n in seen), told, drafted.doubtful, rows
+    )
+
+
+def _note(column: DraftedColumn, kind: Kind | None) -> str:
+    """What a person should decide about a column, in words that need no plan."""
+    maybe = column.above.partition(": then one set")[0].rstrip(".")
+    dropped = column.beside if "drop" in column.keys else ""
+    codes = "These are few whole numbers: are they codes, which are categories?" if kind and kind.few else ""
+    return " ".join(
+        f"{text[0].upper()}{text[1:]}{'' if text[-1] in '.?' else '.'}" for text in (maybe, dropped, codes) if text
+    )
+
+
+def _with_outside(keys: Mapping[str, Any], figures: ColumnInspection) -> dict[str, Any]:
+    """The values of a column with those that are outside; where there are more of these, they stop nothing."""
+    outside = [text for text, _ in figures.values]
+    kept = {} if sum(rows for _, rows in figures.values) == figures.outside else {"outside": _kept_outside(keys)}
+    return {"values": [*map(str, keys.get("values", ())), *outside], **kept}
+
+
+def _kept_outside(keys: Mapping[str, Any]) -> str:
+    """What a plan says of values outside, so that they stop nothing."""
+    return next(way for way in codec_class(SPACES[keys["space"]]).outside_ways() if way != "refuse")
 
 
 # The file ------------------------------------------------------------------------------------------------------------
@@ -267,7 +361,8 @@ def _curves(names: Sequence[str], kinds: Mapping[str, Kind], look: bool) -> Iter
         typed = any(not pa.types.is_string(kind.type) for kind in types)
         numbers = all(pa.types.is_floating(kind.type) or pa.types.is_integer(kind.type) for kind in types)
         rising = all(one < other for (_, one), (_, other) in pairwise(points))
-        if len(points) < _LEAST_POINTS or not rising or not readable or (typed and not numbers):
+        coded = look and all(kind.few for kind in types)  # answers on a scale rather than points
+        if len(points) < _LEAST_POINTS or not rising or not readable or coded or (typed and not numbers):
             continue
         grid = [int(number) if number.is_integer() else number for _, number in points]
         even = all(other - one == 1 for one, other in pairwise(grid))

@@ -17,11 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dproof.columns.arrow import decoded
 from dproof.columns.codec import Column, Suggestion, quoted, text_literal
-from dproof.columns.kinds import date_format
 from dproof.columns.sets import HOW_FLAGS_ARE_READ
-from dproof.columns.values import stored, texts, written
+from dproof.columns.suggestions import counted, date_format
+from dproof.columns.values import decoded, stored, texts, written
 from dproof.errors import InputError, SourceError
 from dproof.plans.draft import DraftPlan, name_problems, read_draft
 from dproof.plans.plan import Plan
@@ -148,7 +147,7 @@ def check(
     chosen = _draft_of(plan)
     opened = open_source(source, table, chosen.file)
     present = set(opened.names)
-    problems = [*chosen.problems, *name_problems(chosen.columns, opened.names)]
+    problems = [*map(str, chosen.problems), *name_problems(chosen.columns, opened.names)]
     person = chosen.person if chosen.person in present else None
     there = [column for column in chosen.columns if column.kind != "drop" and present.issuperset(column.sources)]
     kept = [replace(column, numerals=chosen.file.numerals) for column in there]
@@ -160,7 +159,7 @@ def check(
         for counter in counting:
             counter.add([batch.column(name) for name in counter.column.sources])
         if person is not None:
-            owners.append(_flat(batch.column(person)).value_counts())
+            owners.append(_owners(batch.column(person), person))
     columns = tuple(counter.finish() for counter in counting)
     persons = None if person is None else _persons(owners, person, chosen.rows_per_person)
     hints = _hints({column.name: column for column in kept}, chosen, rows, columns, persons)
@@ -241,8 +240,7 @@ class _ColumnFigures:
             self._remember(array, _refused(flag([array])))
 
     def _remember(self, array: Any, strange: NDArray[np.bool_]) -> None:
-        counted = _flat(array).filter(pa.array(strange)).value_counts()
-        for value, rows in zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True):
+        for value, rows in counted(_flat(array).filter(pa.array(strange))):
             raw = value if isinstance(value, bytes) else written(value).encode("utf-8", "surrogatepass")
             text = raw.decode("utf-8", "replace")
             self._counts["undecodable"] += rows if _REPLACEMENT in text else 0
@@ -282,6 +280,16 @@ def _shown(raw: bytes) -> str:
     text = raw.decode("utf-8", "backslashreplace")
     text = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
     return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"
+
+
+def _owners(array: Any, column: str) -> Any:
+    """The persons that some rows name, with how many each has."""
+    try:
+        return _flat(array).value_counts()
+    except pa.ArrowNotImplementedError:
+        raise SourceError(
+            f"the column {column!r} names persons in the type {array.type}: give each a text, or each a number"
+        ) from None
 
 
 def _persons(owners: Sequence[Any], column: str, rows_per_person: int) -> Persons:
@@ -364,7 +372,7 @@ def _unreadable(column: Column, counts: ColumnInspection, present: int) -> str:
     noun, name = column.codec.noun, repr(counts.name)
     shown = [value for value, _ in counts.values]
     is_date, written = date_format(shown) if shown else (False, None)
-    if is_date and noun == "date" and written and 2 * counts.no_number > present:
+    if is_date and noun == "date" and written not in (None, column.date_format) and 2 * counts.no_number > present:
         return f'The dates of {name} look like {shown[0]}: add format = "{written}" to its table in the plan.'
     if counts.no_number >= present > 0:
         advice = column.codec.unreadable_advice

@@ -14,7 +14,7 @@ from dproof.local.recipe import recorded_row_law
 from dproof.local.release import LocalRelease
 from dproof.plans.plan import Plan
 from dproof.recipe import Release
-from dproof.storage import CERTIFICATE, PLAN, fetch, is_remote, is_unfinished
+from dproof.storage import CERTIFICATE, PLAN, SURVEY, fetch, is_remote, is_unfinished
 
 
 def load(path: str | os.PathLike[str]) -> Release:
@@ -33,6 +33,8 @@ def load(path: str | os.PathLike[str]) -> Release:
     folder = as_path(path, "path")
     if not (folder / CERTIFICATE).is_file() or is_unfinished(folder):
         raise FileError(f"{str(folder)!r} is not a release: a release is a folder that `dproof sanitise` made")
+    if (folder / SURVEY).is_file():
+        raise FileError(f"{str(folder)!r} is a survey: `dproof adopt` makes a release of its answers")
     return opened(folder)
 
 

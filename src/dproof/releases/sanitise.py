@@ -37,7 +37,7 @@ from dproof.local.draw import (
     write_whole,
 )
 from dproof.local.recipe import RowLaw, certify_row
-from dproof.local.release import LocalRelease, about, finish, prepare
+from dproof.local.release import LocalRelease, about, check_enough, finish, prepare, shuffled_rows
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
 from dproof.recipe import Release, ReleaseRecipe
@@ -123,7 +123,8 @@ class ReleasePayment:
     def _opened(self, law: ReleaseRecipe[Any]) -> Ledger:
         if self._ledger is None:
             # What the plan promises a person: a release may lose less.
-            budget = None if Ledger.is_begun(self.path) else law.plan.promise(law.plan.rows_per_person)
+            promise = law.plan.shuffle.promise or law.plan.promise(law.plan.rows_per_person)
+            budget = None if Ledger.is_begun(self.path) else promise
             self._ledger = Ledger(self.path, budget=budget, unit=law.plan.unit)
         return self._ledger
 
@@ -132,10 +133,11 @@ class ReleasePayment:
 
         The second digest, of the place and the plan, is that of earlier versions.
         """
-        # A ledger counts what a person loses, as a curator does, and a person may own several rows.
+        # A ledger counts what a person loses, as a curator does, and a person may own several rows. Whoever sees the
+        # release sees its rows in their order, so a promise that is made for that is what it costs.
         place = os.fsencode(self._place) + b"\0"
         digests = hashlib.sha256(place).hexdigest(), hashlib.sha256(place + law.plan.text.encode()).hexdigest()
-        return law.person, f"release {self._place.name}", digests
+        return law.plan.shuffle.promise or law.person, f"release {self._place.name}", digests
 
 
 _PAGE_BYTES = 4e6  # bytes for the page and the certificate
@@ -186,6 +188,8 @@ def sanitise(
         raise FileError("a release of tables is small: give the name of a folder on a disk, and copy it from there")
     law: Any = certify_tables(chosen) if central else certify_row(chosen)
     opened = _opened(source, table, chosen, out)
+    if chosen.shuffle.rows is not None and (is_remote(out) or opened.spread is not None):
+        raise PlanError("model = 'shuffled' needs all rows in one order, and Spark writes them in parts: take 'local'")
     if not anyway:
         _refuse_noise(opened, law)
     if is_remote(out):
@@ -213,13 +217,18 @@ def _draw_rows(
             pay()
         schema, batches = next(blocks), list(blocks)
         stored = pa.Table.from_batches(batches, schema)
-        certificate = law.record(about(law, stored.num_rows, {}), private=coins.private)
+        check_enough(law, stored.num_rows)
+        added = {} if law.plan.shuffle.rows is None else shuffled_rows(law, stored.num_rows)
+        certificate = law.record(about(law, stored.num_rows, {}) | added, private=coins.private)
         return LocalRelease(law, certificate, table=stored)
     prepared, spread = prepare(law), source.spread
+    if source.rows is not None:
+        check_enough(law, source.rows)
     check_room(folder, _PAGE_BYTES + rehearse(law) * (source.rows or 0))
     if pay is not None:
         pay()
     rows, files = write_whole(blocks, folder) if spread is None else write_parts(spread, law, folder)
+    check_enough(law, rows)
     return LocalRelease(prepared[0], finish(folder, prepared, rows, files, coins.private), folder)
 
 

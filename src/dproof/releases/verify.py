@@ -35,12 +35,13 @@ from dproof.laws.law import LAWS as RECORDED
 from dproof.laws.law import law_from_json
 from dproof.local.draw import stored_schema, stored_types
 from dproof.local.recipe import JointColumns, RowLaw
-from dproof.local.release import LocalRelease, about
+from dproof.local.release import COINS_ELSEWHERE, LocalRelease, about
 from dproof.plans.plan import ASKED
 from dproof.plans.reader import MisplacedKey, added_sizes
 from dproof.recipe import Release
 from dproof.releases.load import load, opened
-from dproof.storage import CERTIFICATE, PLAN, SEEDED, check_metadata, fetch, is_remote, is_unfinished
+from dproof.storage import CERTIFICATE, PLAN, SEEDED, SURVEY, check_metadata, fetch, is_remote, is_unfinished
+from dproof.survey.page import check_page
 
 _NAMES = (b"dproof certificate", CENTRAL.encode())  # one stands in each
 _BATCH = 1 << 17  # rows looked at together: they stay in cache
@@ -48,14 +49,16 @@ _UNLIKELY = 60 * log(2)  # an honest draw lies farther out with a chance of 2^-5
 
 
 def verify(path: str | os.PathLike[str]) -> Release | None:
-    """Check a release, or a certificate alone (then there is no release to return); raises where it does not hold.
+    """Check a release, a survey, or a certificate alone (then there is no release to return); raises where it does not
+    hold.
 
     The laws are certified again from their whole numbers, the promises added up, the files hashed; the plan must be
     the one the laws are for, and the stored table must have the recorded rows, the schema the plan determines, only
     values that the laws can give and no text beside its rows. What else the certificate says must follow from the plan
-    and the laws, and nothing else may lie in the folder; `unchecked` names what may, such as the page.
+    and the laws, and nothing else may lie in the folder; `unchecked` names what may, such as the page. The page of a
+    survey must be, byte for byte, the one that its plan and laws make.
 
-    `path` is the folder of a release, or a certificate.
+    `path` is the folder of a release or of a survey, or a certificate.
     """
     if is_remote(path):
         release = load(path)
@@ -98,7 +101,10 @@ def check(place: Path) -> Release | None:
             _check_tables(release, folder)
             return replace(release, unchecked=tuple(unchecked))
         assert isinstance(release, LocalRelease)
-        _check_stored(release)
+        if SURVEY in release.certificate["release"]["files"]:
+            _check_survey(release, folder)
+        else:
+            _check_stored(release)
         _check_said(release)
         return replace(release, unchecked=tuple(unchecked))
     except (Refused, MisplacedKey) as refused:
@@ -147,7 +153,11 @@ def _check_said(release: LocalRelease) -> None:
             raise VerificationFailed(f"the law of {group.name!r} has a smaller error than its lower bound")
         groups.append(replace(group, part=replace(part, lower_bound=group.part.lower_bound)))
     law = replace(release.law, groups=tuple(groups))
-    true = law.record(about(law, release.rows, said["release"]["files"]), private=release.private)
+    shuffled = {key: value for key, value in said["release"].items() if key == "shuffled"}  # any that holds will do
+    adopted = said["release"].get("adopted")
+    if adopted is not None:  # whose counts nobody can work out again
+        adopted = {**adopted, "coins": COINS_ELSEWHERE}
+    true = law.record(about(law, release.rows, said["release"]["files"], adopted) | shuffled, private=release.private)
     for key in true.keys() | said.keys():
         if key != "seal" and not _agree(said.get(key), true.get(key)):
             raise VerificationFailed(f"the value of {key!r} in the certificate does not follow from its plan and laws")
@@ -162,6 +172,13 @@ def _agree(said: Any, true: Any) -> bool:
     if type(said) is not type(true):
         return False  # True is no 1, and neither is 1.0
     return said >= true if isinstance(said, float) else bool(said == true)
+
+
+def _check_survey(release: LocalRelease, folder: Path) -> None:
+    """A survey has no rows yet, and a page that draws from the certificate's laws."""
+    if release.rows or not release.private or set(release.certificate["release"]["files"]) != {SURVEY, PLAN}:
+        raise VerificationFailed("the certificate of a survey must name its page and its plan, and no rows")
+    check_page(folder / SURVEY, release.law)
 
 
 def _check_stored(release: LocalRelease) -> None:
@@ -184,7 +201,8 @@ def _check_stored(release: LocalRelease) -> None:
             )
     if rows != release.rows:
         raise VerificationFailed("the stored table has another number of rows than the certificate")
-    if release.law.weights is not None:
+    # Who was asked something harmless answers more often: what was asked of those who did is drawn by no weights.
+    if release.law.weights is not None and "adopted" not in release.certificate["release"]:
         _check_weights(release.law, asked)
 
 

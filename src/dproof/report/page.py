@@ -5,26 +5,30 @@ The texts are in the templates; here is what they are filled with.
 
 from __future__ import annotations
 
-import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from dproof.advice.expect import RowWidths, row_widths, too_noisy_message
 from dproof.central.curves import mean_of_all
 from dproof.central.estimates import ResidualEstimates
 from dproof.central.recipe import TableLaw
 from dproof.central.workload import Table
+from dproof.columns.codec import quoted
+from dproof.errors import DproofError
 from dproof.exact import several, written
 from dproof.html import render
 from dproof.local.recipe import JointColumns, RowLaw
-from dproof.meaning import advice, beliefs, had_been, in_words, odds_factor, percent
+from dproof.meaning import advice, beliefs, had_been, in_random_order, in_words, odds_factor, percent
 from dproof.plans.plan import ASKED, Plan, TableAxis, not_protected
+from dproof.plans.questions import PlannedQuestion
 from dproof.plotting import label_texts
 from dproof.privacy import Privacy
-from dproof.questions.answer import Range
+from dproof.questions.answer import Answer, Cell, Range
 from dproof.recipe import Release
 from dproof.report.drawings import band_picture, heat_table, law_picture, profile_picture
-from dproof.report.results import results_of
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -39,6 +43,11 @@ _COUNTS = "SELECT {0}, count(*) FROM release GROUP BY {0}"
 _BEYOND = (
     "released numbers may lie outside the range of the true ones: this keeps their mean right. Where the chart has "
     "several humps, the law with the least noise releases numbers from those places only"
+)
+_ADOPTED = (
+    "The answers were changed where they were given, before they were sent, and dproof did not see it: the promise "
+    "holds for whoever drew by the laws below. {left_out:,} answers that no law can give were left out, and "
+    "{repeated:,} that repeat another."
 )
 _BINS = "a row was changed by the bin that its number lies in: an error of 1 is another bin, however far away"
 _MOST_LAWS = 12  # that are drawn, of those that a row may answer for
@@ -75,6 +84,7 @@ def local_page(
     plan, privacy, recorded = law.plan, law.plan.privacy, certificate.get("release") or {}
     drawn, rows, public = pictures or draw_pictures(law), recorded.get("rows"), recorded.get("public") or []
     warnings = [f"Released as they are: {not_protected(public)}."] if public else []
+    warnings += [_ADOPTED.format(**recorded["adopted"])] if "adopted" in recorded else []
     columns = [column for group in law.groups for column in group.columns]
     first = next((column for column in columns if column.space.labels is not None), columns[0] if columns else None)
     sql = "SELECT avg({0}) FROM release" if first is not None and first.space.holds_curves else _COUNTS
@@ -92,6 +102,8 @@ def local_page(
         groups=_groups(law, rows or 0, drawn.laws),
         columns=columns,
         rows=rows,
+        in_random_order=in_random_order(recorded["shuffled"]) if "shuffled" in recorded else None,
+        epsilon=written(privacy.epsilon),
         papers=[text for name, text in _PAPERS.items() if name in sources],
         profile=drawn.profile,
         **_first_question(sql, first.name if first is not None else "column"),
@@ -158,8 +170,11 @@ def deniability_section(privacy: Privacy, rows_per_person: int = 1) -> Markup:
 
 def _first_question(sql: str, column: str) -> dict[str, str]:
     """A question to begin with, for a shell and for Python; {0} in it is the column."""
-    asked = sql.format(column if column.isidentifier() else '"' + column.replace('"', '""') + '"')
-    return {"asked_in_shell": json.dumps(asked), "asked_in_python": repr(asked)}
+    from sqlglot.tokens import Tokenizer
+
+    is_plain = column.isascii() and column.isidentifier() and column.upper() not in Tokenizer.KEYWORDS
+    asked = sql.format(column if is_plain else quoted(column))
+    return {"asked_in_shell": shlex.quote(asked), "asked_in_python": repr(asked)}
 
 
 def _groups(law: RowLaw, rows: int, pictures: Mapping[str, Markup]) -> list[dict[str, Any]]:
@@ -300,3 +315,87 @@ def _mean_curves(law: TableLaw, estimates: Mapping[int | None, ResidualEstimates
             picture = band_picture(curve.times.tolist(), cell.clamped_estimate, cell.low, cell.high)
         drawn.append((law.axes[place].name, picture))
     return drawn
+
+
+# The plan's own questions, answered from the release itself -----------------------------------------------------------
+
+
+_MOST_QUESTIONS = 40
+_MOST_ROWS = 40  # of one answer
+_MOST_STORED = 10**8  # sanitised rows that are counted again for the page
+_LEFT = "the page answers the first 40 questions of the plan; ask this one as shown below"
+_FAILED = "an error in dproof itself; the release is as it should be, and can be asked"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A question of the plan and its answer: as bars where it has one number for each group, else as a table.
+
+    `problem` says why there is no answer.
+    """
+
+    sql: str
+    title: str = ""
+    head: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    bars: tuple[dict[str, Any], ...] = ()
+    more: int = 0
+    notes: tuple[str, ...] = ()
+    problem: str = ""
+
+
+def results_of(release: Release) -> tuple[Result, ...]:
+    """The answers to the plan's questions; none where the rows are elsewhere, or too many to be counted for a page."""
+    has_rows = release.plan.model == "local"
+    if has_rows and ((release.table is None and not release.files) or (release.rows or 0) > _MOST_STORED):
+        return ()
+    questions = release.plan.questions
+    answered = [_result(release, planned) for planned in questions[:_MOST_QUESTIONS]]
+    return (*answered, *(Result(one.sql, one.title, problem=_LEFT) for one in questions[_MOST_QUESTIONS:]))
+
+
+def _result(release: Release, planned: PlannedQuestion) -> Result:
+    asked = Result(planned.sql, planned.title)
+    try:
+        answer = release.query(replace(planned.question, table="release"))
+    except DproofError as error:
+        return replace(asked, problem=str(error))
+    except Exception:  # the release is paid for by now, and must not be lost for the sake of its page
+        return replace(asked, problem=_FAILED)
+    more, notes = max(0, len(answer.rows) - _MOST_ROWS), answer.notes
+    bars = _bars(answer)
+    if bars:
+        return replace(asked, bars=bars, more=more, notes=notes)
+    rows = tuple(map(tuple, answer.texts(_MOST_ROWS)))
+    return replace(asked, head=answer.columns, rows=rows, more=more, notes=notes)
+
+
+def _bars(answer: Answer) -> tuple[dict[str, Any], ...]:
+    """A bar for each of several rows, where the last column alone is estimated and no number is below 0."""
+    *keys, last = answer.columns
+    shown = answer.rows[:_MOST_ROWS]
+    cells = [row[last] for row in shown]
+    if len(shown) < 2 or any(isinstance(row[key], Cell) for row in shown for key in keys):
+        return ()
+    if not all(isinstance(cell, Cell) and (not cell.informative or _has_length(cell)) for cell in cells):
+        return ()
+    most = max([cell.high for cell in cells if cell.informative], default=0) or 1
+    return tuple(
+        _bar(", ".join(texts[:-1]), texts[-1], cell, most)
+        for texts, cell in zip(answer.texts(_MOST_ROWS), cells, strict=True)
+    )
+
+
+def _has_length(cell: Cell) -> bool:
+    """Whether a bar can show an estimate: a number from 0 on, with an interval."""
+    return all(_is_length(number) for number in (cell.clamped_estimate, cell.low, cell.high))
+
+
+def _is_length(number: Any) -> TypeGuard[float]:
+    return isinstance(number, (int, float)) and isfinite(number) and number >= 0
+
+
+def _bar(label: str, text: str, cell: Cell, most: float) -> dict[str, Any]:
+    ends: Sequence[Any] = (cell.low, cell.clamped_estimate, cell.high) if cell.informative else (0, 0, 0)
+    low, middle, high = (float(number) / most for number in ends)
+    return {"label": label, "count": text, "low": low, "middle": middle, "high": high}

@@ -171,11 +171,21 @@ def columns(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
 
 
 @router.put("/files/{file}", status_code=201, openapi_extra=_ANY_BYTES, responses=_documented(bodies.SentTable, 201))
-async def upload(file: str, request: Request, desk: TheDesk, who: Custodian) -> dict[str, Any]:
-    """For custodians: send a table, as the bytes of a file, under its name with its ending, such as people.csv."""
-    saved = await save_upload(desk.folder, file, request.stream())
-    await run_in_threadpool(partial(desk.record.add, who, "sent a table", file=f"tables/{saved.name}"))
+async def upload(file: str, request: Request, desk: TheDesk, who: Custodian, replace: bool = False) -> dict[str, Any]:
+    """For custodians: send a table, as the bytes of a file, under its name with its ending, such as people.csv.
+
+    With `replace` it takes the place of the one that is there, as long as nothing is paid for that.
+    """
+    saved = await save_upload(desk.folder, file, request.stream(), replacing=replace)
+    did = "replaced a table" if replace else "sent a table"
+    await run_in_threadpool(partial(desk.record.add, who, did, file=f"tables/{saved.name}"))
     return {"name": saved.name.partition(".")[0], "file": f"tables/{saved.name}"}
+
+
+@router.delete("/files/{name}", status_code=204)
+def remove(name: str, desk: TheDesk, who: Custodian) -> None:
+    """For custodians: remove a table and its plan, as long as nothing is paid for it."""
+    desk.custody.remove(who, name)
 
 
 @router.post("/drafts/expected", responses=_documented(bodies.Expectation))
@@ -288,18 +298,20 @@ ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".xlsx", ".parquet", ".arrow", 
 _NAMING = threading.Lock()
 
 
-async def save_upload(folder: Folder, file: str, chunks: AsyncIterator[bytes]) -> Path:
-    """Save a new table, whole or not at all; one that is there is never replaced: its ledger counts for its rows."""
+async def save_upload(folder: Folder, file: str, chunks: AsyncIterator[bytes], *, replacing: bool = False) -> Path:
+    """Save a table, whole or not at all; one that something is paid for is never replaced: its ledger counts for it."""
     name, dot, ending = file.partition(".")
     if dot + ending not in ENDINGS:
         raise ArgumentError(f"a table is sent under a name that ends in {', '.join(ENDINGS)}")
-    place = folder.new_table(checked_name(name, "table"), dot + ending)
+    place = await run_in_threadpool(
+        partial(folder.place_of_new_table, checked_name(name, "table"), dot + ending, replacing=replacing)
+    )
     part = place.with_name(f"{UNFINISHED}{secrets.token_hex(8)}")
     try:
         with await run_in_threadpool(_created, part) as sink:
             async for chunk in chunks:
                 await run_in_threadpool(sink.write, chunk)
-        await run_in_threadpool(_named, folder, name, part, place)
+        await run_in_threadpool(_named, folder, name, part, place, replacing)
     except OSError as error:
         raise FileError(f"the table cannot be saved: {error.strerror}") from None
     finally:
@@ -311,7 +323,11 @@ def _created(part: Path) -> BinaryIO:
     return os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
-def _named(folder: Folder, name: str, part: Path, place: Path) -> None:
+def _named(folder: Folder, name: str, part: Path, place: Path, replacing: bool) -> None:
     with _NAMING:  # another may have come meanwhile
-        folder.new_table(name, "")
+        folder.place_of_new_table(name, "", replacing=replacing)
+        before = folder.files.get(name, [])
         os.replace(part, place)
+        for other in before if replacing else ():  # of another kind
+            if other != place:
+                other.unlink()

@@ -268,17 +268,18 @@ class SentTable(_Body):
 
 
 class Expectation(_Body):
-    """± of each column and question of a draft, from a local release, a central one and asking."""
+    """± of the answers of a draft each way, which way to take, and what would help, as `dproof plan --json` has it."""
 
     plan: str
     model: str
     rows_per_person: int
     rows: int
-    columns: list[dict[str, Any]]
-    questions: list[dict[str, Any]]
-    refused: dict[str, str]
+    ways: list[dict[str, Any]]
+    answers: list[dict[str, Any]]
+    recommended: dict[str, Any]
+    shares: dict[str, float]
     verdict: str | None
-    advice: list[str]
+    hints: list[dict[str, Any]]
     meaning: dict[str, Any]
 
 

@@ -17,11 +17,12 @@ import multiprocessing
 import os
 import secrets
 import shlex
+import shutil
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,14 +37,19 @@ from dproof import (
     PlanError,
     ReleasePayment,
     SourceError,
+    WrongKey,
     check,
     compare_ways,
+    draft_plan,
+    expected_answers,
     header,
     least_epsilon,
+    plan_problems,
     sanitise,
 )
 from dproof.errors import with_notes
 from dproof.serve import limits
+from dproof.serve.drafts import Draft, store, stored
 from dproof.serve.folder import Folder, StateCache, state_of, write_whole
 from dproof.serve.tokens import Holder, now
 
@@ -66,20 +72,62 @@ class Custody:
 
     def columns(self, name: str) -> dict[str, Any]:
         """The names of a table's columns, as its header has them, and the plan if it has one."""
-        plan = self.folder.plan_file(name)
-        text, wrong, read_plan = None, None, None
-        if plan.is_file():
-            text = plan.read_text("utf-8", "replace")
+        text, wrong, read_plan = self._plan_text(name), None, None
+        if text is not None:
             try:
-                read_plan = Plan.read(plan)
+                read_plan = Plan.read(self.folder.plan_file(name))
             except InputError as error:  # it can be mended here
                 wrong = str(error)
         found = self._header(name, read_plan)
         doubtful = [] if text else list(found.doubtful)
         return {"name": name, "columns": list(found.names), "doubtful": doubtful, "plan": text, "wrong": wrong}
 
+    def _plan_text(self, name: str) -> str | None:
+        plan = self.folder.plan_file(name)
+        return plan.read_text("utf-8", "replace") if plan.is_file() else None
+
+    # A plan in the making --------------------------------------------------------------------------------------------
+
+    def draft(self, name: str) -> Draft:
+        """The plan that is being written for a table, or the one that is saved; {} where there is none."""
+        return stored(self.folder.draft_file(name), self._plan_text(name))
+
+    def store_draft(self, name: str, draft: Draft) -> None:
+        """Keep a plan that is being written, mistakes and all; once something is paid, the plan stays as it is."""
+        self.folder.file(name)
+        self._check_unpaid(name)
+        store(self.folder.draft_file(name), draft)
+
+    def header(self, name: str, draft: Draft) -> Any:
+        """The names of a table's columns, and those that look like values, by what the draft says of its file."""
+        file = draft.plan.get("file") or None
+        column = {"space": "categories", "values": ["a"]}
+        return self._header(
+            name, Plan.from_dict({"privacy": {"epsilon": 1}, "file": file, "columns": {"x": column}}) if file else None
+        )
+
+    def first_draft(self, who: Holder, name: str, draft: Draft, *, look: bool) -> Draft:
+        """A draft to begin with: from the header or, with a look, from all rows, which is CONFIDENTIAL."""
+        file = self.folder.file(name)
+        if look:
+            self.record.add(who, "looked at a table", table=name)
+        made = apart(_first_draft, file, look, draft.plan.get("file") or None)
+        plan = {**made.plan, **{key: draft.plan[key] for key in ("privacy", "about", "questions") if key in draft.plan}}
+        rows = draft.rows if made.rows is None else f"{made.rows:,}"
+        begun = replace(draft, plan=plan, rows=rows, seen=made.seen if look else (), notes=dict(made.notes))
+        self.store_draft(name, begun)
+        return begun
+
+    def problems(self, name: str, draft: Draft) -> list[WrongKey]:
+        """All that is wrong with a draft, as far as that is known without the table."""
+        return list(plan_problems(draft.plan))
+
+    def widths(self, draft: Mapping[str, Any], rows: int) -> list[dict[str, Any]]:
+        """± of a draft of a plan in its own way."""
+        return expected_answers(draft, rows=_checked_rows(rows))
+
     def expected(self, draft: Mapping[str, Any], rows: int) -> dict[str, Any]:
-        """± of a draft of a plan in each model, for this number of rows."""
+        """± of a draft of a plan each way, for this number of rows, and what would help."""
         return compare_ways(draft, rows=_checked_rows(rows))
 
     def epsilon(
@@ -92,9 +140,10 @@ class Custody:
     def save(
         self, who: Holder, name: str, draft: Mapping[str, Any], *, names_are_public: bool = False
     ) -> dict[str, Any]:
-        """Write a draft as the plan of a table, or not at all; refused once its budget is being spent.
+        """Write a draft as the plan of a table, or not at all; refused once something is paid for the table.
 
-        Where the first line of a file looks like a row, its custodian has to say that it holds names.
+        Where the first line of a file looks like a row, its custodian has to say that it holds names. Where analysts
+        have budgets and have spent nothing, their ledger begins anew with the new promise.
         """
         plan, place = Plan.from_dict(draft), self.folder.plan_file(name)
         found = self._header(name, plan)
@@ -104,13 +153,34 @@ class Custody:
                 f"{len(found.doubtful)} of {len(found.names)} names in the first line look like values, and a plan is "
                 "public: write a line of names above it, or say that they are names (names_are_public)"
             )
+        self._check_unpaid(name)
         if Ledger.is_begun(self.folder.ledger(name)):
-            raise PlanError(
-                f"{name!r} has a ledger already, which counts by the plan that is there: change the plan by hand"
-            )
+            Ledger(self.folder.ledger(name)).begin_anew(plan.privacy, plan.unit, keep_analysts=True)
         write_whole(place, plan.text, "the plan")
         self.record.add(who, "saved a plan", table=name)
         return {"plan": plan.text, "file": f"plans/{place.name}"}
+
+    def _check_unpaid(self, name: str) -> None:
+        if self.folder.is_paid(name):
+            raise PlanError(
+                f"something was paid for {name!r} by the plan that is there, as its ledger says, so it stays: send the "
+                "table under another name to plan it anew"
+            )
+
+    def remove(self, who: Holder, name: str) -> None:
+        """Remove a table with its plan, as long as nothing is paid for it; who had a budget on it has none then."""
+        files = self.folder.files.get(name) or [self.folder.file(name)]
+        self._check_unpaid(name)
+        self.record.add(who, "removed a table", table=name)
+        plan, ledger = self.folder.plan_file(name), self.folder.ledger(name)
+        for file in (*files, plan, self.folder.draft_file(name), self.folder.checked_file(name)):
+            _remove(file)
+        if Ledger.is_begun(ledger):  # nobody can pay from it any more: there is no table to ask
+            old = Ledger(ledger)
+            old.begin_anew(old.budget, old.unit, keep_analysts=False)
+            old.close()
+        for ending in ("", "-wal", "-shm"):
+            _remove(ledger.with_name(f"{ledger.name}{ending}"))
 
     def check(self, who: Holder, name: str) -> dict[str, Any]:
         """Count the values that the plan does not cover, without noise: CONFIDENTIAL. From then on analysts may ask."""
@@ -120,7 +190,9 @@ class Custody:
         self.faults.pop(name, None)
         return found
 
-    def check_later(self, names: Sequence[str], tell: Callable[[str, str], None] = lambda name, why: None) -> str:
+    def check_in_background(
+        self, names: Sequence[str], tell: Callable[[str, str], None] = lambda name, why: None
+    ) -> str:
         """Begin to read tables through, where they are new or changed: the name of the job; `tell` what is wrong."""
 
         def work(_: Job) -> None:
@@ -137,15 +209,18 @@ class Custody:
         state = state_of(file), plan and plan.file
         return self._headers.get(name, state, lambda: apart(header, file, plan))
 
-    def sanitise(self, who: Holder, table: str, release: str) -> str:
-        """Begin to sanitise a table, paid from its ledger; the name of the job."""
+    def sanitise(self, who: Holder, table: str, release: str, *, anyway: bool = True) -> str:
+        """Begin to sanitise a table, paid from its ledger; the name of the job.
+
+        Unless `anyway`, a release that would tell nothing is refused before it is paid for.
+        """
         data, plan, out = self.folder.table(table), self.folder.plan(table), self.folder.new_release(release)
         plan.check_names(self._header(table, plan).names)
         payment = ReleasePayment(self.folder.ledger(table), out)
 
         def work(job: Job) -> None:
             try:
-                sanitise(data, plan, out, progress=job.advance, payment=payment)
+                sanitise(data, plan, out, progress=job.advance, payment=payment, anyway=anyway)
             except BaseException as error:
                 if payment.outstanding:
                     error.add_note("it is paid for: sanitise into the same name again, at no further cost")
@@ -165,16 +240,29 @@ class Custody:
             raise ArgumentError("there is no such job")
         return asdict(found)
 
-    def commands(self, table: str, *, rows: int = 0) -> dict[str, str]:
+    def commands(self, table: str, *, rows: int = 0, release: str = "") -> dict[str, str]:
         """The commands that do the same, in the folder that is served."""
         file = shlex.quote(self.folder.file(table).name)
-        paths = f"tables/{file} --plan plans/{table}.toml"
+        paths, made = f"tables/{file} --plan plans/{table}.toml", shlex.quote(f"releases/{release or table}")
         return {
-            "init": f"dproof init tables/{file} > plans/{table}.toml",
+            "init": f"dproof init tables/{file} --look > plans/{table}.toml",
             "plan": f"dproof plan plans/{table}.toml --rows {rows}",
             "check": f"dproof check {paths}",
-            "sanitise": f"dproof sanitise {paths} --out releases/{table} --ledger ledgers/{table}.db",
+            "sanitise": f"dproof sanitise {paths} --out {made} --ledger ledgers/{table}.db",
+            "verify": f"dproof verify {made}",
         }
+
+
+def _first_draft(file: Path, look: bool, layout: Mapping[str, Any] | None) -> Any:
+    """A first draft, in a process of its own."""
+    return draft_plan(file, look=look, file=layout)
+
+
+def _remove(file: Path) -> None:
+    try:
+        shutil.rmtree(file) if file.is_dir() and not file.is_symlink() else file.unlink(missing_ok=True)
+    except OSError as error:
+        raise FileError(f"{file.name!r} cannot be removed: {error.strerror}") from None
 
 
 def _into(table: str, release: str) -> str:

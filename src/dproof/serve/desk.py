@@ -218,7 +218,9 @@ class Desk:
         need_custodian(holder)
         given = give_budgets(self.folder, self.tokens, name, budgets, days)
         self.record.add(holder, "gave a token", of=given[1].number, to=name, tables=", ".join(budgets))
-        self.custody.check_later(tuple(budgets))  # nobody waits for it, and until then the table is closed to analysts
+        self.custody.check_in_background(
+            tuple(budgets)
+        )  # nobody waits for it, and until then the table is closed to analysts
         return given
 
     def holders(self, holder: Holder) -> list[Holder]:

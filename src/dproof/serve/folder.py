@@ -2,9 +2,11 @@
 
 tables/NAME.csv      a private table, in any form that `dproof sanitise` reads
 plans/NAME.toml      its plan
+drafts/NAME.json     the plan that a custodian is writing on the pages, saved or not (`dproof.serve.drafts`)
 ledgers/NAME.db      its ledger, begun with the plan's budget
 checked/NAME.json    in which state of its files the table was found to be readable (`dproof.serve.custody`)
 releases/…/          folders that `dproof sanitise` made
+surveys/, answers/   surveys and what came in to them (`dproof.serve.collect`)
 tokens.db            who may do what (`dproof.serve.tokens`)
 custodians.jsonl     what custodians did (`dproof.serve.custody`)
 
@@ -28,12 +30,13 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from dproof import Curator, Ledger, Plan, Release, load
-from dproof.errors import ArgumentError, FileError, did_you_mean
+from dproof.errors import ArgumentError, DproofError, FileError, did_you_mean
 from dproof.serve import limits
 
 CERTIFICATE, REPORT = "certificate.json", "report.html"  # files of a release
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{limits.LONGEST_NAME - 1}}}")
-_TABLES, _PLANS, _LEDGERS, _CHECKED, _RELEASES = "tables", "plans", "ledgers", "checked", "releases"
+_TABLES, _PLANS, _DRAFTS, _LEDGERS = "tables", "plans", "drafts", "ledgers"
+_CHECKED, _RELEASES = "checked", "releases"
 UNFINISHED = ".upload-"  # how the name of a file begins that is not all there; no table has such a name
 
 
@@ -59,7 +62,7 @@ class Folder:
         """A folder that can be served; its parts are made where they are not there yet."""
         if not root.is_dir():
             raise FileError(f"{str(root)!r} is no folder: make one, with your tables in {_TABLES}/")
-        for part in (_TABLES, _PLANS, _LEDGERS, _CHECKED, _RELEASES):
+        for part in (_TABLES, _PLANS, _DRAFTS, _LEDGERS, _CHECKED, _RELEASES):
             try:
                 (root / part).mkdir(0o700, exist_ok=True)  # for its owner alone
             except OSError as error:
@@ -72,7 +75,7 @@ class Folder:
         Nobody can through a folder that is closed to them, whatever lies in it.
         """
         root = _for_others(self.root)
-        parts = {part: root & _for_others(self.root / part) for part in (_TABLES, _PLANS, _LEDGERS, _CHECKED)}
+        parts = {part: root & _for_others(self.root / part) for part in (_TABLES, _PLANS, _DRAFTS, _LEDGERS, _CHECKED)}
         found = [f"{part}/" for part, others in parts.items() if others]
         if not found:
             return []
@@ -127,17 +130,25 @@ class Folder:
         files = self.files
         if name not in files:
             raise _absent("table", name, files)
+        kept = next((file.name for file in files[name] if file.suffix == ".ledger"), None)
+        if kept is not None:  # as the command line keeps it
+            way = "people lose both, so take it away only if they may"
+            if not self.ledger(name).exists():
+                way = f"move it to {_LEDGERS}/{name}.db"
+            raise FileError(f"the server does not count what {_TABLES}/{kept} says was spent on {name!r}: {way}")
         if len(files[name]) > 1:  # a copy beside the table: which one is meant?
             raise FileError(
                 f"{_TABLES}/ holds {len(files[name])} files with the name {name!r}: leave one of them there"
             )
         return files[name][0]
 
-    def new_table(self, name: str, ending: str) -> Path:
-        """Where a table of that name will lie."""
-        if checked_name(name, "table") in self.files:
-            raise FileError(f"there is a table {name!r} already: choose another name")
-        if self.ledger(name).exists():  # its answers would be told of other rows
+    def place_of_new_table(self, name: str, ending: str, *, replacing: bool = False) -> Path:
+        """Where a table of that name will lie; once something was paid for one, it is never another."""
+        if checked_name(name, "table") in self.files and not replacing:
+            raise FileError(f"there is a table {name!r} already: choose another name, or replace it on its page")
+        if self.is_paid(name):  # its answers would be told of other rows
+            raise FileError(f"something was paid for a table {name!r} already, so its rows stay: choose another name")
+        if self.ledger(name).exists() and not replacing:  # who had a budget on it would have one on this
             raise FileError(f"there is a ledger of an earlier table {name!r}: choose another name")
         return self.root / _TABLES / f"{name}{ending}"
 
@@ -170,6 +181,16 @@ class Folder:
     def ledger(self, name: str) -> Path:
         """Where the ledger of a table lies, or will."""
         return self.root / _LEDGERS / f"{checked_name(name, 'table')}.db"
+
+    def is_paid(self, name: str) -> bool:
+        """Whether something was paid for a table, so that its plan and its rows stay; a damaged ledger may say so."""
+        try:
+            return Ledger.is_begun(self.ledger(name)) and not Ledger(self.ledger(name)).is_unspent
+        except DproofError:
+            return True
+
+    def draft_file(self, name: str) -> Path:
+        return self.root / _DRAFTS / f"{checked_name(name, 'table')}.json"
 
     def checked_file(self, name: str) -> Path:
         return self.root / _CHECKED / f"{checked_name(name, 'table')}.json"

@@ -35,6 +35,8 @@ REQUESTS_PER_SECOND = 100.0  # of a token
 REQUESTS_AT_ONCE = 200
 GUESSES_PER_SECOND = 1.0  # of unknown tokens, from an address
 GUESSES_AT_ONCE = 20
+ANSWERS_PER_SECOND = 20.0  # to surveys, from an address, which a whole campus or a proxy may have
+ANSWERS_AT_ONCE = 200
 
 # What is remembered
 MOST_RATES = 10_000  # keys whose rate is known; the one not seen for longest is forgotten

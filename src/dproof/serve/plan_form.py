@@ -1,6 +1,6 @@
-"""A plan as the fields of a form, and the fields as a plan.
+"""A plan as the fields of forms, and the fields as a plan.
 
-A field that was not changed leaves its key in the plan as it is. What the form has no field for is kept, and listed.
+A field that was not changed leaves its key in the plan as it is; what no form has a field for stays.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
 from typing import Any
 
 from dproof import plan_keys
@@ -19,11 +18,12 @@ _SPACES = {  # that the form has fields for, in the words of its page
     "date": "a date",
     "subsets": "a set of items",
 }
-KINDS = {"drop": "leave it out", **_SPACES, "public": "public: released as it is"}
+_KINDS = {"drop": "leave it out", **_SPACES, "public": "public: released as it is"}
 Tables = Mapping[str, Any]
-Path = tuple[str, ...]
-AS_SAVED = "as saved"  # the kind of a column that the form cannot show
-_PROMISE = ("model", "epsilon", "delta", "neighbours", "person", "rows_per_person")
+Fields = Mapping[str, str]
+AS_SAVED, APART = "as saved", "apart"  # the kind of a column that the form cannot show, and of several that are one
+_SAID = {AS_SAVED: "as the plan has it", "curves": "one curve", "drop": "leave them out", APART: "each by itself"}
+PROMISE = ("model", "epsilon", "delta", "neighbours", "person", "rows_per_person")
 _USUAL = {
     "model": "local",
     "epsilon": "",
@@ -32,75 +32,142 @@ _USUAL = {
     "person": "",
     "rows_per_person": "1",
 }
-_NEW = {**_USUAL, "model": "central", "epsilon": "1", "delta": "1e-6"}
-_NEW_RELEASE = {"sums": True}  # without them no mean of a number can be told
-_RELEASE = ("tables", "sums", "rows")
-_FIELDS = ("values", "low", "high", "step", "bins", "separator", "outside", "outside_value", "missing")
+ABOUT = ("title", "custodian", "contact", "purpose")
+FILE = ("separator", "encoding", "decimal", "thousands", "sheet", "header")
+RELEASE = ("tables", "sums", "rows")
+_FIELDS = ("values", "low", "high", "step", "bins", "format", "separator", "outside", "outside_value", "missing")
 COLUMN_FIELDS = ("kind", "taken", "stand_in", *_FIELDS)
 _KEYS = {  # of a column, that the form has fields for
     "drop": (),
     "public": (),
+    "curves": ("low", "high"),
     **{kind: tuple(key.name for key in plan_keys(kind) if key.name in _FIELDS) for kind in _SPACES},
 }
 _CODE = re.compile(r"\s*(?:=|:|\t|;|,|\s-\s|\s–\s)\s*")  # between the code and the label of a line of a code book
 
 
-@dataclass(frozen=True, slots=True)
-class PlanForm:
-    """The fields of a form: those of the plan, those of each column of the table, and the keys that are kept."""
+def fields_of(plan: Tables, part: str, names: Sequence[str]) -> dict[str, str]:
+    """The fields of a part of a plan, such as [privacy], as a form shows them.
 
-    fields: Mapping[str, str]
-    columns: Mapping[str, Mapping[str, str]]
-    kept: tuple[Path, ...] = ()
-    parts: Mapping[str, str] = field(default_factory=dict)  # of the columns that are a part of another: of which
-
-
-def filled(saved: Tables, names: Sequence[str]) -> PlanForm:
-    """The form for a table with these columns, with what its saved plan has in it; {} where it has none.
-
-    >>> age = {"space": "interval", "low": 0, "high": 9}
-    >>> form = filled({"privacy": {"epsilon": 2}, "columns": {"age": age}}, ["age"])
-    >>> form.fields["epsilon"], form.columns["age"]["high"], form.columns["age"]["missing"]
-    ('2', '9', 'refuse')
+    >>> fields_of({"privacy": {"epsilon": 2}}, "privacy", PROMISE)["epsilon"]
+    '2'
     """
-    promise, release = _subtable(saved, "privacy"), _subtable(saved, "release") if saved else _NEW_RELEASE
-    fields = {key: _text(promise.get(key, (_USUAL if saved else _NEW)[key])) for key in _PROMISE}
-    fields |= {key: "" if isinstance(release.get(key), list) else _text(release.get(key, "")) for key in _RELEASE}
-    fields["questions"] = "\n".join(_one_line(one) for one in _sublist(saved, "questions"))
-    columns = _subtable(saved, "columns")
-    parts = {
-        source: name
-        for name, table in columns.items()
-        if isinstance(table, Mapping)
-        for source in (table.get("columns") or ())
-        if source != name
-    }
-    shown = {name: _column_fields(columns.get(name)) for name in names if name not in parts}
-    return PlanForm(fields, shown, tuple(_unknown(saved)), parts)
+    given, usual = _subtable(plan, part), _USUAL if part == "privacy" else {}
+    return {key: "" if isinstance(given.get(key), list) else _text(given.get(key, usual.get(key, ""))) for key in names}
 
 
-def drafted(form: PlanForm, saved: Tables) -> dict[str, Any]:
-    """The plan that a form makes of the saved one, as nested mappings.
+def columns_of(plan: Tables) -> dict[str, dict[str, str]]:
+    """The fields of each column of a plan, by its name."""
+    return {name: _column_fields(table) for name, table in _subtable(plan, "columns").items()}
 
-    >>> saved = {"privacy": {"epsilon": 2}, "columns": {"sex": {"space": "categories", "values": [0, 1], "share": 2}}}
-    >>> drafted(filled(saved, ["sex"]), saved) == saved
+
+def kinds_of(table: Any) -> dict[str, str]:
+    """The kinds that a column can be given, with what the form calls them; of several columns that are one, fewer."""
+    kind, several = _column_fields(table)["kind"], _sources(table)
+    if several:
+        return {key: f"{_SAID[key]} of {len(several)} columns" for key in dict.fromkeys((kind, "drop", APART))}
+    return {AS_SAVED: _SAID[AS_SAVED], **_KINDS} if kind == AS_SAVED else _KINDS
+
+
+def questions_of(plan: Tables) -> list[dict[str, str]]:
+    """The questions of a plan, each with the share of the rows that it is about."""
+    asked = [one for one in _sublist(plan, "questions") if isinstance(one, Mapping)]
+    return [{"sql": _one_line(one), "share": _text(one.get("share_of_rows", ""))} for one in asked]
+
+
+def summary(table: Any) -> str:
+    """What a plan says of a column, in few words.
+
+    >>> summary({"space": "categories", "values": ["f", "m"], "missing": "category"}), summary({"drop": True})
+    ('categories: f, m; may be missing', 'left out')
+    """
+    given = table if isinstance(table, Mapping) else {}
+    if given.get("drop") or given.get("public"):
+        return "left out" if given.get("drop") else "public: released as it is"
+    kind = {"interval": "number", "subsets": "set"}.get(given.get("space", ""), given.get("space", ""))
+    values = given.get("values") or given.get("columns") or ()
+    listed = ", ".join(_text(value) for value in list(values)[:6]) if isinstance(values, list) else ""
+    listed += f" and {len(values) - 6} more" if len(values) > 6 else ""
+    ends = f"{given.get('low')} to {given.get('high')}" if "low" in given else ""
+    bins = f", in {given['bins'] if isinstance(given['bins'], str) else 'bins'}" if given.get("bins") else ""
+    missing = "; may be missing" if given.get("missing", "refuse") != "refuse" and "columns" not in given else ""
+    told = f"{ends}{bins}" if ends else listed
+    return f"{kind}{': ' if told else ''}{told}{missing}"
+
+
+# From fields to a plan -----------------------------------------------------------------------------------------------
+
+
+def with_columns(plan: Tables, typed: Mapping[str, Fields]) -> dict[str, Any]:
+    """The plan with what was typed about some of its columns.
+
+    >>> plan = {"columns": {"age": {"space": "interval", "low": 0, "high": 9, "share": 2}}}
+    >>> with_columns(plan, {"age": columns_of(plan)["age"]}) == plan
     True
     """
-    tables: dict[str, Any] = deepcopy(dict(saved))
-    for path in set(_unknown(saved)) - set(form.kept):
-        _remove(tables, path)
-    before = filled(saved, list(form.columns)) if saved else PlanForm({}, {})
-    promise = tables.setdefault("privacy", {})
-    for key in _PROMISE:
-        default = "" if key in ("person", "rows_per_person") else None  # one row of a person is nothing to say
-        text = "" if key == "rows_per_person" and form.fields[key] == "1" else form.fields[key]
-        _set(promise, key, form.fields[key], before.fields.get(key), None if text == default else _promised(key, text))
-    _set_release(tables, form.fields, before.fields)
-    _set_questions(tables, form.fields["questions"], before.fields.get("questions"))
+    tables: dict[str, Any] = deepcopy(dict(plan))
     columns = tables.setdefault("columns", {})
-    for name, typed in form.columns.items():
-        _set_column(columns, name, typed, before.columns.get(name))
+    for name, one in typed.items():
+        _set_column(columns, name, one)
     return tables
+
+
+def with_fields(plan: Tables, part: str, typed: Fields) -> dict[str, Any]:
+    """The plan with what was typed about one of its parts: [privacy], [file] or [about]."""
+    tables: dict[str, Any] = deepcopy(dict(plan))
+    given, before = tables.setdefault(part, {}), fields_of(plan, part, tuple(typed))
+    for key, text in typed.items():
+        usual = "1" if key == "rows_per_person" else ""  # one row of a person is nothing to say
+        kept = text if key in ("separator", "thousands") else text.strip()  # a blank is a sign, too
+        value = None if kept == usual else _number(kept) if key in ("rows_per_person", "header") else kept
+        _set(given, key, text, before[key], value)
+    if not given:
+        del tables[part]
+    return tables
+
+
+def with_release(plan: Tables, typed: Fields) -> dict[str, Any]:
+    """The plan with what was typed about what a central release measures."""
+    tables: dict[str, Any] = deepcopy(dict(plan))
+    if _subtable(plan, "privacy").get("model") != "central":
+        tables.pop("release", None)
+        return tables
+    release, before = tables.setdefault("release", {}), fields_of(plan, "release", RELEASE)
+    for key in RELEASE:
+        text = "" if key == "sums" and not typed["tables"] and tables.get("questions") else typed[key]
+        value = _number(text) if key == "tables" else text == "true"
+        _set(release, key, text, before[key], value if text else None)
+    if not release:
+        del tables["release"]
+    return tables
+
+
+def with_questions(plan: Tables, typed: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """The plan with these questions, each with a share of the rows; one that was there keeps its weight."""
+    tables: dict[str, Any] = deepcopy(dict(plan))
+    known = {_one_line(one): one for one in _sublist(plan, "questions") if isinstance(one, Mapping)}
+    asked = []
+    for sql, share in ((" ".join(sql.split()), share.strip()) for sql, share in typed):
+        if sql:
+            one = dict(known.get(sql, {"sql": sql}))
+            _set(one, "share_of_rows", share, _text(one.get("share_of_rows", "")), share or None)
+            asked.append(one)
+    tables["questions"] = asked
+    if not asked:
+        del tables["questions"]
+    return tables
+
+
+def matched(plan: Tables, names: Sequence[str]) -> dict[str, Any]:
+    """The plan for a table with these columns: those that are gone are forgotten, and new ones are left out.
+
+    >>> matched({"columns": {"a": {"public": True}, "b": {"drop": True}}}, ["b", "c"])["columns"]
+    {'b': {'drop': True}, 'c': {'drop': True}}
+    """
+    columns = _subtable(plan, "columns")
+    kept = {name: table for name, table in columns.items() if set(_sources(table) or [name]) <= set(names)}
+    known = {source for name, table in kept.items() for source in (_sources(table) or [name])}
+    return {**plan, "columns": kept | {name: {"drop": True} for name in names if name not in known}}
 
 
 def values_of(text: str, taken: str = "line") -> list[str]:
@@ -129,26 +196,22 @@ def looks_like_code_book(text: str) -> bool:
 
 
 def _column_fields(table: Any) -> dict[str, str]:
-    """The fields of a column, empty where the plan has none; None is a column of a new plan."""
+    """The fields of a column, empty where the plan has none."""
     given = table if isinstance(table, Mapping) else {}
     kind = next((flag for flag in ("drop", "public") if given.get(flag)), _text(given.get("space", "drop")))
-    if kind not in _KEYS or "columns" in given:
+    if kind not in _KEYS or (_sources(table) and kind not in ("drop", "curves")) or (kind == "curves" != _curve(given)):
         kind = AS_SAVED
     values, bins = given.get("values", ()), given.get("bins", ())
-    fields = {key: _text(given.get(key, "")) for key in ("low", "high", "step", "separator", "outside_value")}
+    plain = ("low", "high", "step", "format", "separator", "outside_value")
+    fields = {key: "" if given.get(key) == "?" else _text(given.get(key, "")) for key in plain}
     fields |= {
         "kind": kind,
         "taken": "line",
-        "values": "\n".join(map(_text, values)),
+        "values": "\n".join(map(_text, values)) if isinstance(values, list) else "",
         "bins": bins if isinstance(bins, str) else ", ".join(map(_text, bins)),
     }
-    if kind not in _SPACES or not isinstance(table, Mapping):  # a new column: nothing stops the work
-        return fields | {
-            "outside": "keep",
-            "missing": "category",
-            "stand_in": "",
-            "separator": fields["separator"] or ";",
-        }
+    if kind not in _SPACES:  # a new column: nothing stops the work
+        return fields | {"outside": "keep", "missing": "category", "stand_in": "", "separator": ";"}
     missing = given.get("missing", "refuse")
     ways = ("refuse", "category")
     fields["outside"] = "refuse" if given.get("outside", _outside_ways(kind)[0]) == "refuse" else "keep"
@@ -157,32 +220,18 @@ def _column_fields(table: Any) -> dict[str, str]:
     return fields
 
 
+def _curve(given: Tables) -> str:
+    return "curves" if given.get("space") == "curves" and _sources(given) else ""
+
+
+def _sources(table: Any) -> list[str]:
+    """The columns of the table that are one in the plan; none where it is one by itself."""
+    several = table.get("columns") if isinstance(table, Mapping) else None
+    return [str(one) for one in several] if isinstance(several, list) else []
+
+
 def _joined(value: Any, separator: str) -> str:
     return (separator or ";").join(map(_text, value)) if isinstance(value, list) else _text(value)
-
-
-def _unknown(saved: Tables) -> list[Path]:
-    """The keys of a plan that the form has no field for."""
-    found: list[Path] = [(key,) for key in saved if key not in ("privacy", "columns", "questions", "release")]
-    found += [("privacy", key) for key in _subtable(saved, "privacy") if key not in _PROMISE]
-    release = _subtable(saved, "release")
-    found += [("release", key) for key in release if key not in _RELEASE or isinstance(release[key], list)]
-    for name, table in _subtable(saved, "columns").items():
-        kind = _column_fields(table)["kind"]
-        if kind != AS_SAVED and isinstance(table, Mapping):
-            found += [("columns", name, key) for key in table if key not in ("space", "drop", "public", *_KEYS[kind])]
-    if any(set(one) - {"sql"} for one in _sublist(saved, "questions") if isinstance(one, Mapping)):
-        found.append(("questions", "weight"))
-    return found
-
-
-def _remove(tables: dict[str, Any], path: Path) -> None:
-    if path == ("questions", "weight"):
-        tables["questions"] = [{"sql": one["sql"]} for one in tables["questions"]]
-        return
-    for key in path[:-1]:
-        tables = tables[key]
-    tables.pop(path[-1], None)
 
 
 def _one_line(question: Any) -> str:
@@ -203,7 +252,7 @@ def _text(value: Any) -> str:
     return ("true" if value else "") if isinstance(value, bool) else str(value)
 
 
-# From fields to a plan -----------------------------------------------------------------------------------------------
+# What a field makes of its key ---------------------------------------------------------------------------------------
 
 
 def _set(table: dict[str, Any], key: str, typed: str, before: str | None, value: Any) -> None:
@@ -216,42 +265,19 @@ def _set(table: dict[str, Any], key: str, typed: str, before: str | None, value:
         table[key] = value
 
 
-def _promised(key: str, text: str) -> Any:
-    return _number(text) if key == "rows_per_person" else text
-
-
-def _set_release(tables: dict[str, Any], typed: Mapping[str, str], before: Mapping[str, str]) -> None:
-    if typed["model"] != "central":
-        tables.pop("release", None)
+def _set_column(columns: dict[str, Any], name: str, typed: Fields) -> None:
+    kind, table = typed["kind"], columns.get(name)
+    before: Fields | None = _column_fields(table)
+    several = _sources(table)
+    if kind == AS_SAVED or kind not in {*_KEYS, APART} or (several and kind not in kinds_of(table)):
         return
-    release = tables.setdefault("release", {})
-    chosen_by_questions = not typed["tables"] and typed["questions"].strip()
-    for key in _RELEASE:
-        if key == "sums" and chosen_by_questions:
-            release.pop(key, None)
-            continue
-        value = _number(typed[key]) if key == "tables" else typed[key] == "true"
-        _set(release, key, typed[key], before.get(key), value if typed[key] else None)
-    if not release:
-        del tables["release"]
-
-
-def _set_questions(tables: dict[str, Any], typed: str, before: str | None) -> None:
-    if typed.split() == (before or "").split():
+    if kind == APART:
+        del columns[name]
+        columns |= {source: {"space": "categories", "values": []} for source in several}
         return
-    known = {_one_line(one): one for one in _sublist(tables, "questions")}
-    lines = [" ".join(line.split()) for line in typed.splitlines() if line.strip()]
-    tables["questions"] = [known.get(line, {"sql": line}) for line in lines]
-    if not lines:
-        del tables["questions"]
-
-
-def _set_column(columns: dict[str, Any], name: str, typed: Mapping[str, str], before: Mapping[str, str] | None) -> None:
-    kind = typed["kind"]
-    if kind == AS_SAVED:
-        return
-    if name not in columns or before is None or kind != before["kind"]:
+    if before is None or kind != before["kind"]:
         columns[name] = {kind: True} if kind in ("drop", "public") else {"space": kind}
+        columns[name] |= {"columns": several} if several else {}
         before = None
     for key in _KEYS[kind]:
         used = _USED.get(key, (key,))
@@ -259,14 +285,14 @@ def _set_column(columns: dict[str, Any], name: str, typed: Mapping[str, str], be
         _set(columns[name], key, "\0".join(typed[part] for part in used), was, _VALUES.get(key, _plain)(key, typed))
 
 
-def _plain(key: str, typed: Mapping[str, str]) -> Any:
+def _plain(key: str, typed: Fields) -> Any:
     text = typed[key].strip()
     if not text:
-        return None
+        return "?" if key in ("low", "high") else None  # which is still open
     return _number(text) if _form_of(typed["kind"], key) in ("number", "whole number") else text
 
 
-def _values(key: str, typed: Mapping[str, str]) -> list[Any]:
+def _values(key: str, typed: Fields) -> list[Any]:
     """Numbers where all of them are written as numbers usually are: 007 is a text."""
     texts = values_of(typed["values"], typed["taken"])
     numbers = [_number(text) for text in texts]
@@ -274,7 +300,7 @@ def _values(key: str, typed: Mapping[str, str]) -> list[Any]:
     return numbers if are_numbers and not any(isinstance(n, str) for n in numbers) else list(texts)
 
 
-def _bins(key: str, typed: Mapping[str, str]) -> list[Any] | str | None:
+def _bins(key: str, typed: Fields) -> list[Any] | str | None:
     """Edges, or the name of periods of the calendar."""
     edges = [edge.strip() for edge in typed["bins"].replace(";", ",").split(",") if edge.strip()]
     if len(edges) == 1 and edges[0].isalpha():
@@ -287,24 +313,30 @@ def _outside_ways(kind: str) -> tuple[str, ...]:
     return next(key.options for key in plan_keys(kind) if key.name == "outside")
 
 
-def _outside(key: str, typed: Mapping[str, str]) -> str:
+def _outside(key: str, typed: Fields) -> str:
     ways = _outside_ways(typed["kind"])
     return "refuse" if typed["outside"] == "refuse" else next(way for way in ways if way != "refuse")
 
 
-def _outside_value(key: str, typed: Mapping[str, str]) -> Any:
+def _outside_value(key: str, typed: Fields) -> Any:
+    """What stands for other values. Numbers need another number for them: the first that is not among them."""
     text = typed[key].strip()
-    if not text or typed["outside"] == "refuse":
+    if typed["outside"] == "refuse":
         return None
-    return _number(text) if _has_numbers(typed) else text
+    if text:
+        return _number(text) if _has_numbers(typed) else text
+    values = _values("values", typed)
+    if not values or any(isinstance(value, str) for value in values):
+        return None
+    return next(number for number in (-1, 9, 99, 999, max(values) + 1) if number not in values)
 
 
-def _has_numbers(typed: Mapping[str, str]) -> bool:
+def _has_numbers(typed: Fields) -> bool:
     is_interval = _form_of(typed["kind"], "low") == "number"
     return is_interval or any(not isinstance(value, str) for value in _values("values", typed))
 
 
-def _holds_items(typed: Mapping[str, str]) -> bool:
+def _holds_items(typed: Fields) -> bool:
     return _form_of(typed["kind"], "values") == "texts"
 
 
@@ -313,7 +345,7 @@ def _form_of(kind: str, name: str) -> str | None:
     return next((key.form for key in plan_keys(kind) if key.name == name), None)
 
 
-def _missing(key: str, typed: Mapping[str, str]) -> Any:
+def _missing(key: str, typed: Fields) -> Any:
     text = typed["stand_in"].strip()
     if typed["missing"] != "value":
         return typed["missing"]
@@ -335,9 +367,9 @@ def _number(text: str) -> Any:
 _USED = {  # the fields that make a key
     "values": ("values", "taken"),
     "missing": ("missing", "stand_in"),
-    "outside_value": ("outside_value", "outside"),
+    "outside_value": ("outside_value", "outside", "values"),
 }
-_VALUES: dict[str, Callable[[str, Mapping[str, str]], Any]] = {
+_VALUES: dict[str, Callable[[str, Fields], Any]] = {
     "values": _values,
     "bins": _bins,
     "outside": _outside,

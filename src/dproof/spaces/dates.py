@@ -7,13 +7,15 @@ import re
 from collections.abc import Sequence
 from datetime import date
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import COLUMN, described, listed, named, whole
-from dproof.errors import ArgumentError, InputError, did_you_mean
+from dproof.errors import ArgumentError, InputError, TooLarge, did_you_mean
+from dproof.limits import MOST_PERIODS
 from dproof.spaces.interval import Bins, Interval, Line, bin_labels
 from dproof.spaces.space import is_arrow
 
@@ -128,12 +130,7 @@ class Dates(Interval):
         return None if number != number else date_of(number)
 
     def date_part(self, part: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        days = int(self.low) + int(self.step) * np.arange(self.size)
-        months = (days - _1970).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) + 12 * 1970
-        by_name = {"year": months // 12, "quarter": months % 12 // 3 + 1, "month": months % 12 + 1}
-        found = (days + 1) % 7 if part == "weekday" else by_name[part]  # day 0 is a Monday
-        starts = np.flatnonzero(np.append(True, found[1:] != found[:-1]))
-        return starts, found[starts]
+        return _runs_of_a_part(int(self.low), int(self.step), self.size, part)
 
     def refusal(self, value: Any, *, ordered: bool = False) -> str | None:
         day = day_of(value)
@@ -145,11 +142,29 @@ class Dates(Interval):
         return f"never has the value {value}: it goes from {self.label(0)} to {self.label(self.size - 1)}{every}"
 
 
+@lru_cache(maxsize=4)  # of long ranges they are large, and the questions of a plan ask for the same ones again
+def _runs_of_a_part(low: int, step: int, size: int, part: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The first code of each run of days with the same year, quarter, month or weekday, and which one that is."""
+    days = low + step * np.arange(size)
+    if part == "weekday":
+        found = (days + 1) % 7  # day 0 is a Monday
+    else:
+        months = _months(days)
+        found = {"year": months // 12, "quarter": months % 12 // 3 + 1, "month": months % 12 + 1}[part]
+    starts = np.flatnonzero(np.append(True, found[1:] != found[:-1]))
+    return starts, found[starts]
+
+
+def _months(days: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The months from the year 0 on to each day."""
+    return (days - _1970).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) + 12 * 1970
+
+
 # Bins of the calendar ------------------------------------------------------------------------------------------------
 
 _MONTHS = {"months": 1, "quarters": 3, "years": 12, "decades": 120}
 PERIODS = ("calendar", "weeks", *_MONTHS)
-_MOST_PERIODS = 21  # bins that "calendar" makes: quarters of five years that begin within one
+_MOST_USUAL = 21  # bins that "calendar" makes: quarters of five years that begin within one
 _FEW_MONTHS = 3  # below which "calendar" takes weeks
 
 
@@ -167,20 +182,50 @@ def calendar_bins(space: Dates, name: str) -> Bins:
     if name not in PERIODS:
         raise ArgumentError(f"bins cannot be {name[:40]!r}{did_you_mean(name, PERIODS)}")
     if name == "calendar":
-        sizes = {period: calendar_bins(space, period).size for period in _MONTHS}
-        fits = [period for period, size in sizes.items() if size <= _MOST_PERIODS]
-        name = "weeks" if sizes["months"] < _FEW_MONTHS else fits[0] if fits else "decades"
-    days = int(space.low) + int(space.step) * np.arange(space.size)
-    if name == "weeks":
-        period, first_of = days // 7, lambda number: date_of(7 * number)
-    else:
-        months = _MONTHS[name]
-        dates = (days - _1970).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
-        period = (dates + 12 * 1970) // months
-        first_of = lambda number: date(max(number * months // 12, 1), number * months % 12 + 1, 1)  # noqa: E731
-    starts = np.flatnonzero(np.append(True, period[1:] != period[:-1]))
-    edges = [date_of(int(space.low)), *map(first_of, period[starts[1:]].tolist()), date_of(int(space.high))]
+        found = {period: _period_starts(space, period) for period in _MONTHS}
+        sizes = {period: len(some[0]) for period, some in found.items() if some is not None}
+        fits = [period for period, size in sizes.items() if size <= _MOST_USUAL]
+        name = "weeks" if sizes.get("months", _FEW_MONTHS) < _FEW_MONTHS else fits[0] if fits else "decades"
+    periods = _period_starts(space, name)
+    if periods is None:
+        raise TooLarge(f"bins by {name} are more than {MOST_PERIODS:,}: take longer ones, or a shorter range")
+    starts, firsts = periods
+    edges = [date_of(int(space.low)), *map(date_of, firsts[1:].tolist()), date_of(int(space.high))]
     return Bins(tuple(starts.tolist()), bin_labels([str(edge) for edge in edges]), space.size)
+
+
+def _period_starts(space: Dates, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """The first code in each period that days of the space lie in, and the day that it begins with; None for too many.
+
+    It takes as long as there are periods, or days where these are fewer.
+    """
+    low, step = int(space.low), int(space.step)
+    first, last = (int(number) for number in _period_of(np.array([low, low + step * (space.size - 1)]), name))
+    if min(last - first, space.size) > MOST_PERIODS:
+        return None
+    if last - first < space.size:
+        begins = _first_day(np.arange(first, last + 1), name)
+        codes = np.maximum(-((low - begins) // step), 0)
+        days_in = codes < np.append(codes[1:], space.size)  # where days are far apart a period may have none
+        return codes[days_in], begins[days_in]
+    numbers = _period_of(low + step * np.arange(space.size), name)
+    codes = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1]))
+    return codes, _first_day(numbers[codes], name)
+
+
+def _period_of(days: NDArray[np.int64], name: str) -> NDArray[np.int64]:
+    """The number of the period that each day lies in."""
+    if name == "weeks":
+        return days // 7
+    return np.asarray(_months(days) // _MONTHS[name], np.int64)
+
+
+def _first_day(numbers: NDArray[np.int64], name: str) -> NDArray[np.int64]:
+    """The day that each period begins with."""
+    if name == "weeks":
+        return 7 * numbers
+    months = (numbers * _MONTHS[name] - 12 * 1970).astype("datetime64[M]")
+    return months.astype("datetime64[D]").astype(np.int64) + _1970
 
 
 def uncut_period(space: Any, ends: Sequence[int]) -> str | None:
@@ -192,7 +237,10 @@ def uncut_period(space: Any, ends: Sequence[int]) -> str | None:
     """
     if not isinstance(space, Dates):
         return None
-    return next((name for name in (*reversed(_MONTHS), "weeks") if not calendar_bins(space, name).cut_by(ends)), None)
+    given = np.asarray(ends, np.int64)
+    inside = given[(given > 0) & (given < space.size)]
+    found = ((name, _period_starts(space, name)) for name in (*reversed(_MONTHS), "weeks"))
+    return next((name for name, some in found if some is not None and np.isin(inside, some[0]).all()), None)
 
 
 def _bound(value: Any, name: str) -> int:

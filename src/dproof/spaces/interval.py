@@ -502,6 +502,17 @@ def default_bins(space: Interval) -> Bins:
     return Bins(tuple(codes), bin_labels(_shown(space, [*edges, space.high])), space.size)
 
 
+def bins_from(space: Interval, starts: Sequence[int]) -> Bins:
+    """The bins that begin at these codes of an interval, of which the first is 0.
+
+    >>> from dproof.spaces import Interval
+    >>> bins_from(Interval(17, 90, 1), [0, 8, 48]) == bins_between(Interval(17, 90, 1), [17, 25, 65, 90])
+    True
+    """
+    edges = [*(space.low + space.step * start for start in starts), space.high]
+    return Bins(tuple(starts), bin_labels(_shown(space, edges)), space.size)
+
+
 def each_value(space: Any) -> Bins:
     """A bin for each value of a finite space, a missing one included."""
     return Bins(tuple(range(space.size)), tuple(space.label(code) for code in range(space.size)), space.size)

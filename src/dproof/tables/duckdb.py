@@ -6,7 +6,7 @@ One GROUP BY counts, for a private table and for a stored release:
 
 The decoders of a release read what was stored, as states of its law; the expressions of a private table are the codes
 themselves. Two more things differ, and must. A curator's sums are exact whole numbers, for noise is added to them, and
-all but whole numbers is read in batches (`dproof.curator.tally`). A release was written by dproof, so DuckDB always
+all but whole numbers is read in batches (`dproof.curator.draw`). A release was written by dproof, so DuckDB always
 reads it, and the sums of its numbers are floats, as its estimates are.
 """
 

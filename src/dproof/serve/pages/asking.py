@@ -7,7 +7,9 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from io import BytesIO
+from itertools import pairwise
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -33,6 +35,9 @@ PRICED = {"sql": "SELECT count(*) AS n FROM data", "epsilon": "0.1", "accuracy":
 _FREE = {"sql": "SELECT count(*) AS n FROM release", **_CHOSEN}
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_LISTED_VALUES = 200  # of a column, that are listed
+_MOST_ITEMS = 16  # of a set, that a question to a private table can be about
+_GROUPS = 10  # of a number without bins
+_PERIODS = {"years": ("year",), "quarters": ("year", "quarter"), "months": ("year", "month")}
 
 
 @router.get("/tables/{name}")
@@ -51,7 +56,7 @@ async def asked_table(name: str, request: Request, service: TheService, who: Kno
     try:
         if form.get("do", "") == "build":
             plan = Plan.parse((await run_in_threadpool(desk.table, who, name))["plan"])
-            typed["sql"] = built(columns_of(plan), "data", typed)
+            typed["sql"] = built(columns_of(plan), "data", typed, asking=True)
         else:
             shown = await _answered(name, form.get("do", ""), typed, request, service, who)
     except DproofError as error:
@@ -193,6 +198,9 @@ class AskableColumn:
     is_set: bool
     is_number: bool  # that has a mean
     is_text: bool  # whose values are texts in SQL
+    edges: tuple[str, ...] = ()  # of the groups that a question by it has, as SQL has them
+    periods: tuple[str, ...] = ()  # of the calendar, by which dates are counted
+    has_bins: bool = False  # which the plan declares
 
     @property
     def sql(self) -> str:
@@ -232,11 +240,31 @@ def _askable(column: Any, table: Mapping[str, Any]) -> AskableColumn:
     bins = f", in {edges}" if isinstance(edges, str) else f", in bins at {', '.join(map(str, edges))}" if edges else ""
     listed = ", ".join(values) + (" …" if len(given) > len(values) else "")
     is_text = all(isinstance(value, str) for value in given) and (not column.private or column.codec.noun != "number")
-    return AskableColumn(column.name, column.kind, values, f"{ends}{steps}{bins}" or listed, is_set, is_number, is_text)
+    described = f"{ends}{steps}{bins}" or listed
+    groups = _groups(table) if "low" in table and column.private and not space.holds_curves else ((), ())
+    kinds = is_set, is_number, is_text
+    return AskableColumn(column.name, column.kind, values, described, *kinds, *groups, bool(table.get("bins")))
 
 
-def built(columns: Sequence[AskableColumn], table: str, chosen: Mapping[str, str]) -> str:
+def _groups(table: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The edges of the groups of a number or a date, or the periods of the calendar."""
+    bins, low, high = table.get("bins", ()), table["low"], table["high"]
+    if table["space"] == "date":
+        years = int(str(high)[:4]) - int(str(low)[:4])
+        if isinstance(bins, list) and bins:
+            return tuple(text_literal(str(edge)) for edge in bins), ()
+        return (), _PERIODS.get(str(bins), ("year",) if years > 2 else ("year", "month"))
+    if not bins:
+        low, high = Fraction(str(low)), Fraction(str(high))
+        bins = [float(low + (high - low) * n / _GROUPS) for n in range(_GROUPS + 1)]
+    return tuple(f"{float(edge):g}" if float(edge) < 1e15 else str(edge) for edge in bins), ()
+
+
+def built(columns: Sequence[AskableColumn], table: str, chosen: Mapping[str, str], *, asking: bool = False) -> str:
     """The question that was chosen: what, of which number, by which column, where a column has a value.
+
+    By a number or a date it has the groups that are declared; `asking` the private table it has some in any case, and
+    of a set with very many items it counts the first ones.
 
     >>> sex = AskableColumn("sex", "categories", ("f", "m"), "f, m", False, False, True)
     >>> built([sex], "data", {"what": "count", "by": "sex", "where": "sex", "comparison": "=", "value": "f"})
@@ -255,9 +283,30 @@ def built(columns: Sequence[AskableColumn], table: str, chosen: Mapping[str, str
     condition = "" if where is None else f" WHERE {_condition(where, chosen)}"
     if by is None:
         return f"SELECT {what} FROM {table}{condition}"
+    if by.is_set and function == "count" and asking and len(by.values) > _MOST_ITEMS:
+        items = (text_literal(item) for item in by.values[:_MOST_ITEMS])
+        names = ('"' + item.replace('"', '""') + '"' for item in by.values[:_MOST_ITEMS])
+        counts = (
+            f"count(*) FILTER (WHERE list_contains({by.sql}, {i})) AS {n}" for i, n in zip(items, names, strict=True)
+        )
+        return f"SELECT {', '.join(counts)} FROM {table}{condition}"
+    if by.periods and (asking or by.has_bins):
+        keys = ", ".join(f"{period}({by.sql}) AS {period}" for period in by.periods)
+        return f"SELECT {keys}, {what} FROM {table}{condition} GROUP BY {', '.join(by.periods)}"
+    if len(by.edges) > 2 and (asking or by.has_bins):
+        name = f"{re.sub(r'[^A-Za-z0-9_]', '_', by.name)}_group"
+        return f"SELECT {_cases(by)} AS {name}, {what} FROM {table}{condition} GROUP BY {name}"
     if by.is_set:
         return f"SELECT unnest({by.sql}) AS item, {what} FROM {table}{condition} GROUP BY item"
     return f"SELECT {by.sql}, {what} FROM {table}{condition} GROUP BY {by.sql}"
+
+
+def _cases(by: AskableColumn) -> str:
+    """The group of a number: which edges it lies between."""
+    plain = [edge.strip("'") for edge in by.edges]
+    named = [text_literal(f"{low} to {high}") for low, high in pairwise(plain)]
+    whens = (f"WHEN {by.sql} < {edge} THEN {name}" for edge, name in zip(by.edges[1:-1], named, strict=False))
+    return f"CASE {' '.join(whens)} ELSE {named[-1]} END"
 
 
 def _condition(where: AskableColumn, chosen: Mapping[str, str]) -> str:

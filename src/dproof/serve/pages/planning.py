@@ -1,166 +1,571 @@
-"""The guided plan: a form for what a custodian knows about a table, and beside it what such a plan would give."""
+"""The guided plan, step by step: the table, its columns, whom to trust, questions, what it gives, and the release.
+
+Every step shows the draft that is kept (`dproof.serve.drafts`), and what is typed is kept at once, mistakes and all.
+All that is wrong is told beside its field, on the step that has it, and is counted at the top of every step.
+"""
 
 from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import quote
 
-from fastapi import APIRouter
-from fastapi.responses import HTMLResponse
+from fastapi import APIRouter, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+from starlette.exceptions import HTTPException
 
-from dproof import ArgumentError, InputError, Ledger, WrongKey
+from dproof import (
+    ArgumentError,
+    DproofError,
+    InputError,
+    Plan,
+    PlanError,
+    Privacy,
+    QuestionError,
+    WrongKey,
+    explain,
+    notebook,
+    warnings_before,
+)
 from dproof.errors import with_notes
-from dproof.serve import limits
+from dproof.serve import limits, plan_form
 from dproof.serve.desk import Desk
+from dproof.serve.drafts import Draft
 from dproof.serve.pages import Fields, Sent, page
-from dproof.serve.plan_form import AS_SAVED, COLUMN_FIELDS, KINDS, PlanForm, drafted, filled, looks_like_code_book
+from dproof.serve.pages.asking import built, columns_of, question_form
+from dproof.serve.plan_form import ABOUT, AS_SAVED, COLUMN_FIELDS, FILE, PROMISE, RELEASE
 from dproof.serve.service import Custodian, TheDesk
 from dproof.serve.tokens import Holder
 
 router = APIRouter(include_in_schema=False)
-_ROWS = "10000"  # where the person has not said how many there are
+STEPS = {
+    "table": "Table",
+    "columns": "Columns",
+    "trust": "Whom to trust",
+    "questions": "Questions",
+    "gives": "What it gives",
+    "release": "Release",
+}
+_ORDER = list(STEPS)
+_PARTS = {"file": "table", "columns": "columns", "privacy": "trust", "about": "trust"}
+_PARTS |= {"questions": "questions", "release": "questions"}
+_EPSILONS = ("0.1", "0.5", "1", "3")
+_HELP = {  # what a button beside a hint puts into the plan
+    "tables": ("release", "tables", 1),
+    "sums": ("release", "sums", True),
+    "delta": ("privacy", "delta", "1e-6"),
+    "neighbours": ("privacy", "neighbours", "add-remove"),
+}
+_CHOSEN = {"what": "count", "number": "", "by": "", "where": "", "comparison": "=", "value": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is wrong: on which step, beside which of its fields, and what to do."""
+
+    step: str
+    place: str  # of its error on the page
+    key: str | None  # the field that is wrong
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Planning:
+    """A table whose plan is being written: the draft, the names in its header, and all that is wrong.
+
+    `fault` is why the table cannot be read, and `is_paid` whether the plan has to stay as it is.
+    """
+
+    name: str
+    draft: Draft
+    names: Sequence[str]
+    doubtful: Sequence[str]
+    fault: str | None
+    is_paid: bool
+    problems: Sequence[Problem]
+
+    @property
+    def plan(self) -> Mapping[str, Any]:
+        return self.draft.plan
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether the plan's file says what the draft does."""
+        try:
+            return self.draft.saved is not None and _plain(tomllib.loads(self.draft.saved)) == _plain(self.plan)
+        except tomllib.TOMLDecodeError:
+            return False
+
+    def of(self, step: str) -> list[Problem]:
+        return [one for one in self.problems if one.step == step]
+
+
+def _plain(tables: Mapping[str, Any]) -> Any:
+    """A plan as JSON has it: dates are kept as texts in a draft."""
+    return json.loads(json.dumps(tables, default=str))
+
+
+def planning(desk: Desk, name: str, draft: Draft | None = None) -> Planning:
+    """The table whose plan is being written, with the draft that is kept or another one."""
+    desk.folder.file(name)  # says so where there is none
+    draft = desk.custody.draft(name) if draft is None else draft
+    names, doubtful, fault = list[str](), list[str](), None
+    try:
+        found = desk.custody.header(name, draft)
+        names, doubtful = list(found.names), list(found.doubtful)
+    except InputError as error:
+        fault = desk.folder.hide(str(error))
+    is_paid = desk.folder.is_paid(name)
+    if names and draft.plan and not is_paid:
+        draft = replace(draft, plan=plan_form.matched(draft.plan, names))
+    wrong = [] if is_paid or not draft.plan else desk.custody.problems(name, draft)
+    problems = [_placed(one, draft.plan) for one in wrong] + list(_unsaid(draft, doubtful, fault, is_paid))
+    return Planning(name, draft, names, doubtful if not draft.saved else [], fault, is_paid, problems)
+
+
+def _placed(error: WrongKey, plan: Mapping[str, Any]) -> Problem:
+    """Where a mistake is told: beside its column or part of the form."""
+    part, *more = error.path or ("plan",)
+    columns, sentence = list(plan.get("columns", {})), error.sentence
+    if part == "columns" and more and more[0] in columns:
+        sentence = sentence.removeprefix(f"columns.{more[0]}").lstrip(". ")
+        return Problem("columns", f"column-{columns.index(more[0])}", more[1] if more[1:] else "kind", sentence)
+    if part == "questions" and more and more[0].isdecimal():
+        sentence = sentence.removeprefix(f"questions.{more[0]}.")
+        return Problem("questions", f"question-{int(more[0]) - 1}", "sql", sentence)
+    step = _PARTS.get(part, "release")
+    return Problem(step, part if part in _PARTS else "plan", more[-1] if more else None, sentence)
+
+
+def _unsaid(draft: Draft, doubtful: Sequence[str], fault: str | None, is_paid: bool) -> list[Problem]:
+    """What a custodian has to say before a plan is public."""
+    found = []
+    if fault is not None:
+        found.append(Problem("table", "file", None, f"the table cannot be read: {fault}"))
+    if doubtful and draft.saved is None and not draft.names_are_public:
+        found.append(
+            Problem("table", "names", "names_are_public", "names in the first line look like values: say what they are")
+        )
+    if draft.seen and not is_paid:
+        text = f"values of {len(draft.seen)} columns come from the table, and a plan is public: read them through"
+        found.append(Problem("columns", "seen", "read_through", text))
+    if not 1 <= draft.row_count <= limits.MOST_EXPECTED_ROWS:
+        most = f"say about how many rows the table has, from 1 to {limits.MOST_EXPECTED_ROWS:,}"
+        found.append(Problem("trust", "rows", "row_count", most))
+    if not draft.plan and fault is None:
+        found.append(Problem("table", "begin", None, "nothing is planned yet: look at the table, or begin by hand"))
+    return found
+
+
+# The steps -----------------------------------------------------------------------------------------------------------
+
+
+@router.get("/plans/{name}")
+def first_step(name: str, desk: TheDesk, who: Custodian) -> Response:
+    return shown_step(name, "table", desk, who)
+
+
+@router.post("/plans/{name}")
+def changed_first_step(name: str, desk: TheDesk, who: Custodian, sent: Sent) -> Response:
+    return changed_step(name, "table", desk, who, sent)
+
+
+@router.get("/plans/{name}/notebook.ipynb")
+def notebook_file(name: str, desk: TheDesk, who: Custodian) -> Response:
+    """The notebook that does what the pages did."""
+    file, plan, draft = desk.folder.file(name).name, desk.folder.plan(name), desk.custody.draft(name)
+    made = notebook(
+        f"tables/{file}",
+        plan,
+        rows=draft.row_count or 1,
+        out=f"releases/{name}",
+        ledger=f"ledgers/{name}.db",
+        title=plan_form.fields_of(tomllib.loads(plan.text), "about", ABOUT)["title"],
+    )
+    return _download(json.dumps(made, indent=1, ensure_ascii=False), f"{name}.ipynb", "application/x-ipynb+json")
+
+
+@router.get("/plans/{name}/commands.sh")
+def commands_file(name: str, desk: TheDesk, who: Custodian) -> Response:
+    """The commands that do what the pages did."""
+    desk.folder.plan(name)
+    told = desk.custody.commands(name, rows=desk.custody.draft(name).row_count)
+    lines = ["# In the folder that is served.", *(told[key] for key in ("check", "plan", "sanitise", "verify"))]
+    return _download("\n".join([*lines, ""]), f"{name}.sh", "text/x-shellscript")
+
+
+@router.get("/plans/{name}/plan.toml")
+def plan_file(name: str, desk: TheDesk, who: Custodian) -> Response:
+    return _download(desk.folder.plan(name).text, f"{name}.toml", "application/toml")
+
+
+def _download(text: str, name: str, kind: str) -> Response:
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    return Response(text, media_type=f"{kind}; charset=utf-8", headers=headers)
+
+
+@router.get("/plans/{name}/{step}")
+def shown_step(name: str, step: str, desk: TheDesk, who: Custodian) -> Response:
+    if step not in STEPS:
+        raise HTTPException(404)
+    return _step_page(desk, who, planning(desk, name), step)
 
 
 @router.post("/plans/{name}/check")
 def check(name: str, desk: TheDesk, who: Custodian) -> HTMLResponse:
-    """The confidential look."""
+    """The confidential look, at what the plan that is written does not cover."""
+    _save(desk, who, planning(desk, name))
     found, command = desk.custody.check(who, name), desk.custody.commands(name)["check"]
     return page("check.html", f"Confidential look at {name}", who, found=found, name=name, command=command)
 
 
-@router.get("/plans/{name}")
-def shown_plan(name: str, desk: TheDesk, who: Custodian) -> HTMLResponse:
-    """The form with the saved plan in it."""
-    found = desk.custody.columns(name)
-    saved, is_wide = _tables_of(found["plan"]), len(found["columns"]) > limits.MOST_SHOWN
-    form = filled(saved, [] if is_wide else found["columns"])  # one that is too wide for a form is not shown in it
-    expected, error = _expected(desk, form, saved, _ROWS) if saved and not is_wide else (None, None)
-    return _plan_page(desk, who, name, found, form, expected=expected, error=error)
+@router.post("/plans/{name}/sanitise")
+def sanitise(name: str, desk: TheDesk, who: Custodian, sent: Sent) -> Response:
+    """Say what a release costs, and make it when that is answered."""
+    release, error = sent.get("release", "").strip(), None
+    if sent.get("sure", "") == "yes":
+        job = desk.custody.sanitise(who, name, release, anyway=sent.get("anyway", "") == "true")
+        return RedirectResponse(f"/jobs/{job}?release={quote(release)}", 303)
+    _save(desk, who, planning(desk, name))
+    desk.folder.new_release(release)  # refused before anything is asked
+    plan, budget = desk.folder.plan(name), desk.budget(who, name)
+    promise, left = plan.privacy, budget["remaining"]
+    unfinished = release in desk.unfinished(name)
+    if not unfinished and (float(promise.epsilon) > left["epsilon"] or float(promise.delta) > left["delta"]):
+        error = "What is left does not pay for it: it would be refused, and nothing would be spent."
+    context: dict[str, Any] = {
+        "name": name,
+        "release": release,
+        "cost": {"epsilon": float(promise.epsilon), "delta": float(promise.delta)},
+        "budget": budget,
+        "warnings": warnings_before(plan),
+        "unfinished": unfinished,
+        "error": error,
+        "command": desk.custody.commands(name, release=release)["sanitise"],
+    }
+    return page("confirm.html", f"Make the release {release}?", who, **context)
 
 
-@router.post("/plans/{name}")
-def changed_plan(name: str, desk: TheDesk, who: Custodian, sent: Sent) -> HTMLResponse:
-    """Tell what the plan in the form would give; save it; or look for an ε."""
-    found = desk.custody.columns(name)
-    saved, do = _tables_of(found["plan"]), sent.get("do", "")
-    form, rows = _typed(sent, saved, found["columns"]), sent.get("row_count", _ROWS)
-    shown: dict[str, Any] = {"row_count": rows, **{key: sent.get(key, "") for key in ("target", "half_width")}}
-    expected, error = _expected(desk, form, saved, rows)
-    if do == "save" and error is None:
-        try:
-            are_names = sent.get("names_are_public", "") == "true"
-            shown["saved_as"] = desk.custody.save(who, name, drafted(form, saved), names_are_public=are_names)["file"]
-            found = desk.custody.columns(name)
-            form = filled(_tables_of(found["plan"]), found["columns"])
-        except InputError as refused:
-            error = refused
-    if do == "epsilon" and error is None:
-        try:
-            question, column = json.loads(shown["target"] or '["", ""]')
-            draft, wanted = drafted(form, saved), shown["half_width"] or "0"
-            shown["epsilons"] = desk.custody.epsilon(draft, _whole(rows), question, column, wanted)
-        except (InputError, ValueError) as refused:
-            shown["epsilon_error"] = with_notes(refused)
-    status = 200 if error is None or do == "look" else 400  # who is still typing has done nothing wrong
-    return _plan_page(desk, who, name, found, form, expected=expected, error=error, status=status, **shown)
+@router.post("/plans/{name}/remove")
+def remove(name: str, desk: TheDesk, who: Custodian, sent: Sent) -> Response:
+    """Remove a table that nothing is paid for, with its plan, when the question whether that is meant is answered."""
+    if sent.get("sure", "") != "yes":
+        raise ArgumentError("tick that the table and its plan shall be removed")
+    desk.custody.remove(who, name)
+    return RedirectResponse("/custody", 303)
 
 
-def _tables_of(plan: str | None) -> dict[str, Any]:
-    """A saved plan as nested mappings; one that is no TOML is as none."""
-    try:
-        return tomllib.loads(plan or "")
-    except tomllib.TOMLDecodeError:
-        return {}
+@router.post("/plans/{name}/{step}")
+def changed_step(name: str, step: str, desk: TheDesk, who: Custodian, sent: Sent) -> Response:
+    """Keep what was typed on a step; then go on to the next, or show what else was asked for."""
+    if step not in STEPS:
+        raise HTTPException(404)
+    now, do = planning(desk, name), sent.get("do", "")
+    shown: dict[str, Any] = {}
+    draft = _TYPED[step](desk, who, now, sent, shown)
+    if draft is not now.draft:
+        desk.custody.store_draft(name, draft)
+    now = planning(desk, name, draft)
+    if do == "save":
+        shown["saved_as"] = _save(desk, who, now)
+        now = planning(desk, name)
+    begun = step == "table" and do in ("fill", "begin")
+    if step != _ORDER[-1] and (begun or (do == "next" and not now.of(step))) and "error" not in shown:
+        return RedirectResponse(_path(name, _ORDER[_ORDER.index(step) + 1]), 303)
+    is_wrong = (do == "next" and now.of(step)) or "error" in shown
+    return _step_page(desk, who, now, step, status=400 if is_wrong else 200, **shown)
 
 
-def _typed(sent: Fields, saved: Mapping[str, Any], columns: list[str]) -> PlanForm:
-    """The form as it was typed; a column has its fields at the same place of every list."""
-    empty = filled(saved, columns)
-    fields = {key: sent.get(key, "") for key in empty.fields}
-    if sent.get("take", ""):  # an ε that was found
-        fields["epsilon"] = sent.get("take", "")
+def _save(desk: Desk, who: Holder, now: Planning) -> str:
+    """Write the draft as the plan of the table, unless it says what the file does."""
+    if now.is_saved or (now.is_paid and not now.problems):
+        return f"plans/{now.name}.toml"
+    if now.problems:
+        first = now.problems[0]
+        raise PlanError(f"the plan is not finished: {STEPS[first.step]}: {first.sentence}")
+    public = now.draft.names_are_public
+    saved = desk.custody.save(who, now.name, now.plan, names_are_public=public)
+    desk.custody.store_draft(now.name, replace(now.draft, saved=saved["plan"]))
+    return str(saved["file"])
+
+
+def _path(name: str, step: str) -> str:
+    return f"/plans/{quote(name)}" if step == "table" else f"/plans/{quote(name)}/{step}"
+
+
+# What was typed ------------------------------------------------------------------------------------------------------
+
+
+def _typed_table(desk: Desk, who: Holder, now: Planning, sent: Fields, shown: dict[str, Any]) -> Draft:
+    file = {key: sent.get(key, "") for key in FILE}
+    draft = replace(
+        now.draft,
+        plan=plan_form.with_fields(now.plan, "file", file) if any(file.values()) or now.plan.get("file") else now.plan,
+        names_are_public=now.draft.names_are_public or sent.get("names_are_public", "") == "true",
+    )
+    if sent.get("do", "") in ("fill", "begin"):
+        if len(now.names) > limits.MOST_SHOWN:
+            raise ArgumentError(f"a table of more than {limits.MOST_SHOWN} columns is planned in a file")
+        draft = desk.custody.first_draft(who, now.name, draft, look=sent.get("do", "") == "fill")
+    return draft
+
+
+def _typed_columns(desk: Desk, who: Holder, now: Planning, sent: Fields, shown: dict[str, Any]) -> Draft:
+    """A column has its fields at the same place of every list."""
     names = sent.getlist("column")
     lists = {key: sent.getlist(key) for key in COLUMN_FIELDS}
-    if any(len(texts) != len(names) for texts in lists.values()):
+    known = now.plan.get("columns", {})
+    if any(len(texts) != len(names) for texts in lists.values()) or not set(names) <= known.keys():
         raise ArgumentError("the form is not complete: load the page again")
     typed = {name: {key: texts[place] for key, texts in lists.items()} for place, name in enumerate(names)}
-    known = {name: typed.get(name, before) for name, before in empty.columns.items()}
-    if any(one["kind"] == AS_SAVED != empty.columns[name]["kind"] for name, one in known.items()):
-        raise ArgumentError("the form is not complete: load the page again")
-    kept = tuple(path for path in empty.kept if json.dumps(path) in sent.getlist("keep"))
-    return PlanForm(fields, known, kept, empty.parts)
+    every = sent.get("all_missing", "")
+    if every:
+        typed = {name: {**one, "missing": every} if one["missing"] != "value" else one for name, one in typed.items()}
+    seen = () if sent.get("read_through", "") == "true" else now.draft.seen
+    return replace(now.draft, plan=plan_form.with_columns(now.plan, typed), seen=seen)
 
 
-def _expected(
-    desk: Desk, form: PlanForm, saved: Mapping[str, Any], rows: str
-) -> tuple[dict[str, Any] | None, InputError | None]:
-    """± of the plan in the form, or the error in it; neither while no column has a kind."""
-    if all(one["kind"] in ("drop", "public") for one in form.columns.values()):
-        return None, None
+def _typed_trust(desk: Desk, who: Holder, now: Planning, sent: Fields, shown: dict[str, Any]) -> Draft:
+    plan = plan_form.with_fields(now.plan, "privacy", {key: sent.get(key, "") for key in PROMISE})
+    if now.plan.get("about") or any(sent.get(key, "").strip() for key in ABOUT):
+        plan = plan_form.with_fields(plan, "about", {key: sent.get(key, "") for key in ABOUT})
+    if plan["privacy"].get("model") != "central":
+        plan.pop("release", None)
+    elif "release" not in plan and not plan.get("questions"):
+        plan["release"] = {"tables": 2, "sums": True}  # without sums no mean of a number can be told
+    person = plan["privacy"].get("person")
+    if person in plan.get("columns", {}):
+        plan["columns"][person] = {"drop": True}
+    return replace(now.draft, plan=plan, rows=sent.get("row_count", now.draft.rows))
+
+
+def _typed_questions(desk: Desk, who: Holder, now: Planning, sent: Fields, shown: dict[str, Any]) -> Draft:
+    asked = list(zip(sent.getlist("sql"), sent.getlist("share"), strict=False))
+    chosen = {key: sent.get(key, "") for key in _CHOSEN}
+    shown["chosen"] = chosen
+    if sent.get("do", "") == "build":
+        try:
+            asked.append((built(_askable(now.plan), "data", chosen), ""))
+            shown["chosen"] = _CHOSEN
+        except QuestionError as error:
+            shown["error"] = str(error)
+    if (gone := sent.get("remove", "")).isdecimal():
+        asked = [one for place, one in enumerate(asked) if place != int(gone)]
+    plan = plan_form.with_questions(now.plan, asked)
+    plan = plan_form.with_release(plan, {key: sent.get(f"measured_{key}", "") for key in RELEASE})
+    if sent.get("do", "") == "only":
+        try:
+            plan = _only_asked(plan)
+        except InputError as error:
+            shown["error"] = error.sentence if isinstance(error, WrongKey) else str(error)
+    return replace(now.draft, plan=plan)
+
+
+def _only_asked(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """A central plan that measures what its questions need and nothing else: other columns are left out."""
+    plain = {"privacy": {"epsilon": 1}, "questions": plan.get("questions", []), "columns": plan.get("columns", {})}
+    asked = Plan.from_dict(plain).questions
+    if not asked:
+        raise PlanError("write a question first: only what questions need would be measured")
+    needed = {name for one in asked for name in one.question.columns}
+    columns = {name: table if name in needed else _dropped(table) for name, table in plain["columns"].items()}
+    kept = {key: value for key, value in plan.get("release", {}).items() if key not in ("tables", "sums")}
+    return {**_without(plan, "release"), **({"release": kept} if kept else {}), "columns": columns}
+
+
+def _dropped(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {"drop": True, **({"columns": table["columns"]} if "columns" in table else {})}
+
+
+def _typed_gives(desk: Desk, who: Holder, now: Planning, sent: Fields, shown: dict[str, Any]) -> Draft:
+    draft = replace(now.draft, rows=sent.get("row_count", now.draft.rows))
+    shown |= {key: sent.get(key, "") for key in ("target", "half_width")}
+    plan = dict(draft.plan)
+    if epsilon := sent.get("take", ""):  # one that was found
+        plan["privacy"] = {**plan.get("privacy", {}), "epsilon": epsilon}
+    if (kind := sent.get("help", "")) in _HELP:
+        part, key, value = _HELP[kind]
+        plan[part] = {**plan.get(part, {}), key: value}
+    if sent.get("do", "") == "epsilon":
+        try:
+            question, column = json.loads(shown["target"] or '["", ""]')
+            wanted = shown["half_width"] or "0"
+            shown["epsilons"] = desk.custody.epsilon(plan, draft.row_count, question, column, wanted)
+        except (InputError, ValueError) as refused:
+            shown["epsilon_error"] = with_notes(refused)
+    return replace(draft, plan=plan)
+
+
+def _typed_release(desk: Desk, who: Holder, now: Planning, sent: Fields, shown: dict[str, Any]) -> Draft:
+    if sent.get("do", "") != "text":
+        return now.draft
     try:
-        return desk.custody.expected(drafted(form, saved), _whole(rows)), None
-    except InputError as error:
-        return None, error
+        return replace(now.draft, plan=tomllib.loads(sent.get("text", "")))
+    except tomllib.TOMLDecodeError as error:
+        shown |= {"error": f"that is no TOML: {error}", "text": sent.get("text", "")}
+        return now.draft
 
 
-def _whole(text: str) -> int:
-    plain = text.strip().replace(",", "").replace(" ", "")
-    return int(plain) if plain.isdecimal() and len(plain) <= 12 else 0
+_TYPED: Mapping[str, Callable[[Desk, Holder, Planning, Fields, dict[str, Any]], Draft]] = {
+    "table": _typed_table,
+    "columns": _typed_columns,
+    "trust": _typed_trust,
+    "questions": _typed_questions,
+    "gives": _typed_gives,
+    "release": _typed_release,
+}
 
 
-def _plan_page(
-    desk: Desk,
-    who: Holder,
-    name: str,
-    found: dict[str, Any],
-    form: PlanForm,
-    *,
-    expected: Mapping[str, Any] | None,
-    error: InputError | None,
-    status: int = 200,
-    **shown: Any,
+# What is shown -------------------------------------------------------------------------------------------------------
+
+
+def _step_page(
+    desk: Desk, who: Holder, now: Planning, step: str, *, status: int = 200, error: str | None = None, **shown: Any
 ) -> HTMLResponse:
-    text, has_ledger = found["plan"], Ledger.is_begun(desk.folder.ledger(name))
-    has_comments = text is not None and any(line.lstrip().startswith("#") for line in text.splitlines())
-    rows = shown.get("row_count", _ROWS)
-    typed = form.columns.items()
+    at = _ORDER.index(step)
+    steps = [
+        {"path": _path(now.name, key), "title": title, "here": key == step, "problems": len(now.of(key))}
+        for key, title in STEPS.items()
+    ]
+    places: dict[str, tuple[str, str | None]] = {}
+    for one in now.of(step):
+        places.setdefault(one.place, (one.sentence, one.key))
     context = {
-        "found": found | {"wrong": found["wrong"] and desk.folder.hide(found["wrong"])},
-        "has_comments": has_comments and not has_ledger,
-        "has_ledger": has_ledger,
-        "commands": desk.custody.commands(name, rows=_whole(rows)),
-        "kinds": KINDS,
-        "code_books": {key for key, one in typed if one["taken"] == "line" and looks_like_code_book(one["values"])},
-        "persons": {"": "each row is a person", **{column: column for column in form.columns}},
-        "kept": {json.dumps(path): _label(path) for path in form.kept},
-        "errors": error_places(error, form),
-        "unfinished": [] if text is None else desk.unfinished(name),
-        **expectation(expected, error),
+        "now": now,
+        "name": now.name,
+        "step": step,
+        "steps": steps,
+        "after": STEPS[_ORDER[at + 1]] if at + 1 < len(_ORDER) else None,
+        "path": _path(now.name, step),
+        "errors": places,
+        "error": error,
+        "saved_as": None,
+        **_SHOWN[step](desk, who, now, shown),
+        **shown,
     }
-    new = {"row_count": rows, "target": "", "half_width": "", "saved_as": None, "epsilons": None, "epsilon_error": None}
-    return page(
-        "plan.html", f"Plan for {name}", who, status=status, name=name, form=form, **context, **{**new, **shown}
-    )
+    title = f"{STEPS[step]}: {now.name}"
+    return page(f"step_{step}.html", title, who, status=status, **context)
 
 
-def expectation(expected: Mapping[str, Any] | None, error: InputError | None) -> dict[str, Any]:
-    """The part beside the form: ± each way, the column that costs most, and why nothing can be told."""
-    incomplete = error.sentence if isinstance(error, WrongKey) else error and str(error)
-    answers = [] if expected is None else [*expected["questions"], *expected["columns"]]
-    keys = (json.dumps([one.get("question", ""), one.get("column", one.get("name"))]) for one in answers)
+def _widths(desk: Desk, now: Planning) -> dict[str, Any]:
+    """± in the plan's own way, or why nothing can be told yet; neither while every column is left out."""
+    columns = now.plan.get("columns", {}).values()
+    if not any(isinstance(one, Mapping) and "space" in one for one in columns):
+        return {"widths": None, "incomplete": None}
+    try:
+        return {"widths": desk.custody.widths(now.plan, now.draft.row_count), "incomplete": None}
+    except InputError as error:
+        return {"widths": None, "incomplete": error.sentence if isinstance(error, WrongKey) else str(error)}
+
+
+def _shown_table(desk: Desk, who: Holder, now: Planning, shown: Mapping[str, Any]) -> dict[str, Any]:
+    from dproof.serve.api import ENDINGS
+
+    fields = plan_form.fields_of(now.plan, "file", FILE)
+    return {"fields": fields, "endings": ENDINGS, "commands": desk.custody.commands(now.name)}
+
+
+def _shown_columns(desk: Desk, who: Holder, now: Planning, shown: Mapping[str, Any]) -> dict[str, Any]:
+    tables = now.plan.get("columns", {})
+    typed = plan_form.columns_of(now.plan)
+    books = {key for key, one in typed.items() if plan_form.looks_like_code_book(one["values"])}
+    return {
+        "columns": typed,
+        "kinds": {name: plan_form.kinds_of(table) for name, table in tables.items()},
+        "summaries": {name: plan_form.summary(table) for name, table in tables.items()},
+        "code_books": books,
+        "as_saved": AS_SAVED,
+        **_widths(desk, now),
+    }
+
+
+def _shown_trust(desk: Desk, who: Holder, now: Planning, shown: Mapping[str, Any]) -> dict[str, Any]:
+    meaning = None
+    try:
+        plan = Plan.from_dict(now.plan)
+        meaning = {
+            "model": plan.model,
+            "rows_per_person": plan.rows_per_person,
+            "meaning": explain(plan.promise(plan.rows_per_person), rows_per_person=plan.rows_per_person),
+        }
+    except DproofError:
+        pass
+    single = [name for name, table in now.plan.get("columns", {}).items() if "columns" not in table]
+    return {
+        "fields": plan_form.fields_of(now.plan, "privacy", PROMISE),
+        "about": plan_form.fields_of(now.plan, "about", ABOUT),
+        "persons": {"": "each row is a person", **{name: name for name in single}},
+        "epsilons": {one: explain(Privacy(one))["attack_accuracy"] for one in _EPSILONS},
+        "meaning": meaning,
+        **_widths(desk, now),
+    }
+
+
+def _shown_questions(desk: Desk, who: Holder, now: Planning, shown: Mapping[str, Any]) -> dict[str, Any]:
+    chosen = shown.get("chosen", _CHOSEN)
+    return {
+        "questions": plan_form.questions_of(now.plan),
+        "fields": plan_form.fields_of(now.plan, "release", RELEASE),
+        "is_central": now.plan.get("privacy", {}).get("model") == "central",
+        "ask": question_form("", _askable(now.plan), "data", chosen, None),
+        "chosen": chosen,
+        **_widths(desk, now),
+    }
+
+
+def _askable(plan: Mapping[str, Any]) -> list[Any]:
+    """The columns that a question can be chosen of, as far as the plan can be read."""
+    try:
+        return columns_of(Plan.from_dict(_without(plan, "questions", "release", "joint")))
+    except DproofError:
+        return []
+
+
+def _without(plan: Mapping[str, Any], *parts: str) -> dict[str, Any]:
+    return {key: value for key, value in plan.items() if key not in parts}
+
+
+def _shown_gives(desk: Desk, who: Holder, now: Planning, shown: Mapping[str, Any]) -> dict[str, Any]:
+    expected, incomplete = None, None
+    if now.plan:
+        try:
+            expected = desk.custody.expected(now.plan, now.draft.row_count)
+        except InputError as error:
+            incomplete = error.sentence if isinstance(error, WrongKey) else str(error)
+    new = {"target": "", "half_width": "", "epsilons": None, "epsilon_error": None}
+    return {**expectation(expected, incomplete), **new, "help": _HELP}
+
+
+def expectation(expected: Mapping[str, Any] | None, incomplete: str | None) -> dict[str, Any]:
+    """± each way, the column that costs most, and why nothing can be told."""
+    answers = [] if expected is None else expected["answers"]
+    asked = list(dict.fromkeys(one["question"] for one in answers if one["question"]))
+    targets: dict[str, Any] = {}
+    for one in answers:
+        targets.setdefault(json.dumps([one["question"], one["column"]]), one)
     return {
         "expected": expected,
         "incomplete": incomplete,
-        "answers": dict(zip(keys, answers, strict=True)),
-        "costliest": {"name": None, "is_even": False} if expected is None else _costliest(expected["columns"]),
+        "asked": asked,
+        "titles": {} if expected is None else {way["name"]: _way_title(way) for way in expected["ways"]},
+        "targets": targets,
+        "costliest": {"name": None, "is_even": False} if expected is None else _costliest(expected["shares"]),
     }
 
 
-def _costliest(columns: list[dict[str, Any]]) -> dict[str, Any]:
+def _way_title(way: Mapping[str, Any]) -> str:
+    title = str(way["title"]).replace("δ=", "δ = ")
+    if way["model"] == "ask":
+        title = "asking one question" if way["questions"] == 1 else f"asking {way['questions']} questions"
+    return f"{title} (this plan)" if way["own"] else title
+
+
+def _costliest(given: Mapping[str, float]) -> dict[str, Any]:
     """The column that takes the largest share of the privacy loss; none of fewer than two, nor of equal shares."""
-    shares = {one["name"]: one["share"] for one in columns if one["share"]}
+    shares = {name: share for name, share in given.items() if share}
     if len(shares) < 2:
         return {"name": None, "is_even": False}
     name = max(shares, key=shares.__getitem__)
@@ -168,23 +573,26 @@ def _costliest(columns: list[dict[str, Any]]) -> dict[str, Any]:
     return {"name": name, "is_even": is_even, "share": f"{shares[name]:.0%}"}
 
 
-def error_places(error: Exception | None, form: PlanForm) -> dict[str, tuple[str, str | None]]:
-    """Where an error is told, with its field: beside its column or part of the form, or below the form."""
-    if error is None:
-        return {}
-    if not isinstance(error, WrongKey):
-        return {"plan": (str(error), None)}
-    part, *more = error.path or ("plan",)
-    key = error.path[-1] if more else None
-    if part == "columns" and more and more[0] in form.columns:
-        place = f"column-{list(form.columns).index(more[0])}"
-        if len(more) > 1:
-            return {place: (error.sentence.removeprefix(f"columns.{more[0]}."), key)}
-        return {place: (error.sentence.removeprefix("columns."), "kind")}
-    if part in ("privacy", "questions", "release"):
-        return {part: (error.sentence, key)}
-    return {"kept" if part in ("joint", "order", "file") else "plan": (error.sentence, None)}
+def _shown_release(desk: Desk, who: Holder, now: Planning, shown: Mapping[str, Any]) -> dict[str, Any]:
+    has_plan = now.draft.saved is not None
+    text = now.draft.saved or ""
+    if not now.is_saved and not now.problems:
+        text = Plan.from_dict(now.plan).text
+    listed = [{"path": _path(now.name, one.step), "step": STEPS[one.step], "problem": one} for one in now.problems]
+    return {
+        "listed": listed,
+        "has_plan": has_plan,
+        "text": text,
+        "unfinished": desk.unfinished(now.name) if has_plan else [],
+        "commands": desk.custody.commands(now.name, rows=now.draft.row_count),
+    }
 
 
-def _label(path: tuple[str, ...]) -> str:
-    return f"[[{path[0]}]]" if path == ("joint",) else f"[{path[0]}]" if path == ("file",) else ".".join(path)
+_SHOWN: Mapping[str, Callable[[Desk, Holder, Planning, Mapping[str, Any]], dict[str, Any]]] = {
+    "table": _shown_table,
+    "columns": _shown_columns,
+    "trust": _shown_trust,
+    "questions": _shown_questions,
+    "gives": _shown_gives,
+    "release": _shown_release,
+}

@@ -79,7 +79,7 @@ async function sent(form, name, value) {
 // One sentence for a screen reader: the error, or that something has changed.
 function announced(next, live) {
   const error = [...next.querySelectorAll(".error[data-part]")].find((part) => part.textContent);
-  const shown = ["saved", "answer", "epsilons", "given"].map((id) => next.getElementById(id)).find((part) => part?.textContent);
+  const shown = ["saved", "answer", "epsilons", "given", "state"].map((id) => next.getElementById(id)).find((part) => part?.textContent);
   if (error) say(error.textContent);
   else if (!live && shown) say(shown.querySelector("h2, caption, p")?.textContent || shown.textContent);
   else if (!live) say("Done.");
@@ -91,7 +91,6 @@ document.addEventListener("submit", (event) => {
   if (!form.matches("[data-swap]")) return void (form.method === "post" && busy(true));
   event.preventDefault();
   clearTimeout(waiting);  // a look that comes after it would take its error away
-  if (pressed?.name === "take") form.elements.epsilon.value = pressed.value;
   sent(form, pressed?.name, pressed?.value);
 });
 
@@ -103,8 +102,12 @@ document.querySelector("form[data-upload]")?.addEventListener("submit", async (e
   error.textContent = "";
   busy(true);
   try {
-    const response = await fetch(form.dataset.upload + encodeURIComponent(file.name), { method: "PUT", body: file });
+    // What takes the place of a table has its name, whatever the file is called here.
+    const { upload, replace } = form.dataset, dot = file.name.indexOf(".");
+    const place = replace ? `${encodeURIComponent(replace + file.name.slice(dot))}?replace=true` : encodeURIComponent(file.name);
+    const response = await fetch(upload + place, { method: "PUT", body: file });
     if (!response.ok) await shown(response);
+    if (replace) return location.reload();
     swap(await shown(await fetch(location.href)));
     say(`${file.name} is in the folder.`);
   } catch (failed) {

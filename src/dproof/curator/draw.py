@@ -1,9 +1,11 @@
-"""Counting the private rows: exact whole numbers, in one pass, in bounded memory.
+"""What leaves the private table: exact whole numbers are counted, in one pass and bounded memory, and noise is added.
 
 Rows come as codes (`plans.rows`), in batches, part by part where they lie on many machines. Where a question is about
 whole numbers alone, and DuckDB reads the table by itself, the codes are written in SQL: it brings rows together that
 are alike in every column that decides where they count, and adds up the codes. The plan, the question and the types of
 the columns choose the way, and no value does: the time of an answer would tell it.
+
+Noise is added to what was counted, candidates are chosen, and nothing else leaves the table.
 """
 
 from __future__ import annotations
@@ -15,11 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from dproof.columns.arrow import as_numpy
+from dproof.coins import Coins
 from dproof.columns.codec import quoted
+from dproof.columns.values import as_numpy
+from dproof.curator.curves import CurveSums
 from dproof.curator.recipe import Measurement
+from dproof.curator.select import choose
+from dproof.curator.simulate import Released
 from dproof.plans.plan import Plan
 from dproof.plans.rows import count_rows, read_codes
+from dproof.questions.measured import number_of_values, rows_by_value
 from dproof.questions.question import Schema
 from dproof.questions.sums import Tally, Term, multiplied_out
 from dproof.spaces.space import MISSING, decode_present
@@ -105,3 +112,47 @@ def _sums_of_kinds(term: Term, kinds: Any, schema: Schema) -> list[int]:
         sums = np.array([int(text or 0) for text in column.to_pylist()], object)
         totals += math.prod(s.factor if took else s.shift for s, took in zip(scales, taken, strict=True)) * sums
     return list(totals)
+
+
+# Noise ----------------------------------------------------------------------------------------------------------------
+
+
+def draw(measurement: Measurement, counted: Tally, coins: Coins) -> Released:
+    """The released numbers: `noisy`, a whole number for each statistic and group, and `chosen`, a code or codes.
+
+    A number of distinct values may have a list of whole numbers in each group, the count of every value.
+
+    Where the number of all rows is public, `rows` tells it. Curves have a vector of noisy sums for each group.
+    """
+    if measurement.curves is not None:
+        return _drawn_curves(measurement.curves, counted, coins)
+    noisy = []
+    for part in measurement.noisy:
+        statistic = part.statistic
+        if isinstance(statistic, Term):
+            exact = counted.sums[statistic]
+        else:
+            histograms, schema = counted.histograms[statistic], measurement.schema
+            if part.values is None:
+                exact = [number_of_values(statistic, schema, histogram) for histogram in histograms]
+            else:
+                exact = [count for histogram in histograms for count in rows_by_value(statistic, schema, histogram)]
+        if part.noise is not None:
+            drawn = part.noise.law.draw(len(exact), coins).tolist()
+            exact = [value + more for value, more in zip(exact, drawn, strict=True)]
+        noisy.append(
+            exact if part.values is None else [exact[n : n + part.values] for n in range(0, len(exact), part.values)]
+        )
+    chosen = [
+        [choose(choice, histogram, measurement.schema, coins) for histogram in counted.histograms[choice.aggregate]]
+        for choice in measurement.chosen
+    ]
+    released: Released = {"noisy": noisy, "chosen": chosen, "private": coins.private}
+    return {**released, "rows": counted.rows} if measurement.unit.rows_are_public else released
+
+
+def _drawn_curves(sums: CurveSums, counted: Tally, coins: Coins) -> Released:
+    totals = np.array(counted.vectors, np.int64)
+    noisy = totals + sums.noise.draw(1, coins).reshape(totals.shape)
+    released: Released = {"noisy": noisy.tolist(), "private": coins.private}
+    return released if sums.weight else {**released, "rows": counted.rows}

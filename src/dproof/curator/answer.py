@@ -1,7 +1,7 @@
-"""The noisy numbers that leave the private table: drawn once and stored; an answer is post-processing of them.
+"""Answers from the noisy numbers that left the private table, which were drawn once and stored.
 
-Noise is added to what was counted, candidates are chosen, and nothing else leaves the table. Intervals and tables that
-add up are post-processing. The sheet, section 5; HLM15, Theorem 4.
+Intervals, and tables that add up, are post-processing of these numbers: an answer costs nothing beside them. The sheet,
+section 5; HLM15, Theorem 4.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins, for_rehearsal
-from dproof.curator.curves import CurveSums, NoisyCurves, covariances
+from dproof.curator.curves import NoisyCurves, covariances
+from dproof.curator.draw import draw
 from dproof.curator.recipe import Measurement, NoisyStatistic
-from dproof.curator.select import choose, promise
+from dproof.curator.select import promise
 from dproof.curator.simulate import SUGGESTIONS, Floats, Released, is_affine, public_seed, simulated_interval
 from dproof.exact import int_or_float
 from dproof.questions.answer import Answer, Cell
@@ -29,10 +30,8 @@ from dproof.questions.measured import (
     different,
     level_of_chosen,
     level_of_each,
-    number_of_values,
     possible,
     refuse_calculation,
-    rows_by_value,
     told,
 )
 from dproof.questions.question import Aggregate, Expression, aggregates_of
@@ -41,50 +40,9 @@ from dproof.questions.sums import Statistics, Tally, Term, value_of
 _AS_DRAWN = "This costs nothing. The numbers as drawn are in the cell's `raw` (on the command line: with --json)."
 
 
-def draw(measurement: Measurement, counted: Tally, coins: Coins) -> Released:
-    """The released numbers: `noisy`, a whole number for each statistic and group, and `chosen`, a code or codes.
-
-    A number of distinct values may have a list of whole numbers in each group, the count of every value.
-
-    Where the number of all rows is public, `rows` tells it. Curves have a vector of noisy sums for each group.
-    """
-    if measurement.curves is not None:
-        return _drawn_curves(measurement.curves, counted, coins)
-    noisy = []
-    for part in measurement.noisy:
-        statistic = part.statistic
-        if isinstance(statistic, Term):
-            exact = counted.sums[statistic]
-        else:
-            histograms, schema = counted.histograms[statistic], measurement.schema
-            if part.values is None:
-                exact = [number_of_values(statistic, schema, histogram) for histogram in histograms]
-            else:
-                exact = [count for histogram in histograms for count in rows_by_value(statistic, schema, histogram)]
-        if part.noise is not None:
-            drawn = part.noise.law.draw(len(exact), coins).tolist()
-            exact = [value + more for value, more in zip(exact, drawn, strict=True)]
-        noisy.append(
-            exact if part.values is None else [exact[n : n + part.values] for n in range(0, len(exact), part.values)]
-        )
-    chosen = [
-        [choose(choice, histogram, measurement.schema, coins) for histogram in counted.histograms[choice.aggregate]]
-        for choice in measurement.chosen
-    ]
-    released: Released = {"noisy": noisy, "chosen": chosen, "private": coins.private}
-    return {**released, "rows": counted.rows} if measurement.unit.rows_are_public else released
-
-
 def has_counts_by_value(released: Released) -> bool:
     """Whether a number of distinct values is told by the counts of all values; earlier versions told the number."""
     return any(isinstance(number, list) for numbers in released["noisy"] for number in numbers)
-
-
-def _drawn_curves(sums: CurveSums, counted: Tally, coins: Coins) -> Released:
-    totals = np.array(counted.vectors, np.int64)
-    noisy = totals + sums.noise.draw(1, coins).reshape(totals.shape)
-    released: Released = {"noisy": noisy.tolist(), "private": coins.private}
-    return released if sums.weight else {**released, "rows": counted.rows}
 
 
 def adding_up(counts: Sequence[int], total: int) -> list[int]:
@@ -116,7 +74,7 @@ def answer_of(measurement: Measurement, released: Released, level: float) -> Ans
     curves = measurement.curves
     if curves is not None and curves.is_covariance:
         return covariances(curves, released, level)
-    measured = MeasuredTable if curves is None else NoisyCurves
+    measured = NoisyAnswerSource if curves is None else NoisyCurves
     return answer(measurement.question, measurement.schema, partial(measured, measurement, released), level)
 
 
@@ -133,7 +91,7 @@ def rehearse(measurement: Measurement, tally: Tally, level: float) -> None:
         answer_of(replace(measurement, question=alone, keys=()), {**released, **first}, level)
 
 
-class MeasuredTable:
+class NoisyAnswerSource:
     """One question on one set of released numbers: noisy sums, and values that were chosen (see `AnswerSource`)."""
 
     suggestions = SUGGESTIONS
@@ -216,7 +174,7 @@ class MeasuredTable:
         if any(part in self.chosen for part in parts):
             refuse_calculation(expression, self.by_value)
         parts = tuple(dict.fromkeys(parts))
-        apart = MeasuredTable(self.measurement, self.numbers, level_of_chosen(self.level, 1, len(parts)))
+        apart = NoisyAnswerSource(self.measurement, self.numbers, level_of_chosen(self.level, 1, len(parts)))
         reach = {part: possible(part, self.question, self.schema, self.rows) for part in parts}
         cells = {part: [reach[part].cut(cell) for cell in apart.cells(part, groups)] for part in parts}
         return [calculated(expression, {part: cells[part][n] for part in parts}) for n in range(len(groups))]

@@ -1,0 +1,5 @@
+"""Surveys that sanitise on the respondent's device: the page that draws, and the release made of what it sends.
+
+plan ─ certify_row ─► law ─ form ─► what is asked and drawn ─ page ─► survey.html
+answers: lines of JSON ─ answers ─► codes ─ releases.adopt ─► a local release
+"""

@@ -1,0 +1,90 @@
+"""A δ makes no answer worse for what it costs: where no noise uses it, a question is asked as without one."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import dproof as dp
+from dproof.composition import pure_epsilon
+from dproof.curator.recipe import Measurement
+from dproof.curves.noise import l2_error
+
+LEVEL = Fraction(19, 20)
+COLUMNS: dict[str, Any] = {
+    "age": {"space": "interval", "low": 0, "high": 99, "step": 1},
+    "town": {"space": "categories", "values": ["a", "b", "c"]},
+    "likes": {"space": "subsets", "values": ["tea", "milk"]},
+    "load": {"space": "curves", "points": 5, "low": 0, "high": 1},
+}
+CHOSEN = ["median(age)", "quantile(age, 0.9)", "min(age)", "max(age)", "mode(town)", "top(town, 2)", "top(likes, 1)"]
+SUMMED = ["count(*)", "count(age)", "sum(age)", "avg(age)", "var(age)", "stddev(age)", "count(DISTINCT town)",
+          "covar_pop(age, age)", "sum(load)", "avg(load)"]  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=["change-one", "add-remove"])
+def curator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dp.Curator:
+    some = np.random.default_rng(1)
+    table = pa.table({
+        "age": some.integers(0, 100, 50), "town": some.choice([*"abc"], 50), "likes": [["tea"]] * 50,
+        "load": [[0.5] * 5] * 50,
+    })  # fmt: skip
+    privacy = {"epsilon": 10, "delta": "1e-6", "neighbours": request.param}
+    return dp.Curator(table, {"privacy": privacy, "columns": COLUMNS}, ledger=tmp_path_factory.mktemp("l") / "l.db")
+
+
+def measured(curator: dp.Curator, what: str, by: str, epsilon: Any, delta: Any) -> Measurement:
+    sql = f"SELECT {what} AS v FROM data{by}"
+    return curator.preview(sql, epsilon=epsilon, delta=delta).measurement
+
+
+def errors(measurement: Measurement) -> list[float]:
+    """What grows with the error of each part."""
+    curves = measurement.curves
+    found = [] if curves is None else [l2_error(curves.lattice, curves.noise)]
+    found += [float(noisy.noise.quantile(LEVEL)) for noisy in measurement.noisy if noisy.noise is not None]
+    return found + [float(1 / choice.rate) for choice in measurement.chosen]
+
+
+@pytest.mark.parametrize("delta", ["1e-8", "1e-6"])
+@pytest.mark.parametrize("epsilon", ["0.1", "1"])
+@pytest.mark.parametrize("by", ["", " GROUP BY town"])
+@pytest.mark.parametrize("what", CHOSEN)
+def test_what_is_chosen_is_as_good_as_without_and_costs_as_much(
+    curator: dp.Curator, what: str, by: str, epsilon: str, delta: str
+) -> None:
+    one, other = (measured(curator, what, by, epsilon, each) for each in (delta, 0))
+    assert one.cost == other.cost and errors(one) == errors(other)
+
+
+@pytest.mark.parametrize("delta", ["1e-8", "1e-6"])
+@pytest.mark.parametrize("epsilon", ["0.1", "1"])
+@pytest.mark.parametrize("by", ["", " GROUP BY town"])
+@pytest.mark.parametrize("what", [*SUMMED, "count(*) AS n, median(age)"])
+def test_what_is_summed_is_no_worse_than_what_costs_the_same_without(
+    curator: dp.Curator, what: str, by: str, epsilon: str, delta: str
+) -> None:
+    """With δ it has Gaussian noise and is paid in ρ, of which it takes a small part of what ε takes without one."""
+    one = measured(curator, what, by, epsilon, delta)
+    assert one.cost.rho is not None or not one.cost.delta
+    same = one.price.epsilon if one.cost.rho is None else pure_epsilon(one.cost.rho)
+    other = measured(curator, what, by, same, 0)
+    for worse, better in zip(errors(one), errors(other), strict=True):
+        assert worse <= 1.01 * better
+
+
+def test_a_median_that_was_bought_in_rho_is_free_still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pa.table({"age": np.arange(100)})
+    plan = {"privacy": {"epsilon": 1, "delta": "1e-6"}, "columns": {"age": COLUMNS["age"]}}
+    sql, terms = "SELECT median(age) AS m FROM data", dp.Terms(epsilon="0.1", delta="1e-8")
+    with monkeypatch.context() as earlier:
+        earlier.setattr(Measurement, "uses_delta", True)
+        before = dp.Curator(table, plan, ledger=tmp_path / "l.db").ask(sql, terms)
+    curator = dp.Curator(table, plan, ledger=tmp_path / "l.db")
+    left = curator.remaining()
+    assert curator.ask(sql, terms).rows == before.rows and curator.remaining() == left

@@ -1,0 +1,180 @@
+"""The second promise of rows in a random order: recorded, checked by both verifiers, and stated by a plan."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dproof as dp
+from dproof.certification import verify_certificate
+from dproof.cli.app import main
+from dproof.storage import CERTIFICATE
+from tests.forging import forge
+
+pa = pytest.importorskip("pyarrow")
+
+HOBBIES = list("abcde")
+ROWS = 2000
+TABLE = pa.table({"hobby": HOBBIES * (ROWS // 5), "read": [0, 1] * (ROWS // 2)})
+COLUMNS: dict[str, Any] = {
+    "hobby": {"space": "categories", "values": HOBBIES},
+    "read": {"space": "categories", "values": [0, 1]},
+}
+LOCAL = {"privacy": {"epsilon": 2}, "columns": COLUMNS}
+SHUFFLED: dict[str, Any] = {
+    "privacy": {"model": "shuffled", "epsilon": 1, "delta": "1e-6"},
+    "shuffle": {"rows": 1500},
+    "columns": COLUMNS,
+}
+
+
+def made(out: Path, plan: dict[str, Any]) -> dict[str, Any]:
+    dp.sanitise(TABLE, plan, out)
+    return dict(json.loads((out / CERTIFICATE).read_text("utf-8"))["release"])
+
+
+def test_a_local_release_says_what_its_order_adds(tmp_path: Path) -> None:
+    told = made(tmp_path / "out", LOCAL)["shuffled"]
+    assert told["rows"] == ROWS and told["delta"] == "1/1000000" and dp.Privacy(told["epsilon"]).epsilon < 1 / 2
+    assert dp.verify(tmp_path / "out") is not None
+    checked = subprocess.run([sys.executable, verify_certificate.__file__, tmp_path / "out" / CERTIFICATE], check=False)
+    assert checked.returncode == 0
+
+
+def without(key: str) -> Callable[[dict[str, Any]], None]:
+    return lambda body: body["release"]["shuffled"].pop(key)
+
+
+def says(**record: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda body: body["release"]["shuffled"].update(record)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (says(epsilon="1/10"), "do not keep the promise"),
+        (says(delta="1/1000000000"), "do not keep the promise"),
+        (says(rows=ROWS + 1), "were not shuffled"),
+        (says(rows=100), "do not keep the promise"),
+        (says(rows=0), "rows must be a whole number"),
+        (without("rows"), "must be a record"),
+        (lambda body: body["release"].update(order="kept"), "were not shuffled"),
+        (lambda body: body["release"].update(order="shuffled within 5 rows"), "were not shuffled"),
+    ],
+)
+def test_a_forged_second_promise_is_refused(tmp_path: Path, change: Callable[[dict[str, Any]], None], why: str) -> None:
+    out = tmp_path / "out"
+    made(out, LOCAL)
+    forge(out, change)
+    with pytest.raises(dp.VerificationFailed, match=why):
+        dp.verify(out)
+    checked = [sys.executable, verify_certificate.__file__, out / CERTIFICATE]
+    assert subprocess.run(checked, check=False, capture_output=True).returncode == 1
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"order": "keep"},
+        {"privacy": {"epsilon": 2, "rows_per_person": 2}},
+        {"privacy": {"epsilon": 2, "delta": "1e-9"}},
+        {"columns": COLUMNS | {"read": {"public": True}}},
+    ],
+    ids=["kept order", "several rows a person", "a local delta", "a public column"],
+)
+def test_nothing_is_claimed_where_order_adds_nothing(tmp_path: Path, more: dict[str, Any]) -> None:
+    assert "shuffled" not in made(tmp_path / "out", LOCAL | more)
+
+
+def test_a_claim_beside_a_public_column_is_refused(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    told = made(tmp_path / "other", LOCAL)["shuffled"]
+    made(out, LOCAL | {"columns": COLUMNS | {"read": {"public": True}}})
+    forge(out, lambda body: body["release"].update(shuffled=told))
+    with pytest.raises(dp.VerificationFailed, match="adds nothing where rows are public in part"):
+        dp.verify(out)
+
+
+def test_dishonest_people_hide_nobody(tmp_path: Path) -> None:
+    all_of_them = made(tmp_path / "all", LOCAL)["shuffled"]
+    half = made(tmp_path / "half", LOCAL | {"shuffle": {"honest": "1/2"}})["shuffled"]
+    fewer, more = (dp.Privacy(told["epsilon"]).epsilon for told in (half, all_of_them))
+    assert half["rows"] == ROWS // 2 and fewer > more
+    dp.verify(tmp_path / "half")
+    forge(tmp_path / "half", lambda body: body["release"].update(shuffled=all_of_them))
+    with pytest.raises(dp.VerificationFailed, match="lets fewer rows count"):
+        dp.verify(tmp_path / "half")
+
+
+def test_a_plan_states_the_promise_of_the_published_rows(tmp_path: Path) -> None:
+    about = made(tmp_path / "out", SHUFFLED)
+    assert about["shuffled"] == {"rows": 1500, "epsilon": "1", "delta": "1/1000000"}
+    release = dp.verify(tmp_path / "out")
+    assert release is not None and release.privacy.epsilon > 3 and not release.privacy.delta
+    width = release.query("SELECT count(*) AS n FROM release WHERE hobby = 'a'")["n"][0]
+    local = dp.sanitise(TABLE, LOCAL).query("SELECT count(*) AS n FROM release WHERE hobby = 'a'")["n"][0]
+    assert width.high - width.low < (local.high - local.low) / 2
+    forge(tmp_path / "out", says(epsilon="11/10"))
+    with pytest.raises(dp.VerificationFailed, match="promises something else than the plan"):
+        dp.verify(tmp_path / "out")
+
+
+def test_too_few_rows_for_the_promise_are_refused_and_nothing_is_written(tmp_path: Path) -> None:
+    plan = SHUFFLED | {"shuffle": {"rows": ROWS + 1}}
+    for out in (tmp_path / "out", None):
+        with pytest.raises(dp.SourceError, match="there are fewer"):
+            dp.sanitise(TABLE, plan, out)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_ledger_is_charged_what_is_promised_to_those_who_see_the_release(tmp_path: Path) -> None:
+    payment = dp.ReleasePayment(tmp_path / "ledger", tmp_path / "out")
+    dp.sanitise(TABLE, SHUFFLED, tmp_path / "out", payment=payment)
+    spent = dp.Ledger(tmp_path / "ledger").spent()
+    assert (spent.epsilon, spent.delta) == (1, dp.Privacy(1, "1e-6").delta)
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"privacy": {"model": "shuffled", "epsilon": 1}}, "delta.*must be above 0"),
+        ({"shuffle": {}}, "rows.*must lie between 2 and"),
+        ({"shuffle": {"rows": 1500, "honest": 0}}, "honest.*must be a share"),
+        ({"shuffle": {"rows": 1500, "turns": 3}}, "turns.*is not a known key"),
+        ({"order": "keep"}, "order must be 'shuffle'"),
+        ({"columns": COLUMNS | {"read": {"public": True}}}, "tells rows apart"),
+        ({"privacy": SHUFFLED["privacy"] | {"rows_per_person": 2}}, "rows_per_person must be 1"),
+        ({"privacy": {"model": "central", "epsilon": 1}}, "shuffle belongs to rows"),
+        ({"privacy": SHUFFLED["privacy"] | {"neighbours": "add-remove"}}, "change-one"),
+    ],
+)
+def test_plans_that_shuffling_does_not_fit_are_refused(changed: dict[str, Any], why: str) -> None:
+    with pytest.raises(dp.PlanError, match=why):
+        dp.Plan.from_dict(SHUFFLED | changed)
+
+
+def test_commands_tell_both_promises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("plan.toml").write_text(dp.Plan.from_dict(SHUFFLED).text)
+    made(Path("out"), SHUFFLED)
+    for command in (["plan", "plan.toml"], ["verify", "out"], ["explain", "out"]):
+        with pytest.raises(SystemExit):
+            main(command)
+        told = " ".join(capsys.readouterr().out.split())
+        assert "each hides among 1,500" in told and "ε = 1, δ = 0.000001" in told, command
+    assert "each hides among 1,500" in Path("out/report.html").read_text("utf-8")
+
+
+def test_a_survey_promises_what_its_rows_will_keep_in_a_random_order(tmp_path: Path) -> None:
+    column = {"space": "categories", "values": ["yes", "no"], "question": "Do you smoke?"}
+    dp.collect(SHUFFLED | {"columns": {"smokes": column}}, tmp_path / "survey")
+    dp.verify(tmp_path / "survey")
+    forge(tmp_path / "survey", says(rows=1600))
+    with pytest.raises(dp.VerificationFailed, match="lets fewer rows count"):
+        dp.verify(tmp_path / "survey")

@@ -1,0 +1,365 @@
+"""Respondents in a real browser: on a phone, a tablet and a desk, light and dark, by keyboard, and with what may go
+wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dproof as dp
+from dproof.laws import Matrix
+from dproof.survey.form import page_record
+from tests.survey.node import DRAW
+from tests.survey.test_adopt import EVERY
+from tests.survey.test_collect import HABITS, data_in
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")]
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+SIZES = {"phone": (360, 740, "light"), "tablet": (820, 1100, "dark"), "desk": (1280, 900, "light")}
+SCREENS = os.environ.get("DPROOF_SCREENSHOTS")  # a folder, for who wants to look
+
+
+class Receiver:
+    """A server that gives the pages of a folder, and keeps what is sent to it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.requests: list[tuple[str, str, dict[str, str], bytes]] = []
+        self.refuses = False
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                receiver.requests.append(("GET", self.path, dict(self.headers), b""))
+                file = folder / self.path.lstrip("/")
+                self.send_response(200 if file.is_file() else 404)
+                self.send_header("Content-Type", "text/html")
+                self.end_headers()
+                self.wfile.write(file.read_bytes() if file.is_file() else b"")
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                receiver.requests.append(("POST", self.path, dict(self.headers), body))
+                self.send_response(503 if receiver.refuses else 204)
+                self.send_header("Access-Control-Allow-Origin", "*")
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self.server.server_port}"
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+
+    @property
+    def sent(self) -> list[dict[str, Any]]:
+        return [json.loads(body) for method, _, _, body in self.requests if method == "POST"]
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+@pytest.fixture
+def receiver(tmp_path: Path) -> Iterator[Receiver]:
+    receiver = Receiver(tmp_path)
+    yield receiver
+    receiver.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+def visit(browser: Any, size: str = "phone") -> tuple[Any, list[str]]:
+    """A page of a new browser, and what its script complains of."""
+    width, height, scheme = SIZES[size]
+    page = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme).new_page()
+    page.set_default_timeout(20_000)
+    said: list[str] = []
+    page.on("console", lambda message: message.type in ("error", "warning") and said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    return page, said
+
+
+def look(page: Any, name: str) -> None:
+    """Nothing is wider than the window, and all that can be touched is large enough; a picture for who wants one."""
+    if SCREENS:
+        page.screenshot(path=Path(SCREENS) / f"{name}-{page.viewport_size['width']}.png", full_page=True)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), name
+    heights = page.evaluate("[...document.querySelectorAll('label, button, select')].map(e => e.offsetHeight)")
+    assert all(height >= 44 for height in heights), heights
+
+
+def answer_habits(page: Any) -> None:
+    page.get_by_role("group", name="Do you smoke?").get_by_label("sometimes").check()
+    page.get_by_label("How old are you?", exact=True).fill("44")
+    page.get_by_label("cocaine").check()
+    page.get_by_label("1980-01-01 – 1989-12-31").check()
+    page.get_by_role("group", name="mood").get_by_label("5", exact=True).check()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_respondent_answers_and_sees_what_is_sent(
+    size: str, browser: Any, receiver: Receiver, tmp_path: Path
+) -> None:
+    survey = dp.collect(HABITS, tmp_path / "survey", send=f"{receiver.address}/in")
+    page, said = visit(browser, size)
+    page.goto(f"{receiver.address}/survey/survey.html")
+    page.get_by_role("button", name="Show what would be sent").click()
+    assert page.get_by_role("alert").filter(has_text="Please answer").count() == 4  # no item ticked is an answer
+    look(page, "unanswered")
+    answer_habits(page)
+    look(page, "answered")
+    page.get_by_role("button", name="Show what would be sent").click()
+    page.get_by_role("heading", name="Before anything is sent").wait_for()
+    look(page, "review")
+    told = page.locator("main").inner_text()
+    assert page.locator("dd.true").all_inner_texts() == ["sometimes", "44", "cocaine", "1980-01-01 – 1989-12-31", "5"]
+    assert "people who answer like you" in told and "Example University" in told and "20.09" in told
+    assert receiver.sent == []
+    page.get_by_role("button", name="Send", exact=True).click()
+    page.get_by_role("status").filter(has_text="Thank you").wait_for()
+    look(page, "sent")
+    (line,) = receiver.sent
+    assert line["survey"] == survey.key and line["row"].keys() == {group.name for group in survey.law.groups}
+    assert said == []
+    (tmp_path / "answers.jsonl").write_text(json.dumps(line))
+    assert dp.adopt(tmp_path / "answers.jsonl", tmp_path / "survey", tmp_path / "release").rows == 1
+
+
+def test_nothing_of_the_true_answer_leaves(browser: Any, receiver: Receiver, tmp_path: Path) -> None:
+    """Requests, storage and address know the drawn line and nothing else, and the way back finds empty fields."""
+    dp.collect(HABITS, tmp_path / "survey", send=f"{receiver.address}/in")
+    page, _ = visit(browser)
+    page.context.add_cookies([{"name": "who", "value": "ann", "url": receiver.address}])
+    page.goto(f"{receiver.address}/survey/survey.html")
+    answer_habits(page)
+    page.get_by_role("button", name="Show what would be sent").click()
+    page.get_by_role("button", name="Send", exact=True).click()
+    page.get_by_role("status").wait_for()
+    (sent,) = [request for request in receiver.requests if request[0] == "POST"]
+    assert sent[1] == "/in" and "Cookie" not in sent[2] and "Referer" not in sent[2]
+    assert [request[:2] for request in receiver.requests] == [("GET", "/survey/survey.html"), ("POST", "/in")]
+    kept = page.evaluate(
+        "JSON.stringify([...Array(localStorage.length).keys()].map(n => localStorage.getItem(localStorage.key(n))))"
+    )
+    assert json.loads(json.loads(kept)[0]) == {"line": sent[3].decode().strip()}
+    assert page.evaluate("[sessionStorage.length, document.cookie, location.hash + location.search]") == [
+        0,
+        "who=ann",
+        "",
+    ]
+    page.reload()
+    answer_habits(page)
+    page.evaluate("window.dispatchEvent(new Event('pagehide'))")  # a page that is kept for the way back
+    assert page.locator("main").inner_html() == ""
+    page.goto("about:blank")
+    page.go_back()
+    page.locator("form").wait_for()
+    filled = "[...document.querySelectorAll('input')].some(e => e.checked || (e.type == 'number' && e.value))"
+    assert not page.evaluate(filled)
+
+
+def test_a_second_try_sends_the_same_line(browser: Any, receiver: Receiver, tmp_path: Path) -> None:
+    dp.collect(HABITS, tmp_path / "survey", send=f"{receiver.address}/in")
+    page, _ = visit(browser)
+    for mood in ("1", "5"):
+        page.goto(f"{receiver.address}/survey/survey.html")
+        answer_habits(page)
+        page.get_by_role("group", name="mood").get_by_label(mood, exact=True).check()
+        page.get_by_role("button", name="Show what would be sent").click()
+        assert page.get_by_text("drawn an answer for this survey before").count() == (mood == "5")
+        receiver.refuses = mood == "1"
+        page.get_by_role("button", name="Send", exact=True).click()
+        page.get_by_role("alert" if mood == "1" else "status").filter(has_text=re.compile(r"\S")).wait_for()
+    assert len(receiver.sent) == 2 and receiver.sent[0] == receiver.sent[1]
+    page, _ = visit(browser)  # another browser draws anew
+    page.goto(f"{receiver.address}/survey/survey.html")
+    answer_habits(page)
+    page.get_by_role("button", name="Show what would be sent").click()
+    page.get_by_role("button", name="Do not send").click()
+    page.get_by_text("Nothing was sent").wait_for()
+    assert len(receiver.sent) == 2
+
+
+def test_by_keyboard_alone(browser: Any, receiver: Receiver, tmp_path: Path) -> None:
+    plan = EVERY["joined"]
+    dp.collect(plan, tmp_path / "survey", send=f"{receiver.address}/in")
+    page, said = visit(browser, "desk")
+    page.goto(f"{receiver.address}/survey/survey.html")
+    page.locator("form").wait_for()
+    for key in ("Tab", "Space", "Tab", "Space", "Tab", "Enter"):
+        page.keyboard.press(key)
+    page.get_by_role("heading", name="Before anything is sent").wait_for()
+    assert page.locator("dd.true").all_inner_texts() == ["yes + 1"]
+    for key in ("Tab", "Tab", "Enter"):  # past the line
+        page.keyboard.press(key)
+    page.get_by_role("status").wait_for()
+    assert list(receiver.sent[0]["row"]) == ["read × mood"] and said == []
+
+
+@pytest.mark.parametrize("name", [*EVERY, "many", "dates"])
+def test_every_kind_of_column_is_asked_drawn_and_told(
+    name: str, browser: Any, receiver: Receiver, tmp_path: Path
+) -> None:
+    more = {
+        "many": {"town": {"space": "categories", "values": [f"t{n}" for n in range(40)], "missing": "category"}},
+        "dates": {"born": {"space": "date", "low": "1920-01-01", "high": "2009-12-31", "missing": "category"}},
+    }
+    plan = EVERY.get(name) or {"privacy": {"epsilon": 1}, "columns": more[name]}
+    survey = dp.collect(plan, tmp_path / "survey", send=f"{receiver.address}/in")
+    for _ in range(4):
+        page, said = visit(browser)
+        page.goto(f"{receiver.address}/survey/survey.html")
+        page.locator("form").wait_for()
+        for group in page.locator("fieldset").all():
+            if group.locator("select").count():
+                group.locator("select").select_option(index=3)
+            elif group.locator("input[type=number]").count():
+                group.locator("input[type=number]").fill("18" if name == "habits" else "3.75")
+            elif group.locator("input[type=date]").count():
+                group.locator("input[type=date]").fill("1977-05-25")
+            else:
+                group.locator("input").first.check()
+        page.get_by_role("button").first.click()
+        page.get_by_role("button", name="Send", exact=True).click()
+        page.get_by_role("status").wait_for()
+        assert said == []
+    (tmp_path / "answers.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in receiver.sent))
+    release = dp.adopt(tmp_path / "answers.jsonl", tmp_path / "survey", tmp_path / "release")
+    assert release.rows == 4 and release.certificate["release"]["adopted"]["left_out"] == 0
+    assert all(line["survey"] == survey.key for line in receiver.sent)
+
+
+@pytest.mark.parametrize(
+    ("typed", "code"),
+    [
+        ("18", 0),
+        ("98", 80),
+        ("18.4", 0),
+        ("18.5", 1),
+        ("44", 26),
+        ("17", None),
+        ("99", None),
+        ("1e1", None),
+        ("3e1", 12),
+    ],
+)
+def test_a_number_is_read_as_sanitise_reads_it(typed: str, code: int | None, browser: Any, tmp_path: Path) -> None:
+    """Without noise what is sent is the code of the nearest point; what lies outside is asked for again."""
+    plan = {"privacy": {"epsilon": 900}, "columns": {"age": HABITS["columns"]["age"]}}
+    dp.collect(plan, tmp_path / "survey")
+    page, said = visit(browser)
+    page.goto((tmp_path / "survey" / "survey.html").as_uri())
+    page.locator("input").fill(typed)
+    page.get_by_role("button").first.click()
+    if code is None:
+        page.get_by_text("Please give a value from 18 to 98").wait_for()
+    else:
+        line = json.loads(page.locator("textarea").input_value())
+        assert line["row"] == {"age": code}
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Save").click()
+        assert json.loads(Path(download.value.path()).read_text()) == line
+    assert said == []
+
+
+@pytest.mark.parametrize("before", ['"keep":"', '"question":"Do you', '"size":"81"'])
+def test_a_page_whose_laws_do_not_match_does_not_run(before: str, browser: Any, tmp_path: Path) -> None:
+    dp.collect(HABITS, tmp_path / "survey")
+    page, file = visit(browser)[0], tmp_path / "survey" / "survey.html"
+    text = file.read_text("utf-8")
+    data_in(text)
+    file.write_text(
+        text.replace(before, before[:-1] + "1" + before[-1:] if before.endswith('"81"') else f"{before}1", 1)
+    )
+    page.goto(file.as_uri())
+    page.get_by_role("alert").filter(has_text="was changed").wait_for()
+    assert page.locator("form").count() == 0
+
+
+def test_a_script_that_was_changed_is_stopped_by_the_policy(browser: Any, tmp_path: Path) -> None:
+    dp.collect(HABITS, tmp_path / "survey")
+    file = tmp_path / "survey" / "survey.html"
+    file.write_text(file.read_text("utf-8").replace("getRandomValues(bytes)", "getRandomValues(bytes).fill(0)"))
+    page, said = visit(browser)
+    page.goto(file.as_uri())
+    page.wait_for_timeout(300)
+    assert page.locator("form").count() == 0 and any("Content Security Policy" in text for text in said)
+
+
+def test_without_a_secure_source_it_does_not_run(browser: Any, tmp_path: Path) -> None:
+    dp.collect(HABITS, tmp_path / "survey")
+    page, _ = visit(browser)
+    page.add_init_script("Object.defineProperty(globalThis.crypto, 'subtle', {value: undefined})")
+    page.goto((tmp_path / "survey" / "survey.html").as_uri())
+    page.get_by_role("alert").filter(has_text="secure source").wait_for()
+    assert page.locator("form").count() == 0
+
+
+def test_words_stand_out_enough(browser: Any, tmp_path: Path) -> None:
+    """Contrast of at least 4.5 between every text and what lies behind it (WCAG AA), light and dark."""
+    dp.collect(HABITS, tmp_path / "survey")
+    ratio = """() => {
+      const part = x => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4;
+      const light = c => { const [r, g, b] = c.match(/[\\d.]+/g).map(x => part(x / 255));
+                           return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05; };
+      const own = e => getComputedStyle(e).backgroundColor;
+      const behind = e => own(e) === 'rgba(0, 0, 0, 0)' ? behind(e.parentElement) : own(e);
+      return Math.min(...[...document.querySelectorAll('main *')].filter(e => e.textContent).map(e => {
+        const [a, b] = [light(getComputedStyle(e).color), light(behind(e))].sort((x, y) => y - x);
+        return a / b; }));
+    }"""
+    for size in ("phone", "tablet"):
+        page, _ = visit(browser, size)
+        page.goto((tmp_path / "survey" / "survey.html").as_uri())
+        page.get_by_role("button").first.click()
+        assert page.evaluate(ratio) >= 4.5
+        answer_habits(page)
+        page.get_by_role("button").first.click()
+        page.locator("dl").first.wait_for()
+        assert page.evaluate(ratio) >= 4.5
+
+
+def test_everything_has_a_name_for_a_screen_reader(browser: Any, tmp_path: Path) -> None:
+    dp.collect(HABITS, tmp_path / "survey")
+    page, _ = visit(browser)
+    page.goto((tmp_path / "survey" / "survey.html").as_uri())
+    page.locator("form").wait_for()
+    tree = page.locator("main").aria_snapshot()
+    assert tree.count('- group "') == 5 and '- spinbutton "How old are you?"' in tree
+    assert not re.search(r"- (radio|checkbox|textbox|button|combobox|spinbutton)(\s|:|$)(?! *\")", tree)
+    assert page.evaluate("document.documentElement.lang") == "en" and page.title() == "Habits </script> & health"
+
+
+def test_every_word_of_16_bits_has_its_owner_in_the_browser_too(browser: Any) -> None:
+    page, _ = visit(browser)
+    law = Matrix(np.array([[65_000, 500, 36], [1, 65_534, 1]]), 65_536)
+    counted = """(law) => [0n, 1n].map((code) => {
+      const counts = [0, 0, 0];
+      for (let word = 0; word < 65536; word++) {
+        const coins = new Coins((bytes) => bytes.set([word >> 8, word & 255]));
+        counts[SAMPLERS.matrix(law, code, coins)]++;
+      }
+      return counts;
+    })"""
+    page.add_script_tag(content=DRAW.read_text("utf-8"))
+    assert page.evaluate(counted, page_record(law)) == [[65_000, 500, 36], [1, 65_534, 1]]

@@ -1,0 +1,220 @@
+"""The folder of a survey: a page that is made of the plan and its laws alone, and what is refused when it is made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from base64 import b64encode
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dproof as dp
+from dproof.certification.certify import read_certificate, write_certificate
+from dproof.certification.verify_certificate import main as verify_alone
+from dproof.certification.verify_certificate import seal
+from dproof.cli.app import main
+from dproof.laws import LAWS, Matrix
+from dproof.local.mechanisms import MECHANISMS
+from dproof.survey.form import usual_texts
+
+HABITS: dict[str, Any] = {
+    "privacy": {"epsilon": 3},
+    "about": {"title": "Habits </script> & health", "custodian": "Example University"},
+    "columns": {
+        "smokes": {
+            "space": "categories",
+            "values": ["never", "sometimes", "daily"],
+            "missing": "category",
+            "question": "Do you smoke?",
+            "help": "Cigarettes of any kind.",
+        },
+        "age": {"space": "interval", "low": 18, "high": 98, "step": 1, "question": "How old are you?"},
+        "drugs": {"space": "subsets", "values": ["cannabis", "cocaine", "other"]},
+        "born": {"space": "date", "low": "1930-01-01", "high": "2009-12-31", "bins": "decades"},
+        "mood": {"space": "interval", "low": 1, "high": 5, "step": 1, "missing": 3},
+    },
+}
+
+
+def data_in(page: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="survey">(.*?)</script>', page, re.DOTALL)
+    assert found
+    data: dict[str, Any] = json.loads(found[1])
+    return data
+
+
+def test_the_page_has_the_questions_and_the_certificate_s_laws(tmp_path: Path) -> None:
+    dp.collect(HABITS, tmp_path / "survey")
+    data = data_in((tmp_path / "survey" / "survey.html").read_text("utf-8"))
+    smokes, age, drugs, born, mood = data["columns"]
+    assert (smokes["question"], smokes["help"], smokes["choices"][-1], smokes["skip"]) == (
+        "Do you smoke?",
+        "Cigarettes of any kind.",
+        None,
+        "3",
+    )
+    assert (age["form"], age["low"], age["step"], age["ends"], age["skip"]) == ("number", "18", "1", ["18", "98"], None)
+    assert drugs["form"] == "several" and drugs["question"] == "drugs"
+    assert born["form"] == "one" and born["choices"][0] == "1930-01-01 – 1939-12-31" and len(born["choices"]) == 8
+    assert mood["choices"] == ["1", "2", "3", "4", "5"] and mood["skip"] == "2"
+    laws = read_certificate(tmp_path / "survey" / "certificate.json")["laws"]
+    assert [group["law"] for group in data["groups"]] == [part["law"] for part in laws]
+    assert data["title"] == "Habits </script> & health"
+
+
+def test_the_page_is_one_small_file_that_loads_nothing(tmp_path: Path) -> None:
+    plan = {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": ["yes", "no"]}}}
+    for name, survey in (("small", plan), ("survey", HABITS)):
+        dp.collect(survey, tmp_path / name, send="https://example.org/collect/habits?of=2026")
+        page = (tmp_path / name / "survey.html").read_text("utf-8")
+        assert len(page.encode()) < 80_000
+        assert re.findall(r'(?:src|href)="([^"]*)"', page) == ["data:,"] and "@import" not in page
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
+    script, style = (
+        re.search(r"<script>(.*?)</script>", page, re.DOTALL),
+        re.search(r"<style>(.*?)</style>", page, re.DOTALL),
+    )
+    assert policy and script and style
+    sources = [f"'sha256-{b64encode(hashlib.sha256(part[1].encode()).digest()).decode()}'" for part in (script, style)]
+    assert policy[1].split("; ") == [
+        "default-src 'none'",
+        f"script-src {sources[0]}",
+        f"style-src {sources[1]}",
+        "img-src data:",
+        "connect-src https://example.org/collect/habits",
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+
+
+def test_verify_checks_page_laws_and_certificate_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "survey"
+    dp.collect(HABITS, folder)
+    dp.verify(folder)
+    assert verify_alone([str(folder / "certificate.json")]) == 0
+    with pytest.raises(SystemExit) as left:
+        main(["verify", str(folder)])
+    assert left.value.code == 0 and "the page of the survey" in " ".join(capsys.readouterr().out.split())
+    with pytest.raises(dp.FileError, match="adopt"):
+        dp.load(folder)
+
+
+def resealed(folder: Path) -> None:
+    """The certificate as somebody writes it who knows how to make a hash."""
+    certificate = dict(read_certificate(folder / "certificate.json"))
+    release = certificate["release"]
+    hashes = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in release["files"]}
+    certificate |= {"release": {**release, "files": hashes}}
+    del certificate["seal"]
+    write_certificate({**certificate, "seal": seal(certificate)}, folder / "certificate.json")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Do you smoke?", "Do you vape?"),
+        ("crypto.getRandomValues(bytes)", "bytes.fill(0)"),
+        ('"kind":"keep-or-other","size":4,"keep":"', '"kind":"keep-or-other","size":4,"keep":"9'),
+        ("default-src 'none'", "default-src *"),
+        ("const EXPECTED", "var EXPECTED"),
+        ('"send":null', '"send":"https://elsewhere.example/"'),
+    ],
+)
+def test_a_page_that_was_changed_does_not_hold(before: str, after: str, tmp_path: Path) -> None:
+    """Also where the certificate was given the hash of the changed page."""
+    folder = tmp_path / "survey"
+    dp.collect(HABITS, folder)
+    page = (folder / "survey.html").read_text("utf-8")
+    assert before in page
+    (folder / "survey.html").write_text(page.replace(before, after), "utf-8")
+    with pytest.raises(dp.VerificationFailed, match="changed"):
+        dp.verify(folder)
+    resealed(folder)
+    with pytest.raises(dp.VerificationFailed, match="the page"):
+        dp.verify(folder)
+
+
+def test_a_survey_of_another_version_says_so(tmp_path: Path) -> None:
+    dp.collect(HABITS, tmp_path / "survey")
+    page = (tmp_path / "survey" / "survey.html").read_text("utf-8")
+    (tmp_path / "survey" / "survey.html").write_text(page.replace(f'"dproof":"{dp.__version__}"', '"dproof":"0.0.1"'))
+    resealed(tmp_path / "survey")
+    with pytest.raises(dp.VerificationFailed, match=r"dproof 0\.0\.1 made it"):
+        dp.verify(tmp_path / "survey")
+
+
+def constant(space: Any, privacy: Any) -> Any:
+    law = type("Odd", (Matrix,), {"kind": "odd"})(np.ones((1, 1), np.int64), 1)
+    return dp.Mechanism("odd one", space, space, law, "made up")
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"columns": {"load": {"space": "curves", "points": 5, "low": 0, "high": 1}}}, "cannot ask for curves: drop"),
+        ({"columns": {"town": {"public": True}}}, "drop the public column 'town'"),
+        ({"privacy": {"epsilon": 1, "rows_per_person": 2}}, "once"),
+        ({"privacy": {"epsilon": 1, "model": "central"}}, "local"),
+        ({"columns": {"town": {"space": "categories", "values": [f"t{n}" for n in range(5000)]}}}, "4,096"),
+        ({"columns": {"x": {"space": "categories", "values": ["a"], "mechanism": "odd"}}}, "'randomised_response'"),
+    ],
+)
+def test_what_a_page_cannot_ask_or_draw_is_refused(
+    change: dict[str, Any], match: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(LAWS, "odd", Matrix.from_json)
+    monkeypatch.setitem(MECHANISMS["categories"], "odd", constant)
+    plan = HABITS | {"columns": {"read": {"space": "categories", "values": ["yes", "no"]}}}
+    plan = {**plan, **change, "columns": plan["columns"] | change.get("columns", {})}
+    with pytest.raises(dp.InputError, match=match):
+        dp.collect(plan, tmp_path / "survey")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("send", ["example.org", "https://a.example; script-src *", "ftp://a.example", "https://a b"])
+def test_an_address_that_is_none_is_refused(send: str, tmp_path: Path) -> None:
+    with pytest.raises(dp.ArgumentError, match="URL"):
+        dp.collect(HABITS, tmp_path / "survey", send=send)
+
+
+def test_texts_can_be_replaced(tmp_path: Path) -> None:
+    german = Path(__file__).parents[2] / "examples" / "texts.de.toml"
+    dp.collect(HABITS, tmp_path / "survey", texts=german)
+    said = data_in((tmp_path / "survey" / "survey.html").read_text("utf-8"))["texts"]
+    assert said["lang"] == "de" and said["skip"] != usual_texts()["skip"] and said.keys() == usual_texts().keys()
+    assert [key for key, text in said.items() if text == usual_texts()[key]] == []  # nothing was forgotten
+    dp.verify(tmp_path / "survey")
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ('skp = "?"', "line 1: skp is not a text of the page; did you mean 'skip'"),
+        ('same = "{people}"', "has {people}"),
+        ("skip = 3", "skip must be text"),
+    ],
+)
+def test_mistakes_in_texts_are_told(text: str, match: str, tmp_path: Path) -> None:
+    (tmp_path / "texts.toml").write_text(text)
+    with pytest.raises(dp.PlanError, match=match.replace("?", ".")):
+        dp.collect(HABITS, tmp_path / "survey", texts=tmp_path / "texts.toml")
+
+
+def test_the_odds_that_the_page_promises_are_rounded_up(tmp_path: Path) -> None:
+    dp.collect(HABITS, tmp_path / "survey")
+    data = data_in((tmp_path / "survey" / "survey.html").read_text("utf-8"))
+    assert Fraction(data["factor"]) == Fraction("20.09")  # e³ = 20.0855…
+
+
+def test_questions_are_no_part_of_how_a_column_is_read() -> None:
+    """So a ledger knows a question again whether the plan says how a page asks for a column or not."""
+    plain = {
+        name: {k: v for k, v in t.items() if k not in ("question", "help")} for name, t in HABITS["columns"].items()
+    }
+    one, other = dp.Plan.of(HABITS), dp.Plan.of(HABITS | {"columns": plain})
+    assert one.reading(["smokes", "age"]) == other.reading(["smokes", "age"])
