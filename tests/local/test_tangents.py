@@ -49,3 +49,10 @@ def test_surfaces_that_bend_away_have_larger_balls() -> None:
     assert np.isclose(high[0], 1.96**2, rtol=0.01) and abs(low[0]) < 1e-9
     low, high = _image(((x + 3.0) * (x + 3.0) + y * y).along(axes, np.arange(1)), 1.96, most)
     assert np.isclose(high[0], (3 + 1.96) ** 2) and (3 - radius(0.95, 2)) ** 2 < low[0] < (3 - 1.96) ** 2 * 0.9
+
+
+def test_the_square_of_a_root_is_what_it_is_of() -> None:
+    comoment = S - X * X / N
+    square = (comoment.root() * 2.0) * (comoment.root() * 3.0)
+    assert square.made_by("√") is None and np.allclose(square.value, comoment.value * 6)
+    assert (comoment.root() * S.root()).made_by("*") is not None

@@ -188,6 +188,11 @@ class Value:
         """What it was calculated from, where that was by this sign."""
         return self.form if self.form is not None and self.form.sign == sign else None
 
+    def equals(self, other: Value) -> bool:
+        """Whether it is the same function of the sums, as far as its values and slopes tell."""
+        pairs = (self.value, other.value), (self.gradient, other.gradient)
+        return all(np.array_equal(*pair, equal_nan=True) for pair in pairs)
+
     def constant(self, number: float) -> Value:
         """A number as a value that has no noise."""
         flat = np.full_like(self.value, number), np.zeros_like(self.gradient)
@@ -213,6 +218,9 @@ class Value:
     def __mul__(self, other: Value | float) -> Value:
         if not isinstance(other, Value):
             return self._moved(other, 0.0)
+        a, b = self.made_by("√"), other.made_by("√")
+        if a and b and not (a.shift or b.shift) and a.left.equals(b.left):
+            return a.left * (a.factor * b.factor)  # the square of a root, which is below zero where noise has it
         value = self.value * other.value
         gradient = self.gradient * other.value[:, None] + other.gradient * self.value[:, None]
         squared = self if self is other and self.linear else None
