@@ -260,6 +260,8 @@ def test_explain_takes_a_release_a_plan_a_ledger_or_a_table(
     ):
         told = dproof("explain", path, "--json").json
         assert told.pop(kind) and (kind != "ledger" or told.pop("spent")["epsilon"] == 2)
+        assert ("shuffled" in told) == (kind == "release")
+        told.pop("shuffled", None)
         assert told == stated
         assert dproof("explain", path).code == 0
     assert "or state a guarantee" in refused("explain")

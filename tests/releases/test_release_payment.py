@@ -115,7 +115,7 @@ def test_a_debit_without_a_release_is_resumed_and_not_paid_twice(
     paying: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as broken:
-        broken.setattr(local, "_read", stop)  # the first batch: the ledger has paid by then
+        broken.setattr(local, "_read_batch", stop)  # the first batch: the ledger has paid by then
         for _ in range(2):
             with pytest.raises(Stopped):
                 paying()
@@ -137,7 +137,7 @@ def test_what_was_published_is_paid_again(paying: Any, tmp_path: Path) -> None:
 
 def test_another_name_or_price_is_another_release(paying: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken, pytest.raises(Stopped):
-        broken.setattr(local, "_read", stop)
+        broken.setattr(local, "_read_batch", stop)
         paying()
     (tmp_path / "aside").mkdir()
     for plan, name in (
@@ -231,7 +231,7 @@ def test_a_published_release_that_got_no_name_gets_it_from_the_next_run(
         broken.setattr(Path, "rename", full)
         paying()  # the disk is still full
     assert waiting.name in told.value.__notes__[0] and left_behind(tmp_path) == [waiting]
-    monkeypatch.setattr(local, "_read", stop)  # no row is read again
+    monkeypatch.setattr(local, "_read_batch", stop)  # no row is read again
     payment = paying()
     assert payment.finished and not payment.outstanding and spent(tmp_path) == 1
     assert (tmp_path / "out" / "release.parquet").read_bytes() == drawn and not left_behind(tmp_path)

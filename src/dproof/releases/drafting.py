@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from dproof.arguments import as_path, mapping
-from dproof.columns.codec import codec_class
+from dproof.columns.codec import CODECS, codec_class
 from dproof.columns.suggestions import Kind, kind_of, seen_numerals
 from dproof.columns.values import decoded
 from dproof.errors import ArgumentError, PlanError
@@ -288,8 +288,9 @@ def _column(name: str, kind: Kind) -> DraftedColumn:
     if kind.separator is not None:
         keys = {"space": "subsets", "separator": kind.separator, "values": []}
         return DraftedColumn(name, "subsets", keys, (name,))
-    # Spaces that were added come first; categories, which text is drafted as, come last.
-    drafts = ((space, codec_class(SPACES[space]).draft(kind.type)) for space in reversed(SPACES))
+    # Spaces that were added with a codec of their own come first; categories, which text is drafted as, come last.
+    own = (space for space in reversed(SPACES) if SPACES[space] in CODECS)
+    drafts = ((space, codec_class(SPACES[space]).draft(kind.type)) for space in own)
     space, drafted = next((space, one) for space, one in drafts if one is not None)
     known = codec_class(SPACES[space]).keys
     keys = {"space": space, **drafted.keys}
