@@ -32,12 +32,9 @@ def test_all_products_of_both_intervals_are_possible(plan: dict[str, Any], seed:
     """By the delta method 1 ± 8 has the square 1 ± 16, and not 81."""
     row = counted(plan, seed)
     b, c = row["b"], row["c"]
-    assert row["product"].low <= max(b.low, 0) * max(c.low, 0)
-    assert row["product"].high >= max(
-        b.high * max(c.estimate, 0), c.high * max(b.estimate, 0)
-    )  # not both at their ends
-    assert row["square"].low <= 3 - 2 * b.high**2 * 0.999
-    assert row["expected"].high >= row["product"].high / 200 * 0.9
+    assert row["product"].low <= max(b.low, 0) * max(c.low, 0) and row["product"].high >= b.high * c.high
+    assert row["square"].low <= 3 - 2 * b.high**2
+    assert row["expected"].high >= b.high * c.high / 200
 
 
 def test_a_product_of_what_is_surely_not_zero_is_by_the_delta_method() -> None:
@@ -46,7 +43,7 @@ def test_a_product_of_what_is_surely_not_zero_is_by_the_delta_method() -> None:
     row = release.query(f"SELECT {B} AS b, {C} AS c, {B} * {C} AS product FROM release").rows[0]
     b, c, product = (row[name] for name in ("b", "c", "product"))
     most = b.estimate * c.stderr + c.estimate * b.stderr  # if one moved with the other
-    assert product.high - product.estimate == pytest.approx(1.96 * product.stderr, rel=0.02)
+    assert product.high - product.estimate == pytest.approx(1.96 * product.stderr, rel=1e-3)
     assert 0 < product.stderr <= most
 
 

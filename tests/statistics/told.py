@@ -57,7 +57,7 @@ def by_normal_noise(asked: str, values: str, counts: Sequence[float], truth: flo
     """A question about counts of the values of x, each under normal noise, as a release of measured tables has it."""
     order = sorted(range(len(counts)), key=lambda n: asked.index(f"'{values[n]}'"))
     counts = [counts[n] for n in order]  # as they are asked for
-    steps = 60 if len(counts) == 2 else 25 if len(counts) == 3 else 9
+    steps = 60 if len(counts) == 2 else 25 if len(counts) == 3 else 14
     grid = (np.arange(steps) + 0.5) / steps * 9 - 4.5
     noises = np.stack(np.meshgrid(*[grid] * len(counts), indexing="ij"), axis=-1).reshape(-1, len(counts))
     chances = np.exp(-(noises**2).sum(axis=1) / 2)

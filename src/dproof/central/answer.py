@@ -352,10 +352,10 @@ class Distribution:
         return [self.counts.counts, *map(self.counts.weighed, numbers)]
 
     def _values(self, sums: list[Weights], by: Estimates) -> list[Value]:
-        covariance = covariances(self.estimates, sums, self.groups)
+        covariance, certain = covariances(self.estimates, sums, self.groups), np.zeros(self.groups, bool)
         slopes = np.broadcast_to(np.eye(len(sums))[:, None], (len(sums), self.groups, len(sums)))
         totals = zip(_totals(by, sums, self.groups).T, slopes, strict=True)
-        return [Value(total, slope, covariance) for total, slope in totals]
+        return [Value(total, slope, covariance, certain, linear=True) for total, slope in totals]
 
     def _noise(self, sums_of: EstimatedSums, sums: int) -> EstimatedSums:
         """What makes intervals of so many sums of counts."""

@@ -281,9 +281,8 @@ def _told_cell(aggregate: Aggregate, level: float, steps: Steps) -> Cell:
     if not len(steps.values):  # of nobody
         return Cell(None)
     everything = Range(Fraction(float(steps.stand_for[0].min())), Fraction(float(steps.stand_for[1].max())))
-    usual = _cell(aggregate, level, steps)
-    (cell,) = told(lambda at: [usual if at == level else _cell(aggregate, at, steps)], everything, level)
-    return replace(cell, stderr=usual.stderr)  # whatever level its interval has
+    (cell,) = told(lambda at: [_cell(aggregate, at, steps)], everything, level)
+    return cell
 
 
 def _cell(aggregate: Aggregate, level: float, steps: Steps) -> Cell:

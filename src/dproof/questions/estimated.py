@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from math import erfc, exp, gamma, isnan, log, sqrt
+from math import isnan, log
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
@@ -27,14 +26,11 @@ from dproof.questions.question import Aggregate, Expression, Predicate, Question
 from dproof.questions.sums import Term, centred_terms, evaluate
 from dproof.spaces.interval import Scale
 
+_NEAR_ZERO = 3.0  # standard errors from zero below which an estimate may well be one of zero
 _NOT_NORMAL = 3.0  # standard errors of fewer heaviest scores than this are not normal
+_BENT = 6.6  # standard errors more than an interval has, below which one over a divisor is not near its tangent
+_DIVISOR_ERROR = 1.25  # times the length of an interval, where its divisor may be as much less
 _MISSED = 0.01  # the probability that an interval may lose at an end because a sum moves in steps
-_TINY = 1e-9
-_STEPS = 6  # up a slope
-_STARTS = 41  # on a line, the middle among them
-_STRAIGHT = 0.02  # of a slope, by which it may turn where it is taken as straight
-_APART = 0.5  # standard errors between points whose slopes tell how curved a surface is
-_ROUNDING = 1e-5
 
 Ends = tuple[Array, Array]  # the least and the greatest
 
@@ -70,20 +66,15 @@ def simultaneous(level: float, intervals: int) -> float:
     return float(level ** (1 / max(intervals, 1)))
 
 
-@cache
-def radius(level: float, dimensions: int) -> float:
-    """r with P(‖Z‖ ≤ r) = level for so many independent normal Z (the chi distribution).
+def products(left: Ends, right: Ends) -> Ends:
+    """The least and the greatest product of a number of one interval and a number of the other.
 
-    >>> [round(radius(0.95, dimensions), 4) for dimensions in (0, 1, 2, 5)]
-    [0.0, 1.96, 2.4477, 3.3272]
+    >>> ends = np.array([-2.0]), np.array([3.0])
+    >>> [end.tolist() for end in products(ends, ends)]
+    [[-6.0], [9.0]]
     """
-    missed, low, high = 1 - min(level, HIGHEST_LEVEL), 0.0, 100.0
-    while dimensions and high - low > 1e-9:
-        r = (low + high) / 2
-        above = erfc(r / sqrt(2)) if dimensions % 2 else 0.0
-        above += sum((r * r / 2) ** (k / 2) * exp(-r * r / 2) / gamma(k / 2 + 1) for k in range(dimensions - 2, -1, -2))
-        low, high = (r, high) if above > missed else (low, r)
-    return low
+    corners = np.stack([a * b for a in left for b in right])
+    return corners.min(axis=0), corners.max(axis=0)
 
 
 def half_widths(variance: Array, heaviest: Array, level: float) -> Widths:
@@ -115,25 +106,23 @@ def half_widths(variance: Array, heaviest: Array, level: float) -> Widths:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
-    """A function of the sums in every group: its value and its gradient.
+    """A function of the sums in every group: its value, its gradient, and how uncertain is what it divides by.
 
-    Var g(T) ≈ ∇g · Cov(T) · ∇g, the delta method. `form` is what it was calculated from, None for a linear function of
-    the sums. `squared` is set where it is the square of a linear function, and `parabola` where it is a linear function
-    plus factor · x² / divisor.
+    Var g(T) ≈ ∇g · Cov(T) · ∇g, the delta method. `linear` says whether it is a linear function of the sums; `form` is
+    what it was calculated from, else. `squared` is set where it is the square of a linear function, and `parabola`
+    where it is a linear function plus factor · x² / divisor. `unsteady` is the largest standard error of a divisor,
+    over the divisor, or 0 where there is none.
     """
 
     value: Array  # (groups,)
     gradient: Array  # (groups, sums)
     covariance: Array  # (groups, sums, sums), of the sums
+    unsteady: Array  # (groups,)
+    linear: bool = False
     form: Form | None = None
     squared: Value | None = None
     parabola: Form | None = None
     __array_ufunc__ = None  # NumPy's numbers leave calculations with a value to it
-
-    @property
-    def linear(self) -> bool:
-        """Whether it is a linear function of the sums."""
-        return self.form is None
 
     @property
     def variance(self) -> Array:
@@ -143,60 +132,63 @@ class Value:
         """The covariance with another value."""
         return np.asarray(np.einsum("gi,gij,gj->g", self.gradient, self.covariance, other.gradient))
 
-    @property
-    def parts(self) -> list[Value]:
-        """The linear functions of the sums that it is calculated from."""
-        return [self] if self.form is None else [*self.form.left.parts, *self.form.right.parts]
+    def may_be_zero(self, z: float) -> Array:
+        """Whether zero is in an interval of ± z standard errors, or near it."""
+        return np.asarray(np.abs(self.value) <= max(_NEAR_ZERO, z) * np.sqrt(np.maximum(self.variance, 0.0)))
 
     @property
-    def divisors(self) -> list[Value]:
-        """What is divided by in it."""
-        if self.form is None:
-            return []
-        below = [self.form.right] if self.form.sign == "/" else []
-        return [*below, *self.form.left.divisors, *self.form.right.divisors]
+    def relative(self) -> Array:
+        """The standard error over the value; of a product, the larger one of its factors; of a root, its square's."""
+        product, root = self.made_by("*"), self.made_by("√")
+        if root is not None and not root.shift:
+            return np.where(root.left.value > 0, root.left.relative, np.inf)
+        if product is not None and not product.shift:
+            return np.maximum(product.left.relative, product.right.relative)
+        spread, size = np.sqrt(np.maximum(self.variance, 0.0)), np.abs(self.value)
+        return np.divide(spread, size, out=np.where(spread > 0, np.inf, 0.0), where=size > 0)
 
-    def along(self, axes: Array, groups: Array) -> Value:
-        """As a function of errors, by which the sums of some groups move along axes."""
-        gradient = np.einsum("gi,gik->gk", self.gradient[groups], axes[groups])
-        value, form = self.value[groups], self.form
-        if form is not None:
-            left = form.left.along(axes, groups)
-            form = replace(form, left=left, right=left if form.right is form.left else form.right.along(axes, groups))
-        return Value(value, gradient, self.covariance, form)
+    def curved(self, z: float) -> Array:
+        """Where the delta method is not near: both factors may be zero, and what one error does to the other counts.
 
-    def at(self, errors: Array) -> tuple[Array, Array]:
-        """What the value and the gradient are with these errors; below zero a root is less than zero."""
+        Nor is it where a root is taken of what may be zero.
+        """
         if self.form is None:
-            return self.value + np.einsum("gk,...gk->...g", self.gradient, errors), self.gradient
-        form, (a, da) = self.form, self.form.left.at(errors)
-        if form.sign == "√":
-            value = np.sign(a) * np.sqrt(np.abs(a))
-            gradient = da / (2 * np.maximum(np.abs(value), _TINY))[..., None]
-        else:
-            b, db = form.right.at(errors)
-            if form.sign == "+":
-                value, gradient = a + b, da + db
-            elif form.sign == "*":
-                value, gradient = a * b, da * b[..., None] + db * a[..., None]
-            else:
-                value = a / b
-                gradient = (da - db * value[..., None]) / b[..., None]
-        return form.shift + form.factor * value, form.factor * gradient
+            return np.zeros(len(self.value), bool)
+        left, right = self.form.left, self.form.right
+        if self.form.sign == "√":
+            square = np.maximum(left.variance, 0.0) + left.squared_error
+            return np.asarray(left.value <= (z + _BENT) * np.sqrt(square))
+        both = left.may_be_zero(z) & right.may_be_zero(z) if self.form.sign == "*" else False
+        return np.asarray(left.curved(z) | right.curved(z) | both)
+
+    @property
+    def squared_error(self) -> Array:
+        """The part of the squared error of a variance that comes from the square of the error of its mean."""
+        ratio = self.made_by("/")
+        if ratio is None or ratio.left.parabola is None:
+            return np.zeros(len(self.value))
+        parabola = ratio.left.parabola
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = ratio.factor * parabola.factor * parabola.right.value / ratio.right.value
+            return np.asarray(2 * (share * (parabola.left / parabola.right).variance) ** 2)
+
+    @property
+    def is_bent(self) -> bool:
+        """Whether its slope depends on what is estimated, other than by what it divides by."""
+        if self.form is None:
+            return False
+        left, right, sign = self.form.left, self.form.right, self.form.sign
+        both = sign == "*" and bool(left.gradient.any() and right.gradient.any())
+        return both or sign == "√" or left.is_bent or right.is_bent
 
     def made_by(self, sign: Sign) -> Form | None:
         """What it was calculated from, where that was by this sign."""
         return self.form if self.form is not None and self.form.sign == sign else None
 
-    def equals(self, other: Value) -> bool:
-        """Whether it is the same function of the sums, as far as its values and slopes tell."""
-        pairs = (self.value, other.value), (self.gradient, other.gradient)
-        return all(np.array_equal(*pair, equal_nan=True) for pair in pairs)
-
     def constant(self, number: float) -> Value:
         """A number as a value that has no noise."""
         flat = np.full_like(self.value, number), np.zeros_like(self.gradient)
-        return Value(*flat, self.covariance)
+        return Value(*flat, self.covariance, np.zeros_like(self.value), linear=True)
 
     def _moved(self, factor: float, shift: float) -> Value:
         value, gradient = self.value * factor + shift, self.gradient * factor
@@ -207,10 +199,11 @@ class Value:
     def __add__(self, other: Value | float) -> Value:
         if not isinstance(other, Value):
             return self._moved(1.0, other)
+        unsteady, linear = np.maximum(self.unsteady, other.unsteady), self.linear and other.linear
         parabola = self.parabola if other.linear else other.parabola if self.linear else None
         value, gradient = self.value + other.value, self.gradient + other.gradient
-        total = None if self.linear and other.linear else Form("+", self, other)
-        return Value(value, gradient, self.covariance, total, parabola=parabola)
+        total = None if linear else Form("+", self, other)
+        return Value(value, gradient, self.covariance, unsteady, linear, total, parabola=parabola)
 
     def __sub__(self, other: Value | float) -> Value:
         return self + other * -1.0
@@ -218,13 +211,23 @@ class Value:
     def __mul__(self, other: Value | float) -> Value:
         if not isinstance(other, Value):
             return self._moved(other, 0.0)
-        a, b = self.made_by("√"), other.made_by("√")
-        if a and b and not (a.shift or b.shift) and a.left.equals(b.left):
-            return a.left * (a.factor * b.factor)  # the square of a root, which is below zero where noise has it
-        value = self.value * other.value
         gradient = self.gradient * other.value[:, None] + other.gradient * self.value[:, None]
         squared = self if self is other and self.linear else None
-        return Value(value, gradient, self.covariance, Form("*", self, other), squared)
+        unsteady, value = np.maximum(self.unsteady, other.unsteady), self.value * other.value
+        (a, b), (c, d) = self._fraction(), other._fraction()
+        divisors = [bottom for bottom in (b, d) if bottom is not None]
+        form = Form("*", self, other)
+        if divisors:
+            form = Form("/", a * c, divisors[0] if len(divisors) == 1 else divisors[0] * divisors[1])
+        return Value(value, gradient, self.covariance, unsteady, form=form, squared=squared)
+
+    def _fraction(self) -> tuple[Value, Value | None]:
+        """What is divided, and by what; None where nothing is."""
+        ratio = self.made_by("/")
+        if ratio is None:
+            return self, None
+        top, bottom = ratio.left * ratio.factor, ratio.right
+        return top + bottom * ratio.shift if ratio.shift else top, bottom
 
     def __truediv__(self, other: Value | float) -> Value:
         if not isinstance(other, Value):
@@ -232,10 +235,22 @@ class Value:
         with np.errstate(divide="ignore", invalid="ignore"):
             value = self.value / other.value
             gradient = (self.gradient - other.gradient * value[:, None]) / other.value[:, None]
-        if self.linear and other.linear and not other.variance.any():  # by a public number
-            return Value(value, self.gradient / other.value[:, None], self.covariance)
+        unsteady = np.maximum.reduce([self.unsteady, other.unsteady, other.relative])
         parabola = Form("/", self.squared, other) if self.squared is not None and other.linear else None
-        return Value(value, gradient, self.covariance, Form("/", self, other), parabola=parabola)
+        (a, b), (c, d) = self._fraction(), other._fraction()
+        ratio = Form("/", a if d is None else a * d, c if b is None else b * c)
+        return Value(value, gradient, self.covariance, unsteady, form=ratio, parabola=parabola)
+
+    def tangent(self, at: Array) -> Value:
+        """With x² / divisor replaced by 2·at·x − at²·divisor, which is linear, and the same where at = x / divisor."""
+        assert self.parabola is not None
+        x, divisor, factor = self.parabola.left, self.parabola.right, self.parabola.factor
+        with np.errstate(divide="ignore", invalid="ignore"):
+            touching = x.value / divisor.value
+        apart = at - touching
+        value = self.value - factor * divisor.value * apart**2
+        slopes = 2 * apart[:, None] * x.gradient - (at**2 - touching**2)[:, None] * divisor.gradient
+        return Value(value, self.gradient + factor * slopes, self.covariance, self.unsteady, linear=True)
 
     def __radd__(self, other: float) -> Value:
         return self + other
@@ -254,7 +269,7 @@ class Value:
         with np.errstate(divide="ignore", invalid="ignore"):
             root = np.sqrt(self.value)
             gradient = self.gradient / (2 * root[:, None])
-        return Value(root, gradient, self.covariance, Form("√", self, self))
+        return Value(root, gradient, self.covariance, self.unsteady, form=Form("√", self, self))
 
 
 Sign = Literal["+", "*", "/", "√"]
@@ -275,7 +290,12 @@ class Form:
         moved = [self.shift + self.factor * end for end in ends]
         return np.minimum(*moved), np.maximum(*moved)
 
-    def fieller(self, z: Array) -> Ends:
+    @property
+    def is_plain(self) -> bool:
+        """Whether no part of it divides by another."""
+        return not (self.left.unsteady.any() or self.right.unsteady.any())
+
+    def fieller(self, z: float) -> Ends:
         """All ratios r for which top − r · bottom is within z standard errors of zero (Fieller 1954).
 
         Infinite where the bottom itself is not clearly different from zero: then no finite set of ratios is.
@@ -304,6 +324,9 @@ _FEW_ROWS = "few rows carry noise here, so intervals are wider, to be safe (Bern
 SUGGESTIONS = (  # of an answer that tells nothing
     "a release with a larger ε, fewer columns in the question, coarser conditions, or `dproof ask` on the private table"
 )
+_MEAN_MISSED = 0.1  # of the chance to miss a variance, for the mean
+_NEAR = 2.5  # half-widths from zero below which one over a divisor is not near its tangent
+_TANGENTS = 9  # numbers that the mean could be
 _MAY_BE_EMPTY = "a group may be empty: the denominator's interval contains 0, so the ratio has no interval"
 
 
@@ -405,9 +428,9 @@ class EstimatedSums:
 
     def value(self, expression: Expression, values: Array) -> Value:
         """An expression of the sums."""
-        unit = np.eye(len(self.needed))
+        certain, unit = np.zeros(len(values), bool), np.eye(len(self.needed))
         sums = {
-            needed: Value(values[:, n], np.broadcast_to(unit[n], values.shape), self.covariance)
+            needed: Value(values[:, n], np.broadcast_to(unit[n], values.shape), self.covariance, certain, linear=True)
             for n, needed in enumerate(self.needed)
         }
 
@@ -441,8 +464,8 @@ class EstimatedSums:
         """
         value = self.value(expression, self.estimates.values)
         spread = self.spread(value, self.options.level)
-        if reach is not None and not value.linear:
-            spread = self._told(expression, value, spread, reach)
+        if reach is not None and (value.is_bent or value.unsteady.any()):
+            spread = self._told(value, spread, reach)
         low, high, exact = spread.low, spread.high, spread.exact
         count = isinstance(expression, Aggregate) and expression.definition.counts == "rows"
         estimates = value.value
@@ -479,134 +502,152 @@ class EstimatedSums:
 
     def spread(self, value: Value, level: float, only: Array | None = None) -> Spread:
         """The interval of a value in every group; where each takes long, in some of them only."""
-        each, root = self._each(value, level), value.made_by("√")
+        each = simultaneous(level, int((value.variance != 0).sum())) if self.options.simultaneous else level
+        root = value.made_by("√")
         if root is not None:
-            return self._rooted(value, root, self.spread(root.left, level, only))
-        spread = self._interval(value, each, only)
+            return self._rooted(value, root, self.spread(root.left, level, only), each)
+        spread = self._interval(value, each)
         if self.distribution_free is None:
             return spread
         return self._for_every_distribution(value, spread, self.distribution_free, each, only)
 
-    def _each(self, value: Value, level: float) -> float:
-        """The level of each interval, where those of all groups shall hold at once."""
-        return simultaneous(level, int((value.variance != 0).sum())) if self.options.simultaneous else level
-
-    def _interval(self, value: Value, level: float, only: Array | None) -> Spread:
+    def _interval(self, value: Value, level: float) -> Spread:
         """The interval of a value by the estimated variances."""
-        variance, ratio = value.variance, value.made_by("/")
-        widths = half_widths(variance, self._heaviest(value), level)
-        stderr = np.where(np.isnan(variance), np.nan, widths.stderr)
-        doubt = np.nan_to_num(np.einsum("gi,gi->g", np.abs(value.gradient), self.estimates.doubts))
-        low, high = value.value - widths.half, value.value + widths.half
-        if ratio is not None and ratio.left.linear and ratio.right.linear and not widths.few.any():
-            with np.errstate(divide="ignore", invalid="ignore"):
-                low, high = ratio.fieller(np.where(stderr > 0, widths.half / stderr, 0.0))
-        elif not value.linear:
-            low, high = self._image(value, level, only)
-        low, high = low - doubt, high + doubt
-        none = np.isinf(low) | ((np.isnan(low) | np.isnan(high)) & ~np.isnan(variance))
-        return Spread(low, high, stderr, low == high, doubt > 0, widths.few, none)
+        root, ratio = value.made_by("√"), value.made_by("/")
+        if root is not None:
+            return self._rooted(value, root, self._interval(root.left, level), level)
+        is_variance = ratio is not None and ratio.left.parabola is not None and ratio.right.linear
+        return self._of_tangents(value, level) if is_variance else self._near(value, level)
 
-    def _rooted(self, value: Value, root: Form, square: Spread) -> Spread:
+    def _rooted(self, value: Value, root: Form, square: Spread, level: float) -> Spread:
         """The root of an interval of the square: it covers as often, and needs no square that is far from zero.
 
         Below zero it is moved there first, as `Range` moves what is not possible.
         """
         half = np.where(np.isfinite(square.low), (square.high - square.low) / 2, 0.0)
         low, high = root.of(np.sqrt(np.maximum(end, 0.0)) for end in (square.low, np.maximum(square.high, half)))
-        stderr = half_widths(value.variance, self._heaviest(value), self.options.level).stderr
-        return square._replace(low=low, high=high, stderr=np.where(np.isnan(value.variance), np.nan, stderr))
+        return square._replace(low=low, high=high, stderr=self._near(value, level).stderr)
 
-    def _told(self, expression: Expression, value: Value, spread: Spread, reach: Range) -> Spread:
+    def _told(self, value: Value, spread: Spread, reach: Range) -> Spread:
         """The intervals that are shown (see `told_levels`).
 
-        Answers are told as a rule, too, where strict intervals tell something wherever noise could have led: those of
-        the sums two standard errors further, on every side.
+        A ratio is told where noise leaves its divisor clearly above zero, and a product or a variance has a narrow
+        interval where noise leaves its slope small. Where strict intervals are so short that they tell something
+        wherever they lie, answers are told as a rule too; what the sure level has for each standard error stands for
+        them, for a divisor that may be zero makes them longer.
         """
         levels, told = told_levels(self.options.level, self.seldom), tells(reach, *spread.ends)
-        doubtful = told.copy()
-        if told.any():
-            doubtful &= ~tells(reach, *self.spread(value, levels.sure, told).ends)
+        if not told.any():
+            return spread
+        sure = self.spread(value, levels.sure, told).ends
+        doubtful = told & ~tells(reach, *sure)
         if not doubtful.any():
             return spread
         wide = self.spread(value, levels.strict, doubtful)
-        further = normal_quantile(levels.sure) - normal_quantile(levels.strict)
-        some = np.flatnonzero(doubtful & tells(reach, *wide.ends) & ~spread.rough)
-        if len(some):
-            axes, _, wider = self._ball(value, self.options.level)
-            errors = _ends(value.along(axes, np.arange(len(wider))).gradient, further * wider)
-            moves = np.einsum("gik,mgk->mgi", axes, errors)[:, some]
-            near = self._moved(some, moves)
-            moved = near.value(expression, near.estimates.values)
-            ends = near.spread(moved, self._each(value, levels.strict)).ends
-            doubtful[some] = ~tells(reach, *ends).reshape(len(moves), -1).all(axis=0)
-        return Spread(*(np.where(doubtful, one, usual) for one, usual in zip(wide, spread, strict=True)))
+        shorter = normal_quantile(levels.strict) / normal_quantile(levels.sure)
+        halves = (sure[1] - sure[0]) / 2 * shorter
+        ratio = value.made_by("/")
+        is_normal = levels.strict == level_of_seldom(self.options.level)  # Laplace noise moves divisors further
+        if ratio is not None and ratio.left.linear and ratio.right.linear and is_normal:
+            # Of two sums the length hangs on the divisor alone: one that is surely told is right to a fifth.
+            with np.errstate(divide="ignore"):
+                is_sure = 1 / ratio.right.relative >= normal_quantile(levels.sure)
+            usual = (spread.ends[1] - spread.ends[0]) / 2 * _DIVISOR_ERROR
+            halves = np.where(is_sure & ~spread.few & ~spread.rough, np.minimum(usual, halves), halves)
+        doubtful &= ~np.array([reach.is_narrowed_by(half) for half in halves.tolist()], bool)
+        return Spread(*(np.where(doubtful, strict, usual) for strict, usual in zip(wide, spread, strict=True)))
 
-    def _moved(self, groups: Array, moves: Array) -> EstimatedSums:
-        """These groups as they were if their sums were so much more, for each of some moves after the other."""
-        places = np.tile(groups, len(moves))
-        found = self.estimates
-        heaviest, doubts = found.heaviest[places], found.doubts[places]
-        moved = replace(
-            found, values=found.values[places] + moves.reshape(len(places), -1), heaviest=heaviest, doubts=doubts
-        )
-        options = replace(self.options, simultaneous=False)
-        parts = {"estimates": moved, "covariance": self.covariance[places], "options": options}
-        return replace(self, fitted=None, distribution_free=None, **parts)
+    def _near(self, value: Value, level: float) -> Spread:
+        """The interval of a value that is linear in the sums, or the ratio of two such, near to what was estimated."""
+        variance, z = value.variance, normal_quantile(level)
+        widths = half_widths(variance, self._heaviest(value), level)
+        stderr = np.where(np.isnan(variance), np.nan, widths.stderr)
+        doubt = np.einsum("gi,gi->g", np.abs(value.gradient), self.estimates.doubts)
+        low, high = value.value - widths.half - doubt, value.value + widths.half + doubt
+        exact = widths.half + doubt == 0
+        with np.errstate(divide="ignore"):
+            steps = 1 / np.asarray(value.unsteady, float)  # from zero to a divisor, in standard errors
+        unsure, curved, ratio = (steps <= z) & ~exact, value.curved(z), value.made_by("/")
+        if ratio is not None:
+            # Of few rows the divisor too has Bernstein's interval; near zero the ratio has that of its parts.
+            bottom = ratio.right
+            reach = half_widths(bottom.variance, self._heaviest(bottom), level).half
+            unsure = unsure | (widths.few & (np.abs(bottom.value) <= reach))
+            curved = curved | (widths.few & (np.abs(bottom.value) < _NEAR * reach))
+            plain = ~widths.few & (doubt == 0) & (variance != 0)
+            low, high = (np.where(plain, end, o) for end, o in zip(ratio.fieller(z), (low, high), strict=True))
+            unsure = unsure | (plain & ~np.isfinite(low))
+        if value.form is not None and value.form.sign != "√" and not (ratio and ratio.is_plain):
+            curved = curved | (steps < z + _BENT)
+        if curved.any() and value.made_by("√") is None:
+            ends = self._of_parts(value, level)
+            low, high = (np.where(curved, end, other) for end, other in zip(ends, (low, high), strict=True))
+            exact = np.where(curved, low == high, exact)  # where both estimates are 0, so is the slope, whatever noise
+        unknown = (np.isnan(low) | np.isnan(high)) & ~np.isnan(variance)  # without a variance there is no interval
+        return Spread(low, high, stderr, exact, doubt > 0, widths.few, unsure | unknown)
 
     def _heaviest(self, value: Value) -> Array:
         """The heaviest score of a single row, in every group; in sums without noise no row has one."""
         noisy = np.einsum("gii->gi", value.covariance) != 0
         return np.asarray(np.einsum("gi,gi->g", np.abs(value.gradient), np.where(noisy, self.estimates.heaviest, 0.0)))
 
-    def _image(self, value: Value, level: float, only: Array | None) -> Ends:
-        """All values where the sums are near to what was estimated; infinite where it divides by what may be zero.
+    def _of_parts(self, value: Value, level: float) -> Ends:
+        """The interval of a sum, a product or a ratio of two values: from those of each of them.
 
-        With normal errors of the sums, in units of which they form a ball of radius r, values miss that lie behind a
-        surface on which the value is what it truly is. If that is a plane, r is the quantile of one normal error: a
-        linear function has Wald's interval, and a ratio Fieller's. If it is curved away, more are missed, by √(1 + c·r)
-        for each of its curvatures c (Breitung 1984); at most those outside of the whole ball. Where the sums have one
-        dimension, nothing is assumed but the quantile.
+        It is infinite where what is divided by may be zero.
         """
-        axes, rank, wider = self._ball(value, level)
-        axes, z = axes * wider[:, None, None], normal_quantile(level)
-        near = value.along(axes, np.arange(len(rank)))
-        with np.errstate(all="ignore"):
-            errors, length = _ends(near.gradient, np.full(len(rank), z)), np.linalg.norm(near.gradient, axis=1)
-            values, slopes = near.at(errors)
-            off = np.abs(values - near.value - np.einsum("gk,mgk->mg", near.gradient, errors)) / z
-            turned = np.maximum(off, np.linalg.norm(slopes - near.gradient, axis=-1)).max(axis=0)
-        low, high = near.value - z * length, near.value + z * length
-        some = np.flatnonzero(~(turned <= _STRAIGHT * length) & (True if only is None else only))
-        if len(some):
-            most = np.array([radius(level, int(k)) for k in rank[some].tolist()])
-            low[some], high[some] = _image(value.along(axes, some), z, most)
-        return low, high
+        form = value.form
+        assert form is not None and form.sign != "√"
+        if form.sign == "+":
+            return self._of_summands(form, level)
+        noisy = sum(bool(part.variance.any()) for part in (form.left, form.right))  # one of them may be public
+        first, second = (self._interval(part, simultaneous(level, noisy)) for part in (form.left, form.right))
+        other = second.low, second.high
+        if form.sign == "/":
+            with np.errstate(divide="ignore", invalid="ignore"):
+                surely = second.low * second.high > 0
+                other = np.where(surely, 1 / second.high, -np.inf), np.where(surely, 1 / second.low, np.inf)
+        with np.errstate(invalid="ignore"):
+            return form.of(products((first.low, first.high), other))
 
-    def _ball(self, value: Value, level: float) -> tuple[Array, Array, Array]:
-        """By what the sums move for each of the independent errors that a value depends on, and how many these are.
+    def _of_summands(self, total: Form, level: float) -> Ends:
+        """The interval of a sum, from those of its two parts and their correlation (Zou 2008, MOVER)."""
+        values = total.left, total.right
+        spreads = [self._interval(value, level) for value in values]
+        root = np.sqrt(np.prod([np.maximum(value.variance, 0.0) for value in values], axis=0))
+        shared = np.divide(values[0].shared(values[1]), root, out=np.zeros_like(root), where=root > 0)
+        z = normal_quantile(level)
+        shared = np.where(
+            values[0].curved(z) | values[1].curved(z), np.maximum(shared, 0.0), shared
+        )  # far from tangents
+        middle, ends = values[0].value + values[1].value, []
+        for sign, ends_of in ((-1, [one.low for one in spreads]), (1, [one.high for one in spreads])):
+            with np.errstate(invalid="ignore"):
+                x, y = (np.abs(end - value.value) for end, value in zip(ends_of, values, strict=True))
+                square = np.where(np.isfinite(x + y), x**2 + 2 * np.clip(shared, -1, 1) * x * y + y**2, np.inf)
+            ends.append(middle + sign * np.sqrt(np.maximum(square, 0.0)))
+        return total.of(ends)
 
-        And how many times as far as normal errors they reach, where few rows carry noise or it has steps.
+    def _of_tangents(self, value: Value, level: float) -> Spread:
+        """The interval of a variance: of the mean square around every number that the mean could be.
+
+        Around the true mean it is the variance, and linear in the sums. Around the estimated one it has no noise where
+        the mean lies in the middle of numbers that heap at both ends: that interval would be a point, beside the truth.
         """
-        covariance = np.nan_to_num(value.covariance)
-        variance = np.einsum("gii->gi", covariance)
-        scale = np.sqrt(np.where(variance < 0, self.estimates.heaviest**2, variance))  # as in `half_widths`
-        both = scale[:, :, None] * scale[:, None, :]
-        shared = np.clip(np.divide(covariance, both, out=np.zeros_like(both), where=both > 0), -1, 1)
-        shared = np.where(np.eye(scale.shape[1], dtype=bool), both > 0, shared)
-        sizes, ways = np.linalg.eigh(shared)
-        errors = scale[:, :, None] * ways * np.sqrt(np.maximum(sizes, 0.0))[:, None, :]
-        slopes = np.einsum("pgi,gij->gpj", np.stack([part.gradient for part in value.parts]), errors)
-        length = np.linalg.norm(slopes, axis=2)
-        unit = np.divide(slopes, length[:, :, None], out=np.zeros_like(slopes), where=length[:, :, None] > 0)
-        _, found, turned = np.linalg.svd(unit, full_matrices=False)
-        matter = found > _ROUNDING
-        rank = matter.sum(axis=1)
-        axes = np.einsum("gij,gkj->gik", errors, turned * matter[:, :, None])[:, :, : max(1, int(rank.max(initial=0)))]
-        heaviest = np.stack([self._heaviest(part) for part in value.parts], axis=1)
-        half = half_widths(length**2, heaviest, level).half
-        wide = np.divide(half, length * normal_quantile(level), out=np.ones_like(half), where=length > 0)
-        return axes, rank, wide.max(axis=1)
+        ratio = value.made_by("/")
+        assert ratio is not None and ratio.left.parabola is not None
+        missed = (1 - level) * _MEAN_MISSED
+        mean = self._near(ratio.left.parabola.left / ratio.left.parabola.right, 1 - missed)
+        spread, lows, highs = self._near(value, level), [], []
+        for part in np.linspace(0, 1, _TANGENTS):
+            with np.errstate(invalid="ignore"):
+                top = ratio.left.tangent((1 - part) * mean.low + part * mean.high)
+            around = self._near(top / ratio.right * ratio.factor + ratio.shift, level + missed)
+            lows.append(around.low)
+            highs.append(around.high)
+        low, high = np.minimum.reduce(lows), np.maximum.reduce(highs)
+        unsure = spread.unsure | (mean.unsure & ~mean.exact)
+        return spread._replace(low=low, high=high, exact=spread.exact & mean.exact, unsure=unsure)
 
     def _for_every_distribution(
         self, value: Value, spread: Spread, free: EveryDistribution, level: float, only: Array | None
@@ -638,95 +679,6 @@ class EstimatedSums:
     def _linear(self, value: Value, group: int) -> Linear:
         slope = value.gradient[group]
         return Linear(slope * self.scale, float(value.value[group] - slope @ self.estimates.values[group]))
-
-
-def _ends(slope: Array, radius: Array) -> Array:
-    """The ends of a ball, on both sides: along its axes, and along a slope."""
-    axes = np.broadcast_to(np.eye(slope.shape[1])[:, None], (slope.shape[1], *slope.shape))
-    with np.errstate(all="ignore"):
-        way = slope / np.linalg.norm(slope, axis=1)[:, None]
-    way = np.where(np.isfinite(way), way, axes[0])  # without a slope no way is better
-    ends = np.concatenate([way[None], axes]) * radius[:, None]
-    return np.concatenate([ends, -ends])
-
-
-def _extreme(value: Value, radius: Array, sign: float, errors: Array | None = None) -> tuple[Array, Array]:
-    """The greatest (sign 1) or the least (sign -1) value where errors lie in a ball, and those errors.
-
-    By steps up the slope towards the end of the ball: from some errors, or from both ends and the best place of a line.
-    """
-
-    def at(errors: Array) -> tuple[Array, Array]:
-        height, slope = value.at(errors)
-        return np.nan_to_num(sign * height, nan=-np.inf), sign * np.broadcast_to(slope, errors.shape)
-
-    if value.linear:
-        slope = sign * value.gradient
-        length = np.linalg.norm(slope, axis=1)
-        return value.value + sign * radius * length, slope * np.nan_to_num(radius / length)[:, None]
-    if errors is None:
-        starts = _ends(value.gradient, radius)
-        line = _best(at(starts)[0], starts) * np.linspace(-1, 1, _STARTS)[:, None, None]
-        errors = np.concatenate([_best(at(line)[0], line), line[[0, -1]]])
-    height, slope = at(errors)
-    for _ in range(_STEPS):
-        way = np.nan_to_num(slope / np.linalg.norm(slope, axis=-1)[..., None]) * radius[:, None] - errors
-        start, end = ((one * way).sum(axis=-1) for one in (slope, at(errors + way)[1]))
-        part = np.where(
-            end < 0, np.clip(np.nan_to_num(start / (start - end)), 0, 1), 1.0
-        )  # where a parabola has its top
-        for tried in (errors + way, errors + part[..., None] * way):
-            there, slope_there = at(tried)
-            errors, slope = (
-                np.where((there > height)[..., None], new, old) for new, old in ((tried, errors), (slope_there, slope))
-            )
-            height = np.maximum(height, there)
-    # A concave function is nowhere in the ball higher than its tangent is at its end.
-    above = np.linalg.norm(slope, axis=-1) * radius - (slope * errors).sum(axis=-1)
-    height, above, place = (_best(height, one)[0] for one in (height, above, errors))
-    return sign * (height + np.maximum(np.nan_to_num(above), 0.0)), place
-
-
-def _best(heights: Array, of: Array) -> Array:
-    """What belongs to the greatest height in every group."""
-    best = heights.argmax(axis=0)[None]
-    return np.take_along_axis(of, best if of.ndim == heights.ndim else best[..., None], 0)
-
-
-def _image(value: Value, z: float, most: Array) -> Ends:
-    """The least and the greatest value of errors in a ball, whose radius is what the surfaces at both ends need."""
-    least, ends = np.full(len(most), z), []
-    furthest, may_be_zero = least, np.zeros(len(most), bool)
-    with np.errstate(all="ignore"):
-        for sign in (-1.0, 1.0):
-            end, place = _extreme(value, least, sign)
-            curvatures, r = _curvatures(value, place, sign), least
-            for _ in range(4):
-                r = np.fmin(np.sqrt(z**2 + np.log1p(curvatures * r[:, None]).sum(axis=1)), most)
-            more, _ = _extreme(value, r, sign, place[None] * (r / z)[:, None])
-            ends.append(sign * np.fmax(sign * end, sign * more))
-            furthest = np.maximum(furthest, r)
-        for divisor in value.divisors:
-            low, high = (_extreme(divisor, furthest, sign)[0] for sign in (-1.0, 1.0))
-            may_be_zero |= ~(low * high > 0)
-    return np.where(may_be_zero, -np.inf, ends[0]), np.where(may_be_zero, np.inf, ends[1])
-
-
-def _curvatures(value: Value, errors: Array, sign: float) -> Array:
-    """How much the surface on which a value is the same bends away from the middle, at some errors, in each direction.
-
-    Surfaces that bend towards it, or in a direction that nothing depends on, have 0.
-    """
-    same = np.eye(errors.shape[1])
-    steps = same[:, None] * _APART
-    change = np.moveaxis(sign * (value.at(errors + steps)[1] - value.at(errors - steps)[1]) / (2 * _APART), 0, 1)
-    here = sign * value.at(errors)[1]
-    size = np.linalg.norm(here, axis=1)
-    along = same - np.einsum("gi,gj->gij", here, here) / (size**2)[:, None, None]
-    bent = along @ ((change + change.swapaxes(1, 2)) / 2) @ along / size[:, None, None]
-    finite = np.isfinite(bent).all(axis=(1, 2))
-    found = np.linalg.eigvalsh(np.where(finite[:, None, None], bent, 0.0))
-    return np.where(finite[:, None], np.maximum(-found, 0.0), np.inf)
 
 
 class Spread(NamedTuple):
