@@ -156,4 +156,4 @@ def test_blanks_and_a_skewed_number_are_told_beside_even_ones(tmp_path: Path) ->
             if is_one:
                 assert half_width(cell) == pytest.approx(told.half_width, rel=0.1)
             else:
-                assert 1.3 * told.half_width < half_width(cell) < 1.05 * (told.rare or 0.0)
+                assert 1.05 * told.half_width < half_width(cell) < 1.05 * (told.rare or 0.0)

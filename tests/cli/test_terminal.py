@@ -53,6 +53,8 @@ LINES = [
     (["ask", "people.csv", *PAID, "--epsilon", "9", "SELECT count(*) FROM data WHERE hours > 9"], 1),
     (["budget", "budget.db", "--analyst", "ann", "--epsilon", "1"], 0),
     (["verify", "release"], 0),
+    (["collect", "plan.toml", "--out", "survey"], 0),
+    (["adopt", "people.csv", "--plan", "survey", "--out", "adopted"], 2),
     (["report", "release", "--out", "page.html"], 0),
     (["certify", "matrix.csv", "--epsilon", "1"], 0),
     (["design", "--space", "space.toml", "--epsilon", "1"], 0),

@@ -26,7 +26,9 @@ from dproof.serve.plan_form import (
     with_release,
 )
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
+EXAMPLES = sorted(
+    path for path in (Path(__file__).parents[2] / "examples").glob("*.toml") if not path.name.startswith("texts")
+)
 SAVED = {
     "privacy": {"model": "local", "epsilon": "2", "delta": 0, "spread": "split"},
     "file": {"separator": ";"},

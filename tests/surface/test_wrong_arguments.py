@@ -14,6 +14,7 @@ import pytest
 
 import dproof as dp
 from dproof import InputError
+from dproof.local.mechanisms import MECHANISMS
 from dproof.local.recipe import certify_row
 from dproof.plans import reader
 from dproof.survey.form import survey_key
@@ -294,6 +295,8 @@ def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def place(tmp_path: Path, stored: Path, survey: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)  # a text may be taken for the path of a file
     monkeypatch.setattr(reader, "SPACES", dict(reader.SPACES))  # a name that is taken by chance is not kept
+    for kind, known in MECHANISMS.items():
+        monkeypatch.setitem(MECHANISMS, kind, dict(known))
     (tmp_path / "plan.toml").write_text(dp.Plan.of(PLAN).text)
     (tmp_path / "answers.jsonl").write_text(ANSWER)
     (tmp_path / "people.csv").write_text("hobby,age\nCars,34\n")

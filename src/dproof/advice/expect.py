@@ -156,10 +156,8 @@ def asked_questions(plan: Plan, questions: str | Sequence[str] | None) -> Sequen
         texts = (
             [questions] if isinstance(questions, str) else listed(questions, "questions", "one or more texts of SQL")
         )
-        asked = [
-            replace(known[text], weight=Fraction(1)) if text in known else planned_question(text, plan.columns)
-            for text in texts
-        ]
+        known = {sql: replace(one, weight=Fraction(1)) for sql, one in known.items()}
+        asked = [known.get(str(text)) or planned_question(text, plan.columns) for text in texts]
     if not asked:
         raise ArgumentError("questions must be one or more: give them here, or as [[questions]] in the plan")
     return asked

@@ -68,6 +68,7 @@ def plan_advice(law: RowLaw, rows: int) -> PlanAdvice:
 
     >>> from dproof.local.recipe import certify_row
     >>> states = {"space": "categories", "values": [f"state {n}" for n in range(50)]}
+    >>> states["mechanism"] = "randomised_response"
     >>> plan = Plan.from_dict({"privacy": {"epsilon": 1}, "columns": {"state": states}})
     >>> found = plan_advice(certify_row(plan), 2000)
     >>> print(found.verdict)

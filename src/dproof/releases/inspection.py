@@ -367,12 +367,7 @@ def _hints(
 
 def _twins(column: Column, counts: ColumnInspection) -> str | None:
     """A value outside that is a declared one but for blanks at its ends, or for capital letters."""
-    if (
-        not column.private
-        or column.space.line is not None
-        or column.space.holds_curves
-        or column.space.items is not None
-    ):
+    if not column.private or column.space.labels is None or column.space.items is not None:
         return None
     declared = {str(label).strip().casefold(): str(label) for label in column.space.labels if label is not None}
     for value, rows in counts.values:
