@@ -248,6 +248,8 @@ def _asking(plan: Plan, rows: int, column: str, width: float, what: str) -> Iter
     """What a curator would give instead, where that is better."""
     if plan.column(column).space.holds_curves:
         return
+    if plan.shuffle.promise is not None:  # what a curator may lose, and not the ε of a row
+        plan = replace(plan, privacy=plan.shuffle.promise)
     (one,) = expected_of_asking(plan, usual_question(plan, column), rows)
     asked = one.half_width
     if asked is not None and asked < width:

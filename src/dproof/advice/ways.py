@@ -64,13 +64,16 @@ class Way:
     model: Literal["local", "central", "ask"]
     delta: Fraction
     questions: int = 1
+    is_shuffled: bool = False  # rows that promise what they do in a random order
 
     @property
     def title(self) -> str:
         """What it is called in a table."""
         if self.model == "ask":
             return f"ask {self.questions}"
-        return "local" if self.model == "local" else f"central δ={_short(self.delta)}"
+        if self.model == "local":
+            return "shuffled" if self.is_shuffled else "local"
+        return f"central δ={_short(self.delta)}"
 
     def draft(self, draft: Draft) -> Draft:
         """The draft of a plan for this way, without what belongs to another."""
@@ -84,7 +87,7 @@ def ways_for(plan: Plan, questions: int) -> tuple[Way, ...]:
     """Every way for a plan and this many questions: a central release with and without δ, asking one and many."""
     own = plan.privacy.delta
     return (
-        Way("local", "local", own),
+        Way("local", "local", own, is_shuffled=plan.shuffle.rows is not None),
         Way("central_pure", "central", Fraction(0)),
         Way("central_delta", "central", own or _USUAL_DELTA),
         Way("ask", "ask", own),
