@@ -35,7 +35,7 @@ UNFINISHED = ".unfinished-"
 def check_absent(target: Path) -> None:
     """Refuse a name that is taken: a release is never overwritten."""
     if target.exists() or target.is_symlink():
-        raise FileError(f"{str(target)!r} is there already: a release is never overwritten, so choose another name")
+        raise FileError(f"{str(target)!r} is there already: it is never overwritten, so choose another name")
     if not target.absolute().parent.is_dir():
         raise FileError(f"the folder {str(target.absolute().parent)!r} is not there: make it first")
 

@@ -36,6 +36,16 @@ def test_a_draft_is_for_whoever_holds_the_table_and_short(dproof: Dproof, tmp_pa
     assert [dp.Plan.parse(text).model for text in finished] == ["central", "local"]
 
 
+def test_a_draft_is_written_to_a_new_file(dproof: Dproof, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("town,age\nRome,40\n")
+    printed = dproof("init", tmp_path / "x.csv").out
+    ran = dproof("init", tmp_path / "x.csv", "--out", tmp_path / "plan.toml")
+    assert ran.out == f"{tmp_path / 'plan.toml'} holds a draft.\n" and (tmp_path / "plan.toml").read_text() == printed
+    again = dproof("init", tmp_path / "x.csv", "--look", "--out", tmp_path / "plan.toml")
+    assert again.code == 2 and "is there already" in again.err and (tmp_path / "plan.toml").read_text() == printed
+    assert dproof("init", tmp_path / "x.csv", "--out", tmp_path / "none" / "plan.toml").code == 2
+
+
 def test_an_interval_is_drafted_with_its_other_keys(dproof: Dproof, tmp_path: Path) -> None:
     pa.parquet.write_table(pa.table({"age": [41]}), tmp_path / "x.parquet")
     draft = dproof("init", tmp_path / "x.parquet").out

@@ -133,7 +133,6 @@ def test_nothing_is_asked_where_the_plan_is_there_already(answering: Dproof, fol
 
 def test_options_that_do_not_go_together(dproof: Dproof, folder: Path) -> None:
     assert dproof("init", "x.csv", "--ask", "--json").code == 2
-    assert "belongs to --ask" in dproof("init", "x.csv", "--out", "y.toml").err
 
 
 @pytest.mark.slow  # what a terminal shows comes in pieces, and a piece may end like a question

@@ -84,7 +84,7 @@ def dialogue(data: Path, table: str | None, *, look: bool, model: Model | None, 
         click.echo("Nothing was written.")
         return
     cells = notebook(data, parsed, rows=rows, table=table, title=title)
-    _write({out: text, book: json.dumps(cells, indent=1, ensure_ascii=False) + "\n"})
+    write_new({out: text, book: json.dumps(cells, indent=1, ensure_ascii=False) + "\n"})
     quoted, plan_path = shlex.quote(str(data)), shlex.quote(str(out))
     option = "" if table is None else f" --table {shlex.quote(table)}"
     click.echo(f"""
@@ -267,7 +267,7 @@ def _text(title: str, plan: Mapping[str, Any]) -> str:
     return head + "\n".join([rest, *(toml_lines(name, keys) for name, keys in plan["columns"].items())])
 
 
-def _write(texts: Mapping[Path, str]) -> None:
+def write_new(texts: Mapping[Path, str]) -> None:
     """Write all files or none: each under another name first, and none over one that is there."""
     made: list[tuple[Path, Path]] = []
     try:
