@@ -104,9 +104,7 @@ def test_a_mistake_is_told_beside_its_field():
     def placed(*path, text="is wrong"):
         return _placed(WrongKey("plan", MisplacedKey(path, text)), plan)
 
-    assert placed("columns", "sex", text="is needed by no question") == Problem(
-        "columns", "column-1", "kind", "is needed by no question"
-    )
+    assert placed("columns", "sex", text="has no values") == Problem("columns", "column-1", "kind", "has no values")
     assert placed("columns", "age", "low") == Problem("columns", "column-0", "low", "low is wrong")
     assert placed("questions", "2", "sql") == Problem("questions", "question-1", "sql", "sql is wrong")
     assert placed("privacy", "epsilon") == Problem("trust", "privacy", "epsilon", "privacy.epsilon is wrong")

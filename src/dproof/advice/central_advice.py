@@ -93,7 +93,8 @@ class _Changes:
             plan = {**asking_only(self.draft, self.asked), "release": kept, "questions": texts}
             text = "declaring your questions under [[questions]]"
             if asked.questions:
-                text = "leaving out `tables` under [release], if nothing but your questions is asked"
+                written_keys = [f"`{key}`" for key in self.release if key not in kept]
+                text = f"leaving out {' and '.join(written_keys)} under [release], if only your questions are asked"
             yield from self._priced("questions", (), plan, text)
 
     def tables(self) -> Iterator[Hint]:

@@ -447,12 +447,6 @@ def with_question_tables(plan: Plan) -> Plan:
         counted = tuple((names, Fraction(0)) for names, number in more if number is None)
         added = tuple((names, number, Fraction(0)) for names, number in more if number is not None)
         return replace(plan, asked=replace(asked, tables=asked.tables + counted, sums=asked.sums + added))
-    used = {name for names, number in weights for name in (*names, number)}
-    for column in (column for column in plan.columns if column.private):
-        if not any(axis.name in used for axis in axes if axis.column is column):
-            raise MisplacedKey(
-                ("columns", column.name), "is needed by no question: ask about it, or leave it out (drop = true)"
-            )
     tables = tuple((names, weight) for (names, number), weight in weights.items() if number is None)
     sums = tuple((names, number, weight) for (names, number), weight in weights.items() if number is not None)
     return replace(plan, asked=replace(asked, tables=tables, sums=sums))

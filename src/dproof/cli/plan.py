@@ -261,7 +261,7 @@ def _local(plan: Plan, rows: int | None, questions: list[str] | None) -> dict[st
         "rows": rows,
         "columns": [] if law is None else _laws(law, rows),
         "public": plan.named("public"),
-        "dropped": plan.named("drop"),
+        "dropped": plan.left_out,
         "verdict": hints.verdict,
         "advice": told,
         **_compared(plan, rows, questions),
@@ -453,7 +453,7 @@ def _central(law: TableLaw, rows: int | None, questions: list[str] | None) -> di
             }
             for axis, share in zip(law.axes, shares, strict=True)
         ],
-        "dropped": plan.named("drop"),
+        "dropped": plan.left_out,
         **({} if table is None else table.to_json()),
         "hints": [] if table is None else [hint.to_json() for hint in central_advice(law, table)],
     }
@@ -529,7 +529,7 @@ def _tables(answer: dict[str, Any]) -> Page:
         for asked in answer["questions"]:
             yield pairs([("•", f"{escape(asked['question'])}: {escape(asked['column'])}: {_table_width(asked)}")])
     costly = sorted(answer["columns"], key=lambda column: -column["share"])[:_MOST_NAMED]
-    told = [f"{column['name']} ({column['values']:,} values) {column['share']:.0%}" for column in costly]
+    told = [f"{one['name']} ({one['values']:,} values) {one['share']:.0%}" for one in costly if one["share"]]
     yield (
         f"Part of the cost that goes to tables with a column: {escape(', '.join(told))}. Fewer values or bins in the "
         "first of these make every ± smaller."

@@ -188,6 +188,16 @@ class Plan:
         """The names of the columns of one kind, such as those that are public or dropped."""
         return [column.name for column in self.columns if column.kind == kind]
 
+    @property
+    def left_out(self) -> list[str]:
+        """The names of the columns of which nothing is released: those that are dropped, or that no table has."""
+        if self.asked is None:
+            return self.named("drop")
+        counted = {name for names, _ in self.asked.tables for name in names}
+        counted |= {name for names, number, _ in self.asked.sums for name in (*names, number)}
+        measured = {axis.column.name for axis in self.asked.axes if axis.name in counted}
+        return [column.name for column in self.columns if column.name not in measured]
+
     def check_names(self, names: tuple[str, ...]) -> None:
         """Refuse a source whose columns are not exactly those the plan speaks of."""
         known = {name for column in self.columns for name in column.sources}

@@ -127,7 +127,7 @@ def _shared(
         "results": results,
         "notes": list(dict.fromkeys(note for result in results for note in result.notes)),
         "deniability": deniability_section(person, plan.rows_per_person),
-        "dropped": plan.named("drop"),
+        "dropped": plan.left_out,
         "seal": certificate["seal"],
     }
 
