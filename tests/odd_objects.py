@@ -17,7 +17,7 @@ import polars
 import pyarrow as pa
 import pytest
 
-import dproof.tables.frames
+import dproof.tables.engines
 
 
 class Sex(str, enum.Enum):  # noqa: UP042 - as people wrote it before StrEnum, with another str()
@@ -140,5 +140,5 @@ FRAMES: dict[str, Callable[[Mapping[str, Sequence[Any]]], Any]] = {
 def batches_of(rows: int) -> Iterator[None]:
     """Have every engine cut its rows into batches of so many."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dproof.tables.frames, "BATCH_ROWS", rows)
+        patch.setattr(dproof.tables.engines, "BATCH_ROWS", rows)
         yield

@@ -124,7 +124,7 @@ def test_a_law(house: House) -> None:
     law, _, mechanism = block("class KeepOrAny").partition("LAWS[KeepOrAny.kind] = KeepOrAny.from_json")
     house.add("laws/keep_or_any.py", f"from dataclasses import dataclass\n\nimport numpy as np\n{law}")
     imported = "from dproof.laws.keep_or_any import KeepOrAny\n"
-    house.insert("laws/__init__.py", "from dproof.laws.matrix import Matrix, RoundedLaw\n", imported)
+    house.insert("laws/__init__.py", "from dproof.laws.matrix import Matrix, RoundedLaw, RowByRow\n", imported)
     house.insert("laws/__init__.py", "_FINITE = (", "KeepOrAny, ")
     function = mechanism.partition("\n")[2].partition("dp.add_mechanism")[0].replace("dp.Mechanism", "Mechanism")
     imported += "from dproof.exact import exp_below\n"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.certification.certify import sufficient_sets as sufficient_sets
     from dproof.certification.certify import worst_case as worst_case
     from dproof.certification.compose import compose as compose
-    from dproof.certification.shuffling import shuffled as shuffled
+    from dproof.certification.compose import shuffled as shuffled
     from dproof.curator.curator import Curator as Curator
     from dproof.curator.curator import Terms as Terms
     from dproof.curator.ledger import Ledger as Ledger
@@ -102,6 +102,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.serve.client import connect as connect
     from dproof.sklearn import Sanitiser as Sanitiser
     from dproof.spaces.categories import Categories as Categories
+    from dproof.spaces.categories import Subsets as Subsets
     from dproof.spaces.curves import Curves as Curves
     from dproof.spaces.dates import Dates as Dates
     from dproof.spaces.interval import Interval as Interval
@@ -109,7 +110,6 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.spaces.products import Table as Table
     from dproof.spaces.products import Vectors as Vectors
     from dproof.spaces.space import Space as Space
-    from dproof.spaces.subsets import Subsets as Subsets
     from dproof.survey.page import collect as collect
 
 __version__ = "0.2.0.dev0"
@@ -118,7 +118,7 @@ _PUBLIC = {
     "Privacy": "dproof.privacy",
     "Space": "dproof.spaces.space",
     "Categories": "dproof.spaces.categories",
-    "Subsets": "dproof.spaces.subsets",
+    "Subsets": "dproof.spaces.categories",
     "Interval": "dproof.spaces.interval",
     "Dates": "dproof.spaces.dates",
     "Vectors": "dproof.spaces.products",
@@ -161,7 +161,7 @@ _PUBLIC = {
     "sufficient_sets": "dproof.certification.certify",
     "count_checks": "dproof.certification.certify",
     "compose": "dproof.certification.compose",
-    "shuffled": "dproof.certification.shuffling",
+    "shuffled": "dproof.certification.compose",
     "worst_case": "dproof.certification.certify",
     "delta_over": "dproof.certification.certify",
     "metric_epsilon": "dproof.certification.certify",

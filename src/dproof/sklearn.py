@@ -18,7 +18,7 @@ from dproof.local.recipe import certify_row
 from dproof.plans.plan import Plan
 from dproof.releases.sanitise import sanitise
 from dproof.tables import open_source
-from dproof.tables.frames import numpy_column
+from dproof.tables.engines import numpy_column
 
 
 class Sanitiser(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dproof as dp
-from dproof.certification.shuffling import blankets, shuffled, usual_delta
+from dproof.certification.compose import blankets, shuffled, usual_delta
 from dproof.certification.verify_certificate import LAWS as RECORDED
 from dproof.certification.verify_certificate import blanket_of, by_kind, row_blankets, shuffled_delta
 

@@ -21,7 +21,7 @@ import pytest
 import dproof as dp
 from dproof import InputError
 from dproof.tables import open_source
-from dproof.tables.frames import ENGINES
+from dproof.tables.engines import ENGINES
 from dproof.tables.source import BATCH_ROWS
 
 ROWS = 7

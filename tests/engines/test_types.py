@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-import dproof.tables.frames
+import dproof.tables.engines
 import dproof.tables.source
 from dproof import InputError
 from dproof.columns.codec import Column
@@ -120,7 +120,7 @@ def test_where_a_batch_ends_changes_nothing(make: Any) -> None:
         ):
             continue  # a type that the engine has not got
         with pytest.MonkeyPatch.context() as patch:
-            for module in (dproof.tables.frames, dproof.tables.source):
+            for module in (dproof.tables.engines, dproof.tables.source):
                 patch.setattr(module, "BATCH_ROWS", 1)
             parts = list(open_source(whole).read(["x"]))
         assert [part.num_rows for part in parts] == [1] * batch.num_rows

@@ -8,9 +8,8 @@ import pytest
 import dproof as dp
 from dproof import InputError, Mechanism, Privacy, Space, certify
 from dproof.exact import exact
-from dproof.spaces.categories import Codes
+from dproof.spaces.categories import Answers, Codes, OptionalSubsets
 from dproof.spaces.space import OptionalSpace
-from dproof.spaces.subsets import Answers, OptionalSubsets
 from dproof.testing import check_mechanism, check_metric, seeded_coins
 
 # Small instances of every finite space, edge cases first.

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dproof.columns.date_format import date_format
-from dproof.columns.numbers import DateCodec
+from dproof.columns.numbers import DateCodec, date_format
 from dproof.columns.values import object_array
 from dproof.plans.reader import MisplacedKey, Reader, read_column
 

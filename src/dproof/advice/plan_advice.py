@@ -18,7 +18,7 @@ from dproof.local.mechanisms import MECHANISMS, READABLE, choose
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.plans.plan import ColumnGroup, Plan, schema_of, split
 from dproof.plans.questions import PlannedQuestion, planned_question, question_bins
-from dproof.spaces.subsets import Subsets
+from dproof.spaces.categories import Subsets
 
 _TOO_NOISY = 0.1  # of all rows, or of the range of a number: such a ± tells little
 _SHARP = 0.01  # below this nothing needs to be said

@@ -55,7 +55,7 @@ _BOTH = "This is not counted there, and people lose both."
 def ledger_of(path: Path) -> Path:
     """The ledger that a user means: the file itself, or that of a table."""
     from dproof.tables.database import is_sqlite
-    from dproof.tables.files import FILES
+    from dproof.tables.engines import FILES
     from dproof.tables.source import ending
 
     usual = Ledger.beside(path)

@@ -8,11 +8,10 @@ from __future__ import annotations
 from dproof.columns.codec import CODECS, CategoryCodec, Codec, CodeCodec
 from dproof.columns.numbers import DateCodec, NumberCodec
 from dproof.columns.sets import AnswerCodec, SetCodec
-from dproof.spaces.categories import Categories, Codes
+from dproof.spaces.categories import Answers, Categories, Codes, Subsets
 from dproof.spaces.dates import Dates, Days
 from dproof.spaces.interval import Interval, Line
 from dproof.spaces.space import Space
-from dproof.spaces.subsets import Answers, Subsets
 
 CODECS |= {
     Space: Codec,

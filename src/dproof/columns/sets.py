@@ -44,8 +44,8 @@ from dproof.columns.values import (
     text_of,
 )
 from dproof.errors import SourceError
+from dproof.spaces.categories import MISSING_ITEM, WORD, Subsets
 from dproof.spaces.space import MISSING
-from dproof.spaces.subsets import MISSING_ITEM, WORD, Subsets
 
 if TYPE_CHECKING:
     from dproof.plans.reader import Reader

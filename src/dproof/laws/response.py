@@ -34,9 +34,8 @@ from dproof.laws.debias import (
 from dproof.laws.divergence import Pair
 from dproof.laws.guide import Guide, coin, guide, uniform, uniform_below, word_width
 from dproof.laws.law import ITEMS, SET_SIZE, SIZE, TOTAL, WEIGHT, Law, Range, read_number
-from dproof.spaces.categories import Codes
+from dproof.spaces.categories import Answers, Codes
 from dproof.spaces.space import Space
-from dproof.spaces.subsets import Answers
 
 _TOTAL_BITS = 52  # words that belong to nobody, and are drawn again, stay below one in 2^12
 _TABLED = 4096  # up to this size a guide table over the shifts beats arithmetic on whole words

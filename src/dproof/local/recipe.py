@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.certification.certify import Certificate, Part, certify
-from dproof.certification.compose import compose_losses, own_worst_pair
-from dproof.certification.shuffling import blankets, shuffled_epsilon, usual_delta
+from dproof.certification.compose import blankets, compose_losses, own_worst_pair, shuffled_epsilon, usual_delta
 from dproof.certification.verify_certificate import Blanket, shuffled_delta
 from dproof.columns.codec import Column
 from dproof.curves.noise import recorded_curve_law

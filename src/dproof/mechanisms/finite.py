@@ -16,15 +16,13 @@ from dproof.arguments import described, expect, listed, whole
 from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import exact, exp_above, exp_below, has_shape, whole_numbers
 from dproof.laws.law import Law, counted
-from dproof.laws.matrix import Matrix, whole_law
+from dproof.laws.matrix import Matrix, RowByRow, whole_law
 from dproof.laws.response import Bits, KeepOrOther, keep_up_to, response_law
-from dproof.laws.row_by_row import RowByRow
 from dproof.mechanisms.mechanism import Mechanism, Optimum, as_mechanism
 from dproof.privacy import Privacy, Promise, as_epsilon
-from dproof.spaces.categories import Categories
+from dproof.spaces.categories import Categories, Subsets
 from dproof.spaces.products import Lines, Metric, Table
 from dproof.spaces.space import Space, as_space
-from dproof.spaces.subsets import Subsets
 
 _LARGEST_SIZE = 1 << 48  # values; beyond this whole numbers of 62 bits grow coarse
 _FLIP = 1 << 36  # the weight of a flipped item

@@ -18,9 +18,8 @@ from dproof.laws.response import OneItem, SubsetSelection, Unary, response_law
 from dproof.mechanisms.finite import randomised_response
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy, Promise
-from dproof.spaces.categories import Categories
+from dproof.spaces.categories import Categories, Subsets
 from dproof.spaces.products import Rows
-from dproof.spaces.subsets import Subsets
 
 Form = Literal["optimised", "symmetric"]
 _WHOLE = 1 << 56

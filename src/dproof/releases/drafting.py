@@ -25,7 +25,7 @@ from dproof.columns.values import decoded
 from dproof.errors import ArgumentError, PlanError
 from dproof.plans.draft import toml_lines
 from dproof.plans.reader import SPACES, MisplacedKey, Reader, read_layout, to_toml
-from dproof.spaces.subsets import WORD
+from dproof.spaces.categories import WORD
 from dproof.tables import Source, open_source
 from dproof.tables.delimited import doubtful_names, unpacked
 from dproof.tables.source import USUAL, Layout, ending
@@ -204,7 +204,7 @@ def _kept_outside(keys: Mapping[str, Any]) -> str:
 def _seen_layout(data: Path, table: str | None, look: bool) -> Layout:
     """The separator and encoding of a file, as far as its header shows them, or its first rows."""
     from dproof.tables.delimited import header_encoding, header_line, separator_of, usual_separator
-    from dproof.tables.files import files_of
+    from dproof.tables.engines import files_of
 
     path = files_of(data)[0] if data.is_dir() else data
     if ending(path) == ".xlsx":

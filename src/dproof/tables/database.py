@@ -1,4 +1,5 @@
-"""Databases: a table of a SQLite file, which Python reads by itself, and of a PostgreSQL server, through ADBC.
+"""Databases: a relation or a table of DuckDB, a table of a SQLite file, which Python reads by itself, and one of a
+PostgreSQL server, through ADBC.
 
 A read is one statement, so it sees one state of the table, whatever others write meanwhile. An address may hold a
 password: it is handed to the driver, and no message, name or file of dproof has any part of it but the table's name.
@@ -8,22 +9,34 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import pyarrow as pa
 
-from dproof.columns.codec import quoted
+from dproof.columns.codec import quoted, text_literal
 from dproof.errors import SourceError, did_you_mean
 from dproof.tables.source import BATCH_ROWS, Source, refusing
 
+# Whoever made the file may have put a view into it that reads another one, over the network too.
+_ALONE: dict[str, Any] = {
+    "enable_external_access": "false",
+    "autoload_known_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "lock_configuration": "true",
+}
 _MAGIC = b"SQLite format 3\0"
 _UNREACHABLE = "check the address, the user and the password (PGPASSWORD, or ~/.pgpass), and that the server runs"
 _LOST = "the connection was lost, or the table has changed meanwhile"
 # What Arrow has as it is; of every other type the text is read.
 _PLAIN = ("boolean", "smallint", "integer", "bigint", "real", "double precision", "date", "text", "character varying")
+
+
+def open_database(path: Path, table: str | None) -> Source:
+    """Open one table or view of a file of DuckDB or of SQLite, by what it is: many of either end in .db."""
+    return open_sqlite(path, table) if is_sqlite(path) else open_duckdb(path, table)
 
 
 def is_sqlite(path: Path) -> bool:
@@ -41,6 +54,52 @@ def _chosen(table: str | None, known: Sequence[str], what: str) -> str:
     if table not in known:
         raise SourceError(f"{what} has no table {table!r}{did_you_mean(table, known)}")
     return table
+
+
+# DuckDB ---------------------------------------------------------------------------------------------------------------
+
+
+def open_relation(thing: Any) -> Source:
+    """Open a relation."""
+    import duckdb
+
+    if not isinstance(thing, duckdb.DuckDBPyRelation):
+        raise SourceError(f"a DuckDB source is a relation or a file, not a {type(thing).__name__}")
+    with refusing("the DuckDB relation cannot be read"):
+        return Source(tuple(thing.columns), lambda columns: _read(thing, columns), what="the DuckDB relation")
+
+
+def _read(relation: Any, columns: Sequence[str]) -> Iterator[Any]:
+    yield from pa.RecordBatchReader.from_stream(relation.project(", ".join(map(quoted, columns))))
+
+
+def open_duckdb(path: Path, table: str | None) -> Source:
+    """Open one table or view of a database file, which is only read, and nothing beside it."""
+    with refusing(f"{path.name!r} cannot be opened as a DuckDB file"), _connected(path) as database:
+        tables = _names(database, "SELECT table_name FROM duckdb_tables()")
+        known = [*tables, *_names(database, "SELECT view_name FROM duckdb_views() WHERE NOT internal")]
+        chosen = _chosen(table, known, repr(path.name))
+        unreadable = f"the view {chosen!r} of {path.name!r} cannot be read"
+        why = "it needs something outside the file, which is not followed; store what it shows as a table"
+        with nullcontext() if chosen in tables else refusing(unreadable, why):
+            names = tuple(database.table(quoted(chosen)).columns)
+            found = database.execute(f"SELECT count(*) FROM {quoted(chosen)}").fetchone()
+
+    def read(columns: Sequence[str]) -> Iterator[Any]:
+        with _connected(path) as database:
+            yield from _read(database.table(quoted(chosen)), columns)
+
+    return Source(names, read, int(found[0]) if found else None, what=f"{path.name!r}")
+
+
+def _names(database: Any, question: str) -> list[str]:
+    return [str(name) for (name,) in database.execute(question).fetchall()]
+
+
+def _connected(path: Path) -> Any:
+    import duckdb
+
+    return duckdb.connect(str(path), read_only=True, config=_ALONE)
 
 
 # SQLite ---------------------------------------------------------------------------------------------------------------
@@ -104,7 +163,7 @@ def open_postgresql(address: str, table: str | None) -> Source:
         columns = _rows(
             database,
             "SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = "
-            f"{_literal(schema)} AND table_name = {_literal(name)} ORDER BY ordinal_position",
+            f"{text_literal(schema)} AND table_name = {text_literal(name)} ORDER BY ordinal_position",
         )
     kinds = dict(columns)
 
@@ -135,7 +194,3 @@ def _rows(database: Any, question: str) -> list[tuple[str, str]]:
     with closing(database.cursor()) as cursor:
         cursor.execute(question)
         return [(str(one), str(other)) for one, other in cursor.fetchall()]
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -1,4 +1,4 @@
-"""DuckDB: a relation or a table in a database file as a source, and rows that are alike counted together in it.
+"""DuckDB, in which rows that are alike are counted together.
 
 One GROUP BY counts, for a private table and for a stored release:
 
@@ -12,11 +12,10 @@ reads it, and the sums of its numbers are floats, as its estimates are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,70 +23,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.columns.codec import quoted
-from dproof.errors import QuestionError, SourceError, did_you_mean
-from dproof.tables.source import Parts, Source, refusing
+from dproof.errors import QuestionError
+from dproof.tables.source import Parts
 
-# Whoever made the file may have put a view into it that reads another one, over the network too.
-_ALONE: dict[str, Any] = {
-    "enable_external_access": "false",
-    "autoload_known_extensions": "false",
-    "autoinstall_known_extensions": "false",
-    "lock_configuration": "true",
-}
 # A release is read by DuckDB from its own files, and from nowhere else.
 CLOSED: dict[str, Any] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
 }
-
-
-def open_relation(thing: Any) -> Source:
-    """Open a relation."""
-    import duckdb
-
-    if not isinstance(thing, duckdb.DuckDBPyRelation):
-        raise SourceError(f"a DuckDB source is a relation or a file, not a {type(thing).__name__}")
-    with refusing("the DuckDB relation cannot be read"):
-        return Source(tuple(thing.columns), lambda columns: _read(thing, columns), what="the DuckDB relation")
-
-
-def _read(relation: Any, columns: Sequence[str]) -> Iterator[Any]:
-    yield from pa.RecordBatchReader.from_stream(relation.project(", ".join(map(quoted, columns))))
-
-
-def open_database(path: Path, table: str | None) -> Source:
-    """Open one table or view of a database file, which is only read, and nothing beside it."""
-    with refusing(f"{path.name!r} cannot be opened as a DuckDB file"), _connected(path) as database:
-        tables = _names(database, "SELECT table_name FROM duckdb_tables()")
-        known = [*tables, *_names(database, "SELECT view_name FROM duckdb_views() WHERE NOT internal")]
-        if table is None and len(known) == 1:
-            table = known[0]
-        if table is None:
-            raise SourceError(f"{path.name!r} holds {len(known)} tables: name one of them{did_you_mean('', known)}")
-        if table not in known:
-            raise SourceError(f"{path.name!r} has no table {table!r}{did_you_mean(table, known)}")
-        chosen, is_view = table, table not in tables
-        why = "it needs something outside the file, which is not followed; store what it shows as a table"
-        with refusing(f"the view {chosen!r} of {path.name!r} cannot be read", why) if is_view else nullcontext():
-            names = tuple(database.table(quoted(chosen)).columns)
-            found = database.execute(f"SELECT count(*) FROM {quoted(chosen)}").fetchone()
-
-    def read(columns: Sequence[str]) -> Iterator[Any]:
-        with _connected(path) as database:
-            yield from _read(database.table(quoted(chosen)), columns)
-
-    return Source(names, read, int(found[0]) if found else None, what=f"{path.name!r}")
-
-
-def _names(database: Any, question: str) -> list[str]:
-    return [str(name) for (name,) in database.execute(question).fetchall()]
-
-
-def _connected(path: Path) -> Any:
-    import duckdb
-
-    return duckdb.connect(str(path), read_only=True, config=_ALONE)
 
 
 _PATTERNS = frozenset("*?[]{}")

@@ -199,8 +199,7 @@ def open_source(thing: Any, table: str | None = None, layout: Layout = USUAL) ->
     if isinstance(thing, Source):
         return thing
     from dproof.tables.database import open_postgresql
-    from dproof.tables.files import NO_TABLES, open_file
-    from dproof.tables.frames import ENGINES, engine_of
+    from dproof.tables.engines import ENGINES, NO_TABLES, engine_of, open_file
 
     if table is not None:
         expect(table, str, "table", "the name of a table inside a database, or of a sheet")
@@ -232,6 +231,6 @@ def open_source(thing: Any, table: str | None = None, layout: Layout = USUAL) ->
 
 def readable_again(thing: Any) -> Any:
     """The source in a form that can be read as often as one likes: a stream is read into memory."""
-    from dproof.tables.frames import engine_of, in_memory, open_stream
+    from dproof.tables.engines import engine_of, in_memory, open_stream
 
     return in_memory(thing) if hasattr(thing, "read_all") or engine_of(thing) is open_stream else thing
