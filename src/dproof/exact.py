@@ -225,6 +225,53 @@ def least(good: Callable[[Fraction], bool], start: Fraction, high: Fraction | No
     return bisect(good, low, high, 1 << 28)
 
 
+_SECANTS = 8  # that a search takes at most
+_NEAR, _FAR = 2.0**-20, 20.0  # steps of a logarithm: so small that it is found, and too large to be believed
+_LARGEST_TOLD = Fraction(1 << 1000)
+
+
+def least_falling(value: Callable[[Fraction], Fraction], most: Fraction, start: Fraction) -> Fraction:
+    """What `least` finds for a value that falls, and is to be at most so much.
+
+    How large it is elsewhere tells where to look (the secant of both logarithms), so that it is asked for less often.
+
+    >>> asked = []
+    >>> found = least_falling(lambda x: asked.append(x) or 1 / x**3, Fraction(1, 8), Fraction(1))
+    >>> found == least(lambda x: x**3 >= 8, Fraction(1)), len(asked) < 16
+    (True, True)
+    """
+    bad, fine = Fraction(0), None  # the greatest that is known to be too small, and the least known to do
+
+    def height(x: Fraction) -> float:
+        nonlocal bad, fine
+        found = value(x)
+        if found > most:
+            bad = max(bad, x)
+        else:
+            fine = x if fine is None else min(fine, x)
+        times = float(min(found / most, _LARGEST_TOLD))
+        return math.log(times) if times else -math.inf
+
+    def good(x: Fraction) -> bool:
+        if x > bad and (fine is None or x < fine):
+            height(x)
+        return fine is not None and x >= fine
+
+    place, here = start, height(start)
+    other = 2 * start if here > 0 else start / 2
+    there = height(other)
+    for _ in range(_SECANTS):
+        slope = (there - here) / math.log(other / place)
+        step = -there / slope if math.isfinite(slope) and slope < 0 else 0.0
+        if abs(step) < _NEAR or abs(step) > _FAR:
+            break
+        place, here, other = other, there, other * Fraction(math.exp(step))
+        there = height(other)
+    for side in (1 - _NEAR, 1 + _NEAR):
+        good(other * Fraction(side))
+    return least(good, start)
+
+
 def least_whole(good: Callable[[int], bool], near: int = 0) -> int:
     """The least whole number n ≥ 0 that is good, where every one above it is good too; the search starts `near` it.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import floor, log10
 from typing import Any
 
@@ -82,7 +83,11 @@ def odds_factor(privacy: Promise) -> OddsFactor:
     >>> round(float(moved.factor), 4), float(moved.failure)
     (2.7183, 0.0)
     """
-    privacy = Privacy.of(privacy)
+    return _odds_factor(Privacy.of(privacy))
+
+
+@lru_cache(maxsize=64)  # a page asks for it again and again
+def _odds_factor(privacy: Privacy) -> OddsFactor:
     growth = exp_above(privacy.epsilon)
     if not privacy.delta:
         return OddsFactor(growth, Fraction(0))

@@ -22,7 +22,7 @@ from math import prod, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.central.workload import Residual, Table, cell_shares, maximal, residual_variances, subtables
+from dproof.central.workload import Residual, Table, cell_shares, maximal, parts_within, residual_variances, subtables
 from dproof.errors import TooLarge
 from dproof.laws.debias import on_simplex
 from dproof.limits import MOST_PROJECTED
@@ -107,7 +107,7 @@ class ResidualEstimates:
         """
         terms = self.residuals[()].shape
         total = np.zeros((*(self.sizes[i] for i in columns), *terms))
-        for part in subtables([columns]):
+        for part in parts_within(columns):
             spread = prod(self.sizes[i] for i in columns if i not in part)
             own = tuple(self.sizes[i] if i in part else 1 for i in columns)
             total += self.residuals[part].reshape((*own, *terms)) / spread
@@ -119,7 +119,7 @@ class ResidualEstimates:
 
 
 def estimates(
-    sizes: Sequence[int],
+    sizes: tuple[int, ...],
     noisy: Mapping[Residual, Floats],
     variances: Mapping[Residual, float],
     *,
@@ -151,7 +151,7 @@ def estimates(
         if table not in residuals:  # that of a column with one value is zero
             terms = residuals[()].shape if table else ()
             residuals[table], spreads[table] = np.zeros((*(sizes[i] for i in table), *terms)), 0.0
-    return ResidualEstimates(tuple(sizes), residuals, spreads)
+    return ResidualEstimates(sizes, residuals, spreads)
 
 
 def _part(sizes: Sequence[int], measurement: Residual, values: Floats, part: Table, plain: bool) -> Floats:
@@ -205,7 +205,7 @@ def _expected(table: Table, smaller: Mapping[Table, Floats], total: float) -> Fl
     """
     logarithm = np.zeros((1,) * len(table))
     with np.errstate(divide="ignore"):
-        for part in subtables([table])[:-1]:
+        for part in parts_within(table)[:-1]:
             logs = np.log(smaller[part]).reshape(
                 [smaller[part].shape[part.index(i)] if i in part else 1 for i in table]
             )

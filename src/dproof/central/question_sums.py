@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.central.estimates import ResidualEstimates, spread_evenly
-from dproof.central.workload import Costs, Domain, Residual, Table, cell_costs, subtables
+from dproof.central.workload import Costs, Domain, Residual, Table, cell_costs, parts_within
 from dproof.errors import InputError, NotMeasured, QuestionError, TooLarge
 from dproof.laws.debias import Array
 from dproof.limits import MOST_GROUPS, MOST_TABLE_CELLS
@@ -395,7 +395,7 @@ Margins: TypeAlias = Mapping[Table, tuple[NDArray[np.int64], Array]]
 
 def _margins(one: Weights, sizes: Sequence[int]) -> Margins:
     """The weights of a sum added up over all columns but some, for each set of its columns."""
-    return {part: one.margin(part, sizes) for part in subtables([one.table])}
+    return {part: one.margin(part, sizes) for part in parts_within(one.table)}
 
 
 def _products(one: Margins, other: Margins, k: Sequence[int], groups: int) -> Iterator[tuple[Table, Array]]:

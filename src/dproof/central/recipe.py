@@ -39,7 +39,6 @@ from dproof.central.workload import (
     noise_law,
     parts_of,
     pure_law,
-    range_costs,
     shape,
     split_epsilon,
     steps,
@@ -67,7 +66,6 @@ LEVEL = 0.95  # of an interval for which nobody chose a level: ± before there i
 _MOST_ROWS = 1 << 32
 _MOST_MADE_UP = 10**6  # rows that the noise alone may make up: they are made in memory
 _MOST_STEPS = 1 << 31  # that a row may move a sum by: then so many rows add up within 64 bits
-_LADDER_WEIGHT = 0.25  # of the rows up to a number, beside a cell of counts
 _STEP_VARIANCE = 0.25  # the square of half a step: the distance of a value to where its step ends
 # How far noise may be from what the plan determines, where machines calculate otherwise.
 _NOISE_TOLERANCE = Fraction(1, 1000)
@@ -142,6 +140,11 @@ class TableLaw:
             return "contrast of " * (measurement.contrast and bool(measurement.table)) + self.name(measurement.table)
         by = f" by {self.name(measurement.table)}" if measurement.table else ""
         return f"sum of {self.axes[measurement.number].name}{by}"
+
+    @cached_property
+    def measured_names(self) -> list[str]:
+        """What is measured, in words: the names of the tables in a stored release."""
+        return [self.measured_name(one) for one in self.noise]
 
     # What is drawn, and what follows from it --------------------------------------------------------------------------
 
@@ -249,14 +252,18 @@ class TableLaw:
     @cached_property
     def half_widths(self) -> list[TableWidth]:
         """± of every table and sum that the plan asks for."""
-        widths, deviations = [], self.deviations()
-        for key in (*map(Residual, self.tables), *self.sums):
-            number, axes = key.number, [self.axes[place] for place in key.table]
-            half = deviations * self._unit_of_sums(number) * self.cell_variance(key) ** 0.5
-            columns, cells = tuple(axis.name for axis in axes), prod(axis.size for axis in axes)
-            summed = None if number is None else self.axes[number].name
-            widths.append(TableWidth(self.measured_name(key) or "all rows", columns, summed, cells, half))
-        return widths
+        return [*self._widths_of_counts, *map(self._width, self.sums)]
+
+    @cached_property
+    def _widths_of_counts(self) -> list[TableWidth]:
+        return [self._width(Residual(table)) for table in self.tables]
+
+    def _width(self, key: Residual) -> TableWidth:
+        number, axes = key.number, [self.axes[place] for place in key.table]
+        half = self.deviations() * self._unit_of_sums(number) * self.cell_variance(key) ** 0.5
+        columns, cells = tuple(axis.name for axis in axes), prod(axis.size for axis in axes)
+        summed = None if number is None else self.axes[number].name
+        return TableWidth(self.measured_name(key) or "all rows", columns, summed, cells, half)
 
     def cell_variance(self, key: Residual, about: float = 0.0) -> float:
         """The variance of one cell of counts, or of sums of a column: of x − about, that in units of half its range."""
@@ -267,7 +274,7 @@ class TableLaw:
     @property
     def least_half_width(self) -> float:
         """± of the sharpest table of counts that is measured: of fewer rows than that no count says anything."""
-        return min((one.half_width for one in self.half_widths if one.sum_of is None and one.half_width), default=0.0)
+        return min((one.half_width for one in self._widths_of_counts if one.half_width), default=0.0)
 
     def _unit_of_sums(self, number: int | None) -> float:
         """The number in an answer that 1 in a measurement of counts (None) or of sums of a column stands for.
@@ -495,9 +502,7 @@ def answers_of(law: TableLaw) -> Answers:
 def _cells_of(law: TableLaw, part: Fraction = Fraction(1)) -> Answers:
     """A cell of every listed table and sum, with this part of its weight."""
     keys = {**{Residual(table): weight for table, weight in law.tables.items()}, **law.sums}
-    cells = [(float(part * weight), cell_costs(law.domain, key)) for key, weight in keys.items() if weight]
-    ranges = [(float(part) * _LADDER_WEIGHT, range_costs(law.domain, place)) for place in law.domain.ladders]
-    return Answers.of([*cells, *ranges], law.residuals)
+    return Answers.of_cells(law.domain, keys, law.residuals, part)
 
 
 def with_noise(law: TableLaw, wanted: Sequence[Residual], answers: Answers) -> TableLaw:
@@ -519,7 +524,8 @@ def error_of(law: TableLaw, answers: Answers) -> float:
 
 def _checked(law: TableLaw) -> TableLaw:
     """Refuse noise that hides any table: how many rows there are is not known, but there are no more than can be."""
-    _check_steps(law, list(law.noise))
+    if not law.is_pure:  # what is divided into parts has more steps than when the law was made
+        _check_steps(law, list(law.noise))
     if law.least_half_width > _MOST_ROWS * law.deviations():
         raise PlanError(
             f"the budget is too small to say anything: the standard deviation of every count is above {_MOST_ROWS:,}, "

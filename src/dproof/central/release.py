@@ -261,7 +261,7 @@ def _stored(law: TableLaw, numbers: NDArray[np.int64], rows: int | None, private
 
     The table of no columns is the number of rows: measured, or as it is where it is public.
     """
-    sizes, names = list(map(prod, law.shapes.values())), list(map(law.measured_name, law.noise))
+    sizes, names = list(map(prod, law.shapes.values())), law.measured_names
     if rows is not None:
         sizes, names, numbers = [1, *sizes], ["", *names], np.append(rows, numbers)
     names = pa.array(names, pa.string())
@@ -291,7 +291,7 @@ def _read_measured(file: Path, law: TableLaw, rows: int | None, private: bool) -
                 raise VerificationFailed("the stored tables have other cells than the certificate")
             table = stored.read()
         kept = table.schema.names == _SCHEMA.names and table["table"].type == pa.dictionary(pa.int32(), pa.string())
-        names = {"", *map(law.measured_name, law.noise)}
+        names = {"", *law.measured_names}
         if not kept or any(not names.issuperset(part.dictionary.to_pylist()) for part in table["table"].chunks):
             raise VerificationFailed("the stored tables are not as the plan determines them")
         table = table.set_column(0, "table", table["table"].cast(pa.string()))

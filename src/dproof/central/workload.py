@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from dproof.curves.lattice import CurveLattice, Expansion, Split
 from dproof.curves.noise import FEW_ROWS, least_noise
 from dproof.errors import PlanError
-from dproof.exact import exp_above, exp_below, least, root_above
+from dproof.exact import exp_above, exp_below, least, least_falling, root_above
 from dproof.laws.divergence import normal_delta
 from dproof.laws.gaussian import Gaussian, GaussianSum, gaussian, gaussian_sum
 from dproof.laws.k_norm import MOST_TERMS_L2, KNorm, k_norm
@@ -177,6 +177,12 @@ def subtables(tables: Iterable[Table]) -> list[Table]:
     return sorted(every, key=lambda part: (len(part), part))
 
 
+@lru_cache(maxsize=1024)  # every estimate of every table asks for them
+def parts_within(table: Table) -> Sequence[Table]:
+    """All tables within one, itself the last."""
+    return subtables([table])
+
+
 def has_many_subtables(
     sizes: Sequence[int], tables: Mapping[int | None, Sequence[Table]], most: int, *, pairs: bool
 ) -> bool:
@@ -184,7 +190,7 @@ def has_many_subtables(
     found = set[tuple[int | None, Table]]()
     for number, some in tables.items():
         for table in some:
-            found.update((number, part) for part in subtables([tuple(i for i in table if not pairs or sizes[i] == 2)]))
+            found.update((number, part) for part in parts_within(tuple(i for i in table if not pairs or sizes[i] == 2)))
             if len(found) > most:
                 return True
     return False
@@ -199,7 +205,7 @@ def cell_shares(sizes: tuple[int, ...], table: Table) -> Mapping[Table, float]:
     """
     return {
         part: prod((sizes[i] - 1) / sizes[i] for i in part) * prod(1 / sizes[j] ** 2 for j in table if j not in part)
-        for part in subtables([table])
+        for part in parts_within(table)
     }
 
 
@@ -415,6 +421,7 @@ def _bounded(domain: Domain, known: Mapping[Residual, Fraction], columns: Sequen
 
 Costs: TypeAlias = Mapping[Residual, float]  # the variance of an answer for each unit of the variance of a residual
 _WEIGHT_ROUNDS = 400  # in which the weights of answers are moved towards those with the largest variances
+_LADDER_WEIGHT = 0.25  # of the rows up to a number, beside a cell of counts
 _CLOSE_TO_BOUND = 1e-3  # of the largest variance to its lower bound, at which that ends
 
 
@@ -479,9 +486,13 @@ class Answers:
         return cls(tuple(residuals), answer.astype(np.int64), residual.astype(np.int64), cost, len(weighed))
 
     @classmethod
-    def of_cells(cls, domain: Domain, weights: Mapping[Residual, Fraction], residuals: Sequence[Residual]) -> Answers:
-        """One cell of every table of counts or sums, with these weights."""
-        return cls.of([(float(weight), cell_costs(domain, key)) for key, weight in weights.items()], residuals)
+    def of_cells(
+        cls, domain: Domain, weights: Mapping[Residual, Fraction], residuals: Sequence[Residual], part: Fraction
+    ) -> Answers:
+        """A cell of every table of counts or sums with this part of its weight, and the rows up to a number."""
+        cells = [(float(part * weight), cell_costs(domain, key)) for key, weight in weights.items() if weight]
+        ranges = [(float(part) * _LADDER_WEIGHT, range_costs(domain, place)) for place in domain.ladders]
+        return cls.of([*cells, *ranges], residuals)
 
     def and_of(self, other: Answers) -> Answers:
         """These answers and others, of the same residuals."""
@@ -548,7 +559,8 @@ def shape(domain: Domain, answers: Answers, objective: Objective) -> dict[Residu
     return dict(zip(answers.residuals, found.tolist(), strict=True))
 
 
-def residual_variances(sizes: Sequence[int], measurement: Residual, plain: bool) -> dict[Residual, float]:
+@lru_cache(maxsize=4096)  # every law that is tried, and every estimate, asks for them
+def residual_variances(sizes: tuple[int, ...], measurement: Residual, plain: bool) -> Mapping[Residual, float]:
     """The residuals that a measurement tells, each with its variance where that of a measured number is 1.
 
     A plain table M tells the residual of every A within it with covariance v Π k P_A, over the columns outside A.
@@ -560,12 +572,12 @@ def residual_variances(sizes: Sequence[int], measurement: Residual, plain: bool)
         return {Residual(table): 1 / 2 ** len(table)}
     if not plain:
         return {Residual(table, number): 1 / prod(sizes[i] for i in table) ** 2}
-    outside = {part: prod(sizes[i] for i in table if i not in part) for part in subtables([table])}
+    outside = {part: prod(sizes[i] for i in table if i not in part) for part in parts_within(table)}
     return {Residual(part, number): float(cells) for part, cells in outside.items()}
 
 
 def combined_variances(
-    sizes: Sequence[int], variances: Mapping[Residual, float], residuals: Sequence[Residual], *, plain: bool
+    sizes: tuple[int, ...], variances: Mapping[Residual, float], residuals: Sequence[Residual], *, plain: bool
 ) -> Floats:
     """The variance of each residual, told by measurements whose numbers have these variances."""
     precisions = dict.fromkeys(residuals, 0.0)
@@ -696,15 +708,15 @@ def calibrate(
         return {r: rounded[square] for r, square in wide.items()}
 
     @cache
-    def keeps(noise: tuple[Fraction, ...]) -> bool:
-        return bound(dict(zip(wide, noise, strict=True))) <= privacy.delta
+    def of_noise(noise: tuple[Fraction, ...]) -> Fraction:
+        return bound(dict(zip(wide, noise, strict=True)))
 
-    def good(factor: Fraction) -> bool:
-        return keeps(tuple(squares(factor).values()))  # the last factors that are tried round to the same squares
+    def delta_of(factor: Fraction) -> Fraction:
+        return of_noise(tuple(squares(factor).values()))  # the last factors that are tried round to the same squares
 
-    if not good(_LARGEST_FACTOR):
+    if delta_of(_LARGEST_FACTOR) > privacy.delta:
         raise PlanError("no noise that can be drawn keeps this promise: allow a larger epsilon or delta")
-    return squares(least(good, Fraction(1)))
+    return squares(least_falling(delta_of, privacy.delta, Fraction(1)))
 
 
 def _rounded_down(value: Fraction) -> Fraction:

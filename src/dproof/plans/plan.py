@@ -411,7 +411,7 @@ class AskedTables:
 _LADDER = 96  # parts of bins on the ladder of a number, about
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: what follows from it is worked out once
 class TableAxis:
     """A column as it is counted: its values, its bins, whether a set holds one item, or whether a curve is there.
 
@@ -457,20 +457,20 @@ class TableAxis:
         has_one = self.max_abs is not None and self.size > 1 and max(self.parts) > 1
         return replace(self, has_ladder=wanted and has_one)
 
-    @property
+    @cached_property
     def parts(self) -> tuple[int, ...]:
         """How many parts of about equally many values each bin has on the ladder of a number: together a hundred."""
         bins = self.size - (self.column.space.absent is not None)
         return tuple(min(max(1, round(_LADDER / bins)), values) for values in self.bins.sizes)
 
-    @property
+    @cached_property
     def ladder(self) -> Bins:
         """The parts of bins as bins, on the ladder of a number."""
         cut = zip(self.bins.starts, self.bins.sizes, self.parts, strict=True)
         starts = tuple(start + n * values // parts for start, values, parts in cut for n in range(parts))
         return Bins(starts, starts, self.bins.stop)
 
-    @property
+    @cached_property
     def middles(self) -> NDArray[np.float64]:
         """The middle of each bin, as a code: between two where a bin has an even number of values."""
         return np.array(self.bins.starts) + (np.array(self.bins.sizes) - 1) / 2

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from math import ceil, floor, gcd, inf, lcm
 from typing import Any, ClassVar
@@ -401,7 +401,7 @@ _MOST = 12  # bins that an interval has by default
 _EXAMPLE = "such as [0, 20, 40, 60]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: what follows from it is worked out once
 class Bins:
     """Bins by the first code of each: a bin has the codes from its start up to the next start, or to the stop."""
 
@@ -413,7 +413,7 @@ class Bins:
     def size(self) -> int:
         return len(self.starts)
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """How many values each bin has.
 
