@@ -42,6 +42,8 @@ MOST_BERNSTEIN_TERMS = 20
 """terms of a curve in the Bernstein basis"""
 MOST_SHUFFLED = 1 << 24
 """rows that a promise to whoever sees them in a random order counts"""
+SHUFFLED_TOGETHER = 1 << 20
+"""rows of a release that are shuffled together; a table of less than twice as many is shuffled as a whole"""
 MOST_COMBINATIONS = 1 << 31
 """combinations of values of joined columns"""
 MOST_SAMPLED = 1 << 12

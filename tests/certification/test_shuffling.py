@@ -6,15 +6,17 @@ from collections import Counter
 from fractions import Fraction
 from itertools import combinations_with_replacement
 from math import exp, log
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import dproof as dp
+from dproof.certification import verify_certificate
 from dproof.certification.compose import blankets, shuffled, usual_delta
 from dproof.certification.verify_certificate import LAWS as RECORDED
-from dproof.certification.verify_certificate import blanket_of, by_kind, row_blankets, shuffled_delta
+from dproof.certification.verify_certificate import blanket_of, by_kind, exp_below, row_blankets, shuffled_delta
 
 LAWS = by_kind(RECORDED)
 
@@ -143,3 +145,29 @@ def test_columns_together_hide_less_than_one() -> None:
 def test_what_shuffling_adds_nothing_to_is_refused(given: tuple[object, int], message: str) -> None:
     with pytest.raises(dp.InputError, match=message):
         shuffled(given[0], given[1], delta="1e-6")  # type: ignore[arg-type]
+
+
+def test_a_claim_far_below_what_is_needed_takes_no_longer_to_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At ε/2 of 2^24 rows no sum is ever above 0; binomial laws were once written out to where that begins."""
+    written, one = list[int](), verify_certificate.binomial
+
+    def counted(*given: Any) -> Any:
+        found = one(*given)
+        written.append(len(found[1]))
+        return found
+
+    monkeypatch.setattr(verify_certificate, "binomial", counted)
+    for epsilon in ("1/100", "1", "5"):
+        (clones,) = row_blankets([{}], Fraction(epsilon))
+        assert shuffled_delta(1 << 24, clones, exp_below(Fraction(epsilon) / 2)) < Fraction(1, 10**20)
+    assert sum(written) < 1 << 21
+
+
+@given(st.integers(2, 400), st.fractions("1/20", "2"), st.fractions(1, 8))
+def test_sums_that_are_hardly_ever_above_0_are_bounded_from_above(rows: int, epsilon: Fraction, at: Fraction) -> None:
+    (clones,) = row_blankets([{}], epsilon)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verify_certificate, "FAR", 1 << 40)
+        exact = shuffled_delta(rows, clones, at)
+    bound = shuffled_delta(rows, clones, at)
+    assert exact <= bound <= exact + Fraction(1, 10**40)

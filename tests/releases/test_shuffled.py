@@ -14,6 +14,8 @@ import pytest
 import dproof as dp
 from dproof.certification import verify_certificate
 from dproof.cli.app import main
+from dproof.local import draw, recipe, release
+from dproof.plans import plan, reader
 from dproof.storage import CERTIFICATE
 from tests.forging import forge
 
@@ -186,3 +188,62 @@ def test_a_plan_is_compared_at_the_promise_of_its_published_rows() -> None:
     asked = [hint for hint in found["hints"] if hint["kind"] == "ask"]
     one = dp.compare_ways(LOCAL | {"privacy": {"epsilon": 1, "delta": "1e-6"}}, rows=ROWS)["answers"][0]["half_width"]
     assert all(hint["half_width"] == pytest.approx(one["ask"], rel=0.01) for hint in asked) and asked
+
+
+# Of a large table only so many rows are in one order ------------------------------------------------------------------
+
+LARGE = 5000
+
+
+@pytest.fixture
+def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are shuffled in parts of 1,000 rows."""
+    for module in (plan, reader, recipe, release, draw):
+        monkeypatch.setattr(module, "REACH" if module is draw else "SHUFFLED_TOGETHER", 1000)
+
+
+def large(out: Path, given: dict[str, Any]) -> dict[str, Any]:
+    dp.sanitise(pa.table({"hobby": HOBBIES * (LARGE // 5), "read": [0, 1] * (LARGE // 2)}), given, out)
+    return dict(json.loads((out / CERTIFICATE).read_text("utf-8"))["release"])
+
+
+def test_no_promise_is_for_more_rows_than_are_shuffled_together(in_parts: None, tmp_path: Path) -> None:
+    with pytest.raises(dp.PlanError, match="must lie between 2 and 1000"):
+        large(tmp_path / "out", SHUFFLED | {"shuffle": {"rows": LARGE}})
+    assert large(tmp_path / "out", SHUFFLED | {"shuffle": {"rows": 1000}})["shuffled"]["rows"] == 1000
+    dp.verify(tmp_path / "out")
+
+
+@pytest.mark.parametrize(("honest", "hiding"), [("1", 1000), ("9/10", 500), ("81/100", 50), ("4/5", None)])
+def test_all_who_do_not_follow_the_method_may_be_in_one_part(
+    in_parts: None, tmp_path: Path, honest: str, hiding: int | None
+) -> None:
+    told = large(tmp_path / "out", LOCAL | {"shuffle": {"honest": honest}}).get("shuffled")
+    assert hiding == (None if told is None else told["rows"])
+    dp.verify(tmp_path / "out")
+
+
+def test_a_claim_for_one_part_that_counts_on_the_others_is_refused(in_parts: None, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    told = large(out, LOCAL)["shuffled"]
+    large(tmp_path / "half", LOCAL | {"shuffle": {"honest": "9/10"}})
+    forge(tmp_path / "half", lambda body: body["release"]["shuffled"].update(told, rows=900))
+    with pytest.raises(dp.VerificationFailed, match=r"lets fewer rows count|do not keep"):
+        dp.verify(tmp_path / "half")
+    forge(tmp_path / "half", lambda body: body["release"]["shuffled"].update(rows=501, epsilon="2"))
+    with pytest.raises(dp.VerificationFailed, match="lets fewer rows count"):
+        dp.verify(tmp_path / "half")
+
+
+def test_a_stated_promise_is_refused_where_one_part_may_hold_too_few(in_parts: None, tmp_path: Path) -> None:
+    stated = SHUFFLED | {"shuffle": {"rows": 900, "honest": "9/10"}}
+    with pytest.raises(dp.SourceError, match="too few hide the others"):
+        large(tmp_path / "out", stated)
+    assert not (tmp_path / "out").exists()
+    dp.sanitise(TABLE.slice(0, 1500), stated, tmp_path / "out")
+    dp.verify(tmp_path / "out")
+
+
+def test_a_share_of_honest_people_that_leaves_none_is_refused() -> None:
+    with pytest.raises(dp.PlanError, match="leaves none of the rows"):
+        dp.Plan.from_dict(SHUFFLED | {"shuffle": {"rows": 200, "honest": "1/1000"}})

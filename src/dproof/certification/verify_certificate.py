@@ -701,6 +701,7 @@ BOUNDS: dict[str, Callable[..., Fraction]] = {
 
 Blanket = tuple[Fraction, Fraction, Fraction]  # γ, and the ends between which R_x/W lies
 NEGLIGIBLE = Decimal("1e-24")  # what is left of a binomial law is bounded, and counted in full
+FAR, NEARLY_NEVER = 220, Decimal("1.7e-48")  # (2t − s)²/s from which P(Bin(s, 1/2) > t) is at most e^−110
 STEPS = 1 << 15  # of all sums together, or four sums where these take more: a tenth of a second
 
 
@@ -745,6 +746,9 @@ def positive_mean(n: int, share: Fraction, own: Fraction, other: Fraction, rest:
     for s, weight in enumerate(weights, first):
         cut = (s * a + b) // c
         if cut >= s:  # no sum is above 0
+            continue
+        if t < 0 and (2 * cut - s) ** 2 > FAR * s and 2 * cut > s:  # Hoeffding: P(a > t) ≤ e^(−FAR/2)
+            total += weight * NEARLY_NEVER * n * Decimal(own.numerator) / own.denominator
             continue
         if t < 0:
             low, halves, _, above = binomial(s - 1, Fraction(1, 2), cut)
@@ -1175,8 +1179,13 @@ def check_promise(certificate: dict[str, Any], plan: dict[str, Any]) -> None:
         rows = (
             given.get("rows", 0) if "survey.html" in certificate["release"]["files"] else certificate["release"]["rows"]
         )
-        honest = number(given.get("honest", 1)) * rows >= shuffled["rows"]
-        require(honest, "the plan lets fewer rows count as shuffled than the certificate")
+        together, honest = (
+            int(certificate["release"]["order"].split()[2]),
+            int(min(1, number(given.get("honest", 1))) * rows),
+        )
+        # Of a table of twice as many rows or more only so many are in one order, and all strangers may be among them.
+        hiding = honest if rows < 2 * together else together - (rows - honest)
+        require(hiding >= shuffled["rows"], "the plan lets fewer rows count as shuffled than the certificate")
         if promise.get("model") == "shuffled":
             certificate.update(epsilon=shuffled["epsilon"], delta=shuffled["delta"])
     said = number(promise["epsilon"]), number(promise.get("delta", 0)), promise.get("neighbours", "change-one")

@@ -32,7 +32,7 @@ from dproof.columns.codec import Column, Encode, codec_of
 from dproof.columns.values import from_numpy, texts
 from dproof.errors import DproofError, InputError, SourceError
 from dproof.laws.guide import Guide, guide, uniform_below
-from dproof.limits import MOST_DUMMY_ROWS
+from dproof.limits import MOST_DUMMY_ROWS, SHUFFLED_TOGETHER
 from dproof.local.recipe import JointColumns, RowLaw
 from dproof.plans.plan import ASKED, Plan
 from dproof.storage import DATA, PARQUET, SEEDED, digest
@@ -144,7 +144,7 @@ def _spread_out(pieces: list[Any], places: NDArray[np.int32], drawn: int) -> Any
     return values.take(from_numpy(np.minimum(places, drawn, out=places)))
 
 
-REACH = 1 << 20  # rows that are shuffled together, at least; a table of less than twice as many is shuffled as a whole
+REACH = SHUFFLED_TOGETHER  # at least; a table of less than twice as many rows is shuffled as a whole
 _Rows = list[Any]  # as they were read: an array of codes for each reader, and Arrow's for each public column
 
 

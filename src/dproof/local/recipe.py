@@ -26,7 +26,7 @@ from dproof.curves.noise import recorded_curve_law
 from dproof.errors import InputError, NotPrivate, PlanError, TooLarge, VerificationFailed
 from dproof.exact import exact, exp_below, float_above, least_whole, log_above
 from dproof.laws.law import law_from_json, read_number
-from dproof.limits import MOST_COMBINATIONS
+from dproof.limits import MOST_COMBINATIONS, SHUFFLED_TOGETHER
 from dproof.local.spread import best_shares, best_weights, needs, sample_variance, sampled_groups, split_variance
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.plans.plan import ASKED, ColumnGroup, Plan, schema_of, split
@@ -200,7 +200,7 @@ class RowLaw:
             return None
         if plan.shuffle.promise is not None:
             return plan.shuffle.promise
-        delta = usual_delta(rows)
+        delta = usual_delta(min(rows, SHUFFLED_TOGETHER))
         epsilon = shuffled_epsilon(self.blankets, max(1, plan.shuffle.hiding(rows)), delta)
         return None if epsilon is None or epsilon >= plan.privacy.epsilon else Privacy(epsilon, delta)
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from dproof.arguments import as_path
 from dproof.certification.certify import laws_table, read_certificate, write_certificate
 from dproof.errors import ArgumentError, SourceError
+from dproof.limits import SHUFFLED_TOGETHER
 from dproof.local.recipe import JointColumns, RowLaw, recorded_row_law, with_bounds
 from dproof.recipe import Release
 from dproof.storage import CERTIFICATE, DATA, PARQUET, PARTS, PLAN, REPORT, appearing, digest, remote_table
@@ -177,25 +178,29 @@ def about(law: RowLaw, rows: int, files: Mapping[str, str], adopted: Adopted | N
 
 def check_enough(law: RowLaw, rows: int) -> None:
     """Refuse fewer rows than a plan with model = 'shuffled' promises: each would hide among too few."""
-    least = law.plan.shuffle.rows
+    shuffle, least = law.plan.shuffle, law.plan.shuffle.rows
     if least is not None and rows < least:
         raise SourceError(
             f"the plan's promise is for {least} rows or more, among which each hides, and there are fewer: write a "
             "smaller rows under [shuffle]"
         )
+    if least is not None and shuffle.hiding(rows) < shuffle.hiding(least):
+        raise SourceError(
+            f"the table is shuffled in parts of {SHUFFLED_TOGETHER} rows, and in one of them may be so many who do not "
+            "follow the method that too few hide the others: write a smaller rows under [shuffle], or sanitise parts "
+            "of the table one by one"
+        )
 
 
 def shuffled_rows(law: RowLaw, rows: int) -> dict[str, Any]:
     """What the random order of the rows adds, as a certificate records it."""
-    from dproof.local.draw import REACH
-
     shuffle = law.plan.shuffle
-    together = min(rows, REACH) if shuffle.rows is None else shuffle.rows  # the bound is for so many or more
-    promise = law.shuffled(together)
+    least = rows if shuffle.rows is None else shuffle.rows  # the bound is for so many or more
+    promise = law.shuffled(least)
     if promise is None:
         return {}
     told = {"epsilon": str(promise.epsilon), "delta": str(promise.delta)}
-    return {"shuffled": {"rows": shuffle.hiding(together), **told}}
+    return {"shuffled": {"rows": shuffle.hiding(least), **told}}
 
 
 def _elsewhere(group: JointColumns) -> bool:

@@ -24,6 +24,7 @@ from dproof.arguments import described, expect, mapping
 from dproof.columns.codec import Column
 from dproof.errors import ArgumentError, PlanError, SourceError, did_you_mean
 from dproof.exact import several
+from dproof.limits import SHUFFLED_TOGETHER
 from dproof.privacy import Privacy, Unit
 from dproof.questions.question import Open, Schema
 from dproof.spaces.interval import Bins, whole_scale
@@ -244,8 +245,13 @@ class Shuffle:
     promise: Privacy | None = None
 
     def hiding(self, rows: int) -> int:
-        """How many of so many rows count."""
-        return int(self.honest * rows)
+        """How many of so many rows count, among those that are shuffled together.
+
+        All who do not follow the method may be in one of the parts that a large table is shuffled in.
+        """
+        strangers = rows - int(self.honest * rows)
+        together = rows if rows < 2 * SHUFFLED_TOGETHER else SHUFFLED_TOGETHER
+        return max(0, min(together - strangers, SHUFFLED_TOGETHER))
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,10 +33,10 @@ from dproof.limits import (
     MOST_LISTED_VALUES,
     MOST_PERIOD_COLUMNS,
     MOST_PLANNED_QUESTIONS,
-    MOST_SHUFFLED,
     MOST_TABLES,
     MOST_TITLE_LINES,
     MOST_VALUES,
+    SHUFFLED_TOGETHER,
 )
 from dproof.plans.plan import (
     ASKED,
@@ -473,11 +473,18 @@ def _read_shuffle(top: Reader, model: str, privacy: Privacy) -> Shuffle:
     table.finish()
     if not 0 < honest <= 1:
         raise table.wrong("honest", "must be a share of the people, above 0 and at most 1")
-    if rows is not None and not 2 <= rows <= MOST_SHUFFLED:
-        raise table.wrong("rows", f"must lie between 2 and {MOST_SHUFFLED}: how many rows there will be at least")
+    if rows is not None and not 2 <= rows <= SHUFFLED_TOGETHER:
+        raise table.wrong(
+            "rows",
+            f"must lie between 2 and {SHUFFLED_TOGETHER}, as many as are shuffled together: how many there will be at "
+            "least",
+        )
     if model == "shuffled" and not privacy.delta:
         raise MisplacedKey(("privacy", "delta"), "must be above 0 with model = 'shuffled': write delta = \"1e-6\", say")
-    return Shuffle(honest, rows)
+    shuffle = Shuffle(honest, rows)
+    if rows is not None and not shuffle.hiding(rows):
+        raise table.wrong("honest", "leaves none of the rows: write a larger share, or more rows")
+    return shuffle
 
 
 def _check_shuffled(plan: Plan) -> None:
