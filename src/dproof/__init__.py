@@ -88,9 +88,9 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.questions.sensitivity import sensitivity as sensitivity
     from dproof.questions.sql import Select as Select
     from dproof.recipe import Release as Release
+    from dproof.releases.adopt import Inbox as Inbox
     from dproof.releases.adopt import adopt as adopt
     from dproof.releases.drafting import draft_plan as draft_plan
-    from dproof.releases.inbox import Inbox as Inbox
     from dproof.releases.inspection import check as check
     from dproof.releases.inspection import header as header
     from dproof.releases.load import load as load
@@ -172,7 +172,7 @@ _PUBLIC = {
     "sanitize": "dproof.releases.sanitise",
     "collect": "dproof.survey.page",
     "adopt": "dproof.releases.adopt",
-    "Inbox": "dproof.releases.inbox",
+    "Inbox": "dproof.releases.adopt",
     "Release": "dproof.recipe",
     "load": "dproof.releases.load",
     "Sanitiser": "dproof.sklearn",

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import dproof as dp
-from dproof.releases import inbox as inbox_module
+from dproof.releases import adopt as inbox_module
 from tests.survey.test_adopt import TWO, bad_lines, drawn_lines
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import dproof as dp
 from dproof.local.recipe import certify_row
-from dproof.survey.paper import on_paper, throw_ranges, throws
+from dproof.survey.page import on_paper, throw_ranges, throws
 from tests.survey.test_adopt import COIN, drawn_lines, write
 
 PAPER: dict[str, Any] = {
