@@ -55,6 +55,7 @@ COMMANDS = {
     "mcp": "Let an assistant ask a server, by the Model Context Protocol.",
 }
 ALIASES = {"sanitize": "sanitise"}
+_TOGETHER = {"adopt": "collect", "token": "serve", "mcp": "serve"}  # commands that stand in the file of another
 _SIGNAL_DELAY = 0.01  # seconds until a signal is looked at again
 _WIDEST_HELP = 100  # columns that help takes, however wide the terminal is
 
@@ -202,7 +203,7 @@ class Commands(click.Group):
 
 def load_command(name: str) -> click.Command:
     """The command of a name in the table, from its module."""
-    command: click.Command = getattr(import_module(f"dproof.cli.{name}"), name)
+    command: click.Command = getattr(import_module(f"dproof.cli.{_TOGETHER.get(name, name)}"), name)
     return command
 
 

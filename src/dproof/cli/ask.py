@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 import click
 
 from dproof.advice.before_spending import warnings_before
+from dproof.cli.budget import ledger_option, no_ledger_option, paying_ledger, telling_ways_out
 from dproof.cli.command import PATH, command, data_argument, json_option, table_option
-from dproof.cli.ledger_option import ledger_option, no_ledger_option, paying_ledger, telling_ways_out
 from dproof.cli.output import advise, emit, escape, having_done, naming_options
 from dproof.cli.query import check_form, emit_answer, format_option, out_option, plot_option
 from dproof.curator.curator import Curator, Terms

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from dproof import meaning
+from dproof.cli.budget import ledger_of
 from dproof.cli.command import PATH, command, delta_option, json_option, neighbours_option
-from dproof.cli.ledger_option import ledger_of
 from dproof.cli.output import Page, Table, emit, escape, pairs
 from dproof.curator.ledger import Ledger
 from dproof.errors import ArgumentError, FileError

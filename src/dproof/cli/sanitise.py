@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from dproof.advice.before_spending import warnings_before
+from dproof.cli.budget import ledger_option, no_ledger_option, paying_ledger, telling_ways_out
 from dproof.cli.command import PATH, command, data_argument, json_option, table_option
-from dproof.cli.ledger_option import ledger_option, no_ledger_option, paying_ledger, telling_ways_out
 from dproof.cli.output import Page, advise, emit, escape, having_done, naming_options, quoted_path
 from dproof.errors import SourceError
 from dproof.exact import float_above, several
