@@ -13,7 +13,7 @@ from dproof.certification import certify as certification
 from dproof.certification.certify import Witness, find_witness
 from dproof.cli.command import PATH, command, delta_option, epsilon_option, json_option
 from dproof.cli.matrix_file import read_law
-from dproof.cli.output import Page, advise, emit, escape, pairs
+from dproof.cli.output import Page, advise, emit, escape, pairs, promised
 from dproof.exact import exp_below, float_above
 from dproof.laws.divergence import Worst
 from dproof.laws.law import listed
@@ -93,17 +93,17 @@ def _float(value: Fraction | None) -> float | None:
 
 
 def _certify_page(answer: dict[str, Any], name: str) -> Page:
-    promised, witness = answer["promised"], answer["witness"]
+    given, witness = answer["promised"], answer["witness"]
     verdict = "[bold green]private[/bold green]" if answer["private"] else "[bold red]not private[/bold red]"
     yield (
         f"\n[bold]{escape(name)}[/bold], {answer['inputs']} inputs by {answer['outputs']} outputs, is {verdict} "
-        f"at ε = {promised['epsilon']:.6g}, δ = {promised['delta']:.6g} ({answer['neighbours']}).\n"
+        f"at {promised(answer['promised'])} ({answer['neighbours']}).\n"
     )
     infinite = "infinite: some outputs rule an input out"
     epsilon = infinite if answer["epsilon"] == "inf" else f"{answer['epsilon']:.10g}"
     rows = [
-        (f"tight δ at ε = {promised['epsilon']:.6g}", f"[bold]{answer['delta']:.10g}[/bold]"),
-        (f"tight ε at δ = {promised['delta']:.6g}", f"[bold]{epsilon}[/bold]"),
+        (f"tight δ at ε = {given['epsilon']:.6g}", f"[bold]{answer['delta']:.10g}[/bold]"),
+        (f"tight ε at δ = {given['delta']:.6g}", f"[bold]{epsilon}[/bold]"),
     ]
     if witness is not None:
         rows.append(("worst pair", f"from {escape(witness['from'])} to {escape(witness['to'])}"))

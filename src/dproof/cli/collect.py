@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dproof.cli.command import PATH, command, json_option
-from dproof.cli.output import Page, emit, escape, quoted_path
+from dproof.cli.output import Page, emit, escape, promised, quoted_path, what_next
 from dproof.exact import float_above, several
 
 
@@ -53,9 +53,8 @@ def _survey_page(answer: dict[str, Any]) -> Page:
     where, quoted = escape(answer["survey"]), escape(quoted_path(answer["survey"]))
     drawn = "; each respondent is asked one thing, drawn at random" if answer["asked"] == "one thing" else ""
     yield f"\n[bold]{where}/survey.html[/bold] asks {several(answer['questions'], 'question')}{drawn}."
-    promise = f"ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}"
     leaves = "written down" if answer["paper"] else "sent"
-    yield f"Each respondent is protected with [bold]{promise}[/bold] before anything is {leaves}."
+    yield f"Each respondent is protected with [bold]{promised(answer)}[/bold] before anything is {leaves}."
     if answer["paper"]:
         yield "Print it, and write each answer as a line of JSON: docs/tutorials/collect.md shows it."
     elif answer["send"] is None:
@@ -103,15 +102,12 @@ def adopt(answers: tuple[Path, ...], plan: Path, out: Path, as_json: bool) -> No
 
 
 def _adopted_page(answer: dict[str, Any]) -> Page:
-    where, quoted = escape(answer["release"]), escape(quoted_path(answer["release"]))
-    promise = f"ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}"
-    yield f"\n[bold]{where}[/bold] holds {several(answer['rows'], 'answer')}, each drawn with [bold]{promise}[/bold]."
+    held = f"{several(answer['rows'], 'answer')}, each drawn with [bold]{promised(answer)}[/bold]"
+    yield f"\n[bold]{escape(answer['release'])}[/bold] holds {held}."
     yield f"The coins were {escape(answer['coins'])}."
     if answer["left_out"] or answer["repeated"]:
         left = several(answer["left_out"], "line"), several(answer["repeated"], "line")
         yield f"Not counted: {left[0]} that no law can give, {left[1]} with the id of another."
     if not answer["private"]:
         yield "[bold red]NOT PRIVATE: it was shuffled with seeded coins.[/bold red]"
-    yield f"\nQuery it, without limit:\n  dproof query {quoted} 'SELECT … FROM release'"
-    yield f"Verify it:\n  dproof verify {quoted}"
-    yield f"Read what was done:\n  {where}/report.html\n"
+    yield from what_next(answer["release"])

@@ -67,7 +67,8 @@ def compose(
     asked = _asked(given, epsilon, delta, neighbours)
     rules = [_row(made, asked, epsilon is not None) for made in _rules(given)]
     best = min(rules, key=lambda row: (row["epsilon"] if epsilon is None else row["delta"], not row["tight"]))
-    guarantee = None if best["epsilon"] == inf else _privacy(best, neighbours)
+    found = None if best["epsilon"] == inf else (exact(best["epsilon"]), exact(best["delta"]))
+    guarantee = None if found is None else Privacy.derived(*found, neighbours)  # type: ignore[arg-type]  # as in parts
     # What follows from a guarantee is attained where that is all that is known: from one as it was given, or at δ = 0.
     tight = given == [guarantee] or (best["tight"] and best["delta"] == 0 and isinstance(given[0], Privacy))
     answer = {
@@ -75,11 +76,13 @@ def compose(
         "neighbours": neighbours,
         **best,
         "rules": rules,
-        "group": None
-        if guarantee is None or rows == 1
-        else {"rows": rows, **_derived(guarantee.for_group(rows), tight)},
-        "change_one": None if guarantee is None or neighbours == "change-one" else _changed(guarantee, tight),
+        "group": None,
+        "change_one": None,
     }
+    if guarantee is not None and rows > 1:
+        answer["group"] = {"rows": rows, **_derived(guarantee.for_group(rows), tight)}
+    if guarantee is not None and neighbours != "change-one":
+        answer["change_one"] = _derived(guarantee.restated("change-one"), tight)
     emit(_finite(answer), as_json, lambda: _compose_page(answer, given))
 
 
@@ -132,18 +135,10 @@ def _row(made: Composition, asked: Privacy, at_epsilon: bool) -> dict[str, Any]:
     return {"rule": made.rule, "tight": tight, "epsilon": epsilon, "delta": delta}
 
 
-def _privacy(row: dict[str, Any], neighbours: Any) -> Privacy:
-    return Privacy.derived(exact(row["epsilon"]), exact(row["delta"]), neighbours)
-
-
 def _derived(privacy: Privacy, tight: bool) -> dict[str, Any]:
     """A guarantee that follows, tight while its δ is at most 1/2."""
     figures = {"epsilon": float_above(privacy.epsilon), "delta": float_above(privacy.delta)}
     return {"tight": tight and privacy.delta * 2 <= 1, **figures}
-
-
-def _changed(whole: Privacy, tight: bool) -> dict[str, Any]:
-    return _derived(whole.restated("change-one"), tight)
 
 
 def _finite(answer: dict[str, Any]) -> dict[str, Any]:

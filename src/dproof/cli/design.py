@@ -10,7 +10,7 @@ import click
 
 from dproof.cli.command import PATH, command, delta_option, epsilon_option, json_option
 from dproof.cli.matrix_file import read_matrix
-from dproof.cli.output import Page, Table, advise, emit, escape, pairs
+from dproof.cli.output import Page, Table, advise, emit, escape, pairs, promised
 from dproof.columns.codec import Column
 from dproof.errors import ArgumentError, FileError
 from dproof.exact import float_above, float_below
@@ -160,10 +160,7 @@ def _write_law(mechanism: Mechanism, path: Path) -> None:
 
 
 def _design_page(answer: dict[str, Any], name: str) -> Page:
-    yield (
-        f"\nThe least error for [bold]{escape(name)}[/bold] at ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}, "
-        f"loss: {answer['loss']}.\n"
-    )
+    yield (f"\nThe least error for [bold]{escape(name)}[/bold] at {promised(answer)}, loss: {answer['loss']}.\n")
     yield pairs(
         [
             ("error of this design", f"[bold]{answer['error']:.10g}[/bold]"),

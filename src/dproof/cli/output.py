@@ -97,6 +97,25 @@ def quoted_path(path: object) -> str:
     return shlex.quote(str(path))
 
 
+def promised(answer: Mapping[str, Any]) -> str:
+    """The ε and the δ of an answer.
+
+    >>> promised({"epsilon": 1.0, "delta": 1e-6})
+    'ε = 1, δ = 1e-06'
+    """
+    return f"ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}"
+
+
+def what_next(release: str, account: object = None) -> Page:
+    """The end of the page about a new release: the commands to run next; `account` is what pays for it."""
+    quoted = escape(quoted_path(release))
+    yield f"\nQuery it, without limit:\n  dproof query {quoted} 'SELECT … FROM release'"
+    yield f"Verify it:\n  dproof verify {quoted}"
+    if account is not None:
+        yield f"See what is left of the budget:\n  dproof budget {escape(quoted_path(account))}"
+    yield f"Read what was done:\n  {escape(release)}/report.html\n"
+
+
 @contextmanager
 def having_done(what: str) -> Iterator[None]:
     """Whatever stops the command in here tells as well what was done before."""

@@ -34,7 +34,7 @@ from dproof.advice.expect import (
 from dproof.advice.ways import draft_and_plan, with_epsilon
 from dproof.central.recipe import TableLaw
 from dproof.cli.command import PATH, command, json_option
-from dproof.cli.output import Page, Table, advise, emit, escape, pairs
+from dproof.cli.output import Page, Table, advise, emit, escape, pairs, promised
 from dproof.columns.codec import quoted
 from dproof.errors import InputError
 from dproof.exact import float_above, several, written
@@ -145,13 +145,10 @@ def _promise(answer: dict[str, Any], is_central: bool) -> str:
     several_rows = is_central and rows > 1
     who = f"a person with up to {rows:,} rows" if several_rows else "a person" if is_central else "one row"
     solved = ", the least ε for such answers" if answer["solved_epsilon"] else ""
-    told = (
-        f"{who} may lose [bold]ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}[/bold] "
-        f"({answer['neighbours']}){solved}."
-    )
+    told = f"{who} may lose [bold]{promised(answer)}[/bold] ({answer['neighbours']}){solved}."
     person = answer.get("person")
     if person is not None and person["rows"] > 1:
-        told += f" A person with {person['rows']} rows: ε = {person['epsilon']:.6g}, δ = {person['delta']:.6g}."
+        told += f" A person with {person['rows']} rows: {promised(person)}."
     return f"{told} {in_random_order(answer['shuffled'])}" if "shuffled" in answer else told
 
 

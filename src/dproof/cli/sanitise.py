@@ -12,7 +12,7 @@ import click
 from dproof.advice.before_spending import warnings_before
 from dproof.cli.budget import ledger_option, no_ledger_option, paying_ledger, telling_ways_out
 from dproof.cli.command import PATH, command, data_argument, json_option, table_option
-from dproof.cli.output import Page, advise, emit, escape, having_done, naming_options, quoted_path
+from dproof.cli.output import Page, advise, emit, escape, having_done, naming_options, promised, what_next
 from dproof.errors import SourceError
 from dproof.exact import float_above, several
 from dproof.meaning import advice, in_random_order
@@ -122,8 +122,7 @@ def _release_json(release: Any, out: Path, nothing: str | None) -> dict[str, Any
 
 def _release_page(answer: dict[str, Any], nothing: str | None, account: Path | str | None) -> Page:
     """The page about a new release: its promise, whether it tells nothing, and what to do next."""
-    where, quoted = escape(answer["release"]), escape(quoted_path(answer["release"]))
-    promise = f"[bold]ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']})"
+    promise = f"[bold]{promised(answer)}[/bold] ({answer['neighbours']})"
     if "measurements" in answer:
         rows = answer["rows_per_person"]
         who = "A person" if rows == 1 else f"A person with up to {rows:,} rows"
@@ -131,18 +130,14 @@ def _release_page(answer: dict[str, Any], nothing: str | None, account: Path | s
     else:
         promise += escape("; " * bool(answer["public"]) + not_protected(answer["public"]))
         held = f"{several(answer['rows'], 'sanitised row')}. Each row is differentially private with {promise}"
-    yield f"\n[bold]{where}[/bold] holds {held}."
+    yield f"\n[bold]{escape(answer['release'])}[/bold] holds {held}."
     if "shuffled" in answer:
         yield in_random_order(answer["shuffled"])
     if not answer["private"]:
         yield "[bold red]NOT PRIVATE: it was drawn with seeded coins.[/bold red]"
     if nothing is not None:
         yield f"[yellow]Take care: {escape(nothing)}[/yellow]"
-    yield f"\nQuery it, without limit:\n  dproof query {quoted} 'SELECT … FROM release'"
-    yield f"Verify it:\n  dproof verify {quoted}"
-    if account is not None:
-        yield f"See what is left of the budget:\n  dproof budget {escape(quoted_path(account))}"
-    yield f"Read what was done:\n  {where}/report.html\n"
+    yield from what_next(answer["release"], account)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from dproof.certification.certify import read_certificate
 from dproof.certification.verify_central import FORMAT as CENTRAL
 from dproof.certification.verify_certificate import of_a_row
 from dproof.cli.command import PATH, command, json_option
-from dproof.cli.output import Page, emit, escape
+from dproof.cli.output import Page, emit, escape, promised
 from dproof.errors import VerificationFailed
 from dproof.exact import float_above, several
 from dproof.meaning import in_random_order
@@ -79,7 +79,7 @@ def _verified_page(answer: dict[str, Any], path: Path) -> Page:
     if not answer["holds"]:
         yield f"{name} [bold red]does not hold[/bold red]: {escape(answer['why'])}."
         return
-    promise = f"ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}, {answer['neighbours']}"
+    promise = f"{promised(answer)}, {answer['neighbours']}"
     if "measurements" in answer:
         tables, noises = answer.get("tables"), several(answer["measurements"], "measurement")
         checked = f"the noise of {noises if tables is None else several(tables, 'table')} together"
