@@ -138,7 +138,7 @@ def test_a_table_that_opens_slowly_holds_up_no_other(tmp_path, monkeypatch):
             assert go_on.wait(60)
         return Curator(data, *arguments, **keywords)
 
-    monkeypatch.setattr("dproof.serve.folder.Curator", opened)
+    monkeypatch.setattr("dproof.serve.desk.Curator", opened)
     desk = Desk(made.folder, made.tokens)
     question = QUESTION["sql"], dp.Terms(epsilon="0.1")
     waiting = threading.Thread(target=lambda: desk.preview(desk.askable(holder, "slow"), *question))

@@ -3,7 +3,7 @@
 import io
 import zipfile
 
-from dproof.serve.pages.releasing import _packed
+from dproof.serve.pages.asking import _packed
 from tests.serve.server import make_folder, send, serving
 
 

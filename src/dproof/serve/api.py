@@ -1,5 +1,8 @@
 """The HTTP interface for programs: JSON or Arrow, documented by /openapi.json. What it does is in `desk` and `custody`.
 
+Surveys are here too: their pages, and what these send. Whoever has the address may answer; nobody needs a token. A page
+may lie elsewhere, so answers are taken from any site: they carry no cookie, and tell nothing that was not drawn.
+
 Tables that a custodian sends are streamed into the folder, under a name of one part, and never opened on the way.
 """
 
@@ -20,8 +23,9 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 
-from dproof import Answer, ArgumentError, DproofError, FileError, InputError, Privacy, __version__
+from dproof import Answer, ArgumentError, DproofError, FileError, Inbox, InputError, Privacy, __version__
 from dproof.serve import bodies, limits
 from dproof.serve.bodies import AskRequest, DraftRequest, HalfWidthRequest, QueryRequest, ReleaseRequest, TokenRequest
 from dproof.serve.desk import Desk
@@ -151,8 +155,37 @@ async def query(
     options = asked.model_dump(exclude={"sql", "chart"})
     more = {"command": f"dproof query releases/{name} {shlex.quote(asked.sql)}"}
     with service.under_way.counted(who):
-        answer = await service.working(who, partial(service.desk.query, name, asked.sql, **options))
+        answer = await service.working(who, lambda: service.desk.open_release(name).query(asked.sql, **options))
         return await service.working(who, partial(_answered, answer, accept, asked.chart, more))
+
+
+SURVEYS = "/collect/"
+survey_router = APIRouter(prefix=SURVEYS.rstrip("/"), include_in_schema=False)
+# The page has a policy of its own, stricter than that of the others; what a page cannot say itself is said here.
+_SURVEY_HEADERS = {"content-security-policy": "frame-ancestors 'none'", "referrer-policy": "no-referrer"}
+
+
+def _inbox(desk: Desk, name: str) -> Inbox:
+    found = desk.inbox(name)
+    if found is None:
+        raise HTTPException(404, "there is no such survey")
+    return found
+
+
+@survey_router.get("/{name}")
+def survey(name: str, desk: TheDesk) -> Response:
+    """The page of a survey."""
+    return Response(_inbox(desk, name).page, media_type="text/html", headers=_SURVEY_HEADERS)
+
+
+@survey_router.post("/{name}", status_code=204)
+async def receive(name: str, request: Request, service: TheService) -> Response:
+    """Keep an answer."""
+    service.pace_answers(request)
+    line = await request.body()
+    inbox = await run_in_threadpool(_inbox, service.desk, name)
+    await run_in_threadpool(inbox.receive, line)
+    return Response(status_code=204, headers={"access-control-allow-origin": "*"})
 
 
 # For custodians ------------------------------------------------------------------------------------------------------
@@ -228,13 +261,13 @@ async def job(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
 @router.get("/tables/{name}/account", responses=_documented(bodies.Account))
 def account(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: the whole account of a table."""
-    return desk.account(who, name)
+    return desk.account(name)
 
 
 @router.get("/tokens", responses=_documented(list[bodies.Holder]))
 def tokens(desk: TheDesk, who: Custodian) -> list[dict[str, Any]]:
     """For custodians: everybody who was given a token."""
-    return [one.to_json() for one in desk.holders(who)]
+    return [one.to_json() for one in desk.tokens.holders]
 
 
 @router.post("/tokens", status_code=201, responses=_documented(bodies.Token, 201))

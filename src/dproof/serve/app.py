@@ -24,7 +24,6 @@ from dproof import DproofError, InputError, OverBudget, __version__
 from dproof.errors import with_notes
 from dproof.serve import api, limits, pages
 from dproof.serve.bodies import first_fault
-from dproof.serve.collect import PREFIX, collect_router
 from dproof.serve.desk import Desk, NotAllowed
 from dproof.serve.mcp import PATH, McpEndpoint, sdk_is_there
 from dproof.serve.service import Service, Settings, UnknownToken, desk_of
@@ -45,10 +44,8 @@ def application(desk: Desk, hosts: frozenset[str], settings: Settings | None = N
         lifespan=None if assistants is None else assistants.running,
     )
     app.state.service = service
-    app.include_router(api.health_router)
-    app.include_router(api.router)
-    app.include_router(pages.page_router())
-    app.include_router(collect_router(desk.folder, service.settings))
+    for router in (api.health_router, api.router, pages.page_router(), api.survey_router):
+        app.include_router(router)
     if assistants is not None:
         app.router.routes.append(Route(PATH, assistants, methods=["POST"]))
     _errors(app)
@@ -155,7 +152,7 @@ class Guard:
     def _refused(self, method: str, path: str, headers: dict[str, str]) -> tuple[int, str] | None:
         if headers.get("host", "") not in self.hosts:
             return 421, "this server is not asked by that name: use the address that it printed"
-        own = method in _CHANGING and not path.startswith(PREFIX)  # surveys are answered from pages anywhere
+        own = method in _CHANGING and not path.startswith(api.SURVEYS)  # surveys are answered from pages anywhere
         if own or path.startswith("/api/"):  # programs' addresses are no places to follow a link to
             origin = headers.get("origin")
             if origin is not None and origin.partition("://")[2] not in self.hosts:

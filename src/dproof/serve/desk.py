@@ -14,19 +14,23 @@ from dproof import (
     Answer,
     ArgumentError,
     Cost,
+    Curator,
     DproofError,
+    Inbox,
     InputError,
     Ledger,
     Plan,
     Privacy,
+    Release,
     Standing,
     Terms,
     dummy_rows,
     explain,
+    load,
 )
 from dproof.serve import limits
 from dproof.serve.custody import Custody, is_checked
-from dproof.serve.folder import Folder, OpenTables, StateCache, Table
+from dproof.serve.folder import CERTIFICATE, Folder, StateCache, Table, state_of
 from dproof.serve.tokens import Holder, Tokens, check_request
 
 # Stores an answer when it is called, and gives what tells it.
@@ -38,11 +42,19 @@ class NotAllowed(InputError, code="not-allowed"):
 
 
 class Desk:
-    """The tables and releases of a folder, kept open from one question to the next."""
+    """The tables, releases and surveys of a folder, kept open from one question to the next, until a file changes.
+
+    Who may do what is decided here for analysts; who comes as a custodian is one.
+    """
 
     def __init__(self, folder: Folder, tokens: Tokens) -> None:
         self.folder, self.tokens, self.custody = folder, tokens, Custody(folder)
-        self.record, self._opened = self.custody.record, OpenTables(folder)
+        self.record = self.custody.record
+        self._plans = StateCache[str, Plan](limits.MOST_OPEN)
+        self._ledgers = StateCache[str, Ledger](limits.MOST_OPEN)
+        self._curators = StateCache[tuple[str, str], Curator](limits.MOST_OPEN)
+        self._releases = StateCache[str, Release](limits.MOST_OPEN)
+        self._inboxes = StateCache[str, Inbox](limits.MOST_OPEN)
         self._previews = StateCache[tuple[Any, ...], dict[str, Any]](limits.MOST_PREVIEWS)
 
     # Tables --------------------------------------------------------------------------------------------------------
@@ -72,7 +84,20 @@ class Desk:
     def _table(self, holder: Holder, name: str) -> Table:
         if not holder.may_ask(name):
             raise NotAllowed("this token is not for that table")  # whether there is such a table or not
-        return self._opened.table(name)
+        return self._open_table(name)
+
+    def _open_table(self, name: str) -> Table:
+        """A table with its plan, as the files are now."""
+        state = self.folder.state(name)
+        plan = self._plans.get(name, state[0], partial(self.folder.plan, name))
+        return Table(name, plan, self.folder.table(name), self.folder.ledger(name), state)
+
+    def _ledger(self, table: Table) -> Ledger:
+        """The ledger of a table, whose chain is checked once and then as it grows; it is begun if there is none."""
+        budget = None if table.has_ledger else table.plan.privacy
+        unit, ceiling = table.plan.unit, table.plan.privacy
+        opened = partial(Ledger, table.ledger, budget=budget, unit=unit, ceiling=ceiling)
+        return self._ledgers.get(table.name, table.state[0], opened)
 
     def dummy(self, holder: Holder, name: str, rows: int) -> Any:
         """Dummy rows of a table, as an Arrow table."""
@@ -87,7 +112,7 @@ class Desk:
         table = self._table(holder, name)
         spender = self._spender(holder, table)
         if spender is None:
-            if table.has_ledger and any(self._opened.ledger(table).analysts.values()):
+            if table.has_ledger and any(self._ledger(table).analysts.values()):
                 raise NotAllowed(
                     "analysts have budgets on this table, so they ask it: give yourself a budget as an analyst"
                 )
@@ -97,18 +122,22 @@ class Desk:
 
     def is_open(self, asked: Table) -> bool:
         """Whether a table is open for who asks it."""
-        return self._opened.has_curator(asked)
+        return self._curators.holds((asked.name, asked.spender or ""), asked.state)
 
-    def open(self, asked: Table) -> None:
-        """Open a table for who asks it: how long that takes may depend on its rows."""
-        self._opened.curator(asked)
+    def open(self, asked: Table) -> Curator:
+        """A table, opened for its spender: another's long question does not hold up a short one.
+
+        How long that takes may depend on its rows.
+        """
+        opened = partial(Curator, asked.data, asked.plan, ledger=asked.ledger, analyst=asked.spender)
+        return self._curators.get((asked.name, asked.spender or ""), asked.state, opened)
 
     def preview(self, asked: Table, sql: str, terms: Terms) -> dict[str, Any]:
         """Preview the cost of a question and the accuracy of its answer: free, and no row is read.
 
         It depends on the plan, the question and the ledger alone, so it is kept until one of them changes.
         """
-        curator = self._opened.curator(asked)
+        curator = self.open(asked)
         state = asked.state, curator.ledger.mark  # the mark is as old as what is told, or older
 
         def told() -> dict[str, Any]:
@@ -119,14 +148,14 @@ class Desk:
 
     def stored(self, asked: Table, sql: str, terms: Terms) -> Answer | None:
         """The answer that a question got before; None where the table has to be read for it."""
-        return self._opened.curator(asked).stored(sql, terms)
+        return self.open(asked).stored(sql, terms)
 
     def ask(self, asked: Table, sql: str, terms: Terms) -> PendingAnswer:
         """Pay for a question and read the table; what comes back stores the answer, and gives what tells it.
 
         If the table was changed meanwhile, that is all an analyst is told: nobody has checked what was read.
         """
-        curator, name = self._opened.curator(asked), asked.name
+        curator, name = self.open(asked), asked.name
         try:
             return curator.begin(sql, terms)
         finally:
@@ -144,7 +173,7 @@ class Desk:
         plan, spender = table.plan, self._spender(holder, table)
         # Who looks at a table begins no ledger: until there is one, the plan can be changed.
         has_ledger = spender is not None or table.has_ledger
-        standing = self._opened.ledger(table).standing(spender) if has_ledger else Standing.unspent(plan.privacy)
+        standing = self._ledger(table).standing(spender) if has_ledger else Standing.unspent(plan.privacy)
         words = standing.in_words(plan.rows_per_person)
         return {**standing.to_json(), "in_words": words, "neighbours": plan.privacy.neighbours}
 
@@ -157,13 +186,13 @@ class Desk:
         if not table.has_ledger:
             return []
         analyst = None if holder.is_custodian else holder.name
-        return self._opened.ledger(table).questions(analyst, before=before, most=most)
+        return self._ledger(table).questions(analyst, before=before, most=most)
 
     def _spender(self, holder: Holder, table: Table) -> str | None:
         """Whose share of the budget somebody spends; None is the whole of it, for a custodian."""
         if holder.is_custodian:
             return None
-        if not table.has_ledger or self._opened.ledger(table).analysts.get(holder.name) is None:
+        if not table.has_ledger or self._ledger(table).analysts.get(holder.name) is None:
             raise NotAllowed("no budget on this table was given to you: ask its custodian")
         return holder.name
 
@@ -175,7 +204,7 @@ class Desk:
 
     def release(self, name: str) -> dict[str, Any]:
         """Model, rows, columns, promise and seal of a release."""
-        found = self._opened.release(name)
+        found = self.open_release(name)
         plan, about = found.plan, found.certificate["release"]
         return {
             "name": name,
@@ -189,48 +218,43 @@ class Desk:
             "seal": found.certificate["seal"],
         }
 
-    def release_plan(self, name: str) -> Plan:
-        """The plan that a release was made by."""
-        return self._opened.release(name).plan
+    def open_release(self, name: str) -> Release:
+        """A release, to be asked at no cost."""
+        folder = self.folder.release(name)
+        return self._releases.get(name, state_of(folder / CERTIFICATE), partial(load, folder))
 
-    def query(self, name: str, sql: str, **options: Any) -> Answer:
-        """Ask a release, at no cost."""
-        return self._opened.release(name).query(sql, **options)
+    def inbox(self, name: str) -> Inbox | None:
+        """What receives the answers to a survey; None where there is no such survey."""
+        survey = self.folder.survey(name)
+        if not survey.is_dir():
+            return None
+        return self._inboxes.get(name, state_of(survey), lambda: Inbox(survey, self.folder.answers(name)))
 
     def unfinished(self, name: str) -> list[str]:
         """The releases of a table that were paid for and are neither made nor being made."""
         if not Ledger.is_begun(self.folder.ledger(name)):
             return []
-        ledger = self._opened.ledger(self._opened.table(name))
+        ledger = self._ledger(self._open_table(name))
         paid = [one for one in ledger.statement()["entries"] if one.get("published") is False]
         names = [str(one["description"]).removeprefix("release ") for one in paid]
         return [one for one in dict.fromkeys(names) if not self.custody.is_making(name, one)]
 
     # For custodians ------------------------------------------------------------------------------------------------
 
-    def account(self, holder: Holder, name: str) -> dict[str, Any]:
+    def account(self, name: str) -> dict[str, Any]:
         """The whole account of a table: the budgets and questions of everybody."""
-        need_custodian(holder)
-        return self._opened.ledger(self._table(holder, name)).statement()
+        return self._ledger(self._open_table(name)).statement()
 
     def give(self, holder: Holder, name: str, budgets: Mapping[str, Privacy], days: int) -> tuple[str, Holder]:
         """A token for an analyst with a share of the budget of each of these tables; the text is shown this once."""
-        need_custodian(holder)
         given = give_budgets(self.folder, self.tokens, name, budgets, days)
         self.record.add(holder, "gave a token", of=given[1].number, to=name, tables=", ".join(budgets))
-        self.custody.check_in_background(
-            tuple(budgets)
-        )  # nobody waits for it, and until then the table is closed to analysts
+        # Nobody waits for it, and until then the table is closed to analysts.
+        self.custody.check_in_background(tuple(budgets))
         return given
-
-    def holders(self, holder: Holder) -> list[Holder]:
-        """Everybody who was given a token."""
-        need_custodian(holder)
-        return self.tokens.holders
 
     def revoke(self, holder: Holder, number: int) -> None:
         """End a token now."""
-        need_custodian(holder)
         self.tokens.revoke(number)
         self.record.add(holder, "revoked a token", of=number)
 
@@ -261,11 +285,6 @@ def give_budgets(
     for opening in openings:
         opening().close()
     return tokens.issue(name, "analyst", tuple(budgets), days=days)
-
-
-def need_custodian(holder: Holder) -> None:
-    if not holder.is_custodian:
-        raise NotAllowed("this is for custodians")
 
 
 def _columns(plan: Plan) -> list[dict[str, str]]:

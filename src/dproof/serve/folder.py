@@ -6,11 +6,10 @@ drafts/NAME.json     the plan that a custodian is writing on the pages, saved or
 ledgers/NAME.db      its ledger, begun with the plan's budget
 checked/NAME.json    in which state of its files the table was found to be readable (`dproof.serve.custody`)
 releases/…/          folders that `dproof sanitise` made
-surveys/, answers/   surveys and what came in to them (`dproof.serve.collect`)
+surveys/NAME/        folders that `dproof collect` made
+answers/NAME.db      what came in, for `dproof adopt answers/NAME.db --plan surveys/NAME`
 tokens.db            who may do what (`dproof.serve.tokens`)
 custodians.jsonl     what custodians did (`dproof.serve.custody`)
-
-What was opened is kept open from one question to the next, until a file changes.
 """
 
 from __future__ import annotations
@@ -25,18 +24,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from dproof import Curator, Ledger, Plan, Release, load
+from dproof import Ledger, Plan
 from dproof.errors import ArgumentError, DproofError, FileError, did_you_mean
 from dproof.serve import limits
 
 CERTIFICATE, REPORT = "certificate.json", "report.html"  # files of a release
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{limits.LONGEST_NAME - 1}}}")
 _TABLES, _PLANS, _DRAFTS, _LEDGERS = "tables", "plans", "drafts", "ledgers"
-_CHECKED, _RELEASES = "checked", "releases"
+_CHECKED, _RELEASES, _SURVEYS, _ANSWERS = "checked", "releases", "surveys", "answers"
 UNFINISHED = ".upload-"  # how the name of a file begins that is not all there; no table has such a name
 
 
@@ -202,6 +200,16 @@ class Folder:
             raise FileError(f"there is a release {name!r} already: choose another name")
         return place
 
+    def survey(self, name: str) -> Path:
+        """The folder of a survey, if there is one."""
+        return self.root / _SURVEYS / checked_name(name, "survey")
+
+    def answers(self, name: str) -> Path:
+        """Where the answers to a survey lie, or will."""
+        place = self.root / _ANSWERS / f"{checked_name(name, 'survey')}.db"
+        place.parent.mkdir(0o700, exist_ok=True)
+        return place
+
     def hide(self, sentence: str) -> str:
         """A sentence without the place of this folder, which is nobody's business who only comes by HTTP."""
         return sentence.replace(f"{self.root}/", "").replace(f"{self.root.resolve()}/", "")
@@ -312,40 +320,3 @@ class Table:
     @property
     def has_ledger(self) -> bool:
         return Ledger.is_begun(self.ledger)
-
-
-class OpenTables:
-    """The tables and releases of a folder that are open."""
-
-    def __init__(self, folder: Folder) -> None:
-        self._folder = folder
-        self._plans = StateCache[str, Plan](limits.MOST_OPEN)
-        self._ledgers = StateCache[str, Ledger](limits.MOST_OPEN)
-        self._curators = StateCache[tuple[str, str], Curator](limits.MOST_OPEN)
-        self._releases = StateCache[str, Release](limits.MOST_OPEN)
-
-    def table(self, name: str) -> Table:
-        """A table with its plan, as the files are now."""
-        state = self._folder.state(name)
-        plan = self._plans.get(name, state[0], partial(self._folder.plan, name))
-        return Table(name, plan, self._folder.table(name), self._folder.ledger(name), state)
-
-    def ledger(self, table: Table) -> Ledger:
-        """The ledger of a table, whose chain is checked once and then as it grows; it is begun if there is none."""
-        budget = None if table.has_ledger else table.plan.privacy
-        unit, ceiling = table.plan.unit, table.plan.privacy
-        opened = partial(Ledger, table.ledger, budget=budget, unit=unit, ceiling=ceiling)
-        return self._ledgers.get(table.name, table.state[0], opened)
-
-    def curator(self, table: Table) -> Curator:
-        """The table, opened for its spender: another's long question does not hold up a short one."""
-        opened = partial(Curator, table.data, table.plan, ledger=table.ledger, analyst=table.spender)
-        return self._curators.get((table.name, table.spender or ""), table.state, opened)
-
-    def has_curator(self, table: Table) -> bool:
-        """Whether the table is open for its spender already."""
-        return self._curators.holds((table.name, table.spender or ""), table.state)
-
-    def release(self, name: str) -> Release:
-        folder = self._folder.release(name)
-        return self._releases.get(name, state_of(folder / CERTIFICATE), partial(load, folder))

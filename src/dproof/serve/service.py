@@ -24,7 +24,7 @@ from starlette.exceptions import HTTPException
 from dproof import Answer
 from dproof.serve import limits
 from dproof.serve.connections import KNOWN
-from dproof.serve.desk import Desk, PendingAnswer, need_custodian
+from dproof.serve.desk import Desk, NotAllowed, PendingAnswer
 from dproof.serve.folder import Table
 from dproof.serve.tokens import COOKIE, Holder, Sessions
 
@@ -71,9 +71,9 @@ class Service:
     def __init__(self, desk: Desk, settings: Settings) -> None:
         self.desk, self.settings, self.sessions = desk, settings, Sessions()
         self._requests = Rate(settings.per_second, settings.at_once, settings.clock)
-        self._guesses = Rate(
-            limits.GUESSES_PER_SECOND, limits.GUESSES_AT_ONCE, settings.clock
-        )  # of tokens, for each address
+        # For each address, in memory: guesses of tokens, and answers to surveys.
+        self._guesses = Rate(limits.GUESSES_PER_SECOND, limits.GUESSES_AT_ONCE, settings.clock)
+        self._answers = Rate(limits.ANSWERS_PER_SECOND, limits.ANSWERS_AT_ONCE, settings.clock)
         self.under_way, self.tool_calls = UnderWay(), UnderWay()  # what a tool asks is counted as a request too
         self._workers: defaultdict[int, CapacityLimiter] = defaultdict(lambda: CapacityLimiter(limits.MOST_WORKERS))
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -129,11 +129,15 @@ class Service:
 
     def known(self, request: Request, token: str) -> Holder | None:
         """The holder of a token; an address that guesses is slowed down."""
-        address = request.client.host if request.client else ""
         found = self.desk.tokens.holder(token)
-        if found is None and not self._guesses.allows(address):
+        if found is None and not self._guesses.allows(_address(request)):
             raise HTTPException(429, "too many unknown tokens: wait a moment")
         return self._paced(found)
+
+    def pace_answers(self, request: Request) -> None:
+        """Slow down an address from which many answers to surveys come."""
+        if not self._answers.allows(_address(request)):
+            raise HTTPException(429, "too many answers from one place: wait a moment")
 
     def holder(self, request: Request) -> Holder:
         """The sender of a request: by a token in its header, or signed in at the page."""
@@ -161,6 +165,10 @@ class Service:
         return holder
 
 
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
+
+
 # A function that is not asynchronous is called in a thread, as it should be where it reads a file, and not elsewhere.
 
 
@@ -186,7 +194,8 @@ def holder_of(request: Request, _: Annotated[Any, Security(_BEARER)], __: Annota
 
 async def custodian_of(who: Annotated[Holder, Depends(holder_of)]) -> Holder:
     """The custodian who sends a request; anybody else is refused."""
-    need_custodian(who)
+    if not who.is_custodian:
+        raise NotAllowed("this is for custodians")
     return who
 
 

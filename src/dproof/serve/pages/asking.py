@@ -1,29 +1,33 @@
-"""The pages of a private table and of a release: a question, its preview, its answer, and what was asked before."""
+"""The pages of a private table and of a release: a question, its preview, its answer, and what was asked before; the
+report of a release, and its download as one file."""
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from io import BytesIO
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import pyarrow as pa
 import pyarrow.csv
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from dproof import DproofError, Plan, QuestionError
+from dproof import DproofError, FileError, Plan, QuestionError
 from dproof.errors import with_notes
 from dproof.serve import api, limits
 from dproof.serve.bodies import AskRequest, QueryRequest
 from dproof.serve.desk import Desk
+from dproof.serve.folder import REPORT
 from dproof.serve.pages import Sent, address, checked, page
 from dproof.serve.service import Known, Service, TheDesk, TheService
 from dproof.serve.tokens import Holder
@@ -37,6 +41,9 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_LISTED_VALUES = 200  # of a column, that are listed
 _MOST_ITEMS = 16  # of a set, that a question to a private table can be about
 _GROUPS = 10  # of a number without bins
+_PART = 1 << 20  # bytes of a release that are read at a time
+# The report has its style and pictures in itself, and runs nothing.
+_REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'none'"
 _PERIODS = {"years": ("year",), "quarters": ("year", "quarter"), "months": ("year", "month")}
 
 
@@ -93,6 +100,21 @@ async def queried_release(name: str, request: Request, service: TheService, who:
     except DproofError as error:
         shown["error"] = desk.folder.hide(with_notes(error))
     return await run_in_threadpool(lambda: _release_page(desk, who, name, typed, **shown))
+
+
+@router.get("/releases/{name}/report")
+def report(name: str, desk: TheDesk, who: Known) -> Response:
+    file = desk.folder.release(name) / REPORT
+    if not file.is_file():
+        raise FileError(f"the release {name!r} has no report: `dproof report releases/{name}` writes one")
+    return HTMLResponse(file.read_text("utf-8"), headers={"content-security-policy": _REPORT_POLICY})
+
+
+@router.get("/releases/{name}/download")
+def download(name: str, desk: TheDesk, who: Known) -> Response:
+    folder = desk.folder.release(name).resolve()
+    headers = {"content-disposition": f'attachment; filename="{name}.zip"'}
+    return StreamingResponse(_packed(folder, name), media_type="application/zip", headers=headers)
 
 
 async def _answered(
@@ -166,7 +188,7 @@ def _release_page(
 
 
 def _release_columns(desk: Desk, name: str) -> list[AskableColumn]:
-    return columns_of(desk.release_plan(name))
+    return columns_of(desk.open_release(name).plan)
 
 
 def _python(request: Request, call: str) -> str:
@@ -179,9 +201,42 @@ def _as_csv(made: pa.Table) -> bytes:
             return column
         return pa.array([None if v is None else ";".join(map(str, v)) for v in column.to_pylist()], pa.string())
 
-    sink = BytesIO()
+    sink = io.BytesIO()
     pyarrow.csv.write_csv(pa.table({name: plain(made[name]) for name in made.column_names}), sink)
     return sink.getvalue()
+
+
+class _ChunkSink(io.RawIOBase):
+    """A file in memory that keeps what is written to it until it is taken."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, part: Any) -> int:
+        self._parts.append(bytes(part))
+        return len(self._parts[-1])
+
+    def taken(self) -> bytes:
+        taken, self._parts = b"".join(self._parts), []
+        return taken
+
+
+def _packed(folder: Path, name: str) -> Iterator[bytes]:
+    """A release as one file, part by part: it may be larger than the memory. What is large in it is packed already."""
+    sink = _ChunkSink()
+    with zipfile.ZipFile(sink, "w") as packed:
+        for path in sorted(folder.rglob("*")):
+            if not path.is_file() or not path.resolve().is_relative_to(folder):  # a link could lead to a private table
+                continue
+            entry = zipfile.ZipInfo.from_file(path, f"{name}/{path.relative_to(folder)}", strict_timestamps=False)
+            with path.open("rb") as source, packed.open(entry, "w") as target:
+                while part := source.read(_PART):
+                    target.write(part)
+                    yield sink.taken()
+    yield sink.taken()
 
 
 # What may be asked about the columns of a plan -----------------------------------------------------------------------

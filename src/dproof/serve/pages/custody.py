@@ -1,4 +1,4 @@
-"""The custodian's page: the tables of the folder, and who may ask them."""
+"""The custodian's page, with the tables of the folder and who may ask them, and the progress of a release."""
 
 from __future__ import annotations
 
@@ -43,6 +43,13 @@ def changed(request: Request, desk: TheDesk, who: Custodian, form: Sent) -> HTML
     except DproofError as error:
         shown |= {"typed": typed, "ticked": form.getlist("tables"), "error": desk.folder.hide(with_notes(error))}
     return _custody_page(desk, who, **shown)
+
+
+@router.get("/jobs/{job}")
+def progress(job: str, desk: TheDesk, who: Custodian, release: str = "") -> HTMLResponse:
+    """The page of a job's progress; a script looks again by itself."""
+    found = desk.custody.job(job)
+    return page("job.html", f"Sanitising {found['what']}", who, job=found, release=release)
 
 
 def _whole(text: str) -> int:
