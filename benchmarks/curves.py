@@ -77,7 +77,7 @@ def run() -> Section:
         "range alone, equal noise on all points has the least variance in total, and if its waves were "
         "multiplied by the best factors, chosen with the true curve at hand, 0.86 of the smoothed error would "
         "be left for 1,000 homes at δ = 1e-6 and 0.83 for the days of a home at ε = 1 "
-        "(tests/curves/test_smoothing_bound.py): there 0.8 cannot be reached so."
+        "(tests/curves/test_smoothing.py): there 0.8 cannot be reached so."
     )
     header = ("", "dproof", "dproof, kernel", "each point", "smoothed", "basis alone", "least possible")
     chart = Chart("Error of a mean curve", "homes", "kW", tuple(points))

@@ -33,7 +33,27 @@ from dproof import (
     solution_matrix,
 )
 from dproof.certification import verify_certificate
+from dproof.certification.verify_certificate import LAWS, NOISES, certificate_with
 from dproof.exact import exp_above, exp_below
+from dproof.laws import (
+    Bits,
+    BlockDesign,
+    BoundedLattice,
+    Gaussian,
+    GaussianSum,
+    KeepOrOther,
+    Lattice,
+    Matrix,
+    OneItem,
+    PlaneDesign,
+    RoundedLaw,
+    RowByRow,
+    SubsetSelection,
+    Unary,
+)
+from dproof.laws import law as readers
+from dproof.laws import noise as noise_readers
+from dproof.laws.laplace import stairs, two_sided
 from tests import forging
 from tests.strategies import matrices
 
@@ -362,3 +382,81 @@ def test_the_law_in_the_record_is_the_law_that_is_drawn() -> None:
     rows = np.array([[int(w) for w in row] for row in record["rows"]])
     assert (rows == mechanism.weights()[0]).all()
     assert int(record["total"]) == mechanism.family.total
+
+
+# A certificate without private columns costs nothing, so it keeps every promise ---------------------------------------
+
+
+def test_nothing_costs_nothing() -> None:
+    made = Certificate(Privacy(0), ())
+    assert (made.epsilon, made.delta) == (0, 0)
+
+
+# The bytes of a certificate's file: one name a line, in UTF-8, so that people can read it and compare two -------------
+
+
+def test_a_file_is_indented_and_keeps_its_letters(tmp_path: Path) -> None:
+    certificate = certify(randomised_response(Categories(["a", "b"]), Privacy(1)), Privacy(1), name="größe")
+    certificate.write(tmp_path / "certificate.json")
+    text = (tmp_path / "certificate.json").read_bytes().decode()
+    assert text.startswith('{\n "format": "dproof certificate",\n "version": 1,\n') and text.endswith("\n}\n")
+    assert '"größe"' in text
+
+
+# The page on the certificate names every kind of law, and every number of it, that the verifiers know -----------------
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "certificate.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("kind", [*LAWS, *NOISES])
+def test_every_kind_of_law_and_all_its_names_are_on_the_page(kind: str) -> None:
+    rows = PAGE.split(f"| `{kind}` |")[1]
+    own = "".join(line for n, line in enumerate(rows.splitlines(True)) if n == 0 or line.startswith("| |"))
+    for name in {**LAWS, **NOISES}[kind]:
+        assert f"`{name.removesuffix('?')}`" in own, name
+
+
+WRITTEN = [
+    Bits(2, 2, 1),
+    BlockDesign(6, 7, 3, 1, 3, 1),
+    Gaussian(Fraction(2)),
+    GaussianSum(Gaussian(Fraction(400)), 9, 2),
+    KeepOrOther(3, 2, 1),
+    BoundedLattice(3, two_sided(Fraction(2))),
+    Lattice(3, two_sided(Fraction(2)), True),
+    Matrix(np.array([[3, 1], [1, 3]]), 4),
+    OneItem(3, 2, 1),
+    PlaneDesign(6, 2, 3, 1),
+    RowByRow(KeepOrOther(3, 2, 1), 7),
+    RoundedLaw(5, 1, Matrix(np.array([[3, 1], [1, 3]]), 4)),
+    SubsetSelection(5, 2, 3, 1),
+    Unary(3, 2, 1, 4),
+    stairs(Fraction(3), 10),
+    two_sided(Fraction(2)),
+]
+
+
+def test_the_readers_know_the_same_kinds() -> None:
+    """A curve's law is read with its plan, and the noise of its coefficients with it; vectors are in no plan."""
+    assert readers.LAWS.keys() == LAWS.keys() - {"coefficients", "vectors"}
+    assert noise_readers.NOISES.keys() == NOISES.keys() - {"convolved", "k-norm"}
+
+
+@pytest.mark.parametrize("law", WRITTEN, ids=lambda law: law.kind)
+def test_the_names_that_are_written_are_those_that_the_verifier_knows(law) -> None:
+    names = {name for name in {**LAWS, **NOISES}[law.kind] if not name.endswith("?")}
+    assert {"kind", *names} == law.to_json().keys()
+
+
+@pytest.mark.parametrize("law", WRITTEN, ids=lambda law: law.kind)
+def test_what_is_written_is_read_back(law) -> None:
+    assert type(law).from_json(law.to_json()).to_json() == law.to_json()
+
+
+def test_what_is_no_record_is_refused_in_words() -> None:
+    from dproof.certification.verify_certificate import Refused
+
+    for wrong in (None, [], "", 1, {}):
+        with pytest.raises(Refused, match="must be a record of format, version"):
+            certificate_with({})(wrong, "the certificate")

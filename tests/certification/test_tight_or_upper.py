@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+import dproof as dp
 from dproof import Categories, InputError, Interval, Privacy, bounded_laplace, randomised_response, solution_matrix
 from dproof.certification.compose import compose_mechanisms, compose_promises
 from dproof.exact import exp_above
@@ -55,3 +56,14 @@ def test_a_group_may_exceed_what_a_user_can_ask_for() -> None:
         Privacy(1).for_group(0)
     with pytest.raises(InputError, match="neighbours"):
         Privacy(1).restated("change-two")  # type: ignore[arg-type]
+
+
+# The δ of advanced composition at the ε that it gives at a δ is that δ again ------------------------------------------
+
+
+@pytest.mark.parametrize("delta", ["1e-3", "1e-5", "3e-9"])
+def test_delta_undoes_epsilon(delta: str) -> None:
+    together = dp.compose([dp.Privacy("0.1", "1e-12")] * 50, "advanced")
+    epsilon = together.epsilon(delta)
+    assert together.delta(epsilon) == pytest.approx(float(delta), rel=1e-4)
+    assert together.epsilon(together.delta(epsilon)) <= epsilon

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dproof import Categories, DproofError, Privacy, certify, randomised_response
 from dproof.certification import verify_certificate as verifier
-from dproof.certification.verify_certificate import LAWS, NOISES, Reader, Refused, check_sum, total
+from dproof.certification.verify_certificate import LAWS, NOISES, Reader, Refused, by_kind, check_sum, main, total
+from dproof.curves.noise import recorded_noise
+from dproof.laws.law import law_from_json
+from tests.attacks.test_certificate_forgeries import ALONE, CERTIFICATES, REGION, paths
 
 HUGE = 10**2000 - 1
 
@@ -100,3 +107,69 @@ def test_promises_add_up_to_a_fraction_that_can_be_worked_with() -> None:
     check_sum(parts, "epsilon", Fraction(1), True)
     with pytest.raises(Refused, match="too long a common denominator"):
         check_sum(parts, "epsilon", Fraction(1), False)
+
+
+# The stand-alone verifier and dproof's own reader have a table of ranges each: they agree on every number -------------
+
+
+ENDS = (9, 62, 128, 1 << 30, 1 << 50, 1 << 62, 1 << 128, 10**2000)
+EDGES = sorted({0, 1, 2, *(end + more for end in ENDS for more in (-1, 0, 1))})
+FRACTIONS = [f"1/{1 << 24}", f"1/{(1 << 24) + 1}", f"2/{(1 << 24) + 1}", "8", "15/2", *map(str, (1 << 18, 1 << 30))]
+FRACTIONS += [f"{(end << 1) + 1}/2" for end in (1 << 18, 1 << 30)]
+RECORDED = {name: body["laws"][0]["law"] for name, body in CERTIFICATES.items() if name not in ALONE}
+
+
+def with_edges(law: dict[str, Any]) -> Iterator[tuple[tuple[Any, ...], int | str, dict[str, Any]]]:
+    """The law with each of its numbers in turn at the ends of ranges, and beside them."""
+    for path in paths(law):
+        if path[0] in REGION or "weights" in path:
+            continue  # these are not read: they follow from the plan, or from the square
+        forged = copy.deepcopy(law)
+        holder: Any = forged
+        for key in path[:-1]:
+            holder = holder[key]
+        value = holder[path[-1]]
+        edges: list[Any] = EDGES if type(value) is int or (type(value) is str and value.isdigit()) else []
+        for edge in FRACTIONS if path[-1] == "square" else edges:
+            holder[path[-1]] = type(value)(edge)
+            yield path, edge, forged
+
+
+def refused_alone(law: dict[str, Any]) -> bool:
+    try:
+        by_kind(LAWS)(law, "law")
+    except Refused:
+        return True
+    return False
+
+
+def refused_by_dproof(law: dict[str, Any]) -> str | None:
+    try:
+        recorded_noise(law["noise"]) if law["kind"] == "coefficients" else law_from_json(law)
+    except (DproofError, ArithmeticError) as refused:
+        return str(refused)
+    return None
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_both_readers_refuse_the_same_numbers(name: str) -> None:
+    tried = 0
+    for path, edge, law in with_edges(RECORDED[name]):
+        tried += 1
+        alone, own = refused_alone(law), refused_by_dproof(law)
+        where = f"{path} of {len(str(edge))} digits, {str(edge)[-3:]} at its end: {own}"
+        assert own is not None or not alone, f"only the stand-alone verifier refuses {where}"
+        # What it refuses for other reasons, how numbers go together, the other finds when it verifies.
+        assert alone or own is None or "outside its range" not in own, f"only dproof refuses {where}"
+    assert tried >= len(EDGES)
+
+
+# The exit code of the stand-alone verifier: 0 where a certificate holds, 1 where it does not, 2 without a file --------
+
+
+def test_what_holds_ends_with_0_and_nothing_else_does(tmp_path: Path) -> None:
+    path = tmp_path / "certificate.json"
+    certify(randomised_response(Categories(["a", "b"]), Privacy(1)), Privacy(1)).write(path)
+    assert main([str(path)]) == 0 and main([]) == 2
+    path.write_text(path.read_text("utf-8").replace('"epsilon": "1"', '"epsilon": "1/2"'), "utf-8")
+    assert main([str(path)]) == 1

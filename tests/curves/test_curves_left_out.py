@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof import Curves, Plan, expand
-from dproof.curves.lattice import left_out, measured_expansion
+from dproof import Curves, Plan, Privacy, curve_noise, expand
+from dproof.curves.lattice import Expansion, l2_left_out, left_out, measured_expansion
 from dproof.testing import seeded_coins
 
 DAY = Curves(0, 24, 25, 0, 5, norm="l2")
@@ -92,3 +94,26 @@ def test_a_plan_measures_all_of_the_grid_unless_it_says_more_of_the_curves() -> 
         assert not Plan.of(plan(**load)).column("load").space.shows_all
     long = measured_expansion(expand(Curves(0, 1, 600, 0, 1), terms=4), 4)
     assert not long.shows_all and long.terms == 4
+
+
+# The L2 norm of what a lattice of curves cannot show ------------------------------------------------------------------
+
+
+def test_it_is_the_norm_of_what_is_left_out_at_each_point() -> None:
+    lattice = expand(Curves(0, 4, 9, 0, 3), terms=3).lattice("gaussian")
+    squares = [float(x) ** 2 for x in left_out(lattice)]
+    area = sum((a + b) / 2 * 0.5 for a, b in pairwise(squares))  # nine points from 0 to 4
+    assert area > 1 and l2_left_out(lattice) == pytest.approx(sqrt(area))
+
+
+# What is left of a curve before noise: the error is the L2 norm of a function that is linear between grid points ------
+
+
+def test_the_error_of_a_projection_is_an_integral() -> None:
+    space = Curves(0, 2, 6, low=0, high=5)
+    mechanism = curve_noise(Expansion(space, "cosine", terms=2), Privacy(1))
+    rows = np.array([[0.0, 5.0, 1.0, 4.0, 0.5, 3.0], [1.0, 1.0, 2.0, 2.5, 2.0, 1.0]])
+    lattice, fine = mechanism.lattice, np.linspace(0, 2, 40_001)
+    left = rows - lattice.evaluate(lattice.coefficients(space.encode(rows, clamp=True)))
+    squares = [np.trapezoid(np.interp(fine, space.times, row) ** 2, fine) for row in left]
+    assert mechanism.projection_error(rows) == pytest.approx(np.sqrt(squares), rel=1e-6)

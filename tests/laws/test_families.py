@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -20,10 +20,15 @@ from dproof import (
     randomised_response,
     solution_matrix,
 )
+from dproof.certification.compose import compose_losses, own_worst_pair
 from dproof.exact import exact
-from dproof.laws import Bits, KeepOrOther, Law, Matrix
-from dproof.laws.divergence import hockey_stick, tight_odds, worst_set
+from dproof.laws import Bits, BlockDesign, KeepOrOther, Law, Matrix, OneItem, PlaneDesign, SubsetSelection, Unary
+from dproof.laws.debias import SeenColumn
+from dproof.laws.divergence import Odds, hockey_stick, tight_odds, worst_set
 from dproof.laws.matrix import whole_law
+from dproof.questions.partition import cut
+from dproof.questions.question import Schema
+from dproof.questions.sql import parse_predicate
 from tests import brute_force
 from tests.strategies import deltas, laws, matrices, odds
 
@@ -180,3 +185,125 @@ def test_two_equal_laws_cost_nothing(size: int) -> None:
     family = Matrix(np.full((size, 3), 4), 12)
     assert family.worst(Fraction(1)).value == 0
     assert family.odds(Fraction(0)).value == 1
+
+
+# The tight odds of a matrix law and the pair of inputs that has them, also where no pair is worse than another --------
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 100)])
+@pytest.mark.parametrize(("inputs", "pair"), [(1, (0, 0)), (2, (0, 1)), (4, (0, 1))])
+def test_inputs_with_the_same_law_have_odds_of_1_and_the_first_two_are_named(
+    inputs: int, pair: tuple[int, int], delta: Fraction
+) -> None:
+    assert Matrix(np.array([[1, 3]] * inputs), 4).odds(delta) == Odds(Fraction(1), *pair)
+
+
+def test_the_worst_pair_is_named() -> None:
+    law = Matrix(np.array([[5, 5], [5, 5], [8, 2], [2, 8]]), 10)
+    assert law.odds(Fraction(0)) == Odds(Fraction(4), 2, 3)
+    assert law.odds(Fraction(2, 10)) == Odds(Fraction(3), 2, 3)  # 8/10 − 3 · 2/10 = 2/10
+
+
+def test_laws_that_differ_by_one_part_in_the_total_are_told_apart() -> None:
+    assert Matrix(np.array([[2, 1], [1, 2]]), 3).worst(Fraction(1)).value == Fraction(1, 3)
+    assert Matrix(np.array([[1, 0], [0, 1]]), 1).worst(Fraction(1)).value == 1
+
+
+# What a law that is written out says of missing values, and which state each of its outputs is ------------------------
+
+
+LAW = Matrix(np.array([[14, 9, 1, 8], [6, 16, 6, 4], [4, 5, 20, 3], [5, 5, 5, 17]]), 32)
+
+
+def test_a_value_and_a_missing_one_are_shown_as_often_as_they_do_not_look_missing() -> None:
+    assert LAW.shown_chances(3) == (Fraction(32 - 8, 32), Fraction(32 - 17, 32))
+
+
+def test_every_output_is_a_state_of_its_own() -> None:
+    space = Categories(["a", "b", "c", "d"])
+    grid = cut(Schema("release", {"x": space}), [parse_predicate("x = 'b'")])
+    unmixed = LAW.debias_axes([SeenColumn(grid.axes[0], space, space, None)], 1, "x")
+    assert unmixed.state is not None and unmixed.state([np.array([2, 0, 3])]).tolist() == [2, 0, 3]
+
+
+# A law with a weight below 0 is refused, even where all weights together are a total above 0 --------------------------
+
+
+@pytest.mark.parametrize(("high", "low"), [(5, -1), (-1, 5)])
+def test_subset_selection(high: int, low: int) -> None:
+    with pytest.raises(InputError, match="at least 0"):
+        SubsetSelection(3, 1, high, low)
+
+
+# The pair that a law names as its worst: complete laws that no pair exceeds, also where two rows are composed ---------
+
+
+LAWS = [
+    KeepOrOther(2, 3, 1),
+    KeepOrOther(5, 6, 1),
+    Bits(1, 3, 1),
+    Bits(3, 2, 1),
+    Unary(4, 2, 1, 4),
+    Unary(2, 3, 1, 4),
+    SubsetSelection(5, 2, 3, 1),
+    SubsetSelection(3, 1, 5, 2),
+    SubsetSelection(2, 2, 1, 1),
+    BlockDesign(3, 3, 2, 1, 3, 1),
+    BlockDesign(5, 7, 3, 1, 3, 1),
+    PlaneDesign(2, 2, 3, 1),
+    PlaneDesign(13, 3, 5, 2),
+    OneItem(1, 3, 1),
+    OneItem(3, 2, 1),
+]
+ODDS = [Fraction(1), Fraction(5, 4), Fraction(2), Fraction(7)]
+DELTAS = [Fraction(0), Fraction(1, 20), Fraction(1, 3)]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_its_masses_are_those_of_two_complete_laws(law: Law) -> None:
+    pair = law.worst_pair()
+    assert pair is not None
+    assert sum(pair.p) == sum(pair.q) == pair.total
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_no_other_pair_exceeds_it(law: Law) -> None:
+    rows = [[int(w) for w in law.weights(n)] for n in range(law.inputs)]
+    for e in ODDS:
+        assert law.worst(e).value == max(hockey_stick(p, q, law.total, e) for p, q in permutations(rows, 2))
+    for d in DELTAS:
+        all_odds = [tight_odds(p, q, law.total, d) for p, q in permutations(rows, 2)]
+        assert law.odds(d).value == (None if None in all_odds else max(all_odds))
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_two_rows_at_their_worst_are_composed_exactly(law: Law) -> None:
+    loss, worst = own_worst_pair(law), law.worst_pair()
+    assert loss is not None and worst is not None
+    p, q = ([int(w) for w in law.weights(n)] for n in (worst.source, worst.target))
+    p2, q2 = (np.multiply.outer(np.array(x, object), np.array(x, object)).ravel() for x in (p, q))
+    for e in ODDS:
+        assert compose_losses([loss, loss]).worst(e) == hockey_stick(p2, q2, law.total**2, e)
+
+
+@pytest.mark.parametrize("law", [KeepOrOther(1, 1, 1), Unary(1, 1, 1, 2), SubsetSelection(1, 1, 1, 1)], ids=str)
+def test_one_value_alone_has_nothing_to_hide(law: Law) -> None:
+    assert law.worst(Fraction(1)).value == 0 and law.odds(Fraction(0)).value == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: Unary(0, 1, 1, 2),
+        lambda: Unary(3, 3, 1, 2),
+        lambda: Unary(3, 1, -1, 2),
+        lambda: Unary(3, 0, 0, 0),
+        lambda: SubsetSelection(3, 0, 1, 1),
+        lambda: SubsetSelection(3, 4, 1, 1),
+        lambda: SubsetSelection(3, 1, -1, 2),
+        lambda: SubsetSelection(3, 1, 0, 0),
+    ],
+)
+def test_weights_that_are_no_law_are_refused(wrong) -> None:
+    with pytest.raises(InputError):
+        wrong()

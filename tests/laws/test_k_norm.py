@@ -213,3 +213,15 @@ def test_refusals() -> None:
         k_norm("l2", 8, 1 << 20, Fraction(1, 10**3))
     with pytest.raises(InputError, match="vectors of 3"), seeded_coins(1) as coins:
         k_norm("linf", 3, 8, Fraction(1)).draw(4, coins)
+
+
+# How many numbers a vector of K-norm noise may have: each norm up to its end, and nothing beyond ----------------------
+
+
+@pytest.mark.parametrize(("norm", "most"), [("l2", 10), ("linf", 1024)])
+def test_a_vector_has_so_many_numbers_and_no_more(norm: Any, most: int) -> None:
+    for terms in (1, most):
+        assert KNorm(norm, terms, 1, Fraction(1, 2)).terms == terms
+    for terms in (0, most + 1):
+        with pytest.raises(InputError, match=f"1 to {most} terms"):
+            KNorm(norm, terms, 1, Fraction(1, 2))

@@ -16,6 +16,7 @@ from dproof import (
     Mechanism,
     Privacy,
     TooLarge,
+    VerificationFailed,
     bounded_laplace,
     certify,
     gaussian,
@@ -27,6 +28,7 @@ from dproof.certification.verify_certificate import verify
 from dproof.exact import exp_below
 from dproof.laws.divergence import profile_odds
 from dproof.laws.laplace import stairs, two_sided
+from dproof.laws.law import read_number
 from dproof.mechanisms.noise import integer_laplace
 from dproof.testing import seeded_coins
 from tests.brute_force import Chances, noise_chances
@@ -153,3 +155,14 @@ def test_a_law_without_end_is_not_listed() -> None:
     for listed in (len, list, dict):
         with pytest.raises(TooLarge):
             listed(law)
+
+
+# Numbers of a certificate are read up to the 4300 digits that Python itself reads, and refused beyond -----------------
+
+
+def test_the_longest_number_is_read_and_no_longer_one() -> None:
+    longest = "1" + "0" * 4299
+    assert read_number({"n": longest}, "n", (0, 10**4299)) == 10**4299
+    assert read_number({"n": f"{longest}/{longest}"}, "n", (1, 1)) == 1
+    with pytest.raises(VerificationFailed, match="'n' lies outside its range"):
+        read_number({"n": longest + "0"}, "n", (0, 10**4300))

@@ -103,3 +103,13 @@ def test_whether_numbers_are_there_is_told_apart_from_what_they_are() -> None:
     (there,) = mechanism.family.debias_axes([seen], 1, "x").axes
     (summed,) = mechanism.family.debias_axes([replace(seen, scale=Scale())], 1, "x").axes
     assert isinstance(there, PresenceAxis) and isinstance(summed, MatrixAxis) and not isinstance(summed, PresenceAxis)
+
+
+# Where every code is on the grid, or too few are for a bend, no code between is off the chord -------------------------
+
+
+@pytest.mark.parametrize("even", [0, 2])
+def test_without_a_bend_nothing_is_off(even: int) -> None:
+    points = Points(np.eye(2), np.array([0, 1]), np.zeros(2), np.array([0, 1]), np.array([3.0, 5.0]), even)
+    means, off = points.means_and_gaps(np.array([[1.0], [7.0]]))
+    assert means.tolist() == [[1.0], [7.0]] and off.tolist() == [0.0]

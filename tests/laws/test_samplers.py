@@ -7,15 +7,21 @@ outcome's, so that outcome is counted once more for every word that is nobody's.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from dproof.laws import Bits, KeepOrOther, Matrix
+from dproof import coins
+from dproof.laws import Bits, KeepOrOther, Law, Matrix
 from dproof.laws import guide as guide_module
 from dproof.laws import response as keep_or_other_module
 from dproof.laws.guide import Guide, guide, word_width
 from dproof.laws.response import _add_modulo, _owners
 from dproof.testing import ScriptedCoins, seeded_coins
+from tests.strategies import laws
 
 HIGH = np.arange(1 << 16, dtype=np.uint16)
 
@@ -295,3 +301,106 @@ def test_a_matrix_draws_each_input_by_its_own_row() -> None:
 def test_no_words_for_no_rows() -> None:
     for law in (KeepOrOther(5, 6, 1), KeepOrOther(5000, 2, 1), Bits(3, 2, 1), Matrix(np.array([[1, 1], [0, 2]]), 2)):
         assert law.draw(np.empty(0, np.uint16), ScriptedCoins()).tolist() == []
+
+
+# A million real draws from each sampler against its law, by Pearson's χ²; by chance it fails once in 10^9 runs --------
+
+
+DRAWS = 1_000_000
+RNG = np.random.default_rng(2016)
+
+FAMILIES: dict[str, Law] = {
+    "five values": KeepOrOther(5, 6, 1),
+    "a hundred values": KeepOrOther(100, 27_183, 10_000),
+    "the largest size with a table": KeepOrOther(4096, 3000, 1),
+    "arithmetic": KeepOrOther(5000, 3000, 1),
+    "a total wider than a word": KeepOrOther(7, 3 * 10**25, 10**25 + 3),
+    "bits": Bits(5, 5, 2),
+    "matrix": Matrix(RNG.multinomial(1 << 40, np.ones(30) / 30, size=20), 1 << 40),
+    "matrix with zeros": Matrix(np.array([[0, 3, 0, 4], [7, 0, 0, 0], [1, 1, 1, 4]]), 7),
+    "matrix of large numbers": Matrix(
+        np.array([[10**30, 2 * 10**30, 10**29], [10**30 + 10**29, 10**30, 10**30]], object), 31 * 10**29
+    ),
+}
+
+
+def chi_square_limit(freedom: int, deviations: float = 6.0) -> float:
+    """The χ² that chance exceeds less than once in 10^9 times (Wilson and Hilferty 1931)."""
+    part = 2 / (9 * freedom)
+    return float(freedom * (1 - part + deviations * math.sqrt(part)) ** 3)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_million_draws_follow_the_law(name: str) -> None:
+    family = FAMILIES[name]
+    for source in {0, family.inputs // 2, family.inputs - 1}:
+        codes = np.full(DRAWS // 2, source, np.uint16)
+        counts = np.bincount(family.draw(codes, coins.current()), minlength=family.outputs)
+        expected = np.array([int(w) / family.total for w in family.weights(source)]) * len(codes)
+        assert (counts[expected == 0] == 0).all()
+        likely = expected > 0
+        statistic = float(((counts[likely] - expected[likely]) ** 2 / expected[likely]).sum())
+        freedom = int(likely.sum()) - 1
+        assert statistic <= (chi_square_limit(freedom) if freedom else 0)
+
+
+@pytest.mark.parametrize("name", ["five values", "bits", "matrix"])
+def test_neighbouring_rows_are_drawn_independently(name: str) -> None:
+    """Pairs of consecutive draws from one input follow the product of its law with itself."""
+    family = FAMILIES[name]
+    drawn = family.draw(np.zeros(DRAWS, np.uint16), coins.current()).astype(np.int64)
+    law = np.array([int(w) / family.total for w in family.weights(0)])
+    counts = np.bincount(drawn[::2] * family.outputs + drawn[1::2], minlength=family.outputs**2)
+    expected = np.outer(law, law).ravel() * (DRAWS // 2)
+    statistic = float(((counts - expected) ** 2 / expected).sum())
+    assert statistic <= chi_square_limit(len(expected) - 1)
+
+
+# The guide table: what it is made of. That it samples exactly is proven in tests/laws/test_samplers.py ----------------
+
+
+@given(st.integers(1, 6).flatmap(lambda outputs: laws(outputs, 1000)))
+def test_the_slots_are_the_cumulative_sums(row: list[int]) -> None:
+    sampler = guide([row], 1000)
+    scale = (1 << 64) // 1000
+    starts, slots = sampler.starts[0].tolist(), sampler.slots[0].tolist()
+    ends = [*starts[1:], 1 << 64]
+    owned = {outcome: end - start for outcome, start, end in zip(slots, starts, ends, strict=True)}
+    assert starts[0] == 0
+    assert starts == sorted(set(starts))
+    assert {y: w * scale for y, w in enumerate(row) if w} == {y: n for y, n in owned.items() if y < len(row)}
+    assert owned.get(len(row), 0) == (1 << 64) % 1000
+
+
+@given(st.integers(1, 6).flatmap(lambda outputs: laws(outputs, 1000)))
+def test_only_cells_that_a_boundary_cuts_are_left_open(row: list[int]) -> None:
+    sampler = guide([row], 1000)
+    assert (sampler.table == sampler.mark).sum() <= len(sampler.starts[0])
+
+
+def test_a_power_of_two_wastes_no_word() -> None:
+    sampler = guide([[3, 1]], 4)
+    assert (sampler.table != sampler.mark).all()
+    assert np.bincount(sampler.table).tolist() == [3 << 14, 1 << 14]
+
+
+def test_a_thousand_inputs_of_a_thousand_outputs_share_the_cells() -> None:
+    rows = np.full((1000, 1000), 7)
+    sampler = guide(rows, 7000)
+    assert sampler.bits == 12
+    assert len(sampler.table) == 1000 << 12
+    assert sampler.table.nbytes <= 1 << 24
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "dtype"), [(255, np.uint8), (256, np.uint16), (65_535, np.uint16), (65_536, np.uint32)]
+)
+def test_outcomes_come_in_the_narrowest_dtype_with_room_for_the_mark(outcomes: int, dtype: type) -> None:
+    assert guide([[1] * outcomes], outcomes).table.dtype == dtype
+
+
+@given(st.integers(1, 1 << 300))
+def test_words_are_a_whole_number_of_machine_words_and_waste_little(total: int) -> None:
+    width = word_width(total)
+    assert width % 64 == 0
+    assert 4 * ((1 << width) % total) <= 3 * (1 << width) and (1 << width) // total >= 4

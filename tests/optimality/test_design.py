@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from math import exp
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import dproof as dp
 from dproof import (
     Categories,
     Curves,
@@ -317,3 +321,145 @@ def test_a_row_of_one_column_gives_it_all() -> None:
     best = design_row(Rows({"a": Categories([0, 1]), "only": Categories(["x"])}), Privacy(1, "0.1"))
     assert best.shares["a"] == 1
     certify(best.mechanisms["a"], Privacy(1, "0.1"))
+
+
+# Where the least possible error is 0, a design attains it exactly and says nothing of a gap ---------------------------
+
+
+THREE = dp.Categories(["a", "b", "c"])
+FREE = [[0, 1, 1], [0, 1, 2], [0, 3, 1]]  # the first output costs nothing
+
+
+@pytest.mark.parametrize(
+    ("privacy", "options"),
+    [
+        (dp.Privacy(1), {"prior": [1, 0, 0]}),
+        (dp.Privacy(1), {"prior": [0, 1, 0], "loss": "squared"}),
+        (dp.Privacy(1, "0.1"), {"prior": [1, 0, 0]}),
+        (dp.Privacy(1), {"loss": FREE}),
+        (dp.Privacy(0), {"loss": FREE}),
+        (dp.Privacy(1), {"loss": FREE, "metric_privacy": True}),
+    ],
+)
+def test_an_optimum_of_zero_is_attained_without_a_gap(privacy: dp.Privacy, options: dict) -> None:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        best = dp.design(THREE, privacy, **options)
+    assert best.optimum is not None and best.optimum.value == 0 == best.optimum.lower_bound == best.optimum.gap
+    assert not any("of the best" in str(warning.message) for warning in told)
+    dp.certify(best, dp.Privacy(0))  # the same answer for every input
+
+
+def test_an_optimum_that_floats_cannot_tell_from_zero_is_said_to_be_so() -> None:
+    with pytest.warns(dp.DproofWarning, match=r"too close to 0 to say more"):
+        best = dp.design(dp.Interval(0, 4, 1), 200)
+    assert best.optimum is not None and best.optimum.lower_bound == 0 < best.optimum.value < 1e-12
+
+
+# A design whose promise holds between given neighbours alone: never worse, and proven to be the best ------------------
+
+
+PAIN = dp.Categories(["none", "mild", "moderate", "severe"], metric="ordinal")
+CHAIN = [tuple(pair) for pair in pairwise(["none", "mild", "moderate", "severe"])]
+
+
+def quietly(*arguments: Any, **options: Any) -> dp.Mechanism:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return dp.design(*arguments, **options)
+
+
+@pytest.mark.parametrize("delta", ["0", "0.05"])
+@pytest.mark.parametrize("prior", [None, ["1/2", "1/4", "1/8", "1/8"]])
+def test_fewer_pairs_cost_less_and_the_bound_proves_it(delta: str, prior: Any) -> None:
+    promise = dp.Privacy(1, delta)
+    free, full = (quietly(PAIN, promise, prior=prior, neighbours=pairs) for pairs in (CHAIN, None))
+    assert free.optimum is not None and full.optimum is not None
+    assert free.optimum.gap < Fraction(1, 10**6) and free.optimum.value < full.optimum.lower_bound
+    assert dp.certify(free, promise).epsilon <= 1  # between the neighbours
+    assert free.delta(1) <= float(promise.delta)
+    everywhere = dp.solution_matrix(PAIN, free.matrix().tolist())
+    assert everywhere.delta(1) > float(promise.delta)  # between all pairs it is not kept
+    if delta == "0":
+        assert everywhere.epsilon() <= 3.001  # a chain of three
+
+
+def test_all_pairs_given_one_by_one_are_the_design_without_them() -> None:
+    every = np.ones((4, 4), bool) & ~np.eye(4, dtype=bool)
+    one, other = quietly(PAIN, 1, neighbours=every), quietly(PAIN, 1)
+    assert one.optimum is not None and other.optimum is not None
+    assert abs(one.optimum.value - other.optimum.value) < Fraction(1, 10**7)
+
+
+def test_the_optimum_is_that_of_the_linear_programme_written_out() -> None:
+    losses = [[abs(i - j) for j in range(4)] for i in range(4)]
+    pairs = [(i, k) for i in range(4) for k in range(4) if abs(i - k) == 1]
+    value = least_error(losses, math.e, pairs=pairs)
+    best = quietly(PAIN, 1, neighbours=CHAIN)
+    assert best.optimum is not None and float(best.optimum.value) == pytest.approx(value, rel=1e-6)
+
+
+def test_without_epsilon_those_that_are_connected_are_answered_alike() -> None:
+    pairs = [("none", "mild"), ("moderate", "severe")]
+    best = quietly(PAIN, 0, neighbours=pairs)
+    law = best.matrix()
+    assert (law[0] == law[1]).all() and (law[2] == law[3]).all() and best.delta(0) == 0
+    assert best.optimum is not None and best.optimum.value == Fraction(1, 2) == best.optimum.lower_bound
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"neighbours": [("none", "severe")], "metric_privacy": True}, "neighbours and metric_privacy"),
+        ({"neighbours": [("none", "huge")]}, "not a pair of declared labels"),
+        ({"neighbours": np.eye(3, dtype=bool)}, "4 by 4"),
+        ({"neighbours": []}, "at least one pair"),
+    ],
+)
+def test_other_neighbours_are_refused(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(dp.InputError, match=told):
+        dp.design(PAIN, 1, **options)
+
+
+def test_unbiased_designs_take_no_neighbours() -> None:
+    with pytest.raises(dp.InputError, match="neighbours and unbiased"):
+        dp.design(dp.Interval(0, 2, 1), 1, unbiased=True, neighbours=[(0, 1)])
+
+
+# An unbiased design for a prior: exact means, and the least average variance, which a dual bound proves ---------------
+
+
+TENS = dp.Interval(0, 10, 1)
+
+
+def unbiased(**options: Any) -> dp.Mechanism:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return dp.design(TENS, options.pop("privacy", 1), unbiased=True, **options)
+
+
+@pytest.mark.parametrize("prior", [[1] * 11, [16, 8, 4, 2, 1, 1, 1, 1, 1, 1, 1], [0] * 5 + [1] + [0] * 5])
+@pytest.mark.parametrize("epsilon", ["0.5", "3"])
+def test_the_average_variance_is_the_least_and_below_that_of_the_worst_case(epsilon: str, prior: list[int]) -> None:
+    own, worst_case = (
+        unbiased(privacy=epsilon, prior=prior),
+        unbiased(privacy=epsilon),
+    )
+    assert own.optimum is not None and own.optimum.gap < Fraction(1, 10**6)
+    assert own.optimum.loss == "squared, under the prior"
+    shares = [Fraction(weight, sum(prior)) for weight in prior]
+    averages = [
+        sum(p * v for p, v in zip(shares, m.expected_errors("squared"), strict=True)) for m in (own, worst_case)
+    ]
+    assert averages[0] == own.optimum.value < averages[1]
+    means = [sum(Fraction(y) * p for y, p in own.law(x).items()) for x in range(11)]
+    assert means == list(range(11))  # exactly, of values that the prior rules out too
+    assert own.epsilon() <= float(epsilon)
+    dp.certify(own, epsilon)
+
+
+def test_what_an_unbiased_design_does_not_have_is_refused() -> None:
+    with pytest.raises(dp.InputError, match="delta = 0"):
+        unbiased(privacy=dp.Privacy(1, "0.1"), prior=[1] * 11)
+    with pytest.raises(dp.InputError, match="3 probabilities for 11 values"):
+        unbiased(prior=[1, 1, 1])
