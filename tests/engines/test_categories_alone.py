@@ -19,7 +19,7 @@ from dproof.plans.reader import _EAST_ASIAN, _NEVER_SECOND, ENCODINGS, Reader, r
 from dproof.plans.rows import counted_rows
 from dproof.tables import open_source
 from dproof.tables.source import Layout
-from tests.engines.test_objects import READERS
+from tests.engines.test_objects_alone import READERS
 from tests.odd_objects import batches_of
 
 VALUES = [

@@ -310,27 +310,35 @@ def excess(p: Law, q: Law, odds: Fraction, bounds: Law) -> int:
 
 def alike(law: dict[str, Any], _: Fraction) -> Iterator[Pair]:
     """All pairs of inputs are alike: their laws differ on two groups of outputs only, and there change places."""
-    match law:
-        case {"kind": "keep-or-other", "size": k, "keep": own, "other": other}:  # the outputs that keep the two inputs
-            total = own + (k - 1) * other
-        case {"kind": "unary", "own": one, "other": zero, "whole": whole}:  # what their two bits show
-            require(max(one, zero) <= whole, "a law has a negative weight")
-            own, other, total = one * (whole - zero), zero * (whole - one), whole**2
-        case {"kind": "subset-selection", "size": k, "width": w, "high": high, "low": low}:
-            require(w <= k, "a law has sets with more values than there are")
-            sets = comb(k - 2, w - 1) if k > 1 else 0  # that hold one of them and not the other
-            own, other, total = sets * high, sets * low, comb(k - 1, w - 1) * high + comb(k - 1, w) * low
-        case {"kind": "plane-design", "order": q, "high": high, "low": low}:
-            require(is_prime(q) and law["size"] <= q * q + q + 1, "there is no such projective plane")
-            # Through two points goes one of the q + 1 lines through each.
-            own, other, total = q * high, q * low, (q + 1) * high + q * q * low
-        case {"prime": p, "classes": m, "taken": s, "high": high, "low": low}:
-            require(is_prime(p) and (p - 1) % m == 0 and s < m and law["size"] <= p, "there is no such block design")
-            w = s * (p - 1) // m  # values in a block; of m·p blocks two values share w(w − 1)m/(p − 1)
-            own, other, total = s * (p - w) * high, s * (p - w) * low, m * (w * high + (p - w) * low)
+    if law["kind"] == "unary":  # what their two bits show
+        one, zero, whole = law["own"], law["other"], law["whole"]
+        require(max(one, zero) <= whole, "a law has a negative weight")
+        own, other, total = one * (whole - zero), zero * (whole - one), whole**2
+    else:
+        every, holding, apart, high, low = two_weights(law)
+        own, other, total = apart * high, apart * low, holding * high + (every - holding) * low
     require(total > 0, "a law has no weight")
     if law["size"] > 1:
         yield 0, 1, [own, other], [other, own], total
+
+
+def two_weights(law: dict[str, Any]) -> tuple[int, int, int, int, int]:
+    """Of a law whose outputs weigh more where they hold the input: how many outputs there are, hold one input, and hold
+    one of two inputs and not the other; then what an output weighs that holds the input, and one that does not."""
+    match law:
+        case {"kind": "keep-or-other", "size": k, "keep": own, "other": other}:  # an output holds itself
+            return k, 1, 1, own, other
+        case {"kind": "subset-selection", "size": k, "width": w}:
+            require(w <= k, "a law has sets with more values than there are")
+            counts = comb(k, w), comb(k - 1, w - 1), comb(k - 2, w - 1) if k > 1 else 0
+        case {"kind": "plane-design", "order": q}:
+            require(is_prime(q) and law["size"] <= q * q + q + 1, "there is no such projective plane")
+            counts = q * q + q + 1, q + 1, q  # through two points goes one of the q + 1 lines through each
+        case {"prime": p, "classes": m, "taken": s}:
+            require(is_prime(p) and (p - 1) % m == 0 and s < m and law["size"] <= p, "there is no such block design")
+            w = s * (p - 1) // m  # values in a block; of m·p blocks two values share w(w − 1)m/(p − 1)
+            counts = m * p, m * w, s * (p - w)
+    return *counts, law["high"], law["low"]
 
 
 def is_prime(n: int) -> bool:
@@ -796,18 +804,12 @@ def blanket_of(law: dict[str, Any]) -> tuple[Fraction, Fraction] | None:
     """γ, and the largest R_x/(γW): what all laws of a value have in common, and how far one exceeds that. None where
     this program does not know, or they have nothing in common."""
     match law:
-        case {"kind": "keep-or-other", "size": k, "keep": keep, "other": other}:
-            several, weights, whole = k, (keep, other), keep + (k - 1) * other
-        case {"kind": "subset-selection", "size": k, "width": w, "high": high, "low": low}:
-            several, weights, whole = comb(k, w), (high, low), comb(k - 1, w - 1) * high + comb(k - 1, w) * low
-        case {"kind": "plane-design", "order": q, "high": high, "low": low}:
-            several, weights, whole = q * q + q + 1, (high, low), (q + 1) * high + q * q * low
-        case {"kind": "block-design", "prime": p, "classes": m, "taken": s, "high": high, "low": low}:
-            w = s * (p - 1) // m
-            several, weights, whole = m * p, (high, low), m * (w * high + (p - w) * low)
+        case {"kind": "keep-or-other" | "subset-selection" | "plane-design" | "block-design"}:
+            several, holding, _, *weights = two_weights(law)
+            whole = holding * weights[0] + (several - holding) * weights[1]
         case {"kind": "bits" | "one-item", "bits": h, "stay": stay, "flip": flip}:
             times = h if law["kind"] == "bits" else 1
-            several, weights, whole = 2**times, (stay**times, flip**times), (stay + flip) ** times
+            several, weights, whole = 2**times, [stay**times, flip**times], (stay + flip) ** times
         case {"kind": "unary", "own": own, "other": other, "whole": whole} if 0 < other < whole and own < whole:
             one, zero = Fraction(own, other), Fraction(whole - own, whole - other)
             return min(one, zero), max(one, zero) / min(one, zero)  # times the law of bits that say nothing

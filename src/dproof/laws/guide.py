@@ -187,6 +187,17 @@ def _split(words: NDArray[Any], low: int) -> tuple[NDArray[Any], NDArray[Any]]:
     return words >> np.uint64(low), words & np.uint64((1 << low) - 1)
 
 
+def drawn_again(
+    drawn: NDArray[Any], draw: Callable[[NDArray[np.intp]], NDArray[Any]], wrong: Callable[[NDArray[Any]], Any]
+) -> NDArray[Any]:
+    """The draws, of which those that are wrong are drawn again, by their places, until none is: the law given that."""
+    waiting = np.flatnonzero(wrong(drawn))
+    while len(waiting):
+        drawn[waiting] = again = draw(waiting)
+        waiting = waiting[wrong(again)]
+    return drawn
+
+
 def sample_digits(guides: Sequence[Guide], count: int, coins: Coins) -> NDArray[Any]:
     """`count` numbers of which each guide draws the bits that are its own, one guide after the other."""
     top, *lower = guides

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import ArgumentError, InputError, TooLarge, VerificationFailed
 from dproof.exact import exp_above
-from dproof.laws.guide import Guide, guide, uniform_below
+from dproof.laws.guide import Guide, drawn_again, guide, uniform_below
 from dproof.laws.laplace import draw_on
 from dproof.laws.law import read_number
 
@@ -128,10 +128,10 @@ class KNorm:
         if table is None:
             return self._summed(count, coins)
         drawn = table.sample(count, coins).astype(np.int64)
-        waiting = np.flatnonzero(drawn == last)
-        while len(waiting):
-            drawn[waiting] = self._summed(len(waiting), coins)
-            waiting = waiting[drawn[waiting] < last]
+        beyond = np.flatnonzero(drawn == last)
+        drawn[beyond] = drawn_again(
+            self._summed(len(beyond), coins), lambda places: self._summed(len(places), coins), lambda some: some < last
+        )
         return drawn
 
     def _summed(self, count: int, coins: Coins) -> NDArray[np.int64]:
@@ -144,7 +144,7 @@ class KNorm:
         drawn = fresh(count * (self.terms + 1))
         escaped = np.flatnonzero(drawn == _BLOCK)
         drawn[escaped] += draw_on(fresh, len(escaped), _BLOCK)
-        return np.asarray(head.sample(count, coins) + drawn.reshape(count, -1).sum(axis=1))
+        return np.asarray(head.sample(count, coins) + drawn.reshape(count, self.terms + 1).sum(axis=1))
 
     def _cube(self, count: int, coins: Coins) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """`count` vectors, each uniform in a cube, and how far the cubes reach."""

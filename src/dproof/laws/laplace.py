@@ -32,7 +32,7 @@ from dproof.coins import Coins
 from dproof.errors import ArgumentError, TooLarge, VerificationFailed
 from dproof.exact import exp_above, exp_below, log_above, log_below
 from dproof.laws.divergence import Odds, Worst
-from dproof.laws.guide import Guide, guide, sample_digits, uniform_below
+from dproof.laws.guide import Guide, drawn_again, guide, sample_digits, uniform_below
 from dproof.laws.law import SIZE, read_number
 from dproof.laws.noise import TABLED, Lattice, NoiseLaw
 from dproof.spaces.space import Space
@@ -273,19 +273,16 @@ class TwoSided(NoiseLaw):
 
     def draw(self, count: int, coins: Coins) -> NDArray[np.int64]:
         """Independent draws; a value beyond 2^63, of chance below e^-8000, wraps round, which only post-processes."""
-        drawn = np.empty(count, np.int64)
+        drawn, reach = np.empty(count, np.int64), self.reach
         for first in range(0, count, _TILE):
             self._fill(drawn[first : first + _TILE], coins)
-        if self.reach is not None:
-            outside = np.flatnonzero(np.abs(drawn) > self.reach)
-            while len(outside):
-                again = np.empty(len(outside), np.int64)
-                self._fill(again, coins)
-                drawn[outside] = again
-                outside = outside[np.abs(again) > self.reach]
-        return drawn
+        if reach is None:
+            return drawn
+        return drawn_again(
+            drawn, lambda places: self._fill(np.empty(len(places), np.int64), coins), lambda some: np.abs(some) > reach
+        )
 
-    def _fill(self, tile: NDArray[np.int64], coins: Coins) -> None:
+    def _fill(self, tile: NDArray[np.int64], coins: Coins) -> NDArray[np.int64]:
         values, block = sample_digits(self._guides, len(tile), coins), self.block
         tile[:] = values
         escaped = np.flatnonzero((values >= block) | (values < -block))
@@ -298,6 +295,7 @@ class TwoSided(NoiseLaw):
             beyond = tile[escaped]
             sign = beyond >> 63
             tile[escaped] = ((beyond ^ sign) + draw_on(fresh, len(escaped), block)) ^ sign
+        return tile
 
     def to_json(self) -> Mapping[str, Any]:
         """The record of a certificate."""
@@ -637,13 +635,11 @@ class BoundedLattice(Lattice):
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         """Noise is drawn again until the number lies inside."""
         given = codes.astype(np.int64, copy=False)
-        drawn = self.noise.draw(len(given), coins) + given
-        waiting = np.flatnonzero((drawn < 0) | (drawn >= self.size))
-        while len(waiting):
-            again = self.noise.draw(len(waiting), coins) + given[waiting]
-            drawn[waiting] = again
-            waiting = waiting[(again < 0) | (again >= self.size)]
-        return drawn
+        return drawn_again(
+            self.noise.draw(len(given), coins) + given,
+            lambda places: self.noise.draw(len(places), coins) + given[places],
+            lambda some: (some < 0) | (some >= self.size),
+        )
 
     def to_json(self) -> Mapping[str, Any]:
         """The record of a certificate."""

@@ -32,7 +32,7 @@ from dproof.laws.debias import (
     support_variance,
 )
 from dproof.laws.divergence import Pair
-from dproof.laws.guide import Guide, coin, guide, uniform, uniform_below, word_width
+from dproof.laws.guide import Guide, coin, drawn_again, guide, uniform, uniform_below, word_width
 from dproof.laws.law import ITEMS, SET_SIZE, SIZE, TOTAL, WEIGHT, Law, Range, read_number
 from dproof.spaces.categories import Answers, Codes
 from dproof.spaces.space import Space
@@ -195,12 +195,12 @@ def _shift_guide(size: int, keep: int, other: int) -> Guide:
 
 def _arithmetic_shifts(law: KeepOrOther, count: int, coins: Coins) -> NDArray[Any]:
     """A shift for each of `count` words of 64 bits; words that belong to nobody are drawn again."""
-    shifts = np.empty(count, np.min_scalar_type(law.size))
-    waiting = np.arange(count)
-    while len(waiting):
-        shifts[waiting] = owners = _owners(coins.words64(len(waiting)), law, 64)
-        waiting = waiting[owners == law.size]
-    return shifts
+
+    def owners(places: Any) -> NDArray[np.uint64]:
+        return _owners(coins.words64(len(places)), law, 64)
+
+    narrow = owners(range(count)).astype(np.min_scalar_type(law.size))
+    return drawn_again(narrow, owners, lambda some: some == law.size)
 
 
 def _owners(words: NDArray[np.uint64], law: KeepOrOther, width: int) -> NDArray[np.uint64]:
