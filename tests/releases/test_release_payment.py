@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,9 +19,11 @@ import pytest
 
 import dproof as dp
 from dproof import DproofWarning, InputError, Ledger, OverBudget, Plan, ReleasePayment, VerificationFailed, storage
+from dproof.central.recipe import certify_tables
 from dproof.columns.codec import CategoryCodec
 from dproof.local import draw as local
 from dproof.local import draw as writing
+from dproof.local.recipe import certify_row
 from dproof.report import page
 from dproof.storage import UNFINISHED, appearing
 from tests.makers import row_law
@@ -133,6 +136,47 @@ def test_what_was_published_is_paid_again(paying: Any, tmp_path: Path) -> None:
         pytest.warns(DproofWarning, match="published here before, and it is gone"),
     ):
         paying()
+
+
+def central(values: int, columns: int, delta: str = "1e-6") -> dict[str, Any]:
+    column = {"space": "categories", "values": list(range(values))}
+    promise = {"model": "central", "epsilon": 1, "delta": delta}
+    return {"privacy": promise, "columns": {f"c{n}": column for n in range(columns)}}
+
+
+SHUFFLED = {"privacy": {"model": "shuffled", "epsilon": 1, "delta": "1e-6"}, "shuffle": {"rows": 100}}
+MENDED = {
+    "other Gaussian noise": central(8, 4),
+    "Laplace noise": central(2, 1, delta="0"),
+    "rows one by one": PLAN,
+}
+
+
+@pytest.mark.parametrize("mended", MENDED.values(), ids=MENDED)
+def test_a_mended_plan_pays_the_rho_that_it_costs(mended: dict[str, Any], tmp_path: Path) -> None:
+    """Where ρ is counted, one ε is 0.03 with a δ and 0.46 without: the debit of either did for both."""
+    file, place = tmp_path / "budget.db", tmp_path / "out"
+    first, law = (prepared_law(plan) for plan in (central(2, 6), mended))
+    Ledger(file, budget=dp.Privacy(8, "1e-5"), unit=law.plan.unit)
+    for one in (first, law, law):  # the last finds what was paid, and adds nothing
+        (payment := ReleasePayment(file, place)).pay(one)
+    assert payment.resumed
+    account = Ledger(file)._account
+    price = account.cost({name: str(amount) for name, amount in asdict(law.cost).items() if amount is not None})
+    assert first.cost.rho < price.rho == account.spent.rho and account.spent.epsilon == 1
+
+
+def test_a_debit_in_rho_pays_for_nothing_whose_rho_is_not_known(tmp_path: Path) -> None:
+    file, place, first = tmp_path / "budget.db", tmp_path / "out", prepared_law(central(2, 6))
+    Ledger(file, budget=dp.Privacy(8, "1e-5"), unit=first.plan.unit)
+    ReleasePayment(file, place).pay(first)
+    with pytest.raises(OverBudget, match="the rho of this cost is not known"):
+        ReleasePayment(file, place).pay(prepared_law(PLAN | SHUFFLED))
+
+
+def prepared_law(plan: dict[str, Any]) -> Any:
+    read = Plan.of(plan)
+    return certify_tables(read) if read.model == "central" else certify_row(read)
 
 
 def test_another_name_or_price_is_another_release(paying: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

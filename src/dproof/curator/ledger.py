@@ -403,13 +403,31 @@ class Ledger:
             body = {"description": description, **under}
             return self._spend(database, "release", body, cost, account.for_everyone(self.ceiling))
 
-    def unpublished(self, cost: Privacy, description: str, plan: str) -> int | None:
-        """The number of such a release that was paid for and never published, if there is one."""
-        with self._transaction() as (_, account):
-            paid_for = account.unpublished.items()
-            return next((n for n, entry in paid_for if _pays(entry, cost, description, plan)), None)
+    def unpublished(self, cost: Cost, description: str, plan: str) -> int | None:
+        """The number of such a release that was paid for and never published, if there is one.
 
-    def published(self, cost: Privacy, description: str, plan: str) -> set[str]:
+        Where ρ is counted, one whose ρ is known does not pay for one of which none is.
+        """
+        with self._transaction() as (_, account):
+            unknown = account.cost(_written(cost)).rho is None
+            paid_for = {n: e for n, e in account.unpublished.items() if not unknown or account.cost(e).rho is None}
+            return next((n for n, entry in paid_for.items() if _pays(entry, cost, description, plan)), None)
+
+    def pay_more(self, number: int, cost: Cost) -> None:
+        """Pay what a release costs in ρ beyond what was paid for an earlier one in its place, of which nothing came."""
+        with self._transaction(writing=True) as (database, account):
+            entry = account.unpublished.get(number)
+            if entry is None:
+                raise FileError("another run has published this release meanwhile: nothing was written")
+            paid, price = account.cost(entry), account.cost(_written(cost))
+            if not account.in_rho or paid.rho is None or price.rho is None:
+                return
+            more = Cost(rho=max(Fraction(0), price.rho - paid.rho), cut=max(Fraction(0), price.cut - paid.cut))
+            if more != NOTHING:
+                body = {"description": f"{entry['description']}, under another plan"}
+                self._spend(database, "release", body, more, account.for_everyone(self.ceiling))
+
+    def published(self, cost: Cost, description: str, plan: str) -> set[str]:
         """The seals of such releases that were published."""
         with self._transaction() as (_, account):
             found = (done for done in account.published if _pays(done, cost, description, plan))
@@ -543,10 +561,10 @@ def _number_of_answer(account: Account, key: str, cost: Cost) -> int | None:
     return next((number for price, number in account.answers.get(key, ()) if price.covers(cost)), None)
 
 
-def _pays(entry: Mapping[str, Any], cost: Privacy, description: str, plan: str) -> bool:
-    """Whether an entry pays for such a release: as much as it costs, or more, as a release of tables once did."""
-    price, same = price_of(entry), entry["description"] == description and entry["plan"] == plan
-    return same and price.epsilon >= cost.epsilon and price.delta >= cost.delta
+def _pays(entry: Mapping[str, Any], cost: Cost, description: str, plan: str) -> bool:
+    """Whether an entry pays the (ε, δ) of such a release: as much, or more, as a release of tables once did."""
+    same = entry["description"] == description and entry["plan"] == plan
+    return same and price_of(entry).covers(cost)
 
 
 def _written(cost: Cost) -> dict[str, str]:

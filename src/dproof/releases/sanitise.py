@@ -39,7 +39,7 @@ from dproof.local.draw import (
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.local.release import LocalRelease, about, check_enough, finish, prepare, shuffled_rows
 from dproof.plans.plan import Plan
-from dproof.privacy import Privacy
+from dproof.privacy import Cost
 from dproof.recipe import Release, ReleaseRecipe
 from dproof.releases.load import load
 from dproof.releases.verify import check
@@ -61,9 +61,9 @@ class ReleasePayment:
     """Pays for the release in one folder; the ledger is begun with what the plan promises a person if there is none.
 
     A run that stops between the debit and the release has published nothing. So the same folder is drawn again at no
-    further cost, also under a plan that was mended and costs as much: of all the draws that one debit pays for, at most
-    one is ever published. In another folder it is another release, because a draw that was left in the first would
-    never be swept away.
+    further cost, also under a plan that was mended and costs as much; where ρ is counted, what it costs beyond that is
+    paid. Of all the draws that one debit pays for, at most one is ever published. In another folder it is another
+    release, because a draw that was left in the first would never be swept away.
     """
 
     def __init__(self, path: str | os.PathLike[str], out: str | os.PathLike[str]) -> None:
@@ -96,6 +96,8 @@ class ReleasePayment:
                 DproofWarning,
                 stacklevel=2,
             )
+        if earlier is not None:
+            ledger.pay_more(earlier, law.cost)
         self._number = ledger.release(law.cost, description, plan=place) if earlier is None else earlier
 
     def settle(self, seal: str | None) -> None:
@@ -128,16 +130,14 @@ class ReleasePayment:
             self._ledger = Ledger(self.path, budget=budget, unit=law.plan.unit)
         return self._ledger
 
-    def _entry(self, law: ReleaseRecipe[Any]) -> tuple[Privacy, str, tuple[str, str]]:
+    def _entry(self, law: ReleaseRecipe[Any]) -> tuple[Cost, str, tuple[str, str]]:
         """What the ledger keeps of it: its cost, its name, and a digest of its place, so no path is told.
 
         The second digest, of the place and the plan, is that of earlier versions.
         """
-        # A ledger counts what a person loses, as a curator does, and a person may own several rows. Whoever sees the
-        # release sees its rows in their order, so a promise that is made for that is what it costs.
         place = os.fsencode(self._place) + b"\0"
         digests = hashlib.sha256(place).hexdigest(), hashlib.sha256(place + law.plan.text.encode()).hexdigest()
-        return law.plan.shuffle.promise or law.person, f"release {self._place.name}", digests
+        return law.cost, f"release {self._place.name}", digests
 
 
 _PAGE_BYTES = 4e6  # bytes for the page and the certificate
