@@ -6,14 +6,12 @@ Answers come from a terminal or, one in a line, from a pipe. Nothing is written 
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any, TypeVar
 
 import click
@@ -268,30 +266,19 @@ def _text(title: str, plan: Mapping[str, Any]) -> str:
 
 
 def write_new(texts: Mapping[Path, str]) -> None:
-    """Write all files or none: each under another name first, and none over one that is there."""
-    made: list[tuple[Path, Path]] = []
+    """Write all files or none, and none over one that is there."""
+    made: list[Path] = []
     try:
         for target, text in texts.items():
-            with NamedTemporaryFile(
-                "w", encoding="utf-8", dir=target.absolute().parent, prefix=".", delete=False
-            ) as file:
-                made.append((Path(file.name), target))
+            with target.open("x", encoding="utf-8") as file:
+                made.append(target)
                 file.write(text)
-        for _, target in made:
-            check_absent(target)
-        for part, target in made:
-            part.chmod(0o666 & ~_umask())
-            part.rename(target)
-    except OSError as error:
-        raise FileError(f"nothing can be written there: {error.strerror}") from None
-    finally:
-        for part, _ in made:
-            part.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    os.umask(now := os.umask(0o077))
-    return now
+    except BaseException as error:
+        for target in made:
+            target.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise FileError(f"nothing can be written there: {error.strerror}") from None
+        raise
 
 
 # Questions -----------------------------------------------------------------------------------------------------------

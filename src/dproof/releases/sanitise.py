@@ -253,24 +253,22 @@ def _drawn(
 ) -> Release:
     """A new release, in memory or in a folder; or there the one that an earlier run paid for and could not name."""
     pay = None if payment is None else partial(payment.pay, law)
-    made: list[Any] = []
+    published = frozenset[str] if payment is None else partial(payment.published, law)
+    made: Any = None
 
     def settle() -> None:
         if payment is not None:
-            payment.settle(made[0].certificate["seal"])
-
-    def published() -> Set[str]:
-        return frozenset() if payment is None else payment.published(law)
+            payment.settle(made.certificate["seal"])
 
     if out is None:
-        made.append(draw(None, pay))
+        made = draw(None, pay)
         settle()
     elif finish_earlier(out, lambda left: _is_by(left, law.plan) and _checked(left, published())):
-        return load(out)
+        made = load(out)
     else:
         with appearing(out, settle, lambda left: _seal(left) in published()) as folder:
-            made.append(replace(draw(folder, pay), folder=out))
-    release: Release = made[0]
+            made = replace(draw(folder, pay), folder=out)
+    release: Release = made
     return release
 
 
