@@ -212,6 +212,10 @@ class Account:
                 self.questions[number] = dict(entry)
             elif "plan" in entry:
                 self.unpublished[number] = dict(entry)
+            elif entry.get("beyond") in self.unpublished:  # so much more was paid for the same release, in ρ
+                first = self.unpublished[entry["beyond"]]
+                paid = self.cost(first) + price
+                first |= {"rho": str(paid.rho), "cut": str(paid.cut)}
 
     def _spend(self, cost: Cost, analyst: str | None) -> None:
         """Count a cost against the whole, and against the analyst who asked."""

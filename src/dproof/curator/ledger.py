@@ -424,7 +424,7 @@ class Ledger:
                 return
             more = Cost(rho=max(Fraction(0), price.rho - paid.rho), cut=max(Fraction(0), price.cut - paid.cut))
             if more != NOTHING:
-                body = {"description": f"{entry['description']}, under another plan"}
+                body = {"description": f"{entry['description']}, under another plan", "beyond": number}
                 self._spend(database, "release", body, more, account.for_everyone(self.ceiling))
 
     def published(self, cost: Cost, description: str, plan: str) -> set[str]:
