@@ -1,4 +1,5 @@
-"""Tables of the whole, counted part by part by Spark's workers: the same whole numbers as in one pass."""
+"""Tables of the whole, and releases in which every row answers for one thing: counted part by part by Spark's workers,
+as in one pass."""
 
 from __future__ import annotations
 
@@ -107,3 +108,36 @@ def test_a_refused_value_is_one_sentence_without_the_value(spark: SparkSession) 
             pa.table({**{n: people()[n] for n in ("pets", "age", "who")}, "sex": ["Zebra-4711"] * ROWS}), plan()
         )
     assert str(whole.value) == str(refused.value)
+
+
+# Every row answers for one thing --------------------------------------------------------------------------------------
+
+SAMPLED: dict[str, Any] = {
+    "privacy": {"epsilon": 20, "spread": "sample"},
+    "columns": {
+        "read": {"space": "categories", "values": [0, 1]},
+        "town": {"space": "categories", "values": ["n", "s", "w"]},
+        "hours": {"space": "interval", "low": 0, "high": 10, "step": 1},
+    },
+    "joint": [{"columns": ["read", "town"]}, {"columns": ["read", "hours"]}],
+}
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_parts_of_a_sampled_release_verify_and_are_counted_by_the_workers(
+    spark: SparkSession, tmp_path: Path, elsewhere: bool
+) -> None:
+    towns = "element_at(array('n', 's', 'w'), cast(id % 3 AS int) + 1) AS town"
+    people = spark.range(0, 1200, 1, 3).selectExpr("id % 2 AS read", towns, "id % 11 AS hours")
+    out: Any = (tmp_path / "out").as_uri() if elsewhere else tmp_path / "out"
+    dp.sanitise(people, SAMPLED, out)
+    release = dp.verify(out)
+    assert release is not None and release.rows == 1200
+    for sql in (
+        "SELECT read, count(*) AS n FROM release GROUP BY read",
+        "SELECT town, count(*) AS n FROM release WHERE read = 1 GROUP BY town",
+        "SELECT avg(hours) AS n FROM release",
+    ):
+        rows = release.query(sql).rows
+        assert release.on(spark).query(sql).rows == rows
+        assert all(row["n"].low < row["n"].high for row in rows)

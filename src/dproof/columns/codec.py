@@ -232,10 +232,10 @@ def outside_key(*ways: str, meaning: str) -> Key:
     return Key("outside", "choice", f"What becomes of a value outside: {meaning}.", example, ways[0], ways)
 
 
-def missing_key(form: str, example: str, meaning: str, draft: str = "") -> Key:
+def missing_key(form: str, example: str, meaning: str) -> Key:
     """The key of what becomes of a missing value."""
     meaning = f'What becomes of a missing value: {meaning}, `"category"` keeps it as a value of its own, else refused.'
-    return Key("missing", form, meaning, example, "refuse", draft=draft)
+    return Key("missing", form, meaning, example, "refuse")
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,7 +217,9 @@ def texts(array: Any) -> Any:
     whole = single(array).to_pylist()
     for column in listed(array):
         for n in np.flatnonzero(np.asarray(column.is_valid())).tolist():
-            whole[n] = _json([_text(item) for item in column[n].as_py()])
+            items = (_text(item) for item in column[n].as_py())
+            plain = [None if item is None else item.decode("utf-8", "surrogateescape") for item in items]
+            whole[n] = json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogateescape")
     return pa.array(whole, pa.large_binary())
 
 
@@ -302,11 +304,6 @@ def guarded(read: Callable[[Any], Any], value: Any, otherwise: Any) -> Any:
         return read(value)
     except Exception:
         return otherwise
-
-
-def _json(items: list[bytes | None]) -> bytes:
-    decoded = [None if item is None else item.decode("utf-8", "surrogateescape") for item in items]
-    return json.dumps(decoded, ensure_ascii=False).encode("utf-8", "surrogateescape")
 
 
 # Of the usual types; of others, and of odd values, it is found out what they are.

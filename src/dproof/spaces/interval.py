@@ -492,14 +492,10 @@ def default_bins(space: Interval) -> Bins:
     if space.size <= _MOST:
         return each_value(space)
     if not space.has_sums:  # dates: no number of days is round
-        codes = [n * space.size // _MOST for n in range(_MOST)]
-        edges = [space.low + space.step * code for code in codes]
-    else:
-        width = _round_width((space.high - space.low) / _MOST)
-        first, last = space.low // width + 1, -(-space.high // width)
-        edges = [space.low, *(width * n for n in range(first, last))]
-        codes = [-int((space.low - edge) // space.step) for edge in edges]
-    return Bins(tuple(codes), bin_labels(_shown(space, [*edges, space.high])), space.size)
+        return bins_from(space, [n * space.size // _MOST for n in range(_MOST)])
+    width = _round_width((space.high - space.low) / _MOST)
+    inside = range(space.low // width + 1, -(-space.high // width))
+    return bins_between(space, [space.low, *(width * n for n in inside), space.high])
 
 
 def bins_from(space: Interval, starts: Sequence[int]) -> Bins:
