@@ -74,10 +74,13 @@ GSS = Survey(
         ),
         ("SELECT avg(age) AS a FROM data", {"share_of_rows": "0.996", "mean": 46}),
         ("SELECT avg(age) AS a FROM data WHERE maritalcat = 'Widowed'", {"share_of_rows": "0.098", "mean": 69}),
-        ("SELECT count(*) AS a FROM data WHERE gender = 'Male'", {}),
+        ("SELECT count(*) AS a FROM data WHERE gender = 'Male'", {"share_of_rows": "0.439"}),
         ("SELECT educcat, count(*) AS a FROM data GROUP BY educcat", {}),
         ("SELECT maritalcat, count(*) AS a FROM data GROUP BY maritalcat", {}),
-        ("SELECT count(*) AS a FROM data WHERE gender = 'Female' AND maritalcat = 'Widowed'", {}),
+        (
+            "SELECT count(*) AS a FROM data WHERE gender = 'Female' AND maritalcat = 'Widowed'",
+            {"share_of_rows": "0.078"},
+        ),
         ("SELECT sum(realrinc) AS a FROM data", {}),
         ("SELECT count(realrinc) AS a FROM data", {"share_of_rows": "0.614"}),
     ),
@@ -101,11 +104,11 @@ ADULT = Survey(
         ("SELECT avg(age) AS a FROM data", {"mean": 38}),
         ("SELECT avg(hr_per_week) AS a FROM data WHERE sex = 'Female'", {"share_of_rows": "0.324", "mean": 37}),
         ("SELECT avg(hr_per_week) AS a FROM data WHERE race = 'Black'", {"share_of_rows": "0.093", "mean": 38}),
-        ("SELECT count(*) AS a FROM data WHERE income = '>50K'", {}),
+        ("SELECT count(*) AS a FROM data WHERE income = '>50K'", {"share_of_rows": "0.249"}),
         ("SELECT sex, income, count(*) AS a FROM data GROUP BY sex, income", {}),
         ("SELECT race, count(*) AS a FROM data GROUP BY race", {}),
         ("SELECT sum(capital_gain) AS a FROM data", {}),
-        ("SELECT count(*) AS a FROM data WHERE race = 'White' AND sex = 'Male'", {}),
+        ("SELECT count(*) AS a FROM data WHERE race = 'White' AND sex = 'Male'", {"share_of_rows": "0.598"}),
     ),
 )
 
@@ -146,22 +149,28 @@ def _said_and_got(
         yield said.question, said.half_width if said.informative else None, median(got) if got else None
 
 
+def _near(sql: str, model: str) -> float:
+    """By how many times ± said and got may differ.
+
+    Sanitised rows that do not satisfy a condition add noise to a mean of those that do, by how far their own numbers
+    are from the middle of the range, and by whether these are missing: of which a plan states nothing.
+    """
+    return 1.3 if model == "local" and "avg" in sql and "WHERE" in sql else 1.1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("model", _MODELS)
 @pytest.mark.parametrize("survey", [GSS, ADULT], ids=lambda survey: survey.file)
 def test_what_is_said_is_what_is_got(survey: Survey, model: str) -> None:
     if not (DATA / survey.file).exists():
         pytest.skip(f"{survey.file} is not here: set DPROOF_DATA to the folder that has it")
-    # The noise of sanitised rows depends on how those of a condition are spread, or blanks, and is told for even ones.
-    uneven = ("WHERE", "count(realrinc)")
-    compared = [
-        one for one in said_and_got(survey, model, 5) if model != "local" or not any(part in one[0] for part in uneven)
-    ]
-    assert len(compared) > 4
+    compared = said_and_got(survey, model, 5)
+    assert len(compared) == 10
     off = [
         (sql, said, got)
         for sql, said, got in compared
-        if (said is None) != (got is None) or (said and got and not 0.9 < got / said < 1.1)
+        if (said is None) != (got is None)
+        or (said and got and not 1 / _near(sql, model) < got / said < _near(sql, model))
     ]
     assert not off
 

@@ -193,8 +193,12 @@ class MatrixAxis:
         """The scores of every single node."""
         return DenseScores(solver(self.matrix)(np.eye(len(self.matrix))))
 
+    def even_nodes(self) -> Array:
+        sizes = np.ones(len(self.matrix)) if self.node_sizes is None else self.node_sizes
+        return np.asarray(sizes / sizes.sum())
+
     def state_shares_if_uniform(self) -> Array:
-        return np.asarray(np.average(self.matrix, axis=0, weights=self.node_sizes))
+        return self.law.gather(self.even_nodes(), 0)
 
     def refuse(self) -> None:
         """Say why some question on it has no answer, if that is so."""
@@ -216,9 +220,9 @@ class PresenceAxis(MatrixAxis):
             return DenseScores(self.wanted(powers).matrix / self.matrix[0, 0])
         return MatrixAxis.scores(self, powers)
 
-    def state_shares_if_uniform(self) -> Array:
+    def even_nodes(self) -> Array:
         """The shares where nothing is missing."""
-        return np.asarray(self.matrix[0])
+        return np.array([1.0, 0.0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -254,14 +258,18 @@ class MomentsAxis:
         (power,) = powers
         return PolynomialScores(np.eye(power + 1)[power], self.states, self.reach)
 
-    def state_shares_if_uniform(self) -> Array:
-        """E (x + Z)^k for x spread evenly over what it may be and noise with the moments of Laplace's law."""
+    def state_shares_if_uniform(self, mean: float = 0.0) -> Array:
+        """E (x + Z)^k for x spread evenly over what it may be, or `tilted` to a mean, and Laplace noise's moments."""
         if not isfinite(self.reach):
             raise ArgumentError("the numbers of a public column are not declared, so their ± cannot be predicted")
         spread = self.noise[1]
         noise = [1.0, 0.0, spread, 0.0, 6 * spread**2]
         most = 1.0 if self.is_declared else self.reach
         even = [0.0 if k % 2 else most**k / (k + 1) for k in range(5)]
+        if mean:
+            x = np.linspace(-most, most, _STEPS_OF_TILTED)
+            shares = tilted(x, np.ones(len(x)), mean)
+            even = [float(shares @ x**k) for k in range(5)]
         return np.array([sum(comb(k, i) * even[k - i] * noise[i] for i in range(k + 1)) for k in range(self.states)])
 
 
@@ -294,6 +302,30 @@ class Points:
         after = grid[np.minimum(self.start + 1, len(grid) - 1)]
         found = grid[self.start] + self.part.reshape(-1, *[1] * (grid.ndim - 1)) * (after - grid[self.start])
         return found, np.abs(np.diff(grid[: self.even], n=2, axis=0)).max(axis=0, initial=0.0) / 4
+
+
+_STEPS_OF_TILTED = 401  # from end to end of a number
+_END, _HALVINGS = 1e-3, 40  # of the way between the ends, which a mean is away from them
+
+
+def tilted(values: Array, weights: Array, mean: float) -> Array:
+    """The shares of some values that are nearest to these weights among all that have a mean: w·e^(λx), normed.
+
+    >>> tilted(np.array([-1.0, 0.0, 1.0]), np.ones(3), 0.5).round(3).tolist()
+    [0.116, 0.268, 0.616]
+    """
+    used = values[weights > 0]
+    low, high = float(used.min()), float(used.max())
+    if low == high:
+        return np.asarray(weights / weights.sum())
+    wanted, x = min(max((mean - low) / (high - low), _END), 1 - _END), (values - low) / (high - low)
+    least, most = -1 / _END, 1 / _END
+    for _ in range(_HALVINGS):
+        slope = (least + most) / 2
+        shares = weights * np.exp(np.where(weights > 0, slope * x - max(slope, 0.0), 0.0))
+        shares /= shares.sum()
+        least, most = (slope, most) if float(shares @ x) < wanted else (least, slope)
+    return np.asarray(shares)
 
 
 # What a question sees of a column -------------------------------------------------------------------------------------
@@ -537,9 +569,12 @@ class DesignAxis:
         flat = -self.miss * own if self.weights is None else -self.miss * self.weights * own
         return IncidenceScores(self.incidence, np.arange(size), own, flat)
 
-    def state_shares_if_uniform(self) -> Array:
+    def even_nodes(self) -> Array:
         weights = np.ones(self.incidence.size) if self.weights is None else self.weights
-        return self.law.gather(weights / weights.sum(), 0)
+        return np.asarray(weights / weights.sum())
+
+    def state_shares_if_uniform(self) -> Array:
+        return self.law.gather(self.even_nodes(), 0)
 
 
 def response_axis(
@@ -645,11 +680,11 @@ class BlockSums:
     blocks: int
 
     def gather(self, counts: Array, axis: int) -> Array:
-        return _summed(counts * _along(self.values, counts, axis), self.block, self.blocks, axis)
+        return _summed(counts * along(self.values, counts, axis), self.block, self.blocks, axis)
 
     def spread(self, weights: Array, axis: int) -> Array:
         shown = weights.take(self.block, axis)
-        return np.asarray(shown * _along(self.values, shown, axis))
+        return np.asarray(shown * along(self.values, shown, axis))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -678,7 +713,7 @@ class PolynomialScores:
         return np.array([np.abs(self.coefficients) @ self.reach ** np.arange(len(self.coefficients))])
 
 
-def _along(vector: Array, array: Array, axis: int) -> Array:
+def along(vector: Array, array: Array, axis: int) -> Array:
     shape = [1] * array.ndim
     shape[axis] = -1
     return vector.reshape(shape)

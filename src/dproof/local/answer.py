@@ -17,7 +17,16 @@ from dproof.errors import QuestionError
 from dproof.laws.debias import pooled
 from dproof.laws.noise import NODES
 from dproof.limits import MOST_GROUPS, MOST_NOISY_GROUPS
-from dproof.local.counts import Combos, QuestionAxes, StoredRows, all_rows, count, ends_of, rows_that_answer
+from dproof.local.counts import (
+    Combos,
+    QuestionAxes,
+    StoredRows,
+    all_rows,
+    count,
+    ends_of,
+    middle_of,
+    rows_that_answer,
+)
 from dproof.local.curves import ReleaseCurves
 from dproof.local.estimate import estimate
 from dproof.local.ranks import OrderStatistics
@@ -56,12 +65,27 @@ def answer_source(release: Any, question: Question, options: Options) -> AnswerS
 
 
 def expected_source(law: RowLaw, question: Question, rows: int, shares: Shares, level: float) -> AnswerSource:
-    """What a release of so many rows, with values that are spread evenly, would tell of a question."""
-    expected = answer_source(StoredRows(law, None, rows, rows, private=True), question, Options(level))
-    for part in expected.parts if isinstance(expected, PartsAnswerSource) else [expected]:
-        if isinstance(part, RowsAnswerSource) and shares != Shares():
-            part.estimated = part.estimated.with_shares(bool(question.group_by), shares, rows)
-    return expected
+    """What a release of so many rows, with values that are spread evenly but for shares, would tell of a question."""
+    found = answer_source(StoredRows(law, None, rows, rows, private=True, shares=shares), question, Options(level))
+    if shares == Shares() or not question.group_by or asks_for_curves(question, law.schema):
+        return found
+    private = [key for key in question.group_by if key.column not in law.schema.open_columns]
+    sizes = [len(grouping(key, law.schema).labels) for key in private]
+    return OneGroupSource(found, int(np.ravel_multi_index([middle_of(size) for size in sizes], sizes)))
+
+
+class OneGroupSource:
+    """All groups as one of them would be, which has the share of the rows that is stated (see `AnswerSource`)."""
+
+    def __init__(self, source: AnswerSource, place: int) -> None:
+        self.source, self.place = source, place
+        self.labels, self.shown, self.rows, self.suggestions = source.labels, source.shown, source.rows, ""
+
+    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
+        return list(self.source.cells(expression, [self.place])) * len(groups)
+
+    def notes(self, groups: Sequence[int]) -> Iterator[str]:
+        yield from self.source.notes(groups)
 
 
 class RowsAnswerSource:
@@ -213,7 +237,7 @@ def sharpest(
 
 def _precision(counting: QuestionAxes, part: StoredRows) -> float:
     """One over the variance of the sums from one row, for evenly spread values; 1 where they have none."""
-    table, combos = counting.read(replace(part, data=None, rows=1))
+    table, combos = counting.read(replace(part, data=None, rows=1, shares=Shares()))
     estimates = table.estimates(counting.sums, counting.groups(combos))
     variance = float(np.einsum("gii->", estimates.covariance("population")))
     return (1 / variance if variance > 0 else 1.0) if np.isfinite(variance) else 0.0

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import product
+from itertools import compress, product
 from math import gcd, inf, isnan, prod
 from types import MappingProxyType
 from typing import Any
@@ -34,12 +34,15 @@ from dproof.laws.debias import (
     SeenColumn,
     Sets,
     Sum,
+    along,
     public,
+    tilted,
 )
 from dproof.laws.law import Law
 from dproof.limits import MOST_CELLS
 from dproof.local.recipe import JointColumns, RowLaw
 from dproof.plans.plan import ASKED
+from dproof.questions.measured import Shares, stated_of
 from dproof.questions.partition import Bit, combined_places, cut, grouping
 from dproof.questions.question import Key, Predicate, condition, leaves, literal, name
 from dproof.questions.sums import Term
@@ -190,12 +193,10 @@ class QuestionAxes:
     def read(self, stored: StoredRows, combos: Combos | None = None) -> tuple[Contingency, Combos]:
         """Count the stored rows; with the groups of the public keys, those that they have or those given.
 
-        Without data, the mean counts of so many rows whose values are spread evenly over their spaces.
+        Without data, the mean counts of so many rows whose values are spread evenly over their spaces, but for shares.
         """
         if stored.data is None:
-            counts = np.full((), float(stored.rows))
-            for axis in self.axes:
-                counts = np.multiply.outer(counts, axis.state_shares_if_uniform())
+            counts = stored.rows * self._expected(stored.rows, stored.shares)
             return self._table(counts, 1, stored.rows), [("",) * len(self._public_keys)]
         summed = [reader for reader in self.readers if reader.decoder is None]
         sums = _products([(reader.number, reader.axes[0].states) for reader in summed])
@@ -209,6 +210,75 @@ class QuestionAxes:
         first, later = iter(range(len(shape))), iter(range(len(shape), counts.ndim))
         order = [next(first if reader.decoder else later) for reader in self.readers for _ in reader.axes]
         return self._table(counts.transpose([*order, len(shape) - 1]), len(combos), stored.rows), combos
+
+    def _expected(self, rows: int, shares: Shares) -> Array:
+        """The shares of the states, for evenly spread values, or those nearest to them that have a share and a mean."""
+        if shares == Shares():
+            return _outer(axis.state_shares_if_uniform() for axis in self.axes)
+        some, only_missing = stated_of(self.needed, bool(self.keys))
+        part = self._part(list(compress(self.needed, some)))
+        whole = self.sum_of(Term((), None)).powers
+        for n, axis in enumerate(self.axes):
+            if not isinstance(axis, MomentsAxis):
+                part = axis.wanted(whole[n]).spread(part, n)
+        ones = (np.ones(1) if isinstance(axis, MomentsAxis) else axis.even_nodes() for axis in self.axes)
+        even = _outer(ones).reshape(part.shape)
+        of_part = float((even * part).sum())
+        share = (
+            min(shares.factor(of_part * rows, rows, only_missing=only_missing) * of_part, 1.0) if some.any() else 1.0
+        )
+        moved, moments = self._tilt(even, part, shares)
+        # A stated mean is that of the others, too, as nothing else is known of them; at the worst it is not.
+        others = (even, dict[int, float]()) if shares.mean is None else (moved, moments)
+        outside = others[0] * (1 - part)
+        if not outside.any():  # where no value is missing on an even table
+            outside = 1 - part
+        inside = self._shown(share, moved * part, moments)
+        return np.asarray(inside + self._shown(1 - share, outside, others[1]))
+
+    def _shown(self, share: float, nodes: Array, moments: Mapping[int, float]) -> Array:
+        """The shares of the states, for a share of rows over the nodes of the axes, and means of what is summed."""
+        found = share * nodes / max(nodes.sum(), 1e-300)
+        for n, axis in enumerate(self.axes):
+            if isinstance(axis, MomentsAxis):
+                found = found * along(axis.state_shares_if_uniform(moments.get(n, 0.0)), found, n)
+            else:
+                found = axis.law.gather(found, n)
+        return found
+
+    def _part(self, some: Sequence[Term]) -> Array:
+        """The blocks of the rows that any of some sums is over: of groups, in the one in the middle."""
+        mask = np.any([self.grid.mask(term.where) for term in some], axis=0) if some else self.grid.mask(None)
+        part = mask.astype(float)
+        for n, key in enumerate(self.keys):
+            if key in self._private_keys and some:
+                choice, place = self._choice(key, n), self.grid.position(key.column)
+                middle = middle_of(len(choice.labels))
+                takes = choice.takes == middle if choice.takes.ndim == 1 else choice.takes[middle]
+                part = part * along(takes, part, place)
+        return part.transpose(self._order).reshape([*self._blocks, *self._last])
+
+    def _tilt(self, even: Array, part: Array, shares: Shares) -> tuple[Array, dict[int, float]]:
+        """The rows moved so that numbers have their mean in a part; the means of those that are summed by powers."""
+        moments, whole = dict[int, float](), self.sum_of(Term((), None)).powers
+        if (shares.mean is None and not shares.uneven) or any(len(term.columns) > 1 for term in self.needed):
+            return even, moments
+        for column, scale in self.numbers.items():
+            mean, places = shares.mean_on(scale), self._places[column]
+            summed = [n for n, _ in places if isinstance(self.axes[n], MomentsAxis)]
+            moments |= dict.fromkeys(summed, mean)
+            for n, place in () if summed else places:
+                axis = self.axes[n]
+                assert not isinstance(axis, MomentsAxis)
+                powers = tuple(int(other == place) for other in range(len(whole[n])))
+                values = axis.wanted(powers).spread(np.ones(axis.blocks), 0)
+                rows = (even * part).sum(axis=tuple(other for other in range(even.ndim) if other != n))
+                if rows.any():
+                    of_part = rows / rows.sum()
+                    moved = tilted(values, of_part, mean)
+                    times = np.divide(moved, of_part, out=np.ones_like(moved), where=of_part > 0)
+                    even = even * along(times, even, n)
+        return even, moments
 
     def _table(self, counts: Array, combos: int, rows: int) -> Contingency:
         axes = [*self.axes, *(public(combos) for _ in self._last)]
@@ -283,6 +353,18 @@ class QuestionAxes:
         return np.asarray(possible)
 
 
+def _outer(vectors: Iterable[Array]) -> Array:
+    found = np.ones(())
+    for vector in vectors:
+        found = np.multiply.outer(found, vector)
+    return found
+
+
+def middle_of(groups: int) -> int:
+    """The group that has the share which a question states of one."""
+    return groups // 2
+
+
 def _is_fixed(reader: AxisReader, choices: Sequence[GroupChoice]) -> bool:
     """Whether a group has one block of each of these axes; the bias of a rough one depends on all blocks together."""
     if any(axis.rough for axis in reader.axes):
@@ -334,7 +416,8 @@ Counted = tuple[list[Any], Array, list[Array]]  # values of key expressions, how
 class StoredRows:
     """Stored rows with the law that they were drawn by: those of a release, or the random part asked for one `group`.
 
-    Without data, so many rows whose values are spread evenly. What is counted once is `counted` for all groups.
+    Without data, so many rows whose values are spread evenly, but for `shares`. What is counted once is `counted` for
+    all groups.
     """
 
     law: RowLaw
@@ -343,6 +426,7 @@ class StoredRows:
     release_rows: int
     private: bool
     group: str | None = None
+    shares: Shares = Shares()  # noqa: RUF009
     counted: dict[tuple[tuple[str, ...], tuple[str, ...]], Counted] = field(default_factory=dict)
 
     @contextmanager
@@ -381,8 +465,9 @@ class AxisReader:
 
 def all_rows(release: Any) -> StoredRows:
     """The rows of a release in which every row answers for all columns, or of whose public columns alone is asked."""
-    rows = release.rows
-    return StoredRows(release.law, release.data, rows, rows, release.private)
+    if isinstance(release, StoredRows):  # that are expected
+        return release
+    return StoredRows(release.law, release.data, release.rows, release.rows, release.private)
 
 
 def rows_that_answer(release: Any, columns: frozenset[str]) -> list[StoredRows]:
@@ -407,10 +492,9 @@ def rows_that_answer(release: Any, columns: frozenset[str]) -> list[StoredRows]:
         for name, number in zip(names[0].to_pylist(), numbers.tolist(), strict=True):
             rows[name] += int(number)
     read = dict[Any, Any]()
+    every = all_rows(release)
     return [
-        StoredRows(
-            RowLaw(law.plan, (g,)), release.data, rows.get(g.name, 0), release.rows, release.private, g.name, read
-        )
+        replace(every, law=RowLaw(law.plan, (g,)), rows=rows.get(g.name, 0), group=g.name, counted=read)
         for g, _ in holding
     ]
 

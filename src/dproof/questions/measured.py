@@ -228,10 +228,7 @@ class Shares(NamedTuple):
         self, needed: Sequence[Term], even: Array, rows: float, grouped: bool, scales: Callable[[Term], Scale]
     ) -> Array:
         """The sums of a table of such shares, from those of an even one: group by group, as many columns as sums."""
-        some = np.array([grouped or chooses(term) for term in needed])
-        only_missing = not some.any()
-        if only_missing:
-            some = np.array([term.where is not None for term in needed])
+        some, only_missing = stated_of(needed, grouped)
         counts = even[:, some & [not term.columns for term in needed]]
         if counts.size and counts.mean() > 0:
             even = np.where(some, self.factor(float(counts.mean()), rows, only_missing=only_missing), 1.0) * even
@@ -241,10 +238,18 @@ class Shares(NamedTuple):
         for n, term in enumerate(needed):
             count = replace(term, columns=(), centred=False)
             if term.centred and count in needed:
-                scale = scales(term)
-                z = -_NEAR_END * scale.half if self.mean is None else (float(self.mean) - scale.middle) / scale.unit
-                found[:, n] = z * even[:, needed.index(count)]
+                found[:, n] = self.mean_on(scales(term)) * even[:, needed.index(count)]
         return found
+
+    def mean_on(self, scale: Scale) -> float:
+        """The mean of a number, where it is not the middle of its range, in units about that."""
+        return -_NEAR_END * scale.half if self.mean is None else (float(self.mean) - scale.middle) / scale.unit
+
+
+def stated_of(needed: Sequence[Term], grouped: bool) -> tuple[NDArray[np.bool_], bool]:
+    """Which sums are over the rows whose share may be stated, and whether these are all those with no value missing."""
+    some = np.array([grouped or chooses(term) for term in needed])
+    return (some, False) if some.any() else (np.array([term.where is not None for term in needed]), True)
 
 
 class HalfWidths(NamedTuple):
