@@ -244,7 +244,7 @@ class QuestionAxes:
                 found = found * along(axis.state_shares_if_uniform(moments.get(n, 0.0)), found, n)
             else:
                 found = axis.law.gather(found, n)
-        return found
+        return np.asarray(found)
 
     def _part(self, some: Sequence[Term]) -> Array:
         """The blocks of the rows that any of some sums is over: of groups, in the one in the middle."""
