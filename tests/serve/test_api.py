@@ -2,8 +2,11 @@
 
 import pyarrow as pa
 import pytest
+from fastapi.routing import APIRoute
 
 import dproof as dp
+from dproof.serve import api, pages
+from dproof.serve.service import custodian_of
 from tests.serve.server import make_folder, send, serving
 
 COUNT = {"sql": "SELECT count(*) AS n FROM data WHERE sex = 'f'", "epsilon": "0.1"}
@@ -82,6 +85,27 @@ def test_who_has_no_token_is_told_nothing(made):
         for token in (None, "dproof_guess"):
             told = send(made, "GET", path, token=token)
             assert told.status == 401 and "token" in told.json["error"]
+
+
+OPEN = {  # to analysts, or to anybody; whatever is added is for custodians, or has its line here
+    "GET": "/health /api/tables /api/tables/{name} /api/tables/{name}/budget /api/tables/{name}/history "
+    "/api/tables/{name}/dummy /api/releases /api/releases/{name} /collect/{name} / /sign-in /static/{name} "
+    "/tables/{name} /tables/{name}/dummy.csv /releases/{name} /releases/{name}/report /releases/{name}/download",
+    "POST": "/api/tables/{name}/preview /api/tables/{name}/ask /api/releases/{name}/query /collect/{name} /sign-in "
+    "/sign-out /tables/{name} /releases/{name}",
+}
+
+
+def needs_custodian(dependant):
+    return dependant.call is custodian_of or any(map(needs_custodian, dependant.dependencies))
+
+
+def test_whatever_is_not_open_to_analysts_asks_for_a_custodian():
+    routers = [api.health_router, api.router, api.survey_router, *(module.router for module in pages._modules())]
+    routes = [route for router in routers for route in router.routes]
+    assert len(routes) > 40 and all(isinstance(route, APIRoute) for route in routes)
+    free = {(method, one.path) for one in routes for method in one.methods if not needs_custodian(one.dependant)}
+    assert free == {(method, path) for method, paths in OPEN.items() for path in paths.split()}
 
 
 def test_an_analyst_may_do_no_more_than_ask(made):
