@@ -7,15 +7,9 @@ from fastapi.routing import APIRoute
 import dproof as dp
 from dproof.serve import api, pages
 from dproof.serve.service import custodian_of
-from tests.serve.server import make_folder, send, serving
+from tests.serve.server import send
 
 COUNT = {"sql": "SELECT count(*) AS n FROM data WHERE sex = 'f'", "epsilon": "0.1"}
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    with serving(make_folder(tmp_path_factory.mktemp("served"))) as made:
-        yield made
 
 
 def ask(made, token, **asked):

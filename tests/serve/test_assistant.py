@@ -8,15 +8,8 @@ import pytest
 
 import dproof as dp
 from dproof.serve.mcp import tools_of
-from tests.serve.server import make_folder, serving
 
 SQL = "SELECT count(*) AS n FROM data WHERE sex = 'f'"
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    with serving(make_folder(tmp_path_factory.mktemp("served"))) as made:
-        yield made
 
 
 def test_the_tools_tell_costs_and_intervals_in_words(made):

@@ -121,10 +121,10 @@ ELSEWHERE = {  # the tests that reach a limit which is not about one request
     "MOST_WORKERS": "test_reading_time.py::test_the_work_for_a_person_takes_no_thread_of_another",
     "MOST_READERS": "test_reading_time.py::test_a_question_has_its_turn_until_it_leaves",
     "MOST_TOOL_THREADS": "test_mcp_endpoint.py::test_the_calls_of_one_hold_up_no_other",
-    "MOST_SESSIONS": "test_sessions.py::test_who_signs_in_often_ends_nobodys_session_but_their_own",
+    "MOST_SESSIONS": "test_tokens.py::test_who_signs_in_often_ends_nobodys_session_but_their_own",
     "ANSWERS_PER_SECOND": "test_collect.py::test_a_place_that_sends_too_much_waits",
     "ANSWERS_AT_ONCE": "test_collect.py::test_a_place_that_sends_too_much_waits",
-    "MOST_RATES": "test_pace.py::test_only_so_many_keys_are_remembered",
+    "MOST_RATES": "test_reading_time.py::test_only_so_many_keys_are_remembered",
 }
 
 

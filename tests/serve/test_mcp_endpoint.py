@@ -14,12 +14,6 @@ SQL = "SELECT count(*) AS n FROM data WHERE sex = 'f'"
 ACCEPT = "application/json, text/event-stream"
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    with serving(make_folder(tmp_path_factory.mktemp("served"))) as made:
-        yield made
-
-
 def called(made, token, tool, **arguments):
     """The result of a tool, by one plain request of the protocol."""
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}

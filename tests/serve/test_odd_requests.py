@@ -14,12 +14,6 @@ from tests.serve.server import make_folder, send, serving, slow_reading
 QUESTION = {"sql": "SELECT count(*) AS n FROM data WHERE sex = 'f'", "epsilon": "0.1"}
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    with serving(make_folder(tmp_path_factory.mktemp("served"))) as made:
-        yield made
-
-
 def test_an_origin_that_is_no_address_is_another_site(made, capfd):
     told = send(made, "POST", "/api/tables/people/preview", QUESTION, made.ann, Origin="http://[")
     assert told.status == 403 and capfd.readouterr().err == ""

@@ -1,11 +1,20 @@
 """The pages as a browser without a script uses them: forms are sent as they are, and everything can be done."""
 
+import html
+import io
+import json
+import re
 import shutil
+import zipfile
 from html.parser import HTMLParser
 from urllib.parse import urlencode
 
 import pytest
 
+from dproof import Plan
+from dproof.questions.sql import parse
+from dproof.serve.pages import TEMPLATES
+from dproof.serve.pages.asking import PRICED, _packed, columns_of, question_form
 from dproof.serve.pages.planning import STEPS
 from tests.serve.server import make_folder, send, serving
 
@@ -158,3 +167,38 @@ def test_pages_of_custodians_are_for_them_alone(made):
     assert send(made, "DELETE", "/api/files/survey", None, made.ann).status == 403
     assert send(made, "POST", "/plans/survey/columns", b"column=age", made.carla).status == 400  # half a form
     assert send(made, "GET", "/plans/survey/nowhere", None, made.carla).status == 404
+
+
+# What the page completes in a question is written as SQL writes it, quotes included -----------------------------------
+
+
+def test_names_and_values_are_completed_as_a_question_writes_them():
+    town = {"space": "categories", "values": ["Köln", "L'Aquila", "a, b"]}
+    plan = Plan.of({"privacy": {"epsilon": 1}, "columns": {"home town": town}})
+    form = question_form("/", columns_of(plan), "data", dict.fromkeys(PRICED, ""), None)
+    source = '{% import "question.html" as q with context %}{% call q.question_form(ask) %}{% endcall %}'
+    shown = TEMPLATES.from_string(source).render(ask=form)
+    words = json.loads(html.unescape(re.search(r'data-words="(.*?)"', shown)[1]))
+    assert {'"home town"', "'Köln'", "'L''Aquila'", "'a, b'"} <= set(words)
+    for value in ("'Köln'", "'L''Aquila'", "'a, b'"):
+        assert parse(f'SELECT count(*) AS n FROM data WHERE "home town" = {value}').where is not None
+
+
+# A release is downloaded part by part: many large downloads at once need little memory, and no thread for long --------
+
+
+def test_a_download_is_made_as_it_is_sent(tmp_path):
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "large.parquet").write_bytes(bytes(range(256)) * (1 << 16))
+    (tmp_path / "certificate.json").write_text("{}")
+    parts = list(_packed(tmp_path, "r"))
+    assert len(parts) > 16 and max(map(len, parts)) < 2 << 20
+    packed = zipfile.ZipFile(io.BytesIO(b"".join(parts)))
+    assert packed.testzip() is None and packed.namelist() == ["r/certificate.json", "r/part/large.parquet"]
+    assert packed.read("r/part/large.parquet") == bytes(range(256)) * (1 << 16)
+
+
+def test_no_release_no_download(tmp_path):
+    with serving(make_folder(tmp_path)) as made:
+        told = send(made, "GET", "/releases/nothing/download", token=made.ann)
+        assert told.status == 400 and b"there is no release" in told.raw

@@ -5,11 +5,15 @@ import threading
 from contextlib import ExitStack
 from functools import partial
 
+import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from starlette.exceptions import HTTPException
 
+from dproof import Terms
 from dproof.serve.desk import Desk
-from dproof.serve.service import Service, Settings, UnderWay
+from dproof.serve.service import Rate, Service, Settings, UnderWay, until_tick
 from tests.serve.server import make_folder, send, serving, slow_reading
 
 QUESTION = {"sql": "SELECT count(*) AS n FROM data WHERE sex = 'f'", "epsilon": "0.1"}
@@ -155,3 +159,63 @@ def test_free_questions_to_a_slow_table_hold_up_no_other_person(tmp_path, monkey
         with slow_reading(monkeypatch, [asking] * 45):  # more than there are threads for all
             for _ in range(3):  # while they all come in
                 assert send(made, "POST", "/api/tables/people/preview", QUESTION, made.bob).status == 200
+
+
+# Who asks and goes away before the answer leaves has paid for an answer that is kept ----------------------------------
+
+
+def test_an_answer_is_stored_though_nobody_waits_for_it(tmp_path):
+    made = make_folder(tmp_path)
+    desk, ann = Desk(made.folder, made.tokens), made.tokens.holder(made.ann)
+    question = "SELECT count(*) AS n FROM data WHERE sex = 'f'", Terms(epsilon="0.1")
+
+    async def asked():
+        read, gone = asyncio.Event(), asyncio.Event()
+
+        async def sleep(seconds):
+            read.set()
+            await gone.wait()
+
+        service = Service(desk, Settings(clock=lambda: 0.0, sleep=sleep))
+        table = desk.askable(ann, "people")
+        desk.open(table)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(service.reading, ann, "people", lambda: desk.ask(table, *question))
+            await read.wait()
+            tasks.cancel_scope.cancel()
+            gone.set()
+        return desk.stored(table, *question)
+
+    assert asyncio.run(asked()) is not None
+
+
+# When answers leave, on a clock that the test moves -------------------------------------------------------------------
+
+
+@given(st.floats(0, 1000), st.floats(0.05, 60))
+def test_an_answer_leaves_a_whole_number_of_ticks_after_its_question(spent, tick):
+    waits = until_tick(spent, tick)
+    ticks = (spent + waits) / tick
+    assert -1e-9 <= waits <= tick + 1e-9
+    assert abs(ticks - round(ticks)) < 1e-6 and round(ticks) >= 1
+
+
+def test_all_that_is_done_within_a_tick_leaves_at_the_same_time():
+    assert {round(spent + until_tick(spent, 1), 6) for spent in (0.001, 0.2, 0.5, 0.999)} == {1}
+
+
+def test_a_rate_fills_up_again_with_time():
+    now = [0.0]
+    rate = Rate(per_second=2, at_once=3, clock=lambda: now[0])
+    assert [rate.allows("ann") for _ in range(4)] == [True, True, True, False]
+    now[0] = 0.5  # one more
+    assert [rate.allows("ann") for _ in range(2)] == [True, False]
+    now[0] = 100  # no more than at once
+    assert [rate.allows("ann") for _ in range(4)] == [True, True, True, False]
+
+
+def test_only_so_many_keys_are_remembered():
+    rate = Rate(1, 1, clock=lambda: 0.0)
+    for n in range(10_001):
+        assert rate.allows(str(n))
+    assert rate.allows("0") and not rate.allows("10000")
