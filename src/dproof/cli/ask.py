@@ -9,15 +9,14 @@ import click
 
 from dproof.advice.before_spending import warnings_before
 from dproof.cli.budget import ledger_option, no_ledger_option, paying_ledger, telling_ways_out
-from dproof.cli.command import PATH, command, data_argument, json_option, table_option
+from dproof.cli.command import PATH, command, data_argument, table_option
 from dproof.cli.output import advise, emit, escape, having_done, naming_options
-from dproof.cli.query import check_form, emit_answer, format_option, out_option, plot_option
+from dproof.cli.query import Printing, printing_options
 from dproof.curator.curator import Curator, Terms
 from dproof.curator.ledger import Ledger
 from dproof.errors import ArgumentError, FileError, InputError
 from dproof.limits import MOST_ASKED_GROUPS
 from dproof.plans.plan import Plan
-from dproof.questions.answer import output_file
 
 
 @command
@@ -39,16 +38,7 @@ from dproof.questions.answer import output_file
 @click.option("--mark", metavar="HASH", help="A mark of the ledger that you kept: refuse an older copy.")
 @table_option
 @click.option("--preview", is_flag=True, help="Show cost and accuracy; spend and read nothing.")
-@format_option
-@plot_option
-@out_option
-@click.option(
-    "--all",
-    "every",
-    is_flag=True,
-    help=f"Answer more than {MOST_ASKED_GROUPS:,} groups too, and print every one.",
-)
-@json_option
+@printing_options(f"Answer more than {MOST_ASKED_GROUPS:,} groups too, and print every one.")
 def ask(
     data: Path | str,
     question: str,
@@ -63,25 +53,19 @@ def ask(
     mark: str | None,
     table: str | None,
     preview: bool,
-    form: str | None,
-    plot: Path | None,
-    out: Path | None,
-    every: bool,
-    as_json: bool,
+    printing: Printing,
 ) -> None:
     """Ask the private table a question; the ledger is debited first.
 
     The answer is noisy and has an interval. Asking the same question again is free and gives the same answer. The
     ledger is DATA.ledger beside the table, unless you name another; it is begun with the plan's budget.
     """
-    check_form(form, as_json)
-    files = [output_file(plot, picture=True)] if plot is not None else []  # before anything is paid
-    files += [output_file(out)] if out is not None else []
-    if isinstance(data, Path) and any(file.exists() and data.exists() and file.samefile(data) for file in files):
+    over = (file for file in printing.files if isinstance(data, Path) and data.exists() and file.exists())
+    if any(file.samefile(data) for file in over):
         raise FileError(f"{str(data)!r} is the table itself, and an answer would replace it: choose another name")
     if (epsilon is None) == (accuracy is None):
         raise ArgumentError("say what the question may cost, with --epsilon, or how good it must be, with --accuracy")
-    terms = Terms(epsilon, delta, accuracy, level, every)
+    terms = Terms(epsilon, delta, accuracy, level, printing.every)
     account, ledger = None if without else ledger or data, paying_ledger(data, ledger, without, needed=not preview)
     with TemporaryDirectory() as folder, naming_options(), telling_ways_out(account):
         # A preview, or a first question that is refused, begins no ledger: it is tried on one that is thrown away.
@@ -96,7 +80,7 @@ def ask(
             seen = curator.preview(question, terms)
             curator.ledger.close()
         if preview:
-            emit(seen.to_json(), as_json, lambda: [escape(seen)])
+            emit(seen.to_json(), printing.as_json, lambda: [escape(seen)])
             return
         if ledger is not None and not begun:
             curator.keep_account(ledger)
@@ -106,9 +90,8 @@ def ask(
             curator.ledger.close()
     stored = "asking it again is free" if ledger is not None else "no ledger keeps it"
     with having_done(f"the question is paid for and its answer stored: {stored}"):
-        emit_answer(answer, {**answer.to_json(), "remaining": left}, as_json, form, every)
-        for file in files:
-            what = "picture" if file == plot else "answer"
+        printing.emit(answer, {**answer.to_json(), "remaining": left})
+        for file, what in printing.files.items():
             try:
                 answer.save(file)
             except InputError as problem:  # the answer is paid for and printed; only its picture is missing

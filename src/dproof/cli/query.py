@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +15,65 @@ from dproof.cli.output import Page, Table, advise, as_options, emit, emit_text, 
 from dproof.errors import ArgumentError
 from dproof.questions.answer import FORMATS, SHOWN_ROWS, Answer, Cell, endings, output_file
 
-plot_option = click.option("--plot", metavar="FILE", type=PATH, help=f"Draw it into FILE: {endings(pictures=True)}.")
-out_option = click.option(
-    "--out", metavar="FILE", type=PATH, help=f"Write it to FILE, as the ending says: {endings()}."
-)
-PRINTED = {"csv": ".csv", "markdown": ".md"}  # formats that a terminal or a pipe takes, by the endings of their files
-format_option = click.option(
-    "--format", "form", type=click.Choice([*PRINTED]), help="Print it so, with every row; --out also writes .xlsx."
-)
+_PRINTED = {"csv": ".csv", "markdown": ".md"}  # formats that a terminal or a pipe takes, by the endings of their files
+
+
+@dataclass(frozen=True, slots=True)
+class Printing:
+    """How an answer is printed, and the files that it is written to, with what each will hold."""
+
+    as_json: bool
+    form: str | None
+    every: bool
+    files: Mapping[Path, str]
+
+    def emit(self, answer: Answer, told: Mapping[str, Any]) -> None:
+        """Print an answer: as a page, or in a format; as JSON all that is told of it."""
+        if self.form is None:
+            emit(told, self.as_json, lambda: answer_page(answer, self.every))
+        else:
+            emit_text(FORMATS[_PRINTED[self.form]].write(answer).decode())
+
+
+def printing_options(all_help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The options of a command that prints an answer; `all_help` says what --all does.
+
+    The command gets them as its `printing`: what cannot be printed so is refused before anything is asked or paid for.
+    """
+    options = [
+        click.option(
+            "--format",
+            "form",
+            type=click.Choice([*_PRINTED]),
+            help="Print it so, with every row; --out also writes .xlsx.",
+        ),
+        click.option("--plot", metavar="FILE", type=PATH, help=f"Draw it into FILE: {endings(pictures=True)}."),
+        click.option("--out", metavar="FILE", type=PATH, help=f"Write it to FILE, as the ending says: {endings()}."),
+        click.option("--all", "every", is_flag=True, help=all_help),
+        json_option,
+    ]
+
+    def declared(function: Callable[..., None]) -> Callable[..., None]:
+        @wraps(function)
+        def printing(
+            *, as_json: bool, form: str | None, plot: Path | None, out: Path | None, every: bool, **others: Any
+        ) -> None:
+            if form is not None and as_json:
+                raise ArgumentError("--json and --format both say how the answer is printed: leave one out")
+            files = {} if plot is None else {output_file(plot, picture=True): "picture"}
+            files |= {} if out is None else {output_file(out): "answer"}
+            function(**others, printing=Printing(as_json, form, every, files))
+
+        for option in reversed(options):
+            option(printing)
+        return printing
+
+    return declared
 
 
 @command
 @click.argument("release", metavar="DIR", type=PATH, help="The folder of the release.")
 @click.argument("sql", metavar="SQL", help="One SELECT ... FROM release.")
-@json_option
-@format_option
-@plot_option
-@out_option
 @click.option("--level", metavar="L", type=float, default=0.95, help="Confidence level of the intervals.")
 @click.option(
     "--method",
@@ -45,22 +89,8 @@ format_option = click.option(
 )
 @click.option("--simultaneous", is_flag=True, help="Simultaneous intervals, for each column.")
 @click.option("--raw", is_flag=True, help="Query the sanitised rows without debiasing, in DuckDB's SQL.")
-@click.option("--all", "every", is_flag=True, help=f"Print every row, not only the first {SHOWN_ROWS}.")
-def query(
-    release: Path,
-    sql: str,
-    as_json: bool,
-    form: str | None,
-    plot: Path | None,
-    out: Path | None,
-    level: float,
-    method: str,
-    target: str,
-    assume: str,
-    simultaneous: bool,
-    raw: bool,
-    every: bool,
-) -> None:
+@printing_options(f"Print every row, not only the first {SHOWN_ROWS}.")
+def query(release: Path, sql: str, raw: bool, printing: Printing, **options: Any) -> None:
     """Query a release: debiased answers with intervals, at no cost.
 
     SELECT with COUNT, SUM, AVG, VAR, STDDEV, COVAR, CORR, MIN, MAX, MEDIAN, QUANTILE, MODE, TOP, PROPORTION and
@@ -73,32 +103,14 @@ def query(
     """
     from dproof.releases.load import load  # `dproof ask` prints answers by this file, and opens no release
 
-    check_form(form, as_json)
-    files = [output_file(plot, picture=True)] if plot is not None else []
-    files += [output_file(out)] if out is not None else []
     opened = load(release)
-    chosen = {"level": level, "method": method, "target": target, "assume": assume, "simultaneous": simultaneous}
     with naming_options():
-        answer: Answer = opened.raw(sql) if raw else opened.query(sql, **chosen)
-    for file in files:
+        answer: Answer = opened.raw(sql) if raw else opened.query(sql, **options)
+    for file in printing.files:
         answer.save(file)
-    emit_answer(answer, answer.to_json(), as_json, form, every)
-    for file in files:
-        advise(f"the {'picture' if file == plot else 'answer'} is in {file}")
-
-
-def check_form(form: str | None, as_json: bool) -> None:
-    """Refuse two forms at once, before anything is asked or paid for."""
-    if form is not None and as_json:
-        raise ArgumentError("--json and --format both say how the answer is printed: leave one out")
-
-
-def emit_answer(answer: Answer, told: Mapping[str, Any], as_json: bool, form: str | None, every: bool) -> None:
-    """Print an answer: as a page, or in a format; with `as_json` all that is told of it."""
-    if form is None:
-        emit(told, as_json, lambda: answer_page(answer, every))
-    else:
-        emit_text(FORMATS[PRINTED[form]].write(answer).decode())
+    printing.emit(answer, answer.to_json())
+    for file, what in printing.files.items():
+        advise(f"the {what} is in {file}")
 
 
 def answer_page(answer: Answer, every: bool = False) -> Page:
