@@ -19,10 +19,11 @@ import secrets
 import shlex
 import shutil
 import threading
+import tomllib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeVar
@@ -37,21 +38,65 @@ from dproof import (
     PlanError,
     ReleasePayment,
     SourceError,
-    WrongKey,
     check,
     compare_ways,
     draft_plan,
     expected_answers,
     header,
     least_epsilon,
-    plan_problems,
     sanitise,
 )
 from dproof.errors import with_notes
 from dproof.serve import limits
-from dproof.serve.drafts import Draft, store, stored
 from dproof.serve.folder import Folder, StateCache, state_of, write_whole
 from dproof.serve.tokens import Holder, now
+
+ROWS = "10000"  # where the person has not said how many there are
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The plan that a custodian is writing, as nested mappings, and what is known of it.
+
+    It is kept from one page to the next and over a stop of the server, mistakes and all. What comes from the rows of
+    the table is confidential until a person has read it: only custodians see it, and nobody can ask a table by it.
+
+    `rows` is about how many the table has. `seen` are the columns whose values come from the table and were not read
+    through yet, and `notes` what is doubtful of a column. `saved` is the text of the plan's file that it began with.
+    """
+
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    rows: str = ROWS
+    seen: tuple[str, ...] = ()
+    notes: Mapping[str, str] = field(default_factory=dict)
+    names_are_public: bool = False
+    saved: str | None = None
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows; 0 where what was typed is none."""
+        plain = self.rows.strip().replace(",", "").replace(" ", "")
+        return int(plain) if plain.isdecimal() and len(plain) <= 12 else 0
+
+
+def _stored(file: Path, saved: str | None) -> Draft:
+    """The draft that is kept, or the plan's own file where that was changed by hand, or is all there is."""
+    try:
+        given = json.loads(file.read_bytes())
+        kept = Draft(**{**given, "seen": tuple(given["seen"])})
+        if kept.saved == saved and isinstance(kept.plan, dict) and isinstance(kept.rows, str):
+            return kept
+    except (OSError, ValueError, TypeError, KeyError):
+        pass  # there is none, or none that can be read
+    try:
+        return Draft(tomllib.loads(saved or ""), saved=saved)
+    except tomllib.TOMLDecodeError:
+        return Draft(saved=saved)
+
+
+def _store(file: Path, draft: Draft) -> None:
+    """Keep a draft; dates are kept as the texts that plans have for them."""
+    write_whole(file, json.dumps(asdict(draft), default=str), "the draft")
 
 
 class Custody:
@@ -90,13 +135,13 @@ class Custody:
 
     def draft(self, name: str) -> Draft:
         """The plan that is being written for a table, or the one that is saved; {} where there is none."""
-        return stored(self.folder.draft_file(name), self._plan_text(name))
+        return _stored(self.folder.draft_file(name), self._plan_text(name))
 
     def store_draft(self, name: str, draft: Draft) -> None:
         """Keep a plan that is being written, mistakes and all; once something is paid, the plan stays as it is."""
         self.folder.file(name)
         self._check_unpaid(name)
-        store(self.folder.draft_file(name), draft)
+        _store(self.folder.draft_file(name), draft)
 
     def header(self, name: str, draft: Draft) -> Any:
         """The names of a table's columns, and those that look like values, by what the draft says of its file."""
@@ -117,10 +162,6 @@ class Custody:
         begun = replace(draft, plan=plan, rows=rows, seen=made.seen if look else (), notes=dict(made.notes))
         self.store_draft(name, begun)
         return begun
-
-    def problems(self, name: str, draft: Draft) -> list[WrongKey]:
-        """All that is wrong with a draft, as far as that is known without the table."""
-        return list(plan_problems(draft.plan))
 
     def widths(self, draft: Mapping[str, Any], rows: int) -> list[dict[str, Any]]:
         """± of a draft of a plan in its own way."""

@@ -2,7 +2,7 @@
 
 tables/NAME.csv      a private table, in any form that `dproof sanitise` reads
 plans/NAME.toml      its plan
-drafts/NAME.json     the plan that a custodian is writing on the pages, saved or not (`dproof.serve.drafts`)
+drafts/NAME.json     the plan that a custodian is writing on the pages, saved or not (`dproof.serve.custody`)
 ledgers/NAME.db      its ledger, begun with the plan's budget
 checked/NAME.json    in which state of its files the table was found to be readable (`dproof.serve.custody`)
 releases/…/          folders that `dproof sanitise` made

@@ -1,6 +1,6 @@
 """The guided plan, step by step: the table, its columns, whom to trust, questions, what it gives, and the release.
 
-Every step shows the draft that is kept (`dproof.serve.drafts`), and what is typed is kept at once, mistakes and all.
+Every step shows the draft that is kept (`dproof.serve.custody`), and what is typed is kept at once, mistakes and all.
 All that is wrong is told beside its field, on the step that has it, and is counted at the top of every step.
 """
 
@@ -28,12 +28,13 @@ from dproof import (
     WrongKey,
     explain,
     notebook,
+    plan_problems,
     warnings_before,
 )
 from dproof.errors import with_notes
 from dproof.serve import limits, plan_form
+from dproof.serve.custody import Draft
 from dproof.serve.desk import Desk
-from dproof.serve.drafts import Draft
 from dproof.serve.pages import Fields, Sent, page
 from dproof.serve.pages.asking import built, columns_of, question_form
 from dproof.serve.plan_form import ABOUT, AS_SAVED, COLUMN_FIELDS, FILE, PROMISE, RELEASE
@@ -121,7 +122,7 @@ def planning(desk: Desk, name: str, draft: Draft | None = None) -> Planning:
     is_paid = desk.folder.is_paid(name)
     if names and draft.plan and not is_paid:
         draft = replace(draft, plan=plan_form.matched(draft.plan, names))
-    wrong = [] if is_paid or not draft.plan else desk.custody.problems(name, draft)
+    wrong = [] if is_paid or not draft.plan else plan_problems(draft.plan)
     problems = [_placed(one, draft.plan) for one in wrong] + list(_unsaid(draft, doubtful, fault, is_paid))
     return Planning(name, draft, names, doubtful if not draft.saved else [], fault, is_paid, problems)
 
@@ -443,7 +444,7 @@ def _step_page(
         "errors": places,
         "error": error,
         "saved_as": None,
-        **_SHOWN[step](desk, who, now, shown),
+        **_SHOWN[step](desk, now, shown),
         **shown,
     }
     title = f"{STEPS[step]}: {now.name}"
@@ -461,14 +462,14 @@ def _widths(desk: Desk, now: Planning) -> dict[str, Any]:
         return {"widths": None, "incomplete": error.sentence if isinstance(error, WrongKey) else str(error)}
 
 
-def _shown_table(desk: Desk, who: Holder, now: Planning, shown: Mapping[str, Any]) -> dict[str, Any]:
+def _shown_table(desk: Desk, now: Planning, shown: Mapping[str, Any]) -> dict[str, Any]:
     from dproof.serve.api import ENDINGS
 
     fields = plan_form.fields_of(now.plan, "file", FILE)
     return {"fields": fields, "endings": ENDINGS, "commands": desk.custody.commands(now.name)}
 
 
-def _shown_columns(desk: Desk, who: Holder, now: Planning, shown: Mapping[str, Any]) -> dict[str, Any]:
+def _shown_columns(desk: Desk, now: Planning, shown: Mapping[str, Any]) -> dict[str, Any]:
     tables = now.plan.get("columns", {})
     typed = plan_form.columns_of(now.plan)
     books = {key for key, one in typed.items() if plan_form.looks_like_code_book(one["values"])}
@@ -482,7 +483,7 @@ def _shown_columns(desk: Desk, who: Holder, now: Planning, shown: Mapping[str, A
     }
 
 
-def _shown_trust(desk: Desk, who: Holder, now: Planning, shown: Mapping[str, Any]) -> dict[str, Any]:
+def _shown_trust(desk: Desk, now: Planning, shown: Mapping[str, Any]) -> dict[str, Any]:
     meaning = None
     try:
         plan = Plan.from_dict(now.plan)
@@ -504,7 +505,7 @@ def _shown_trust(desk: Desk, who: Holder, now: Planning, shown: Mapping[str, Any
     }
 
 
-def _shown_questions(desk: Desk, who: Holder, now: Planning, shown: Mapping[str, Any]) -> dict[str, Any]:
+def _shown_questions(desk: Desk, now: Planning, shown: Mapping[str, Any]) -> dict[str, Any]:
     chosen = shown.get("chosen", _CHOSEN)
     return {
         "questions": plan_form.questions_of(now.plan),
@@ -528,7 +529,7 @@ def _without(plan: Mapping[str, Any], *parts: str) -> dict[str, Any]:
     return {key: value for key, value in plan.items() if key not in parts}
 
 
-def _shown_gives(desk: Desk, who: Holder, now: Planning, shown: Mapping[str, Any]) -> dict[str, Any]:
+def _shown_gives(desk: Desk, now: Planning, shown: Mapping[str, Any]) -> dict[str, Any]:
     expected, incomplete = None, None
     if now.plan:
         try:
@@ -573,7 +574,7 @@ def _costliest(given: Mapping[str, float]) -> dict[str, Any]:
     return {"name": name, "is_even": is_even, "share": f"{shares[name]:.0%}"}
 
 
-def _shown_release(desk: Desk, who: Holder, now: Planning, shown: Mapping[str, Any]) -> dict[str, Any]:
+def _shown_release(desk: Desk, now: Planning, shown: Mapping[str, Any]) -> dict[str, Any]:
     has_plan = now.draft.saved is not None
     text = now.draft.saved or ""
     if not now.is_saved and not now.problems:
@@ -588,7 +589,7 @@ def _shown_release(desk: Desk, who: Holder, now: Planning, shown: Mapping[str, A
     }
 
 
-_SHOWN: Mapping[str, Callable[[Desk, Holder, Planning, Mapping[str, Any]], dict[str, Any]]] = {
+_SHOWN: Mapping[str, Callable[[Desk, Planning, Mapping[str, Any]], dict[str, Any]]] = {
     "table": _shown_table,
     "columns": _shown_columns,
     "trust": _shown_trust,
