@@ -154,6 +154,11 @@ def exp_below(x: Fraction, bits: int = 128) -> Fraction:
     return _enclose("exp", x, bits)[0] if x else Fraction(1)
 
 
+def exps_below(xs: Sequence[Fraction]) -> list[Fraction]:
+    """A fraction at most e^x for each of several x."""
+    return [exp_below(x) for x in xs]
+
+
 def exp_above(x: Fraction, bits: int = 128) -> Fraction:
     """A fraction at least e^x, within about 2^-bits of it relatively; e^0 is exactly 1."""
     return _enclose("exp", x, bits)[1] if x else Fraction(1)
@@ -332,6 +337,11 @@ def float_above(x: Fraction) -> float:
     while Fraction(repr(value)) < x:
         value = math.nextafter(value, math.inf)
     return value
+
+
+def floats_above(xs: Sequence[Fraction]) -> list[float]:
+    """`float_above` of each of several numbers."""
+    return [float_above(x) for x in xs]
 
 
 def float_below(x: Fraction) -> float:

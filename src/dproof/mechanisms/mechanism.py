@@ -21,7 +21,9 @@ from dproof.arguments import listed as listed_argument
 from dproof.errors import ArgumentError, InputError, TooLarge, did_you_mean
 from dproof.exact import (
     exp_below,
+    exps_below,
     float_above,
+    floats_above,
     has_shape,
     level_of,
     log_above,
@@ -411,7 +413,7 @@ def _runs(law: Distribution, event: Any, inclusive: str) -> list[tuple[Any, Any]
 
 def privacy_profile(mechanism: Mechanism, epsilons: Sequence[Fraction]) -> list[float]:
     """The tight δ at each of several ε, rounded up: as `Mechanism.delta` gives it."""
-    return [float_above(delta) for delta in mechanism.family.profile([exp_below(epsilon) for epsilon in epsilons])]
+    return floats_above(mechanism.family.profile(exps_below(epsilons)))
 
 
 def as_mechanism(value: Any, name: str = "mechanism") -> Mechanism:
