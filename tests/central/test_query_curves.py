@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dproof.central.curves import curve_function
+from dproof.central.answer import curve_function
 from dproof.central.recipe import TableLaw
 from dproof.curves.bands import points_quantile
 from tests.makers import table_law

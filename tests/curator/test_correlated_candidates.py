@@ -7,8 +7,8 @@ import pytest
 
 from dproof import Plan, Privacy
 from dproof.coins import current
+from dproof.curator.answer import candidates_not_ruled_out
 from dproof.curator.recipe import measure
-from dproof.curator.simulate import candidates_not_ruled_out
 from dproof.plans.plan import schema_of
 from dproof.questions.sums import Term, value_of
 from dproof.testing import seeded_coins

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from dproof import Plan, Privacy
-from dproof.curator import simulate
-from dproof.curator.answer import answer_of
+from dproof.curator.answer import answer_of, enough_draws
 from dproof.plans.plan import schema_of
 from dproof.testing import seeded_coins
 from tests.makers import measured_for, tallied, with_noise
@@ -63,8 +62,8 @@ def test_what_no_candidate_explains_is_no_exact_answer(level: float) -> None:
 
 
 def test_so_many_draws_are_made_as_tell_the_level() -> None:
-    assert simulate.enough_draws(0.95, 7) == (4000, True)
-    assert simulate.enough_draws(0.999, 1000) == (20000, True)
-    assert simulate.enough_draws(0.95, 10_000) == (1000, True)
-    assert simulate.enough_draws(0.9999, 1000) == (4000, False)
-    assert simulate.enough_draws(1 - 1e-9, 1) == (4000, False)
+    assert enough_draws(0.95, 7) == (4000, True)
+    assert enough_draws(0.999, 1000) == (20000, True)
+    assert enough_draws(0.95, 10_000) == (1000, True)
+    assert enough_draws(0.9999, 1000) == (4000, False)
+    assert enough_draws(1 - 1e-9, 1) == (4000, False)

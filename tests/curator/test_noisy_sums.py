@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dproof import Interval
-from dproof.curator.simulate import is_affine
+from dproof.curator.answer import is_affine
 from dproof.questions.question import Schema, aggregates_of
 from dproof.questions.sums import terms, value_of
 from tests.makers import resolved

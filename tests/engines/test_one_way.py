@@ -180,7 +180,7 @@ def trace(thing: Any, plan: Plan, sql: str, monkeypatch: pytest.MonkeyPatch) -> 
     asked = calls(lambda: tallied(thing(), plan, measurement))
     return ran, [
         asked,
-        calls(lambda: list(read_codes(open_source(thing()), plan, names, treatment=lambda column: column))),
+        calls(lambda: list(read_codes(open_source(thing()), plan, [plan.column(name) for name in names]))),
     ]
 
 

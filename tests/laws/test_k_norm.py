@@ -14,8 +14,8 @@ import pytest
 
 from dproof import InputError, TooLarge, VerificationFailed
 from dproof.certification.verify_certificate import coefficients as verified
+from dproof.coins import guide
 from dproof.exact import exp_below
-from dproof.laws.guide import guide
 from dproof.laws.k_norm import KNorm, _dilations, k_norm
 from dproof.testing import ScriptedCoins, seeded_coins
 

@@ -9,10 +9,10 @@ from itertools import product
 import numpy as np
 import pytest
 
+from dproof.coins import uniform_below
 from dproof.exact import exp_below
 from dproof.laws import Gaussian, Lattice, Stairs, SubsetSelection, TwoSided, Unary
 from dproof.laws.gaussian import gaussian
-from dproof.laws.guide import uniform_below
 from dproof.laws.laplace import stairs, two_sided
 from dproof.laws.noise import NoiseLaw
 from dproof.testing import ScriptedCoins, seeded_coins

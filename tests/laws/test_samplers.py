@@ -15,10 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dproof import coins
+from dproof.coins import Guide, guide, word_width
 from dproof.laws import Bits, KeepOrOther, Law, Matrix
-from dproof.laws import guide as guide_module
 from dproof.laws import response as keep_or_other_module
-from dproof.laws.guide import Guide, guide, word_width
 from dproof.laws.response import _add_modulo, _owners
 from dproof.testing import ScriptedCoins, seeded_coins
 from tests.strategies import laws
@@ -82,7 +81,7 @@ def test_every_word_of_24_bits_through_the_guide_table(rows: list[list[int]]) ->
 
 def test_with_many_rows_fewer_bits_name_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows share the cells: here 16 of them for each of 4 rows, and the cut ones are settled as before."""
-    monkeypatch.setattr(guide_module, "_CELLS", 64)
+    monkeypatch.setattr(coins, "_CELLS", 64)
     rows = [[6, 1, 1, 1, 1], [2, 2, 2, 2, 2], [10, 0, 0, 0, 0], [1, 2, 3, 4, 0]]
     sampler = guide(rows, 10, width=18)
     assert sampler.bits == 4
@@ -92,7 +91,7 @@ def test_with_many_rows_fewer_bits_name_a_cell(monkeypatch: pytest.MonkeyPatch) 
 
 def test_tiles_join_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
     """Words are drawn tile by tile, and cut cells are settled at the end: the order of rows is kept."""
-    monkeypatch.setattr(guide_module, "_TILE", 1000)
+    monkeypatch.setattr(coins, "_TILE", 1000)
     rows = [[0, 1], [1, 0], [0, 1]]
     sampler = guide(rows, 1)
     asked = np.array([0, 1, 2, 1, 1] * 777)

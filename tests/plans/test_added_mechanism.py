@@ -30,7 +30,7 @@ import numpy as np
 import dproof as dp
 from dproof.exact import exp_below
 from dproof.laws.divergence import Pair
-from dproof.laws.guide import uniform_below
+from dproof.coins import uniform_below
 from dproof.laws.law import LAWS, SIZE, WEIGHT, Law
 
 

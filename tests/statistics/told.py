@@ -19,9 +19,8 @@ from dproof.central.answer import ResidualAnswerSource
 from dproof.central.recipe import TableLaw
 from dproof.central.release import about, release_of
 from dproof.coins import Coins
-from dproof.curator.answer import answer_of
+from dproof.curator.answer import answer_of, simulated_interval
 from dproof.curator.recipe import measure
-from dproof.curator.simulate import simulated_interval
 from dproof.laws.debias import SumEstimates
 from dproof.mechanisms.noise import Noise
 from dproof.questions.estimated import EstimatedSums, Options

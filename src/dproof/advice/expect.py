@@ -24,7 +24,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dproof.arguments import choice, listed, whole
-from dproof.central.curves import curve_function
+from dproof.central.answer import curve_function
 from dproof.central.recipe import TableLaw, TableWidth, certify_tables
 from dproof.central.workload import Residual
 from dproof.columns.codec import quoted

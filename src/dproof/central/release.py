@@ -145,10 +145,10 @@ def count_tables(source: Source, law: TableLaw, progress: Progress | None = None
         for table in maximal(one.table for one in law.noise if one.number == number and not one.ladder)
     ]
     largest += [one for one in law.noise if one.ladder]
-    names = list(dict.fromkeys(axis.column.name for axis in law.axes))
+    columns = list({axis.column.name: axis.column for axis in law.axes}.values())
     # What workers on other machines are sent must hold neither the source nor a bar on a terminal.
     report = None if progress is None or source.spread is not None else partial(_report, progress, source.rows)
-    parts = count_rows(source, law.plan, names, lambda: TableCounter(law, largest, report), lambda column: column)
+    parts = count_rows(source, law.plan, columns, lambda: TableCounter(law, largest, report))
     exact = {
         one: np.sum([np.array(tables[n], np.int64) for _, tables in parts], axis=0).reshape(law.domain.table_shape(one))
         for n, one in enumerate(largest)

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from dproof.central.estimates import ResidualEstimates
 from dproof.central.recipe import TableLaw
 from dproof.central.workload import Table, subtables
-from dproof.coins import NOT_PRIVATE, Coins
+from dproof.coins import NOT_PRIVATE, Coins, uniform_below
 from dproof.errors import VerificationFailed
 from dproof.laws.debias import on_simplex
-from dproof.laws.guide import uniform_below
 from dproof.plans.plan import TableAxis
 from dproof.storage import check_metadata
 

@@ -2,11 +2,32 @@
 
 Intervals, and tables that add up, are post-processing of these numbers: an answer costs nothing beside them. The sheet,
 section 5; HLM15, Theorem 4.
+
+The interval of any calculation comes from simulated noise. Released are s = θ + e: sums θ, and noise e of known laws.
+Fresh noise of the same laws is taken from s, and the ends are quantiles of what a calculation f then gives. That is
+right where f is affine, with its parts as they are: each of several counts moved to 0 at least would make their sum too
+large. It is also right where f rises with a ratio r = a/b, b > 0, because a/b ≤ r means a − rb ≤ 0 (this is Fieller's
+interval).
+
+Of any other calculation, such as a variance or a difference of two means, the interval holds all values that no test
+rules out. For each θ that could be, a test asks whether the noise e = s − θ would be unusual there: whether one of its
+parts is beyond its own quantile, or whether |∇f(θ)·e|, how far it moves the calculation f, is beyond what such noise
+does at that θ. At the true θ the noise is unusual with probability 1 − level at most, so that the f(θ) of all θ that
+are not ruled out cover the truth (test inversion). Fresh noise would not do: where f is curved, −(Σx)²/n, it moves f
+once more the way the noise in s has already moved it.
+
+A reader sees those answers alone that tell something, and of few rows large noise has them told. So it matters how
+often a table is told of at all. θ is near s if Σ|e/q| ≤ 1 with a far quantile q of each noise (Σe²/q² if it is
+Gaussian). An answer is sure to tell if around every θ near s all that is near θ tells something too: such tables are
+told of as a rule, and the interval stays as it is. If it is not sure, it holds the f(θ) of all θ near s, or is not
+told. A table that is seldom told of is then missed only if it is not near s. The quantile was chosen on small tables,
+so that of the answers that are told 93 % hold at a level of 95 %, wherever one in a hundred is told (docs/limits.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -17,25 +38,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins, for_rehearsal
+from dproof.curator.account import SUGGESTIONS, Released, public_seed
 from dproof.curator.curves import NoisyCurves, covariances
 from dproof.curator.draw import draw
 from dproof.curator.recipe import Measurement, NoisyStatistic
 from dproof.curator.select import promise
-from dproof.curator.simulate import SUGGESTIONS, Floats, Released, is_affine, public_seed, simulated_interval
-from dproof.exact import int_or_float
-from dproof.questions.answer import Answer, Cell
+from dproof.exact import exact, int_or_float
+from dproof.mechanisms.noise import Noise
+from dproof.questions.answer import Answer, Cell, as_cells
 from dproof.questions.measured import (
     answer,
     calculated,
     different,
     level_of_chosen,
     level_of_each,
+    level_of_seldom,
     possible,
     refuse_calculation,
     told,
 )
-from dproof.questions.question import Aggregate, Expression, aggregates_of
-from dproof.questions.sums import Statistics, Tally, Term, value_of
+from dproof.questions.question import Aggregate, Arithmetic, Expression, Number, Schema, aggregates_of
+from dproof.questions.sums import Statistics, Tally, Term, terms, value_of
 
 _AS_DRAWN = "This costs nothing. The numbers as drawn are in the cell's `raw` (on the command line: with --json)."
 
@@ -85,9 +108,8 @@ def rehearse(measurement: Measurement, tally: Tally, level: float) -> None:
     first["chosen"] = [codes[:1] for codes in released.get("chosen", ())]
     if measurement.curves is not None:
         first["noisy"] = released["noisy"][:1]
-    told = tuple(item for item in question.select if aggregates_of(item.expression))
-    if told:
-        alone = replace(question, select=told, group_by=(), having=(), order_by=(), limit=None)
+    if question.estimated:
+        alone = replace(question, select=question.estimated, group_by=(), having=(), order_by=(), limit=None)
         answer_of(replace(measurement, question=alone, keys=()), {**released, **first}, level)
 
 
@@ -145,17 +167,10 @@ class NoisyAnswerSource:
             raw = value_of(expression, stats, self.schema, clip=False)
             estimate = self._estimate(expression, parts, stats, places)
             low, high, spread = self._interval(expression, parts, stats, estimate, raw)
-        whole = self._whole(expression, places)
-        cells = []
-        for n, value in enumerate(estimate.tolist()):
-            a, b = (None if np.isnan(end[n]) else float(end[n]) for end in (low, high))
-            stderr = float(spread[n]) if np.isfinite(spread[n]) else None
-            if whole is None:
-                cells.append(Cell(value, a, b, stderr, float(raw[n])))
-            else:  # a count that was adjusted, or the sum that was released
-                shown = int(value) if parts[0].definition.counts else whole[n]
-                cells.append(Cell(shown, a, b, stderr, whole[n]))
-        return cells
+        shown, drawn, whole = estimate.tolist(), raw.tolist(), self._whole(expression, places)
+        if whole is not None:  # a count that was adjusted, or the sum that was released
+            shown, drawn = list(map(int, shown)) if parts[0].definition.counts else whole, whole
+        return as_cells(shown, low, high, spread, drawn)
 
     def _by_value(self, expression: Expression, parts: Sequence[Aggregate], groups: Sequence[int]) -> list[Cell]:
         """A number of distinct values that is told by noisy counts, or a calculation with it.
@@ -176,7 +191,7 @@ class NoisyAnswerSource:
         parts = tuple(dict.fromkeys(parts))
         apart = NoisyAnswerSource(self.measurement, self.numbers, level_of_chosen(self.level, 1, len(parts)))
         reach = {part: possible(part, self.question, self.schema, self.rows) for part in parts}
-        cells = {part: [reach[part].cut(cell) for cell in apart.cells(part, groups)] for part in parts}
+        cells = {part: reach[part].cut_each(apart.cells(part, groups)) for part in parts}
         return [calculated(expression, {part: cells[part][n] for part in parts}) for n in range(len(groups))]
 
     def notes(self, groups: Sequence[int]) -> list[str]:
@@ -234,7 +249,10 @@ class NoisyAnswerSource:
             low, high, spread = self._exactly(expression, stats, next(iter(noises)), raw)
         else:
             coins = Coins(self.seed, private=False)
-            reach = possible(expression, self.question, self.schema, self.rows).ends
+
+            def reach() -> tuple[float, float]:
+                return possible(expression, self.question, self.schema, self.rows).ends
+
             low, high, spread = simulated_interval(expression, stats, noises, self.level, self.schema, coins, reach)
         # An interval around what was drawn holds what it was made into too: it only covers more.
         return np.fmin(low, estimate), np.fmax(high, estimate), spread
@@ -258,3 +276,369 @@ class NoisyAnswerSource:
         (statistic,) = self.statistics[expression]
         unit = statistic.unit(self.schema) if isinstance(statistic, Term) else Fraction(1)
         return [int_or_float(unit * int(value)) for value in self.released[statistic][places]]
+
+
+# The interval of any calculation, by simulating its noise -------------------------------------------------------------
+
+_DRAWS, _MOST_DRAWS, _MOST_IN_ALL = 4000, 1 << 22, 1 << 25  # for each group, at a time, and for all groups
+_DRAWS_BEYOND = 20  # draws beyond the ends at least: of few shown among many groups the level is high
+_ALONE_DIVISOR = 10  # one tenth of what may be missed goes to the test of each noise by itself
+_SLOPE_STEP = 1e-5  # of a standard deviation, for slopes
+_FAR_SHARE = 0.005  # of what may be missed: noises that are rarer lead further than near
+_POINTS = (1024, 64, 256)  # at which what is near is looked at; around so many of them; and at so many there
+_DIRECTIONS = 16  # in which the quantile of |∇f·e| is taken; the greatest of them counts
+
+
+def enough_draws(level: float, groups: int) -> tuple[int, bool]:
+    """How many draws are made for each group, and whether they tell quantiles at this level.
+
+    >>> enough_draws(0.95, 10), enough_draws(0.9999999, 10)
+    ((4000, True), (4000, False))
+    """
+    draws, enough = _DRAWS if groups * _DRAWS <= _MOST_DRAWS else _DRAWS // 4, round(_DRAWS_BEYOND / (1 - level))
+    telling = enough <= draws or (enough <= _MOST_DRAWS and groups * enough <= _MOST_IN_ALL)
+    return max(draws, enough) if telling else draws, telling
+
+
+def simulated_interval(
+    expression: Expression,
+    released: Statistics,
+    noises: dict[Any, Noise],
+    level: float,
+    schema: Schema,
+    coins: Coins,
+    possible: Callable[[], tuple[float, float]] = lambda: (-np.inf, np.inf),
+) -> tuple[Floats, Floats, Floats]:
+    """The interval of any calculation in every group, and its standard error; `possible` tells what it can be at all.
+
+    Quantiles of what the calculation gives once fresh noise is taken away again, at the level of `level_of_seldom`
+    where a divisor may be zero. Or the least and the greatest that no test rules out: where it is curved, and where the
+    level is so near 1 that the draws do not tell its quantiles.
+    """
+    if is_curved(expression):
+        low, high, spread = _intervals(expression, released, noises, level, schema, coins, curved=True)
+        if isinstance(expression, Aggregate) and _correlates(expression):
+            return low, high, spread  # six tests together leave it untold where noise would have it told
+        return *_sure_ends(expression, released, noises, level, schema, (low, high), possible()), spread
+    strict = level_of_seldom(level)
+    careful = _unsteady(expression, released, noises, (level, strict), schema, coins)
+    ends = np.zeros((3, len(careful)))
+    for chosen, at in ((~careful, level), (careful, strict)):
+        if chosen.any():
+            here = {s: values[chosen] for s, values in released.items()}
+            ends[:, chosen] = np.vstack(_intervals(expression, here, noises, at, schema, coins, curved=False))
+    low, high, spread = ends
+    return low, high, spread
+
+
+def _sure_ends(
+    expression: Expression,
+    released: Statistics,
+    noises: dict[Any, Noise],
+    level: float,
+    schema: Schema,
+    found: tuple[Floats, Floats],
+    possible: tuple[float, float],
+) -> tuple[Floats, Floats]:
+    """The ends that were found where they are sure to tell something; elsewhere the ends of all that is near."""
+    missed = (1 - exact(repr(level))) * exact(repr(_FAR_SHARE)) / len(noises)
+    reaches = {s: noise.quantile(1 - missed) for s, noise in noises.items()}
+    power = 1 if all(noise.name == "Laplace" for noise in noises.values()) else 2  # Laplace noise is p(x) ∝ e^−Σ|x|
+    points = _points(noises, power)
+
+    def tells(low: Floats, high: Floats) -> NDArray[np.bool_]:
+        return np.isfinite(low) & np.isfinite(high) & ((low > possible[0]) | (high < possible[1]))
+
+    low, high = found[0].copy(), found[1].copy()
+    doubtful = np.flatnonzero(tells(low, high))
+    size = _MOST_DRAWS // math.prod(_POINTS[1:])
+    for at in (doubtful[start : start + size] for start in range(0, len(doubtful), size)):
+        here = {s: values[at] for s, values in released.items()}
+        _, _, *ends = _near(expression, here, reaches, power, points, schema)
+        near, is_near, _, _ = _near(expression, here, reaches, power, points[: _POINTS[1]], schema)
+        *_, least, most = _near(expression, near, reaches, power, points[: _POINTS[2]], schema)
+        sure = (tells(least, most) | ~is_near).all(0) & is_near.any(0)
+        wider = np.minimum(low[at], ends[0]), np.maximum(high[at], ends[1])
+        told = tells(*wider)
+        low[at] = np.select([sure, told], [low[at], wider[0]], -np.inf)
+        high[at] = np.select([sure, told], [high[at], wider[1]], np.inf)
+    return low, high
+
+
+def _near(
+    expression: Expression, centre: Statistics, reaches: dict[Any, int], power: int, points: Floats, schema: Schema
+) -> tuple[Statistics, NDArray[np.bool_], Floats, Floats]:
+    """Candidates for the sums around some others, which of them are near, and the ends of what these give."""
+    steps = {
+        s: np.rint(points[:, n] * (reach + 0.4)).reshape(-1, *[1] * centre[s].ndim)
+        for n, (s, reach) in enumerate(reaches.items())
+    }
+    candidates = _possible(expression, centre | {s: centre[s] + step for s, step in steps.items()}, reaches, schema)
+    moves = [(np.abs(candidates[s] - centre[s]) / max(reach, 1)) ** power for s, reach in reaches.items()]
+    is_near = np.sum(moves, 0) <= 1 + 1e-9
+    return candidates, is_near, *_ends(*_values(expression, candidates, schema), is_near)
+
+
+def _points(noisy: Collection[Any], power: int) -> Floats:
+    """Points evenly spread over all with Σ|x|^power ≤ 1, its corners first; in every other one most sums go to an end.
+
+    A whole multiple of the powers of 1/g, with g^(d + 1) = g + 1, modulo 1 is a point of a cube (Roberts 2018, The
+    unreasonable effectiveness of quasirandom sequences), and moves into the ball along a ray.
+    """
+    size, root = len(noisy), 2.0
+    for _ in range(64):
+        root = (1 + root) ** (1 / (size + 1))
+    cube = 2 * (np.outer(np.arange(_POINTS[0] / 2), root ** -np.arange(1.0, size + 1)) % 1) - 1
+    ball = cube * np.abs(cube).max(1, keepdims=True) / np.linalg.norm(cube, power, axis=1, keepdims=True)
+    has_ends = np.array([isinstance(s, Term) and len(s.columns) == 1 for s in noisy])
+    at_ends = np.where(has_ends & (np.abs(cube) > 1 / 3), np.copysign(np.inf, cube), cube * np.abs(cube))
+    return np.vstack([np.eye(size), -np.eye(size), np.stack([ball, at_ends], 1).reshape(-1, size)])
+
+
+def _unsteady(
+    expression: Expression,
+    released: Statistics,
+    noises: dict[Any, Noise],
+    levels: tuple[float, float],
+    schema: Schema,
+    coins: Coins,
+) -> NDArray[np.bool_]:
+    """In which groups something that is divided by is as near to zero as noise may be, at both levels together."""
+    found = np.zeros(len(next(iter(released.values()))), bool)
+    for divisor in dict.fromkeys(divisors(expression, schema)):
+        needed = [divisor] if divisor in released else [s for s in released if s in _statistics(divisor, schema)]
+        moving = [s for s in needed if s in noises]
+        if not moving:
+            continue
+        if divisor in released:
+            size, reach = np.abs(released[divisor]), sum(noises[divisor].quantile(repr(level)) for level in levels)
+        else:
+            draws, _ = enough_draws(levels[1], 1)
+            nothing = {s: np.zeros(draws) for s in needed}
+            drawn = {s: noises[s].law.draw(draws, coins).astype(float) for s in moving}
+            start, end = (value_of(divisor, stats, schema, clip=False) for stats in (nothing, nothing | drawn))
+            moved = np.abs(end - start)
+            size = np.abs(value_of(divisor, released, schema, clip=False))
+            reach = sum(np.quantile(moved, level, method="higher") for level in levels)
+        found |= size <= reach
+    return found
+
+
+def _statistics(expression: Expression, schema: Schema) -> set[Any]:
+    return {s for part in aggregates_of(expression) for s in (terms(part, schema) or (part,))}
+
+
+def _intervals(
+    expression: Expression,
+    released: Statistics,
+    noises: dict[Any, Noise],
+    level: float,
+    schema: Schema,
+    coins: Coins,
+    *,
+    curved: bool,
+) -> tuple[Floats, Floats, Floats]:
+    """The ends in every group, and the standard error; `curved` is what `is_curved` says."""
+    groups = len(next(iter(released.values())))
+    draws, telling = enough_draws(level, groups)
+    affine = is_affine(expression, schema, lambda statistic: statistic not in noises)
+    by_tests = not telling or (curved and not affine)
+    pieces = []
+    for start in range(0, groups, _MOST_DRAWS // draws):
+        here = {s: values[start : start + _MOST_DRAWS // draws] for s, values in released.items()}
+        size = (draws, len(next(iter(here.values()))))
+        drawn: Statistics = {
+            s: noise.law.draw(math.prod(size), coins).reshape(size).astype(float) for s, noise in noises.items()
+        }
+        fresh = here | {s: here[s] - noise for s, noise in drawn.items()}
+        values = value_of(expression, fresh, schema, clip=not affine)
+        if by_tests:
+            moved, kept = candidates_not_ruled_out(expression, here, drawn, noises, level, schema, telling=telling)
+            low, high = _ends(*_values(expression, moved, schema, clip=not affine), kept)
+        else:
+            unknown = np.isnan(values)  # it may be anything, as in `_values`
+            low = np.quantile(np.where(unknown, -np.inf, values), (1 - level) / 2, 0, method="lower")
+            high = np.quantile(np.where(unknown, np.inf, values), 1 - (1 - level) / 2, 0, method="higher")
+        pieces.append([low, high, values.std(0)])
+    low, high, spread = np.hstack(pieces)
+    return low, high, spread
+
+
+def _values(expression: Expression, sums: Statistics, schema: Schema, *, clip: bool = True) -> tuple[Floats, Floats]:
+    """The least and the greatest that a calculation may be: anything where it has no value, such as 0/0."""
+    doubts = (-1, 1) if is_doubtful(expression) else (0,)
+    values = [value_of(expression, sums, schema, clip=clip, doubt=doubt) for doubt in doubts]
+    least, most = np.minimum.reduce(values), np.maximum.reduce(values)
+    return np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(most), np.inf, most)
+
+
+def _ends(least: Floats, most: Floats, kept: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """The ends of the candidates that are kept; if none is, the noise was most unusual, and nothing is known."""
+    low, high = np.where(kept, least, np.inf).min(0), np.where(kept, most, -np.inf).max(0)
+    return np.where(kept.any(0), low, -np.inf), np.where(kept.any(0), high, np.inf)
+
+
+def candidates_not_ruled_out(
+    expression: Expression,
+    released: Statistics,
+    drawn: Statistics,
+    noises: dict[Any, Noise],
+    level: float,
+    schema: Schema,
+    *,
+    telling: bool = True,
+) -> tuple[Statistics, NDArray[np.bool_]]:
+    """Candidates for the sums θ, as far from s as the noises may be; and which of them no test rules out.
+
+    What is `drawn` from the laws of the noises has a row for each draw and a column for each group; so has a candidate.
+    Draws that are not `telling` (see `enough_draws`) are no test of how far noises move the calculation: then each
+    noise is tested by itself alone, which rules out less.
+    """
+    missed = (1 - exact(repr(level))) / _ALONE_DIVISOR
+    reaches = {s: noise.quantile(1 - missed / len(noises)) for s, noise in noises.items()}
+    spread = {s: released[s] - _evenly(drawn[s], reach) for s, reach in reaches.items()}
+    candidates = _possible(expression, released | spread, noises, schema)
+    needed = {s: released[s] - candidates[s] for s in noises}  # the noise that would have led from θ to s
+    usual = np.all([np.abs(needed[s]) <= reach for s, reach in reaches.items()], 0)
+    if not telling:
+        return candidates, usual
+
+    def formula(sums: Statistics) -> Floats:
+        return value_of(expression, sums, schema, clip=False)
+
+    # Slopes and noises in standard deviations; f may have any unit, so slopes are made directions of length 1.
+    here = formula(candidates)
+    deviations = {s: noise.variance**0.5 for s, noise in noises.items()}
+    slopes = {s: formula(candidates | {s: candidates[s] + _SLOPE_STEP * d}) - here for s, d in deviations.items()}
+    length = np.sqrt(np.sum([slope**2 for slope in slopes.values()], 0))
+    direction = {s: slope / length for s, slope in slopes.items()}  # not a number where no noise moves f
+
+    def movement(noise: Statistics, direction: Statistics) -> Floats:
+        moves: Floats = np.sum([direction[s] * noise[s] / d for s, d in deviations.items()], 0)
+        return np.abs(moves)
+
+    share = float(exact(repr(level)) + missed)
+    several = [{s: of[n] for s, of in direction.items()} for n in range(_DIRECTIONS)]
+    far = np.fmax.reduce([np.quantile(movement(drawn, one), share, 0, method="higher") for one in several])
+    # What is not a number, where no noise moves f, is not far.
+    return candidates, usual & ~(movement(needed, direction) > far)
+
+
+def _evenly(drawn: Floats, reach: int) -> Floats:
+    """Numbers from −reach to reach in place of those drawn, in the same order: also far out there are as many."""
+    ranks = drawn.argsort(0, kind="stable").argsort(0)
+    return np.rint((2 * ranks / (len(drawn) - 1) - 1) * reach)
+
+
+def _possible(expression: Expression, sums: Statistics, noisy: Collection[Any], schema: Schema) -> Statistics:
+    """The sums with each noisy one moved to what it can be: n to 0 at least, Σx of n numbers from a to b to na … nb.
+
+    Where n is not known, Σx is at least 0 if a is. Else next to no candidate would be possible where the noise is much
+    wider than that, and (Σx)²/n is far off.
+    """
+    moved = sums | {s: np.maximum(sums[s], 0) for s in noisy if isinstance(s, Term) and not s.columns}
+    for term in noisy:
+        if isinstance(term, Term) and len(term.columns) == 1:
+            low, high = term.scale(term.columns[0], schema).ends
+            if (rows := Term((), term.where)) in sums:
+                n = np.maximum(sums[rows], 1)
+                moved[term] = np.clip(sums[term], n * float(low), n * float(high))
+            else:
+                moved[term] = np.clip(sums[term], 0 if low >= 0 else -np.inf, 0 if high <= 0 else np.inf)
+    for part in aggregates_of(expression):
+        if _correlates(part):
+            moved |= _correlated(part, moved, noisy, schema)
+    return moved
+
+
+def _correlates(part: Aggregate) -> bool:
+    return {(0, 0), (0, 1), (1, 1)} <= set(part.definition.sums)
+
+
+def _correlated(correlation: Aggregate, sums: Statistics, noisy: Collection[Any], schema: Schema) -> Statistics:
+    """The noisy sums of squares and of products that a correlation is of, moved to where there can be one.
+
+    Numbers that are whole and not all equal have Σ(x − x̄)² ≥ 1 − 1/n ≥ ½, and (Σ(x − x̄)(y − ȳ))² is at most the
+    product of two such sums.
+    """
+    needed = terms(correlation, schema)
+    moments = {term.columns: sums[term] for term in needed}
+    n, (x, y) = np.maximum(moments[()], 1), correlation.columns
+    for column in (x, y):
+        moments[column, column] = np.maximum(moments[column, column], moments[column,] ** 2 / n + 0.5)
+    if x != y:
+        middle = moments[x,] * moments[y,] / n
+        most = np.sqrt((moments[x, x] - moments[x,] ** 2 / n) * (moments[y, y] - moments[y,] ** 2 / n))
+        moments[x, y] = np.clip(moments[x, y], middle - most, middle + most)
+    return {term: moments[term.columns] for term in needed if term in noisy}
+
+
+Floats = NDArray[np.float64]
+
+
+def is_doubtful(expression: Expression) -> bool:
+    """Whether there are moments in an expression that may say nothing."""
+    return any(part.definition.shape == "curved" for part in aggregates_of(expression) if part.definition.sums)
+
+
+def is_curved(expression: Expression) -> bool:
+    """Whether fresh noise tells too little of an expression that is not affine (see above).
+
+    It tells all of a mean, and of a count or a sum over a count of rows. Moments, products, calculations with several
+    measured parts, and a divisor that may be of either sign are curved.
+    """
+    match expression:
+        case Arithmetic(_, Number(), part) | Arithmetic(_, part, Number()):
+            return is_curved(part)
+        case Arithmetic("/", Aggregate() as top, Aggregate() as bottom):
+            return top.definition.shape != "linear" or bottom.definition.counts != "rows"
+        case Arithmetic():
+            return True
+        case _:
+            return is_doubtful(expression)
+
+
+def divisors(expression: Expression, schema: Schema) -> Iterator[Any]:
+    """What an expression divides by: calculations without a product or a ratio in them, and counts of rows.
+
+    >>> n, table = Aggregate("count"), Schema("data", {})
+    >>> list(divisors(Arithmetic("/", n, Arithmetic("*", n, n)), table)) == 2 * [*terms(n, table)]
+    True
+    """
+    match expression:
+        case Arithmetic(operator, left, right):
+            yield from divisors(left, schema)
+            yield from divisors(right, schema)
+            if operator == "/":
+                yield from _factors(right, schema)
+        case Aggregate() if expression.definition.sums and expression.definition.shape != "linear":
+            yield terms(expression, schema)[0]
+
+
+def _factors(expression: Expression, schema: Schema) -> Iterator[Any]:
+    match expression:
+        case Arithmetic("*" | "/", left, right):
+            yield from _factors(left, schema)
+            yield from _factors(right, schema)
+        case Aggregate() if expression.definition.counts == "rows":
+            yield from terms(expression, schema)
+        case _:
+            yield expression
+
+
+def is_affine(expression: Expression, schema: Schema, exact: Callable[[Any], bool]) -> bool:
+    """Whether an expression is a constant plus a multiple of each noisy number in it."""
+    match expression:
+        case Number():
+            return True
+        case Aggregate():
+            shape = expression.definition.shape
+            return shape == "linear" or (shape == "mean" and exact(terms(expression, schema)[0]))
+        case Arithmetic(operator, left, right):
+            if operator in ("+", "-"):
+                return is_affine(left, schema, exact) and is_affine(right, schema, exact)
+            if isinstance(right, Number):
+                return is_affine(left, schema, exact)
+            return operator == "*" and isinstance(left, Number) and is_affine(right, schema, exact)
+        case _:
+            return False

@@ -13,14 +13,13 @@ from typing import Any, TypedDict, Unpack, overload
 
 from dproof.arguments import as_path, check_keywords, expect, listed, named
 from dproof.coins import NOT_PRIVATE, Coins, current, for_rehearsal
-from dproof.curator.account import BY_GROUP, ON_THE_GRID, key_of, price_of, rho_for
+from dproof.curator.account import BY_GROUP, ON_THE_GRID, Released, key_of, price_of, rho_for
 from dproof.curator.answer import answer_of, has_counts_by_value, rehearse
 from dproof.curator.curves import NoisyCurves
 from dproof.curator.draw import draw, read_rows, rehearsal_tally, tally
 from dproof.curator.ledger import Ledger
 from dproof.curator.preview import Preview, accurate
 from dproof.curator.recipe import Measurement, check_groups, measure
-from dproof.curator.simulate import Released
 from dproof.errors import ArgumentError, QuestionError
 from dproof.exact import exact, int_or_float, level_of
 from dproof.limits import LARGEST_FOUND_EPSILON
@@ -272,10 +271,10 @@ class Curator:
             return Cell(int_or_float(value), float(value - half), float(value + half), spread, int_or_float(value))
 
         def fresh() -> Released:
-            return drawn(query.whole(list(read_rows(self.source, self.plan, known, self.schema))), current())
+            return drawn(query.whole(list(read_rows(self.source, self.plan, known))), current())
 
         def rehearsed() -> Cell:
-            check_types(self.source, self.plan, known)
+            check_types(self.source, self.plan, [self.plan.true_columns[name] for name in known])
             return cell_of(drawn(0, for_rehearsal()), noise)
 
         text = f"{query.name}, declared sensitivity {query.sensitivity}, step {query.step}"
@@ -374,7 +373,7 @@ class Curator:
 
     def _rehearsed(self, measurement: Measurement, level: float) -> None:
         """Do to nobody's row what `_drawn` does to the table: what fails whatever it holds fails before the debit."""
-        check_types(self.source, self.plan, measurement.question.columns)
+        check_types(self.source, self.plan, measurement.columns_of(self.plan))
         rehearse(measurement, rehearsal_tally(measurement), level)
 
     def _measurement(self, asked: Asked, terms: Terms) -> Measurement:

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from dproof.coins import Coins
-from dproof.curator.account import covers_cut, pure_part
-from dproof.curator.simulate import SUGGESTIONS, Released, public_seed
+from dproof.curator.account import SUGGESTIONS, Released, covers_cut, public_seed, pure_part
 from dproof.curves.bands import band_quantile, drawn_quantile, widened
 from dproof.curves.bases import Floats
 from dproof.curves.lattice import CurveLattice, Expansion, Integers, Split

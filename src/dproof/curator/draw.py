@@ -20,10 +20,10 @@ import numpy as np
 from dproof.coins import Coins
 from dproof.columns.codec import quoted
 from dproof.columns.values import as_numpy
+from dproof.curator.account import Released
 from dproof.curator.curves import CurveSums
 from dproof.curator.recipe import Measurement
 from dproof.curator.select import choose
-from dproof.curator.simulate import Released
 from dproof.plans.plan import Plan
 from dproof.plans.rows import count_rows, read_codes
 from dproof.questions.measured import number_of_values, rows_by_value
@@ -50,19 +50,19 @@ def rehearsal_tally(measurement: Measurement) -> Tally:
     return counter.finish()
 
 
-def read_rows(source: Source, plan: Plan, names: Sequence[str], schema: Schema) -> Iterator[dict[str, Any]]:
+def read_rows(source: Source, plan: Plan, names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The rows as dicts of declared values, None for what is not there."""
-    for _, codes in read_codes(source, plan, names):
-        read = [decode_present(schema.declared(name).decode, codes[name].astype(np.int64), MISSING) for name in names]
+    columns = [plan.true_columns[name] for name in names]
+    for _, codes in read_codes(source, plan, columns):
+        read = [decode_present(c.space.decode, codes[c.name].astype(np.int64), MISSING) for c in columns]
         for row in zip(*read, strict=True):
             yield dict(zip(names, row, strict=True))
 
 
 def tally_in_batches(source: Source, plan: Plan, measurement: Measurement) -> Tally:
     """Count what a measurement needs, row by row; whole numbers of several parts add up, whatever the order."""
-    parts = count_rows(source, plan, measurement.question.columns, measurement.fresh_counter)
-    counter = measurement.fresh_counter()
-    return Tally.together([*counter.terms, *counter.picked], parts or [counter.counted()])
+    parts = count_rows(source, plan, measurement.columns_of(plan), measurement.fresh_counter)
+    return Tally.together(measurement.statistics, parts or [measurement.fresh_counter().counted()])
 
 
 def tally_in_duckdb(table: InDuckDB, plan: Plan, measurement: Measurement) -> Tally | None:
@@ -72,7 +72,7 @@ def tally_in_duckdb(table: InDuckDB, plan: Plan, measurement: Measurement) -> Ta
     import duckdb  # lazy: most questions are asked of a text file, which is read without it
 
     counter = measurement.fresh_counter()
-    used = {name: plan.column(name).with_missing_allowed() for name in measurement.question.columns}
+    used = {column.name: column for column in measurement.columns_of(plan)}
     in_sql = {name: column.codec.code_sql(table.whole(column.sources)) for name, column in used.items()}
     # Of a number that is added up it may matter no more than whether it is there.
     valued = counter.looked_at

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from dproof.curator.answer import NoisyAnswerSource
+from dproof.curator.account import SUGGESTIONS, Released
+from dproof.curator.answer import NoisyAnswerSource, is_affine
 from dproof.curator.curves import CurveSums, NoisyCurves
 from dproof.curator.recipe import Measurement, NoisyStatistic
 from dproof.curator.select import promise
-from dproof.curator.simulate import SUGGESTIONS, Released, is_affine
 from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import int_or_float, least_decimal, several, written
 from dproof.limits import LARGEST_FOUND_EPSILON
@@ -182,8 +182,7 @@ def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[st
         item.alias: (None, None)
         if changes_widths(item.expression)
         else _width_and_error(measured_parts(item.expression, question.unnest)[0], measurement, level, rows)
-        for item in question.select
-        if aggregates_of(item.expression)
+        for item in question.estimated
     }
 
 

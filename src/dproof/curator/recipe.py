@@ -48,7 +48,6 @@ from dproof.questions.question import (
     Schema,
     asks_for_curves,
     both,
-    expression,
     leaves,
     normalise,
 )
@@ -56,6 +55,8 @@ from dproof.questions.sensitivity import Coordinate, Effects, effects
 from dproof.questions.sums import Counter, Term, present, terms
 
 if TYPE_CHECKING:
+    from dproof.columns.codec import Column
+    from dproof.plans.plan import Plan
     from dproof.questions.measured import AnswerSource, Shares
 
 _LEAST_CELLS = WIDEST_SIGMA_BY_VALUE // 3  # σ, in cells, of wider noise
@@ -122,8 +123,16 @@ class Measurement:
     @cached_property
     def _counter(self) -> Counter:
         """The counter that fresh ones are copies of: what it counts is worked out once."""
-        statistics = [*(n.statistic for n in self.noisy), *(c.aggregate for c in self.chosen)]
-        return Counter(self.schema, self.keys, self.question.where, statistics, self.curves)
+        return Counter(self.schema, self.keys, self.question.where, self.statistics, self.curves)
+
+    @cached_property
+    def statistics(self) -> list[Term | Aggregate]:
+        """What is counted of the rows."""
+        return [*(n.statistic for n in self.noisy), *(c.aggregate for c in self.chosen)]
+
+    def columns_of(self, plan: Plan) -> list[Column]:
+        """The columns that are read for it."""
+        return [plan.true_columns[name] for name in self.question.columns]
 
     @cached_property
     def free(self) -> bool:
@@ -178,8 +187,8 @@ def measure(
     [(2, 'Laplace')]
     """
     # One order for all spellings of a question, so that what was released for one serves the others.
-    wanted = sorted(question.aggregates, key=expression)
-    keys = tuple(sorted(question.group_by, key=expression))
+    by_text, wanted_by_text = question.by_text
+    keys, wanted = tuple(by_text.values()), tuple(wanted_by_text.values())
     unit = unit or Unit(privacy.neighbours)
     assert unit.neighbours == privacy.neighbours, "the price is for other neighbours than the unit"
     for column in question.columns:

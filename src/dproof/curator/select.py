@@ -144,7 +144,7 @@ def _flipped(candidates: int, p: Fraction) -> Fraction:
 def uniform_integer_below(bound: int, coins: Coins) -> int:
     """A whole number in 0, …, bound − 1, all equally likely, however large the bound.
 
-    `laws.guide.uniform_below` draws many numbers below bounds of 62 bits.
+    `coins.uniform_below` draws many numbers below bounds of 62 bits.
 
     >>> from dproof.coins import current
     >>> uniform_integer_below(1, current())

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.coins import Coins
+from dproof.coins import Coins, Guide, guide, uniform_below
 from dproof.errors import ArgumentError
 from dproof.laws.debias import DebiasAxes, DesignAxis, Incidence, SeenColumn
-from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.laws.law import WEIGHT, Range
 from dproof.laws.response import AlikeValues
 from dproof.spaces.categories import Codes

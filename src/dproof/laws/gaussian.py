@@ -21,12 +21,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.coins import Coins
+from dproof.coins import Coins, Guide, guide, uniform_below
 from dproof.composition import concentrated_delta
 from dproof.errors import ArgumentError, TooLarge
 from dproof.exact import exp_above, exp_below, log_above, log_below, root_above
 from dproof.laws.divergence import normal_delta
-from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.laws.law import Range, read_number
 from dproof.laws.noise import NoiseLaw
 

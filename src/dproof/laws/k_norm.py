@@ -26,10 +26,9 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.coins import Coins
+from dproof.coins import Coins, Guide, drawn_again, guide, uniform_below
 from dproof.errors import ArgumentError, InputError, TooLarge, VerificationFailed
 from dproof.exact import exp_above
-from dproof.laws.guide import Guide, drawn_again, guide, uniform_below
 from dproof.laws.laplace import draw_on
 from dproof.laws.law import read_number
 

@@ -28,11 +28,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.coins import Coins
+from dproof.coins import Coins, Guide, drawn_again, guide, sample_digits, uniform_below
 from dproof.errors import ArgumentError, TooLarge, VerificationFailed
 from dproof.exact import exp_above, exp_below, log_above, log_below
 from dproof.laws.divergence import Odds, Worst
-from dproof.laws.guide import Guide, drawn_again, guide, sample_digits, uniform_below
 from dproof.laws.law import SIZE, read_number
 from dproof.laws.noise import TABLED, Lattice, NoiseLaw
 from dproof.spaces.space import Space

@@ -16,12 +16,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.coins import Coins
+from dproof.coins import Coins, Guide, guide, uniform_below
 from dproof.errors import ArgumentError, TooLarge
 from dproof.exact import exact, exp_below
 from dproof.laws.debias import DebiasAxes, DenseScores, MatrixAxis, Points, Powers, SeenColumn, solver
 from dproof.laws.divergence import Odds, Worst, tight_odds
-from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.laws.law import (
     SIZE,
     TOTAL,

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.coins import Coins
+from dproof.coins import Coins, Guide, guide
 from dproof.errors import ArgumentError, InputError, VerificationFailed
 from dproof.exact import bisect, exp_below
 from dproof.laws.debias import (
@@ -31,7 +31,6 @@ from dproof.laws.debias import (
     presence,
 )
 from dproof.laws.divergence import Odds, Worst, profile_odds
-from dproof.laws.guide import Guide, guide
 from dproof.laws.law import SIZE, TOTAL, Law, Range, law_from_json, listed, read_number
 from dproof.spaces.interval import Scale
 from dproof.spaces.space import ABSENT, Partition, Space

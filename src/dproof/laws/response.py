@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.coins import Coins
+from dproof.coins import Coins, Guide, coin, drawn_again, guide, uniform, uniform_below, word_width
 from dproof.errors import ArgumentError, TooLarge, VerificationFailed
 from dproof.exact import exp_below
 from dproof.laws.debias import (
@@ -32,7 +32,6 @@ from dproof.laws.debias import (
     support_variance,
 )
 from dproof.laws.divergence import Pair
-from dproof.laws.guide import Guide, coin, drawn_again, guide, uniform, uniform_below, word_width
 from dproof.laws.law import ITEMS, SET_SIZE, SIZE, TOTAL, WEIGHT, Law, Range, read_number
 from dproof.spaces.categories import Answers, Codes
 from dproof.spaces.space import Space

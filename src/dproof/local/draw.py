@@ -27,11 +27,10 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from dproof.arguments import whole
-from dproof.coins import Coins, current, for_rehearsal
+from dproof.coins import Coins, Guide, current, for_rehearsal, guide, uniform_below
 from dproof.columns.codec import Column, Encode, codec_of
 from dproof.columns.values import from_numpy, texts
 from dproof.errors import DproofError, InputError, SourceError
-from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.limits import MOST_DUMMY_ROWS, SHUFFLED_TOGETHER
 from dproof.local.recipe import JointColumns, RowLaw
 from dproof.plans.plan import ASKED, Plan

@@ -171,6 +171,11 @@ class Plan:
         return replace(self, columns=columns, groups=groups)
 
     @cached_property
+    def true_columns(self) -> dict[str, Column]:
+        """The private columns for those who see the true values (see `Column.with_missing_allowed`), by their names."""
+        return {column.name: column.with_missing_allowed() for column in self.columns if column.private}
+
+    @cached_property
     def kept(self) -> tuple[Column, ...]:
         """The columns that are not dropped, in the plan's order."""
         return tuple(column for column in self.columns if column.kind != "drop")

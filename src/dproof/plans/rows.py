@@ -23,12 +23,7 @@ from dproof.tables import Source
 from dproof.tables.source import Bound
 
 
-def source_columns(plan: Plan, columns: Iterable[Column]) -> list[str]:
-    """The columns of the source that hold some columns of the plan, or any one of them."""
-    return list(dict.fromkeys(part for column in columns for part in column.sources)) or [plan.sources[0]]
-
-
-def check_types(source: Source, plan: Plan, names: Sequence[str]) -> None:
+def check_types(source: Source, plan: Plan, columns: Iterable[Column]) -> None:
     """Refuse columns whose types hold nothing that the plan can read, where the types are known without a row."""
     if source.types is None:
         return
@@ -36,26 +31,19 @@ def check_types(source: Source, plan: Plan, names: Sequence[str]) -> None:
     def nothing(name: str) -> Any:
         return pa.nulls(1, source.types.field(name).type)
 
-    for column in (plan.column(name).with_missing_allowed() for name in names):
+    for column in columns:
         column.encoder()([nothing(part) for part in column.sources])
     if plan.person is not None:
         counted_rows([nothing(plan.person)], plan.rows_per_person)
 
 
-def read_codes(
-    source: Source,
-    plan: Plan,
-    names: Sequence[str],
-    treatment: Callable[[Column], Column] = Column.with_missing_allowed,
-) -> Iterator[tuple[int, Codes]]:
+def read_codes(source: Source, plan: Plan, columns: Sequence[Column]) -> Iterator[tuple[int, Codes]]:
     """The codes of some columns, batch by batch, with the number of rows that count.
 
     Which rows of a person count is known when all have been seen; so that every row is taken with its own person the
     table is read once, for a source may give its rows in another order the next time, and the codes are kept till then.
     """
-    columns = [plan.column(name) for name in names]
-    wanted, chosen = source_columns(plan, columns), map(treatment, columns)
-    treat = [(column.name, column.sources, column.encoder()) for column in chosen]
+    wanted, treat = _sources(plan, columns), [(column.name, column.sources, column.encoder()) for column in columns]
     persons, waiting = [], []
     for batch in source.read(wanted if plan.person is None else [*wanted, plan.person]):
         codes = {name: treated([batch.column(part) for part in parts]) for name, parts, treated in treat}
@@ -70,6 +58,11 @@ def read_codes(
         rows = kept[start : start + len(array)]
         start += len(array)
         yield int(rows.sum()), {name: column[rows] for name, column in codes.items()}
+
+
+def _sources(plan: Plan, columns: Iterable[Column]) -> list[str]:
+    """The columns of the source that hold some columns of the plan, or any one of them."""
+    return list(dict.fromkeys(part for column in columns for part in column.sources)) or [plan.sources[0]]
 
 
 def counted_rows(arrays: Iterable[Any], rows_per_person: int) -> NDArray[np.bool_]:
@@ -121,13 +114,7 @@ class RowCounter(Protocol):
     def counted(self) -> Any: ...
 
 
-def count_rows(
-    source: Source,
-    plan: Plan,
-    names: Sequence[str],
-    counter: Callable[[], RowCounter],
-    treatment: Callable[[Column], Column] = Column.with_missing_allowed,
-) -> list[Any]:
+def count_rows(source: Source, plan: Plan, columns: Sequence[Column], counter: Callable[[], RowCounter]) -> list[Any]:
     """What is counted of the codes of some columns: of all rows, or of each part where they lie on many machines.
 
     A value that the plan refuses stops the work, in every engine with the same sentence.
@@ -136,7 +123,7 @@ def count_rows(
     def counted(part: Source, plan: Plan) -> Any:
         own = counter()
         try:
-            for rows, codes in read_codes(part, plan, names, treatment):
+            for rows, codes in read_codes(part, plan, columns):
                 own.add(rows, codes)
         except DproofError:
             raise
@@ -157,8 +144,7 @@ def count_rows(
             found = {"refused": str(refused)}
         return json.dumps(found, default=np.ndarray.tolist).encode()
 
-    wanted = source_columns(plan, map(plan.column, names))
-    parts = [json.loads(part) for part in source.spread(wanted, work, bound=bound)]
+    parts = [json.loads(part) for part in source.spread(_sources(plan, columns), work, bound=bound)]
     for part in parts:
         if "refused" in part:
             raise SourceError(part["refused"])

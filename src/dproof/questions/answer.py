@@ -285,6 +285,13 @@ class Cell:
         return {name: plain_json(getattr(self, name)) for name in names}
 
 
+def as_cells(estimate: Sequence[Any], low: Any, high: Any, stderr: Any, raw: Sequence[Any]) -> list[Cell]:
+    """A cell for each number of some arrays; an end that is no number, and an error that is infinite, is not known."""
+    ends = ([None if math.isnan(end) else end for end in array.tolist()] for array in (low, high))
+    errors = [error if isfinite(error) else None for error in stderr.tolist()]
+    return [Cell(*numbers) for numbers in zip(estimate, *ends, errors, raw, strict=True)]
+
+
 def covered(level: float, *, sampling: bool = False, at_once: str = "", method: str = "") -> str:
     """What intervals cover, for `Answer.footer`: noise, sampling, and where `at_once`; a `method` that was chosen.
 
@@ -443,6 +450,10 @@ class Range:
         if not (isfinite(low) and isfinite(high)):  # it could be anything
             return replace(cell, low=None, high=None, informative=False)
         return replace(cell, low=low, high=high, informative=(low, high) != everything)
+
+    def cut_each(self, cells: Iterable[Any]) -> list[Any]:
+        """Some cells, each cut to what is possible; what is no cell as it is."""
+        return [self.cut(cell) if isinstance(cell, Cell) else cell for cell in cells]
 
     def is_narrowed_by(self, half_width: float | None) -> bool:
         """Whether an interval of ± this width around the middle leaves out anything that is possible, as in answers.
@@ -658,7 +669,7 @@ def _markdown(answer: Answer) -> bytes:
 
 def _workbook(answer: Answer) -> bytes:
     """A sheet with a column for each field of an estimate, as in `Answer.flat`, and one with the notes."""
-    from dproof.questions.spreadsheet import workbook
+    from dproof.tables.workbook import workbook
 
     columns = answer.flat()
     notes = [("level", answer.level), ("method", answer.method), *(("note", note) for note in answer.notes)]

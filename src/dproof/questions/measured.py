@@ -118,9 +118,10 @@ def answer(
         for item, part in enumerate(parts):
             of_item = [row for row in rows if row % len(items) % len(parts) == item]
             reach, space = possible(part, question, schema, measured.rows), shown_as(part, schema)
-            for row, value in zip(of_item, measured.cells(part, [row // len(items) for row in of_item]), strict=True):
-                cut = reach.cut(value) if isinstance(value, Cell) else value
-                values[row] = cut if space is None else in_units_of(cut, space)
+            cells = reach.cut_each(measured.cells(part, [row // len(items) for row in of_item]))
+            values |= zip(
+                of_item, cells if space is None else [in_units_of(cell, space) for cell in cells], strict=True
+            )
         return [apply(expression, values[row]) for row in rows]
 
     ordered = [order.expression for order in question.order_by]
@@ -277,12 +278,11 @@ def interval_widths(
     at = level_of_shown(question, level, lambda: len(groups) * rows_of_group(question))
     measured, deviations = measured if at == level else measured_at(at), normal_quantile(at)
     found: dict[str, HalfWidths | None] = {}
-    for item in question.select:
-        if aggregates_of(item.expression):
-            found[item.alias] = None
-            if not changes_widths(item.expression):
-                cells = measured.cells(measured_parts(item.expression, question.unnest)[0], groups)
-                found[item.alias] = _widths(cells, deviations)
+    for item in question.estimated:
+        found[item.alias] = None
+        if not changes_widths(item.expression):
+            cells = measured.cells(measured_parts(item.expression, question.unnest)[0], groups)
+            found[item.alias] = _widths(cells, deviations)
     return found
 
 
@@ -650,8 +650,7 @@ def possible_columns(question: Question, schema: Schema, rows: int | None) -> di
     """All values that each estimated column of an answer can have, before functions such as ROUND are applied."""
     return {
         item.alias: possible(measured_parts(item.expression, question.unnest)[0], question, schema, rows)
-        for item in question.select
-        if aggregates_of(item.expression)
+        for item in question.estimated
     }
 
 

@@ -353,7 +353,9 @@ def cut(
     """
     by_column: dict[str, list[Region]] = {}
     regions: dict[Atom, Region] = {}
-    for atom in dict.fromkeys(atom for predicate in dict.fromkeys(predicates) for atom in atoms(predicate)):
+    for atom in dict.fromkeys(
+        atom for predicate in dict.fromkeys(predicates) if predicate for atom in atoms(predicate)
+    ):
         column = _leaf(atom).column
         beside = by_column.setdefault(column, [])
         regions[atom] = Bit(len(beside)) if column in schema.open_columns else region(atom, schema)

@@ -325,6 +325,18 @@ class Question:
         return tuple(dict.fromkeys(part for expression in self.expressions for part in aggregates_of(expression)))
 
     @cached_property
+    def estimated(self) -> tuple[Item, ...]:
+        """The columns of the answer that are calculated from aggregates."""
+        return tuple(item for item in self.select if aggregates_of(item.expression))
+
+    @cached_property
+    def by_text(self) -> tuple[dict[str, Key], dict[str, Aggregate]]:
+        """The keys and the aggregates by their texts, in the order of these: one for all spellings of a question."""
+        keys = {expression(key): key for key in self.group_by}
+        measured = {expression(aggregate): aggregate for aggregate in self.aggregates}
+        return dict(sorted(keys.items())), dict(sorted(measured.items()))
+
+    @cached_property
     def wheres(self) -> tuple[Predicate | None, ...]:
         """The condition on all rows, and those of the aggregates."""
         return self.where, *(aggregate.where for aggregate in self.aggregates)
@@ -853,9 +865,8 @@ def canonical(question: Question) -> str:
     >>> canonical(parse("SELECT count(*) / 2 AS half FROM data WHERE NOT age < 3 GROUP BY sex LIMIT 1"))
     'SELECT "sex", count(*) FROM data WHERE "age" >= 3 GROUP BY "sex"'
     """
-    keys = sorted({expression(key) for key in question.group_by})
-    measured = sorted({expression(aggregate) for aggregate in question.aggregates})
-    text = f"SELECT {', '.join(keys + measured)} FROM {question.table}"
+    keys, measured = question.by_text
+    text = f"SELECT {', '.join([*keys, *measured])} FROM {question.table}"
     if question.where is not None:
         text += f" WHERE {condition(question.where)}"
     return f"{text} GROUP BY {', '.join(keys)}" if keys else text

@@ -44,7 +44,7 @@ from dproof.questions.question import (
     both,
     leaves,
 )
-from dproof.spaces.interval import WholeScale, whole_scale
+from dproof.spaces.interval import Scale, WholeScale, whole_scale
 from dproof.spaces.space import MISSING, Partition, Places
 
 _LARGEST = 1 << 62
@@ -177,13 +177,22 @@ def value_of(
             return np.maximum(stats[aggregate], 0) if counted else stats[aggregate]
         if definition.formula is None:
             raise KeyError(aggregate)
-        needed = terms(aggregate, schema)
-        values = {column: term.scale(column, schema).in_floats() for term in needed for column in term.columns}
+        needed, values = terms(aggregate, schema), _scales(aggregate, schema)
         fewest = 2 if doubt and definition.shape == "curved" else 1
         sums = Sums({term.columns: stats[term] for term in needed}, values, fewest, clip, doubt)
         return np.asarray(definition.formula(sums, aggregate.columns, aggregate.argument))
 
     return np.asarray(evaluate(expression, value))
+
+
+def _scales(aggregate: Aggregate, schema: Schema) -> Mapping[str, Scale]:
+    """The scale of each number that an aggregate adds up, worked out once."""
+    found: Mapping[str, Scale] | None = schema.cache.get(("scales", aggregate))
+    if found is None:
+        needed = terms(aggregate, schema)
+        found = {column: term.scale(column, schema).in_floats() for term in needed for column in term.columns}
+        schema.cache["scales", aggregate] = found
+    return found
 
 
 # Exact counting -------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from dproof.advice.expect import RowWidths, row_widths, too_noisy_message
-from dproof.central.curves import mean_of_all
+from dproof.central.answer import mean_of_all
 from dproof.central.estimates import ResidualEstimates
 from dproof.central.recipe import TableLaw
 from dproof.central.workload import Table

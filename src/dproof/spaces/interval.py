@@ -31,7 +31,7 @@ _FINE = 5000  # steps of a lattice that nobody chose: rounding stays below a tho
 _DIGITS = 15  # significant digits that every float keeps: up to these, its shortest decimal is the exact multiple
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, init=False)  # without slots: what follows from it is worked out once
 class Interval(Space):
     """The points low, low + step, …, high of a lattice, with ρ(x, y) = |x − y|.
 
@@ -74,12 +74,12 @@ class Interval(Space):
         for name, value in {"low": bottom, "high": top, "step": chosen}.items():
             object.__setattr__(self, name, value)
 
-    @property
+    @cached_property
     def line(self) -> Line:
         """The lattice that the interval is cut from."""
         return Line(self.low, self.step)
 
-    @property
+    @cached_property
     def size(self) -> int:
         return int((self.high - self.low) / self.step) + 1
 
