@@ -7,7 +7,7 @@ import pytest
 
 from dproof import Plan, Privacy
 from dproof.coins import current
-from dproof.curator.answer import candidates_not_ruled_out
+from dproof.curator.answer import NoisyCalculation
 from dproof.curator.recipe import measure
 from dproof.plans.plan import schema_of
 from dproof.questions.sums import Term, value_of
@@ -28,7 +28,7 @@ def test_the_correlation_of_every_candidate_is_between_minus_1_and_1(rows: int) 
     with seeded_coins(4):
         drawn = {term: noise.law.draw(400, current()).reshape(400, 1).astype(float) for term, noise in noises.items()}
     with np.errstate(all="ignore"):
-        candidates, _ = candidates_not_ruled_out(correlation, released, drawn, noises, 0.95, schema)
+        candidates, _ = NoisyCalculation(correlation, noises, schema).candidates_not_ruled_out(released, drawn, 0.95)
     (count,) = [values for term, values in candidates.items() if isinstance(term, Term) and term.columns == ()]
     assert (count < 2).sum() > 50 < (count >= 2).sum()
     value = value_of(correlation, candidates, schema, clip=False)

@@ -19,7 +19,7 @@ from dproof.central.answer import ResidualAnswerSource
 from dproof.central.recipe import TableLaw
 from dproof.central.release import about, release_of
 from dproof.coins import Coins
-from dproof.curator.answer import answer_of, simulated_interval
+from dproof.curator.answer import NoisyCalculation, answer_of
 from dproof.curator.recipe import measure
 from dproof.laws.debias import SumEstimates
 from dproof.mechanisms.noise import Noise
@@ -97,7 +97,8 @@ def by_curators_sums(
     with np.errstate(all="ignore"):
         truth = float(value_of(expression, exact, schema)[0])
         estimate = value_of(expression, released, schema)
-        low, high, _ = simulated_interval(expression, released, noises, 0.95, schema, coins, reach.ends)
+        calculation = NoisyCalculation(expression, noises, schema, lambda: reach.ends)
+        low, high, _ = calculation.interval(released, 0.95, coins)
     ends = zip(estimate.tolist(), np.fmin(low, estimate).tolist(), np.fmax(high, estimate).tolist(), strict=True)
     return Told.of([reach.cut(Cell(value, a, b)) for value, a, b in ends], chances, truth)
 

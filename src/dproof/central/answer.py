@@ -34,7 +34,7 @@ from dproof.laws.debias import Array, SumEstimates
 from dproof.plans.plan import preprocessing_notes
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import EVERY_POINT, EVERY_ROW, Answer, Cell, covered
-from dproof.questions.curve_estimate import CurveEstimate, MeasuredCurves, basis_notes
+from dproof.questions.curve_estimate import CurveEstimate, MeasuredCurves
 from dproof.questions.estimated import EstimatedSums, Options, Value, Warnings, half_widths, warned
 from dproof.questions.measured import (
     AnswerSource,
@@ -540,6 +540,7 @@ class TableCurves(MeasuredCurves):
         self.level = options.for_each(len(self.labels)).level
         self.place, _ = self.asked.axes[question.aggregates[0].columns[0]]
         self.lattice: CurveLattice = release.law.lattices[self.place]
+        self.lattices = (self.lattice,)
         self.shown = self.asked.occurring()
 
     def functions(self, expression: Expression, groups: Sequence[int]) -> Sequence[CurveEstimate | None]:
@@ -556,11 +557,6 @@ class TableCurves(MeasuredCurves):
         known = [(totals[n], float(numbers[n]), (spread[n, 0, 0], spread[n, 1, 1])) for n in groups]
         law, is_total = self.release.law, aggregate.definition.shape == "linear"
         return [curve_function(law, self.place, *one, self.level, is_total=is_total) for one in known]
-
-    def notes(self, groups: Sequence[int]) -> Iterator[str]:
-        yield from basis_notes(self.lattice)
-        if not self.private:
-            yield NOT_PRIVATE
 
 
 def curve_function(

@@ -27,8 +27,8 @@ so that of the answers that are told 93 % hold at a level of 95 %, wherever one 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from itertools import accumulate
@@ -60,6 +60,7 @@ from dproof.questions.measured import (
 from dproof.questions.question import Aggregate, Arithmetic, Expression, Number, Schema, aggregates_of
 from dproof.questions.sums import Statistics, Tally, Term, terms, value_of
 
+Floats = NDArray[np.float64]
 _AS_DRAWN = "This costs nothing. The numbers as drawn are in the cell's `raw` (on the command line: with --json)."
 
 
@@ -253,7 +254,8 @@ class NoisyAnswerSource:
             def reach() -> tuple[float, float]:
                 return possible(expression, self.question, self.schema, self.rows).ends
 
-            low, high, spread = simulated_interval(expression, stats, noises, self.level, self.schema, coins, reach)
+            calculation = NoisyCalculation(expression, noises, self.schema, reach)
+            low, high, spread = calculation.interval(stats, self.level, coins)
         # An interval around what was drawn holds what it was made into too: it only covers more.
         return np.fmin(low, estimate), np.fmax(high, estimate), spread
 
@@ -300,83 +302,193 @@ def enough_draws(level: float, groups: int) -> tuple[int, bool]:
     return max(draws, enough) if telling else draws, telling
 
 
-def simulated_interval(
-    expression: Expression,
-    released: Statistics,
-    noises: dict[Any, Noise],
-    level: float,
-    schema: Schema,
-    coins: Coins,
-    possible: Callable[[], tuple[float, float]] = lambda: (-np.inf, np.inf),
-) -> tuple[Floats, Floats, Floats]:
-    """The interval of any calculation in every group, and its standard error; `possible` tells what it can be at all.
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyCalculation:
+    """A calculation of released sums, the noises of these, and what it can be at all where that has to be known.
 
-    Quantiles of what the calculation gives once fresh noise is taken away again, at the level of `level_of_seldom`
-    where a divisor may be zero. Or the least and the greatest that no test rules out: where it is curved, and where the
-    level is so near 1 that the draws do not tell its quantiles.
+    What is drawn from the laws of the noises has a row for each draw and a column for each group; so have candidates
+    for the sums θ.
     """
-    if is_curved(expression):
-        low, high, spread = _intervals(expression, released, noises, level, schema, coins, curved=True)
-        if isinstance(expression, Aggregate) and _correlates(expression):
-            return low, high, spread  # six tests together leave it untold where noise would have it told
-        return *_sure_ends(expression, released, noises, level, schema, (low, high), possible()), spread
-    strict = level_of_seldom(level)
-    careful = _unsteady(expression, released, noises, (level, strict), schema, coins)
-    ends = np.zeros((3, len(careful)))
-    for chosen, at in ((~careful, level), (careful, strict)):
-        if chosen.any():
-            here = {s: values[chosen] for s, values in released.items()}
-            ends[:, chosen] = np.vstack(_intervals(expression, here, noises, at, schema, coins, curved=False))
-    low, high, spread = ends
-    return low, high, spread
 
+    expression: Expression
+    noises: Mapping[Any, Noise]
+    schema: Schema
+    possible: Callable[[], tuple[float, float]] = lambda: (-np.inf, np.inf)
 
-def _sure_ends(
-    expression: Expression,
-    released: Statistics,
-    noises: dict[Any, Noise],
-    level: float,
-    schema: Schema,
-    found: tuple[Floats, Floats],
-    possible: tuple[float, float],
-) -> tuple[Floats, Floats]:
-    """The ends that were found where they are sure to tell something; elsewhere the ends of all that is near."""
-    missed = (1 - exact(repr(level))) * exact(repr(_FAR_SHARE)) / len(noises)
-    reaches = {s: noise.quantile(1 - missed) for s, noise in noises.items()}
-    power = 1 if all(noise.name == "Laplace" for noise in noises.values()) else 2  # Laplace noise is p(x) ∝ e^−Σ|x|
-    points = _points(noises, power)
+    def interval(self, released: Statistics, level: float, coins: Coins) -> tuple[Floats, Floats, Floats]:
+        """The ends of its interval in every group, and its standard error.
 
-    def tells(low: Floats, high: Floats) -> NDArray[np.bool_]:
-        return np.isfinite(low) & np.isfinite(high) & ((low > possible[0]) | (high < possible[1]))
+        Quantiles of what it gives once fresh noise is taken away again, at the level of `level_of_seldom` where a
+        divisor may be zero. Or the least and the greatest that no test rules out: where it is curved, and where the
+        level is so near 1 that the draws do not tell its quantiles.
+        """
+        if is_curved(self.expression):
+            low, high, spread = self._simulated(released, level, coins, curved=True)
+            if isinstance(self.expression, Aggregate) and _correlates(self.expression):
+                return low, high, spread  # six tests together leave it untold where noise would have it told
+            return *self._sure_ends(released, level, (low, high)), spread
+        strict = level_of_seldom(level)
+        careful = self._unsteady(released, (level, strict), coins)
+        ends = np.zeros((3, len(careful)))
+        for chosen, at in ((~careful, level), (careful, strict)):
+            if chosen.any():
+                here = {s: values[chosen] for s, values in released.items()}
+                ends[:, chosen] = np.vstack(self._simulated(here, at, coins, curved=False))
+        low, high, spread = ends
+        return low, high, spread
 
-    low, high = found[0].copy(), found[1].copy()
-    doubtful = np.flatnonzero(tells(low, high))
-    size = _MOST_DRAWS // math.prod(_POINTS[1:])
-    for at in (doubtful[start : start + size] for start in range(0, len(doubtful), size)):
-        here = {s: values[at] for s, values in released.items()}
-        _, _, *ends = _near(expression, here, reaches, power, points, schema)
-        near, is_near, _, _ = _near(expression, here, reaches, power, points[: _POINTS[1]], schema)
-        *_, least, most = _near(expression, near, reaches, power, points[: _POINTS[2]], schema)
-        sure = (tells(least, most) | ~is_near).all(0) & is_near.any(0)
-        wider = np.minimum(low[at], ends[0]), np.maximum(high[at], ends[1])
-        told = tells(*wider)
-        low[at] = np.select([sure, told], [low[at], wider[0]], -np.inf)
-        high[at] = np.select([sure, told], [high[at], wider[1]], np.inf)
-    return low, high
+    def _sure_ends(self, released: Statistics, level: float, found: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+        """The ends that were found where they are sure to tell something; elsewhere the ends of all that is near."""
+        missed = (1 - exact(repr(level))) * exact(repr(_FAR_SHARE)) / len(self.noises)
+        reaches = {s: noise.quantile(1 - missed) for s, noise in self.noises.items()}
+        # Laplace noise is p(x) ∝ e^−Σ|x|
+        power = 1 if all(noise.name == "Laplace" for noise in self.noises.values()) else 2
+        points, possible = _points(self.noises, power), self.possible()
 
+        def tells(low: Floats, high: Floats) -> NDArray[np.bool_]:
+            return np.isfinite(low) & np.isfinite(high) & ((low > possible[0]) | (high < possible[1]))
 
-def _near(
-    expression: Expression, centre: Statistics, reaches: dict[Any, int], power: int, points: Floats, schema: Schema
-) -> tuple[Statistics, NDArray[np.bool_], Floats, Floats]:
-    """Candidates for the sums around some others, which of them are near, and the ends of what these give."""
-    steps = {
-        s: np.rint(points[:, n] * (reach + 0.4)).reshape(-1, *[1] * centre[s].ndim)
-        for n, (s, reach) in enumerate(reaches.items())
-    }
-    candidates = _possible(expression, centre | {s: centre[s] + step for s, step in steps.items()}, reaches, schema)
-    moves = [(np.abs(candidates[s] - centre[s]) / max(reach, 1)) ** power for s, reach in reaches.items()]
-    is_near = np.sum(moves, 0) <= 1 + 1e-9
-    return candidates, is_near, *_ends(*_values(expression, candidates, schema), is_near)
+        low, high = found[0].copy(), found[1].copy()
+        doubtful = np.flatnonzero(tells(low, high))
+        size = _MOST_DRAWS // math.prod(_POINTS[1:])
+        for at in (doubtful[start : start + size] for start in range(0, len(doubtful), size)):
+            here = {s: values[at] for s, values in released.items()}
+            _, _, *ends = self._near(here, reaches, power, points)
+            near, is_near, _, _ = self._near(here, reaches, power, points[: _POINTS[1]])
+            *_, least, most = self._near(near, reaches, power, points[: _POINTS[2]])
+            sure = (tells(least, most) | ~is_near).all(0) & is_near.any(0)
+            wider = np.minimum(low[at], ends[0]), np.maximum(high[at], ends[1])
+            told = tells(*wider)
+            low[at] = np.select([sure, told], [low[at], wider[0]], -np.inf)
+            high[at] = np.select([sure, told], [high[at], wider[1]], np.inf)
+        return low, high
+
+    def _near(
+        self, centre: Statistics, reaches: dict[Any, int], power: int, points: Floats
+    ) -> tuple[Statistics, NDArray[np.bool_], Floats, Floats]:
+        """Candidates for the sums around some others, which of them are near, and the ends of what these give."""
+        steps = {
+            s: np.rint(points[:, n] * (reach + 0.4)).reshape(-1, *[1] * centre[s].ndim)
+            for n, (s, reach) in enumerate(reaches.items())
+        }
+        candidates = self._moved(centre | {s: centre[s] + step for s, step in steps.items()})
+        moves = [(np.abs(candidates[s] - centre[s]) / max(reach, 1)) ** power for s, reach in reaches.items()]
+        is_near = np.sum(moves, 0) <= 1 + 1e-9
+        return candidates, is_near, *_ends(*self._values(candidates), is_near)
+
+    def _unsteady(self, released: Statistics, levels: tuple[float, float], coins: Coins) -> NDArray[np.bool_]:
+        """In which groups something that is divided by is as near to zero as noise may be, at both levels together."""
+        noises, schema, found = self.noises, self.schema, np.zeros(len(next(iter(released.values()))), bool)
+        for divisor in dict.fromkeys(divisors(self.expression, schema)):
+            needed = [divisor] if divisor in released else [s for s in released if s in _statistics(divisor, schema)]
+            moving = [s for s in needed if s in noises]
+            if not moving:
+                continue
+            if divisor in released:
+                size, reach = np.abs(released[divisor]), sum(noises[divisor].quantile(repr(level)) for level in levels)
+            else:
+                draws, _ = enough_draws(levels[1], 1)
+                nothing = {s: np.zeros(draws) for s in needed}
+                drawn = {s: noises[s].law.draw(draws, coins).astype(float) for s in moving}
+                start, end = (value_of(divisor, stats, schema, clip=False) for stats in (nothing, nothing | drawn))
+                moved = np.abs(end - start)
+                size = np.abs(value_of(divisor, released, schema, clip=False))
+                reach = sum(np.quantile(moved, level, method="higher") for level in levels)
+            found |= size <= reach
+        return found
+
+    def _simulated(
+        self, released: Statistics, level: float, coins: Coins, *, curved: bool
+    ) -> tuple[Floats, Floats, Floats]:
+        """The ends in every group, and the standard error; `curved` is what `is_curved` says."""
+        groups = len(next(iter(released.values())))
+        draws, telling = enough_draws(level, groups)
+        affine = is_affine(self.expression, self.schema, lambda statistic: statistic not in self.noises)
+        by_tests = not telling or (curved and not affine)
+        pieces = []
+        for start in range(0, groups, _MOST_DRAWS // draws):
+            here = {s: values[start : start + _MOST_DRAWS // draws] for s, values in released.items()}
+            size = (draws, len(next(iter(here.values()))))
+            drawn: Statistics = {
+                s: noise.law.draw(math.prod(size), coins).reshape(size).astype(float)
+                for s, noise in self.noises.items()
+            }
+            fresh = here | {s: here[s] - noise for s, noise in drawn.items()}
+            values = value_of(self.expression, fresh, self.schema, clip=not affine)
+            if by_tests:
+                moved, kept = self.candidates_not_ruled_out(here, drawn, level, telling=telling)
+                low, high = _ends(*self._values(moved, clip=not affine), kept)
+            else:
+                unknown = np.isnan(values)  # it may be anything, as in `_values`
+                low = np.quantile(np.where(unknown, -np.inf, values), (1 - level) / 2, 0, method="lower")
+                high = np.quantile(np.where(unknown, np.inf, values), 1 - (1 - level) / 2, 0, method="higher")
+            pieces.append([low, high, values.std(0)])
+        low, high, spread = np.hstack(pieces)
+        return low, high, spread
+
+    def _values(self, sums: Statistics, *, clip: bool = True) -> tuple[Floats, Floats]:
+        """The least and the greatest that the calculation may be: anything where it has no value, such as 0/0."""
+        doubts = (-1, 1) if is_doubtful(self.expression) else (0,)
+        values = [value_of(self.expression, sums, self.schema, clip=clip, doubt=doubt) for doubt in doubts]
+        least, most = np.minimum.reduce(values), np.maximum.reduce(values)
+        return np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(most), np.inf, most)
+
+    def candidates_not_ruled_out(
+        self, released: Statistics, drawn: Statistics, level: float, *, telling: bool = True
+    ) -> tuple[Statistics, NDArray[np.bool_]]:
+        """Candidates for the sums θ, as far from s as the noises may be; and which of them no test rules out.
+
+        Draws that are not `telling` (see `enough_draws`) are no test of how far noises move the calculation: then each
+        noise is tested by itself alone, which rules out less.
+        """
+        noises, missed = self.noises, (1 - exact(repr(level))) / _ALONE_DIVISOR
+        reaches = {s: noise.quantile(1 - missed / len(noises)) for s, noise in noises.items()}
+        spread = {s: released[s] - _evenly(drawn[s], reach) for s, reach in reaches.items()}
+        candidates = self._moved(released | spread)
+        needed = {s: released[s] - candidates[s] for s in noises}  # the noise that would have led from θ to s
+        usual = np.all([np.abs(needed[s]) <= reach for s, reach in reaches.items()], 0)
+        if not telling:
+            return candidates, usual
+
+        def formula(sums: Statistics) -> Floats:
+            return value_of(self.expression, sums, self.schema, clip=False)
+
+        # Slopes and noises in standard deviations; f may have any unit, so slopes are made directions of length 1.
+        here = formula(candidates)
+        deviations = {s: noise.variance**0.5 for s, noise in noises.items()}
+        slopes = {s: formula(candidates | {s: candidates[s] + _SLOPE_STEP * d}) - here for s, d in deviations.items()}
+        length = np.sqrt(np.sum([slope**2 for slope in slopes.values()], 0))
+        direction = {s: slope / length for s, slope in slopes.items()}  # not a number where no noise moves f
+
+        def movement(noise: Statistics, direction: Statistics) -> Floats:
+            moves: Floats = np.sum([direction[s] * noise[s] / d for s, d in deviations.items()], 0)
+            return np.abs(moves)
+
+        share = float(exact(repr(level)) + missed)
+        several = [{s: of[n] for s, of in direction.items()} for n in range(_DIRECTIONS)]
+        far = np.fmax.reduce([np.quantile(movement(drawn, one), share, 0, method="higher") for one in several])
+        # What is not a number, where no noise moves f, is not far.
+        return candidates, usual & ~(movement(needed, direction) > far)
+
+    def _moved(self, sums: Statistics) -> Statistics:
+        """The sums with each noisy one moved to what it can be: n to 0 at least, Σx of n numbers in [a, b] to na … nb.
+
+        Where n is not known, Σx is at least 0 if a is. Else next to no candidate would be possible where the noise is
+        much wider than that, and (Σx)²/n is far off.
+        """
+        moved = sums | {s: np.maximum(sums[s], 0) for s in self.noises if isinstance(s, Term) and not s.columns}
+        for term in self.noises:
+            if isinstance(term, Term) and len(term.columns) == 1:
+                low, high = term.scale(term.columns[0], self.schema).ends
+                if (rows := Term((), term.where)) in sums:
+                    n = np.maximum(sums[rows], 1)
+                    moved[term] = np.clip(sums[term], n * float(low), n * float(high))
+                else:
+                    moved[term] = np.clip(sums[term], 0 if low >= 0 else -np.inf, 0 if high <= 0 else np.inf)
+        for part in aggregates_of(self.expression):
+            if _correlates(part):
+                moved |= _correlated(part, moved, self.noises, self.schema)
+        return moved
 
 
 def _points(noisy: Collection[Any], power: int) -> Floats:
@@ -395,81 +507,8 @@ def _points(noisy: Collection[Any], power: int) -> Floats:
     return np.vstack([np.eye(size), -np.eye(size), np.stack([ball, at_ends], 1).reshape(-1, size)])
 
 
-def _unsteady(
-    expression: Expression,
-    released: Statistics,
-    noises: dict[Any, Noise],
-    levels: tuple[float, float],
-    schema: Schema,
-    coins: Coins,
-) -> NDArray[np.bool_]:
-    """In which groups something that is divided by is as near to zero as noise may be, at both levels together."""
-    found = np.zeros(len(next(iter(released.values()))), bool)
-    for divisor in dict.fromkeys(divisors(expression, schema)):
-        needed = [divisor] if divisor in released else [s for s in released if s in _statistics(divisor, schema)]
-        moving = [s for s in needed if s in noises]
-        if not moving:
-            continue
-        if divisor in released:
-            size, reach = np.abs(released[divisor]), sum(noises[divisor].quantile(repr(level)) for level in levels)
-        else:
-            draws, _ = enough_draws(levels[1], 1)
-            nothing = {s: np.zeros(draws) for s in needed}
-            drawn = {s: noises[s].law.draw(draws, coins).astype(float) for s in moving}
-            start, end = (value_of(divisor, stats, schema, clip=False) for stats in (nothing, nothing | drawn))
-            moved = np.abs(end - start)
-            size = np.abs(value_of(divisor, released, schema, clip=False))
-            reach = sum(np.quantile(moved, level, method="higher") for level in levels)
-        found |= size <= reach
-    return found
-
-
 def _statistics(expression: Expression, schema: Schema) -> set[Any]:
     return {s for part in aggregates_of(expression) for s in (terms(part, schema) or (part,))}
-
-
-def _intervals(
-    expression: Expression,
-    released: Statistics,
-    noises: dict[Any, Noise],
-    level: float,
-    schema: Schema,
-    coins: Coins,
-    *,
-    curved: bool,
-) -> tuple[Floats, Floats, Floats]:
-    """The ends in every group, and the standard error; `curved` is what `is_curved` says."""
-    groups = len(next(iter(released.values())))
-    draws, telling = enough_draws(level, groups)
-    affine = is_affine(expression, schema, lambda statistic: statistic not in noises)
-    by_tests = not telling or (curved and not affine)
-    pieces = []
-    for start in range(0, groups, _MOST_DRAWS // draws):
-        here = {s: values[start : start + _MOST_DRAWS // draws] for s, values in released.items()}
-        size = (draws, len(next(iter(here.values()))))
-        drawn: Statistics = {
-            s: noise.law.draw(math.prod(size), coins).reshape(size).astype(float) for s, noise in noises.items()
-        }
-        fresh = here | {s: here[s] - noise for s, noise in drawn.items()}
-        values = value_of(expression, fresh, schema, clip=not affine)
-        if by_tests:
-            moved, kept = candidates_not_ruled_out(expression, here, drawn, noises, level, schema, telling=telling)
-            low, high = _ends(*_values(expression, moved, schema, clip=not affine), kept)
-        else:
-            unknown = np.isnan(values)  # it may be anything, as in `_values`
-            low = np.quantile(np.where(unknown, -np.inf, values), (1 - level) / 2, 0, method="lower")
-            high = np.quantile(np.where(unknown, np.inf, values), 1 - (1 - level) / 2, 0, method="higher")
-        pieces.append([low, high, values.std(0)])
-    low, high, spread = np.hstack(pieces)
-    return low, high, spread
-
-
-def _values(expression: Expression, sums: Statistics, schema: Schema, *, clip: bool = True) -> tuple[Floats, Floats]:
-    """The least and the greatest that a calculation may be: anything where it has no value, such as 0/0."""
-    doubts = (-1, 1) if is_doubtful(expression) else (0,)
-    values = [value_of(expression, sums, schema, clip=clip, doubt=doubt) for doubt in doubts]
-    least, most = np.minimum.reduce(values), np.maximum.reduce(values)
-    return np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(most), np.inf, most)
 
 
 def _ends(least: Floats, most: Floats, kept: NDArray[np.bool_]) -> tuple[Floats, Floats]:
@@ -478,77 +517,10 @@ def _ends(least: Floats, most: Floats, kept: NDArray[np.bool_]) -> tuple[Floats,
     return np.where(kept.any(0), low, -np.inf), np.where(kept.any(0), high, np.inf)
 
 
-def candidates_not_ruled_out(
-    expression: Expression,
-    released: Statistics,
-    drawn: Statistics,
-    noises: dict[Any, Noise],
-    level: float,
-    schema: Schema,
-    *,
-    telling: bool = True,
-) -> tuple[Statistics, NDArray[np.bool_]]:
-    """Candidates for the sums θ, as far from s as the noises may be; and which of them no test rules out.
-
-    What is `drawn` from the laws of the noises has a row for each draw and a column for each group; so has a candidate.
-    Draws that are not `telling` (see `enough_draws`) are no test of how far noises move the calculation: then each
-    noise is tested by itself alone, which rules out less.
-    """
-    missed = (1 - exact(repr(level))) / _ALONE_DIVISOR
-    reaches = {s: noise.quantile(1 - missed / len(noises)) for s, noise in noises.items()}
-    spread = {s: released[s] - _evenly(drawn[s], reach) for s, reach in reaches.items()}
-    candidates = _possible(expression, released | spread, noises, schema)
-    needed = {s: released[s] - candidates[s] for s in noises}  # the noise that would have led from θ to s
-    usual = np.all([np.abs(needed[s]) <= reach for s, reach in reaches.items()], 0)
-    if not telling:
-        return candidates, usual
-
-    def formula(sums: Statistics) -> Floats:
-        return value_of(expression, sums, schema, clip=False)
-
-    # Slopes and noises in standard deviations; f may have any unit, so slopes are made directions of length 1.
-    here = formula(candidates)
-    deviations = {s: noise.variance**0.5 for s, noise in noises.items()}
-    slopes = {s: formula(candidates | {s: candidates[s] + _SLOPE_STEP * d}) - here for s, d in deviations.items()}
-    length = np.sqrt(np.sum([slope**2 for slope in slopes.values()], 0))
-    direction = {s: slope / length for s, slope in slopes.items()}  # not a number where no noise moves f
-
-    def movement(noise: Statistics, direction: Statistics) -> Floats:
-        moves: Floats = np.sum([direction[s] * noise[s] / d for s, d in deviations.items()], 0)
-        return np.abs(moves)
-
-    share = float(exact(repr(level)) + missed)
-    several = [{s: of[n] for s, of in direction.items()} for n in range(_DIRECTIONS)]
-    far = np.fmax.reduce([np.quantile(movement(drawn, one), share, 0, method="higher") for one in several])
-    # What is not a number, where no noise moves f, is not far.
-    return candidates, usual & ~(movement(needed, direction) > far)
-
-
 def _evenly(drawn: Floats, reach: int) -> Floats:
     """Numbers from −reach to reach in place of those drawn, in the same order: also far out there are as many."""
     ranks = drawn.argsort(0, kind="stable").argsort(0)
     return np.rint((2 * ranks / (len(drawn) - 1) - 1) * reach)
-
-
-def _possible(expression: Expression, sums: Statistics, noisy: Collection[Any], schema: Schema) -> Statistics:
-    """The sums with each noisy one moved to what it can be: n to 0 at least, Σx of n numbers from a to b to na … nb.
-
-    Where n is not known, Σx is at least 0 if a is. Else next to no candidate would be possible where the noise is much
-    wider than that, and (Σx)²/n is far off.
-    """
-    moved = sums | {s: np.maximum(sums[s], 0) for s in noisy if isinstance(s, Term) and not s.columns}
-    for term in noisy:
-        if isinstance(term, Term) and len(term.columns) == 1:
-            low, high = term.scale(term.columns[0], schema).ends
-            if (rows := Term((), term.where)) in sums:
-                n = np.maximum(sums[rows], 1)
-                moved[term] = np.clip(sums[term], n * float(low), n * float(high))
-            else:
-                moved[term] = np.clip(sums[term], 0 if low >= 0 else -np.inf, 0 if high <= 0 else np.inf)
-    for part in aggregates_of(expression):
-        if _correlates(part):
-            moved |= _correlated(part, moved, noisy, schema)
-    return moved
 
 
 def _correlates(part: Aggregate) -> bool:
@@ -571,9 +543,6 @@ def _correlated(correlation: Aggregate, sums: Statistics, noisy: Collection[Any]
         most = np.sqrt((moments[x, x] - moments[x,] ** 2 / n) * (moments[y, y] - moments[y,] ** 2 / n))
         moments[x, y] = np.clip(moments[x, y], middle - most, middle + most)
     return {term: moments[term.columns] for term in needed if term in noisy}
-
-
-Floats = NDArray[np.float64]
 
 
 def is_doubtful(expression: Expression) -> bool:

@@ -19,7 +19,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from dproof.coins import NOT_PRIVATE
 from dproof.columns.codec import Column
 from dproof.curves.bands import points_quantile, tube_quantile
 from dproof.curves.columns import stored_values
@@ -44,7 +43,7 @@ from dproof.local.estimate import estimate, refuse_singular
 from dproof.local.ranks import OrderStatistics
 from dproof.local.recipe import RowLaw
 from dproof.questions.answer import EVERY_POINT, EVERY_ROW, Answer, Cell, covered
-from dproof.questions.curve_estimate import CurveEstimate, MeasuredCurves, basis_notes
+from dproof.questions.curve_estimate import CurveEstimate, MeasuredCurves
 from dproof.questions.estimated import ROUGH, SMOOTH, SUGGESTIONS, EstimatedSums, Options, Warnings, warned
 from dproof.questions.measured import AnswerSource, Shares, possible, refuse_calculation
 from dproof.questions.partition import grouping
@@ -356,6 +355,8 @@ class ReleaseCurves(MeasuredCurves):
                 )
         self.counted = _CountedGroups(self.release, question.where, question.group_by)
         self.labels, self.shown = self.counted.groups.labels, self.counted.occurs()
+        self.private = self.release.private
+        self.lattices = [_mechanism(self.release, one.columns[0]).lattice for one in question.aggregates]
         self.options = options.for_each(len(self.labels))
 
     def functions(self, expression: Expression, groups: Sequence[int]) -> Sequence[CurveEstimate | None]:
@@ -369,12 +370,6 @@ class ReleaseCurves(MeasuredCurves):
             counted = _CountedGroups(self.release, both(self.question.where, taken), self.question.group_by)
         is_total = aggregate.definition.shape == "linear"
         return _functions(counted, aggregate.columns[0], groups, is_total, self.options)
-
-    def notes(self, groups: Sequence[int]) -> Iterator[str]:
-        for aggregate in self.question.aggregates:
-            yield from basis_notes(_mechanism(self.release, aggregate.columns[0]).lattice)
-        if not self.release.private:
-            yield NOT_PRIVATE
 
 
 class _CountedGroups:

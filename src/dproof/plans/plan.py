@@ -172,8 +172,8 @@ class Plan:
 
     @cached_property
     def true_columns(self) -> dict[str, Column]:
-        """The private columns for those who see the true values (see `Column.with_missing_allowed`), by their names."""
-        return {column.name: column.with_missing_allowed() for column in self.columns if column.private}
+        """The private columns for those who see the true values, by their names."""
+        return true_columns(self.columns)
 
     @cached_property
     def kept(self) -> tuple[Column, ...]:
@@ -331,7 +331,7 @@ def not_protected(public: Sequence[str]) -> str:
 def schema_of(plan: Plan, table: Literal["data", "release"] = "data") -> Schema:
     """The schema of the private table, called `data`, or of its release."""
     if table == "data":
-        return data_schema(plan.columns)
+        return data_schema(plan.columns, plan.true_columns)
     if plan.asked is not None:
         bins = {axis.name: axis.bins for axis in plan.asked.axes if axis.item is None}
     else:
@@ -347,14 +347,18 @@ def release_schema(columns: Iterable[Column]) -> Schema:
     return Schema("release", {c.name: c.space if c.private else Open() for c in columns if c.kind != "drop"})
 
 
-def data_schema(columns: Iterable[Column]) -> Schema:
-    """The schema of a private table with these columns.
+def true_columns(columns: Iterable[Column]) -> dict[str, Column]:
+    """The private columns for those who see the true values (see `Column.with_missing_allowed`), by their names."""
+    return {column.name: column.with_missing_allowed() for column in columns if column.private}
+
+
+def data_schema(columns: Iterable[Column], private: Mapping[str, Column]) -> Schema:
+    """The schema of a private table with these columns, of which the private ones are `true_columns`.
 
     A value is missing where the plan neither moves what lies outside nor says what stands for a missing value. Values
     of public columns are not declared.
     """
     kept = [column for column in columns if column.kind != "drop"]
-    private = {c.name: c.with_missing_allowed() for c in kept if c.private}
     spaces = {c.name: private[c.name].space if c.name in private else Open() for c in kept}
     # Where a missing value is a value of its own that the true table lacks, what is missing is a group there.
     declared = (c.name for c in kept if c.name in private and c.space.absent is not None)

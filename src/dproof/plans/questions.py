@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from dproof.columns.codec import Column
 from dproof.errors import InputError, QuestionError
-from dproof.plans.plan import ColumnGroup, data_schema, release_schema
+from dproof.plans.plan import ColumnGroup, data_schema, release_schema, true_columns
 from dproof.plans.reader import Reader
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.partition import cut
@@ -94,7 +94,8 @@ def planned_question(
     parsed = replace(parse(sql), named_keys=())
     if parsed.table.casefold() not in ("data", "release"):
         raise QuestionError(f"there is no table {parsed.table!r}: ask FROM data or FROM release")
-    schema = data_schema(columns) if parsed.table.casefold() == "data" else release_schema(columns)
+    is_of_release = parsed.table.casefold() == "release"
+    schema = release_schema(columns) if is_of_release else data_schema(columns, true_columns(columns))
     return PlannedQuestion(sql, resolve(parsed, schema), weight, share_of_rows)
 
 

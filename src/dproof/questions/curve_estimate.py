@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
 
 from dproof.arguments import expect, flag
+from dproof.coins import NOT_PRIVATE
 from dproof.curves.bands import fine, smoothed
 from dproof.curves.bases import Floats
 from dproof.curves.lattice import CurveLattice, left_out
@@ -155,6 +156,8 @@ class MeasuredCurves(Protocol):
     """A question about one curve column, once it was measured (see `AnswerSource`)."""
 
     labels: Sequence[tuple[Any, ...]]
+    private: bool  # whether it was drawn with coins that nobody knows
+    lattices: Sequence[CurveLattice]  # of the columns that are asked for
 
     def functions(self, expression: Expression, groups: Sequence[int]) -> Sequence[CurveEstimate | None]:
         """AVG or SUM of the curves of each of some groups; None where there may be none to take a mean of."""
@@ -163,6 +166,12 @@ class MeasuredCurves(Protocol):
     def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Cell]:
         functions = self.functions(expression, groups)
         return [Cell(None, informative=False) if function is None else function.cell() for function in functions]
+
+    def notes(self, groups: Sequence[int]) -> Iterator[str]:
+        for lattice in self.lattices:
+            yield from basis_notes(lattice)
+        if not self.private:
+            yield NOT_PRIVATE
 
 
 def curve_question(schema: Schema, column: str, where: str | None, total: bool) -> Question:
