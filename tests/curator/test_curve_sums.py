@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dproof import Cost, Curves, Privacy
-from dproof.curator.curves import _cut, _size, curve_sums
+from dproof.curator.recipe import _curve_cut, _curve_size, curve_sums
 from dproof.curves.lattice import Expansion, Split
 from dproof.curves.noise import vector_noise
 from dproof.privacy import Neighbours, Unit
@@ -37,12 +37,12 @@ def lattice(one: int, two: int) -> Any:
 def test_a_count_weighs_what_costs_nothing_or_little(
     split: Split, neighbours: Neighbours, groups: int, size: int, weight: int
 ) -> None:
-    assert _size(lattice(100, 400), split, neighbours, MEAN, False, groups) == (size, weight, 0)
+    assert _curve_size(lattice(100, 400), split, neighbours, MEAN, False, groups) == (size, weight, 0)
 
 
 @pytest.mark.parametrize("split", ["gaussian", "laplace"])
 def test_a_public_number_of_rows_is_not_counted(split: Split) -> None:
-    assert _size(lattice(100, 400), split, "change-one", MEAN, True, 1) == (400, 0, 0)
+    assert _curve_size(lattice(100, 400), split, "change-one", MEAN, True, 1) == (400, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -61,4 +61,4 @@ def test_a_person_moves_the_sums_once_for_each_row(promise: Privacy, split: Spli
 
 def test_every_table_of_every_number_is_cut() -> None:
     noise = vector_noise("gaussian", 1 << 20, 6, Privacy(1, "1e-6"))
-    assert _cut(noise) == 2 * 6 * 9 * Fraction(1, 1 << 65)
+    assert _curve_cut(noise) == 2 * 6 * 9 * Fraction(1, 1 << 65)

@@ -11,7 +11,8 @@ import pytest
 
 from dproof import Curves, Privacy
 from dproof.coins import Coins
-from dproof.curator.curves import CurveSums, _function, covariances
+from dproof.curator.answer import _curve_function, covariances
+from dproof.curator.recipe import CurveSums
 from dproof.curves.lattice import Expansion
 from dproof.curves.noise import vector_noise
 from dproof.questions.question import Aggregate
@@ -52,7 +53,7 @@ def test_means_and_totals(name: str, weight: int) -> None:
     values = np.array([900.0, -400.0, *[3 * 120.0] * (weight > 0)])
 
     def curve(numbers: np.ndarray) -> Any:
-        return _function(asked, numbers, None if weight else 120, 0.95, Coins(bytes(32), private=False))
+        return _curve_function(asked, numbers, None if weight else 120, 0.95, Coins(bytes(32), private=False))
 
     def shown(numbers: np.ndarray) -> np.ndarray:
         made = curve(numbers)

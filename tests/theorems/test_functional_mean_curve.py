@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dproof import Plan, Privacy
-from dproof.curator.curves import NoisyCurves
+from dproof.curator.answer import NoisyCurves
 from dproof.curator.draw import tally
 from dproof.curator.recipe import Measurement
 from dproof.curves.noise import vector_noise

@@ -21,7 +21,6 @@ n·⌈m/n⌉ of them instead of m.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,7 +34,6 @@ from dproof.exact import exp_above
 from dproof.laws.k_norm import Norm, k_norm
 from dproof.privacy import NOTHING, Cost, Privacy, Unit
 
-SUGGESTIONS = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing
 Released = dict[str, Any]  # plain JSON: the numbers that leave the table, as a ledger keeps them
 _DELTA_OF_SUMS = Fraction(1, 16)  # of δ: what sums of ε and δ may use
 _DELTA_OF_TABLES = Fraction(1, 1024)  # of δ: what the tables of Gaussian noise may miss
@@ -281,11 +279,6 @@ def price_of(entry: Mapping[str, Any]) -> Cost:
     rho = Fraction(entry["rho"]) if "rho" in entry else None
     epsilon, delta, cut = (Fraction(entry.get(name, 0)) for name in ("epsilon", "delta", "cut"))
     return Cost(epsilon, delta, rho, cut)
-
-
-def public_seed(released: Released) -> bytes:
-    """The seed of coins that simulate public noise: from what was released alone, and the same each time."""
-    return hashlib.sha256(json.dumps(released, sort_keys=True).encode()).digest()
 
 
 # What one row moved at most: a curve of norm 2^14 and, in the Euclidean norm, a count with half its weight.

@@ -14,8 +14,7 @@ from typing import Any, TypedDict, Unpack, overload
 from dproof.arguments import as_path, check_keywords, expect, listed, named
 from dproof.coins import NOT_PRIVATE, Coins, current, for_rehearsal
 from dproof.curator.account import BY_GROUP, ON_THE_GRID, Released, key_of, price_of, rho_for
-from dproof.curator.answer import answer_of, has_counts_by_value, rehearse
-from dproof.curator.curves import NoisyCurves
+from dproof.curator.answer import NoisyCurves, answer_of, has_counts_by_value, rehearse
 from dproof.curator.draw import draw, read_rows, rehearsal_tally, tally
 from dproof.curator.ledger import Ledger
 from dproof.curator.preview import Preview, accurate

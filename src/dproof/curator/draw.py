@@ -21,8 +21,7 @@ from dproof.coins import Coins
 from dproof.columns.codec import quoted
 from dproof.columns.values import as_numpy
 from dproof.curator.account import Released
-from dproof.curator.curves import CurveSums
-from dproof.curator.recipe import Measurement
+from dproof.curator.recipe import CurveSums, Measurement
 from dproof.curator.select import choose
 from dproof.plans.plan import Plan
 from dproof.plans.rows import count_rows, read_codes

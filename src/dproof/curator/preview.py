@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from dproof.curator.account import SUGGESTIONS, Released
-from dproof.curator.answer import NoisyAnswerSource, is_affine
-from dproof.curator.curves import CurveSums, NoisyCurves
-from dproof.curator.recipe import Measurement, NoisyStatistic
+from dproof.curator.account import Released
+from dproof.curator.answer import SUGGESTIONS, NoisyAnswerSource, NoisyCurves, is_affine
+from dproof.curator.recipe import CurveSums, Measurement, NoisyStatistic
 from dproof.curator.select import promise
 from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import int_or_float, least_decimal, several, written
