@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from itertools import product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dproof.exact import bisect, least, least_decimal, least_whole, root_above
+from dproof.exact import bisect, exp_below, least, least_decimal, least_falling, least_whole, root_above
 
 POSITIVE = st.fractions(min_value=Fraction(1, 10**5), max_value=10**9)
 
@@ -84,3 +86,32 @@ def test_least_decimal_is_the_first_good_number_of_its_digits(near: Fraction, di
         found = least_decimal(lambda x, wanted=wanted: x >= wanted, near, low, high, digits, decimals)  # type: ignore[misc]
         assert found == next(number for number in every if number >= wanted)
     assert least_decimal(lambda x: False, near, low, high, digits, decimals) is None
+
+
+FALLING: dict[str, Callable[[Fraction], Fraction]] = {
+    "power": lambda x: 1 / x**3,
+    "flat at first": lambda x: min(Fraction(1), 1000 / x**2),
+    "exponential": lambda x: exp_below(-x),
+    "zero at last": lambda x: max(Fraction(0), 10 - x),
+    "in steps": lambda x: Fraction(1, 1 + x * 4 // 1),
+    "a floor": lambda x: 1 / x + Fraction(1, 10**6),
+}
+
+
+@pytest.mark.parametrize("start", ["1", "1/1000", "4096"])
+@pytest.mark.parametrize(("name", "most"), [*product(FALLING, ["1/2", "3/7", "1/1000"]), ("hardly", "9/4")])
+def test_least_falling_is_the_least_that_bisection_finds(name: str, most: str, start: str) -> None:
+    value, wanted, first = FALLING.get(name, lambda x: 2 + 1 / x), Fraction(most), Fraction(start)
+    assert least_falling(value, wanted, first) == least(lambda x: value(x) <= wanted, first)
+
+
+def test_least_falling_asks_for_fewer_values() -> None:
+    asked: list[list[Fraction]] = [[], []]
+
+    def value(x: Fraction, of: int) -> Fraction:
+        asked[of].append(x)
+        return 1 / x**3
+
+    least_falling(lambda x: value(x, 0), Fraction(1, 8000), Fraction(1))
+    least(lambda x: value(x, 1) <= Fraction(1, 8000), Fraction(1))
+    assert 2 * len(asked[0]) < len(asked[1]) + 2
