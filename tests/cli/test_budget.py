@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dproof import Ledger, Privacy
 from tests.makers import interval, plan_text
 
 PLAN = plan_text({"age": interval(0, 99)}, epsilon="1", delta="{delta}", neighbours="add-remove")
@@ -129,3 +130,17 @@ def test_words_for_every_budget(epsilon: str, words: str, folder: Path, dproof: 
     (folder / "plan.toml").write_text(PLAN.format(delta="0").replace('epsilon = "1"', f'epsilon = "{epsilon}"'))
     ran = dproof("budget", folder / "budget.db", "--plan", folder / "plan.toml")
     assert ran.code == 0 and words in ran.out
+
+
+# A question that was stopped between its debit and its answer is shown as what it is, and is counted once -------------
+
+
+def test_a_question_without_an_answer_is_shown_as_such(tmp_path: Path, dproof: Callable[..., Any]) -> None:
+    ledger = Ledger(tmp_path / "budget.db", budget=Privacy(1))
+    answered = ledger.debit("SELECT count(*) FROM data", Privacy("0.25"))
+    ledger.store(answered, {"sums": [1]})
+    ledger.debit("SELECT count(*) FROM data WHERE stopped", Privacy("0.5"))  # and then the power fails
+    ledger.close()
+    page = " ".join(dproof("budget", tmp_path / "budget.db").out.split())
+    assert "remaining ε 0.25" in page and page.count("without a stored answer") == 1
+    assert page.index("WHERE stopped") < page.index("without a stored answer")
