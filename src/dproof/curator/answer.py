@@ -275,7 +275,7 @@ class NoisyAnswerSource:
         half = noise.quantile(repr(self.level))
         shifted = stats[moving] + np.array([[-half], [half], [1]])
         *ends, one_more = value_of(expression, stats | {moving: shifted}, self.schema, clip=False)
-        # An estimate that cannot be is moved to one that can, and the interval with it: see `questions.ranges`.
+        # An estimate that cannot be is moved to one that can, and the interval with it: see `Range`.
         most = np.array(self.rows if moving in self.consistent else np.inf)
         moved = value_of(expression, stats | {moving: np.minimum(stats[moving], most)}, self.schema) - raw
         return np.minimum(*ends) + moved, np.maximum(*ends) + moved, noise.variance**0.5 * np.abs(one_more - raw)
