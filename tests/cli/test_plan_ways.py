@@ -72,7 +72,7 @@ def test_without_questions_each_column_is_counted_and_each_number_averaged() -> 
         ("count", "age"),
         ("mean", "age"),
     ]
-    assert [way["questions"] for way in told["ways"]] == [None, None, None, 1, SHARING]
+    assert [way["questions"] for way in told["ways"]] == [None, None, None, None, 1, SHARING]
     assert all(width for one in told["answers"] for width in one["half_width"].values())
 
 
@@ -90,6 +90,20 @@ def test_many_questions_are_for_a_release_and_few_for_asking() -> None:
 def test_no_delta_is_recommended_that_the_plan_does_not_allow() -> None:
     table = ways_table(draft("local", "0"), rows=ROWS, questions=[COUNT] * 200)
     assert table.recommended == table.central == "central_pure" and table.own == "local"
+
+
+def test_shuffled_rows_are_compared_whatever_the_plan_says_and_named_where_nobody_sees_the_true_ones() -> None:
+    for plan, own in ((draft("local", "0"), "local"), (draft("central", "1e-6"), "central_delta")):
+        table = ways_table(plan, rows=ROWS, questions=COUNT)
+        (row,) = table.answers
+        central, mixed, alone = (row.known(way) for way in ("central_delta", "shuffled", "local"))
+        assert table.own == own and central and mixed and alone and central < mixed < alone / 2
+        assert ("whoever mixes them is trusted" in table.reason) == (own == "local")
+    shuffled = {"privacy": {"epsilon": "1", "delta": "1e-6", "model": "shuffled"}, "shuffle": {"rows": ROWS}}
+    told = ways_table(shuffled | {"columns": COLUMNS}, rows=ROWS, questions=COUNT)
+    assert told.own == "shuffled" and told.answers[0].known("shuffled") == pytest.approx(mixed)
+    several = {"privacy": {"epsilon": "1", "rows_per_person": 2}, "columns": COLUMNS}
+    assert "must be 1" in ways_table(several, rows=ROWS, questions=COUNT).refused["shuffled"]
 
 
 def test_a_way_that_is_refused_has_a_sentence_and_so_has_a_question() -> None:

@@ -110,7 +110,7 @@ def test_the_pages_show_both(dproof: Any, tmp_path: Path) -> None:
         out = " ".join(dproof("plan", file, "--rows", ROWS).out.split())
         assert "(uneven" not in out and "has 5% of the rows" in out
     ways = dp.compare_ways(plan(MEAN.format("data"), epsilon=8), rows=ROWS)["answers"][0]["rare"]
-    assert set(ways) == {"local", "central_pure", "central_delta", "ask", "ask_shared"}
+    assert set(ways) == {"local", "shuffled", "central_pure", "central_delta", "ask", "ask_shared"}
 
 
 @pytest.mark.parametrize("share", ["0", "1.1", "-1"])

@@ -205,3 +205,11 @@ def test_a_plan_is_written_as_text_and_a_hint_is_followed(made):
     assert b"weight = 3" in send(made, "GET", "/plans/spare/release", token=made.carla).raw
     wrong = send(made, "POST", "/plans/spare/release", b"do=text&text=x%20%3D", made.carla)
     assert wrong.status == 400 and b"that is no TOML" in wrong.raw
+
+
+def test_shuffled_rows_can_be_trusted_and_left_again(made):
+    mixed = at(made, "survey", "trust", "look", model="shuffled", delta="1e-6", row_count="5000")
+    assert mixed.status == 200 and ("model", "shuffled") in fields_of(made, "/plans/survey/trust", made.carla)
+    assert b"shuffled (this plan)" in send(made, "GET", "/plans/survey/gives", token=made.carla).raw
+    assert at(made, "survey", "trust", "look", model="local").status == 200
+    assert b"local (this plan)" in send(made, "GET", "/plans/survey/gives", token=made.carla).raw

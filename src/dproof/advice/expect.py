@@ -266,10 +266,10 @@ def _expected(
 
 
 def _rare_width(common: HalfWidths | None, rare: HalfWidths | None, reach: Range) -> float | None:
-    """± of a rare group where it is another one: infinite where it would tell nothing."""
+    """± of a rare group where it is wider: infinite where it would tell nothing."""
     if common is None or rare is None or not reach.is_narrowed_by(common.greatest):
         return None
-    if isclose(rare.greatest, common.greatest, rel_tol=_ALIKE):
+    if rare.greatest <= common.greatest * (1 + _ALIKE):
         return None
     return rare.greatest if reach.is_narrowed_by(rare.greatest) else inf
 

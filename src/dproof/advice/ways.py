@@ -34,6 +34,7 @@ from dproof.advice.plan_advice import PlanAdvice, asking_advice, plan_advice
 from dproof.arguments import expect as expect_kind
 from dproof.arguments import whole
 from dproof.central.recipe import TableLaw
+from dproof.certification.compose import shuffled_epsilon, usual_delta
 from dproof.columns.codec import quoted
 from dproof.curator.account import even_prices
 from dproof.errors import ArgumentError, InputError, PlanError
@@ -46,53 +47,61 @@ from dproof.plans.questions import PlannedQuestion, planned_question
 from dproof.privacy import Cost, Privacy
 from dproof.questions.answer import NOTHING, rarely
 
-WAYS = ("local", "central", "ask")
+WAYS = ("local", "shuffled", "central", "ask")
 Draft = Mapping[str, Any]
 Key = tuple[str, str]  # a question, or what is asked about a column; and the column of its answer, or the column
 COUNT, MEAN = "", "mean"  # the usual question about a column, and its mean where the usual one is a count
 _LOCAL_KEYS = ("share", "mechanism")
 _CENTRAL = {"tables": 2, "sums": True}  # what is compared with a local release, where no questions choose it
 _USUAL_DELTA = Fraction(1, 10**6)  # that is compared, where a plan has none
+_OF_ROWS = {"local": "a local release", "shuffled": "a release of shuffled rows (model = 'shuffled')"}
+_CLEARLY = 1.05  # times as sharp
+_FOUND = Fraction("0.05"), Fraction("9.9"), 2  # the ε that is found, and its digits: laws of less take long to make
 SHARING = 20  # questions that share the budget, where nobody says how many
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to answer, with its δ; for asking also how many questions share the promise."""
+    """One way to answer, with its δ; for asking also how many questions share the promise, for shuffled rows how many
+    they are."""
 
     name: str
-    model: Literal["local", "central", "ask"]
+    model: Literal["local", "shuffled", "central", "ask"]
     delta: Fraction
     questions: int = 1
-    is_shuffled: bool = False  # rows that promise what they do in a random order
+    rows: int = 0
 
     @property
     def title(self) -> str:
         """What it is called in a table."""
         if self.model == "ask":
             return f"ask {self.questions}"
-        if self.model == "local":
-            return "shuffled" if self.is_shuffled else "local"
-        return f"central δ={_short(self.delta)}"
+        return f"central δ={_short(self.delta)}" if self.model == "central" else self.model
 
     def draft(self, draft: Draft) -> Draft:
         """The draft of a plan for this way, without what belongs to another."""
         promise = draft.get("privacy", {})
-        if self.model == "central" and exact(promise.get("delta", 0), "delta") != self.delta:
+        if self.model in ("central", "shuffled") and exact(promise.get("delta", 0), "delta") != self.delta:
             draft = {**draft, "privacy": {**promise, "delta": str(self.delta)}}
-        return _DRAFTS[self.model](draft)
+        return _shuffled_draft(draft, self.rows) if self.model == "shuffled" else _DRAFTS[self.model](draft)
 
 
-def ways_for(plan: Plan, questions: int) -> tuple[Way, ...]:
+def ways_for(plan: Plan, questions: int, rows: int) -> tuple[Way, ...]:
     """Every way for a plan and this many questions: a central release with and without δ, asking one and many."""
     own = plan.privacy.delta
     return (
-        Way("local", "local", own, is_shuffled=plan.shuffle.rows is not None),
+        Way("local", "local", own),
+        shuffled_way(plan, rows),
         Way("central_pure", "central", Fraction(0)),
         Way("central_delta", "central", own or _USUAL_DELTA),
         Way("ask", "ask", own),
         Way("ask_shared", "ask", own, questions),
     )
+
+
+def shuffled_way(plan: Plan, rows: int) -> Way:
+    """Rows that promise what they do in a random order; as many as the plan says, or all."""
+    return Way("shuffled", "shuffled", plan.privacy.delta or usual_delta(rows), rows=plan.shuffle.rows or rows)
 
 
 def _short(delta: Fraction) -> str:
@@ -188,8 +197,10 @@ def usual_names(plan: Plan) -> list[Key]:
 
 
 def draft_and_plan(plan: Any) -> tuple[Draft, Plan]:
-    """A plan as nested mappings, and as it is read."""
+    """A plan as nested mappings, and as it is read: with the promise of shuffled rows, and not that of one."""
     chosen = Plan.of(plan)
+    if chosen.shuffle.promise is not None:
+        chosen = Plan.parse(chosen.text)
     return plan if isinstance(plan, Mapping) else tomllib.loads(chosen.text), chosen
 
 
@@ -202,9 +213,20 @@ def with_epsilon(draft: Draft, epsilon: Fraction) -> Draft:
 
 
 def _local_draft(draft: Draft) -> Draft:
-    if draft.get("privacy", {}).get("model", "local") != "central":
+    model = draft.get("privacy", {}).get("model", "local")
+    if model == "shuffled":
+        return {**_without(draft, "shuffle"), "privacy": _without(draft["privacy"], "model")}
+    if model != "central":
         return draft
     return {**_without_model(draft), "privacy": {**_promise(draft), "neighbours": "change-one"}}
+
+
+def _shuffled_draft(draft: Draft, rows: int) -> Draft:
+    if draft.get("privacy", {}).get("model") == "shuffled":
+        return draft
+    given = _without_public(_without(_local_draft(draft), "order"))
+    privacy, shuffle = given.get("privacy", {}), given.get("shuffle", {})
+    return {**given, "privacy": {**privacy, "model": "shuffled"}, "shuffle": {**shuffle, "rows": rows}}
 
 
 def _central_draft(draft: Draft) -> Draft:
@@ -215,8 +237,7 @@ def _central_draft(draft: Draft) -> Draft:
         given = asking_only(given, Plan.from_dict(draft).questions)
     else:
         given["release"] = _CENTRAL
-    columns = {n: {"drop": True} if t.get("public") else t for n, t in given["columns"].items()}
-    return {**given, "columns": columns, "privacy": {**_promise(draft), "model": "central"}}
+    return {**_without_public(given), "privacy": {**_promise(draft), "model": "central"}}
 
 
 def asking_only(draft: Draft, questions: Sequence[PlannedQuestion]) -> dict[str, Any]:
@@ -237,15 +258,22 @@ _DRAFTS: Mapping[str, Callable[[Draft], Draft]] = {
 
 
 def _promise(draft: Draft) -> dict[str, Any]:
-    return {key: value for key, value in draft.get("privacy", {}).items() if key not in ("model", "spread")}
+    return _without(draft.get("privacy", {}), "model", "spread")
+
+
+def _without(given: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in given.items() if key not in keys}
+
+
+def _without_public(draft: Draft) -> dict[str, Any]:
+    columns = {n: {"drop": True} if t.get("public") else t for n, t in draft["columns"].items()}
+    return {**draft, "columns": columns}
 
 
 def _without_model(draft: Draft) -> dict[str, Any]:
     """A draft without what belongs to one of the models alone."""
-    given = {key: value for key, value in draft.items() if key not in ("release", "joint", "order", "shuffle")}
-    tables = draft.get("columns", {}).items()
-    columns = {name: {k: v for k, v in table.items() if k not in _LOCAL_KEYS} for name, table in tables}
-    return {**given, "columns": columns}
+    columns = {name: _without(table, *_LOCAL_KEYS) for name, table in draft.get("columns", {}).items()}
+    return {**_without(draft, "release", "joint", "order", "shuffle"), "columns": columns}
 
 
 # All ways beside each other -------------------------------------------------------------------------------------------
@@ -330,7 +358,8 @@ class WaysTable:
         turning = self.turning
         if self.told(self.central) and self.told(asking) and turning is not None:
             return asking if (self.questions or SHARING) < turning else self.central
-        return next((way for way in (self.central, asking, "ask", "local") if self.told(way)), None)
+        rows = ["shuffled"] * bool(self.plan.privacy.delta) + ["local"]
+        return next((way for way in (self.central, asking, "ask", *rows) if self.told(way)), None)
 
     @property
     def reason(self) -> str:
@@ -338,8 +367,8 @@ class WaysTable:
         chosen = self.recommended
         if chosen is None:
             return "No way tells anything about so few rows: allow a larger epsilon, or ask for less."
-        if chosen == "local":
-            return "Recommended: a local release, the only way that tells something here."
+        if chosen in ("local", "shuffled"):
+            return f"Recommended: {_OF_ROWS[chosen]}, the only way that tells something here."
         many = several(1 if chosen == "ask" else self.questions or SHARING, "question")
         turning, reasons = self.turning, []
         if "local" not in self.refused:
@@ -358,8 +387,22 @@ class WaysTable:
         lacking = self.told("ask") - self.told(self.central)
         if chosen == self.central and lacking > 0:
             reasons.append(f"but it does not answer {lacking} of these")
-        trust = " Where nobody may see the true rows, a local release is the only way." * (self.plan.model == "local")
+        trust = self._without_trust if self.plan.model == "local" else ""
         return f"Recommended: {what}{': ' * bool(reasons)}{'; '.join(reasons)}.{trust}"
+
+    @property
+    def _without_trust(self) -> str:
+        """What to do where nobody may see the true rows."""
+        sharper = self.ratio("local", "shuffled") or (2 if self.told("shuffled") > self.told("local") else 1)
+        if sharper < _CLEARLY:
+            return " Where nobody may see the true rows, a local release is the only way."
+        delta = next(way.delta for way in self.ways if way.name == "shuffled")
+        at = "" if self.plan.privacy.delta else f" at δ = {_short(delta)}"
+        told = f" ± {_times(sharper)} that of a local one" if self.told("local") else " an answer"
+        return (
+            f" Where nobody may see the true rows, shuffled rows have{told}{at}, if whoever mixes them is trusted not "
+            "to tell whose they are; else a local release is the only way."
+        )
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object: the ways, ± of each answer by their names, and which to take."""
@@ -387,7 +430,7 @@ class WaysTable:
 def own_way(plan: Plan) -> str:
     """The way of a plan; that of a plan of rows which no release can keep is asking."""
     if plan.model == "local":
-        return "local" if plan.has_row_law else "ask"
+        return "shuffled" if plan.shuffle.rows is not None else "local" if plan.has_row_law else "ask"
     return "central_delta" if plan.privacy.delta else "central_pure"
 
 
@@ -451,7 +494,7 @@ def ways_table(
     (draft, plan), rows = draft_and_plan(plan), whole(rows, "rows", 1, MOST_EXPECTED_ROWS)
     asked = [] if questions is None and not plan.questions else asked_questions(plan, questions)
     names, many = [] if asked else usual_names(plan), len(asked) or None
-    ways = ways_for(plan, len(asked) if len(asked) > 1 else SHARING)
+    ways = ways_for(plan, len(asked) if len(asked) > 1 else SHARING, rows)
     ways = tuple(way for way in ways if way.name == own_way(plan)) if only_own else ways
     found = {way.name: answers_of(way, draft, rows, names, asked) for way in ways}
     keys = names or list(dict.fromkeys(key for one in found.values() for key in one.found))
@@ -461,7 +504,7 @@ def ways_table(
     turning = price = None
     if not only_own:
         central = found["central_delta" if plan.privacy.delta else "central_pure"]
-        turning = _turning(central, [(way.questions, found[way.name]) for way in ways[:2:-1]])
+        turning = _turning(central, [(way.questions, found[way.name]) for way in reversed(ways) if way.model == "ask"])
         price = found["ask_shared"].price
     return WaysTable(plan, rows, many, ways, rows_of_table, refused, unanswered, turning, price)
 
@@ -561,24 +604,43 @@ def least_epsilon(
     refused: dict[str, str] = {}
     found: dict[str, str | None] = {}
 
-    def width_at(way: Way, epsilon: Fraction) -> float | None:
-        answers = answers_of(way, with_epsilon(draft, epsilon), rows, names, asked)
+    def width_at(way: Way, given: Draft, epsilon: Fraction) -> float | None:
+        answers = answers_of(way, with_epsilon(given, epsilon), rows, names, asked)
         for why in filter(None, [answers.refused, *answers.unanswered.values()]):
             refused[way.name] = why
         one = answers.found.get((question, column))
         return None if one is None else one.half_width
 
-    def reaches(way: Way, epsilon: Fraction) -> bool:
-        width = width_at(way, epsilon)
+    def reaches(way: Way, given: Draft, epsilon: Fraction) -> bool:
+        width = width_at(way, given, epsilon)
         return width is not None and width <= wanted
 
+    def of_shuffled(row: Fraction) -> Fraction | None:
+        """The ε of all rows in a random order, where this is that of a row."""
+        law = law_of(Plan.from_dict(with_epsilon(of_row, row)))
+        assert isinstance(law, RowLaw)
+        found = shuffled_epsilon(law.blankets, max(plan.shuffle.hiding(shuffled.rows), 1), shuffled.delta)
+        least = row if found is None else min(found, row)
+        return least_decimal(lambda epsilon: epsilon >= least, least, *_FOUND)
+
+    shuffled = shuffled_way(plan, rows)
+    of_row = _local_draft(shuffled.draft(draft))
+    of_row = {**of_row, "privacy": _without(of_row["privacy"], "delta")}
     for name in WAYS:
-        way = Way(name, name, plan.privacy.delta, many if name == "ask" else 1)  # type: ignore[arg-type]
+        way, given = Way(name, name, plan.privacy.delta, many if name == "ask" else 1), draft  # type: ignore[arg-type]
+        if name == "shuffled":  # whose law of a row is searched for once, and not for each ε that is tried
+            way, given = Way(name, "local", Fraction(0)), of_row
+            try:
+                Plan.from_dict(shuffled.draft(draft))
+            except InputError as error:
+                found[name], refused[name] = None, sentence_of(error)
+                continue
         near = plan.privacy.epsilon
-        now = width_at(way, near)  # where nothing would be known, the search begins at the plan's own ε
+        now = width_at(way, given, near)  # where nothing would be known, the search begins at the plan's own ε
         near *= Fraction(now) / wanted if now else 1
-        # Two digits, from 0.05 on: the laws of smaller ones take long to make.
-        epsilon = least_decimal(partial(reaches, way), near, Fraction("0.05"), Fraction("9.9"), 2)
+        epsilon = least_decimal(partial(reaches, way, given), near, *_FOUND)
+        if epsilon is not None and name == "shuffled":
+            epsilon = of_shuffled(epsilon)
         found[name] = None if epsilon is None else f"{float(epsilon):g}"
         if epsilon is not None:
             refused.pop(name, None)  # too small an ε is refused, too

@@ -183,11 +183,10 @@ def ways_page(answer: dict[str, Any]) -> Page:
     price = shared["price"]
     each = "" if price is None else f" (each with --epsilon {price['epsilon']:.6g}"
     each += f" --delta {price['delta']:.6g})" if price and price["delta"] else ")" * bool(each)
-    mixed = {"local": "nobody is trusted", "shuffled": "whoever mixes them is trusted not to tell whose they are"}
-    title = next(way["title"] for way in ways if way["name"] == "local")
     yield (
-        f"{title}: each row is changed by itself, and {mixed[title]}. central: the whole table is measured once. ask: "
-        f"`dproof ask`, where one question has all of ε, or {shared['questions']} share it{each}. *: this plan."
+        "local: each row is changed by itself, and nobody is trusted. shuffled: so they are, and whoever mixes them is "
+        "trusted not to tell whose they are. central: the whole table is measured once. ask: `dproof ask`, where one "
+        f"question has all of ε, or {shared['questions']} share it{each}. *: this plan."
     )
     if any(one["rare"] for one in answers):
         yield RARELY

@@ -333,6 +333,13 @@ def _typed_trust(desk: Desk, who: Holder, now: Planning, sent: Fields, shown: di
     plan = plan_form.with_fields(now.plan, "privacy", {key: sent.get(key, "") for key in PROMISE})
     if now.plan.get("about") or any(sent.get(key, "").strip() for key in ABOUT):
         plan = plan_form.with_fields(plan, "about", {key: sent.get(key, "") for key in ABOUT})
+    draft = replace(now.draft, rows=sent.get("row_count", now.draft.rows))
+    if plan["privacy"].get("model") == "shuffled":
+        plan["shuffle"] = {**plan.get("shuffle", {}), "rows": draft.row_count}
+    elif "rows" in plan.get("shuffle", {}):
+        plan["shuffle"] = _without(plan["shuffle"], "rows")
+    if not plan.get("shuffle", True):
+        del plan["shuffle"]
     if plan["privacy"].get("model") != "central":
         plan.pop("release", None)
     elif "release" not in plan and not plan.get("questions"):
@@ -340,7 +347,7 @@ def _typed_trust(desk: Desk, who: Holder, now: Planning, sent: Fields, shown: di
     person = plan["privacy"].get("person")
     if person in plan.get("columns", {}):
         plan["columns"][person] = {"drop": True}
-    return replace(now.draft, plan=plan, rows=sent.get("row_count", now.draft.rows))
+    return replace(draft, plan=plan)
 
 
 def _typed_questions(desk: Desk, who: Holder, now: Planning, sent: Fields, shown: dict[str, Any]) -> Draft:
