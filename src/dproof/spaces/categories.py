@@ -15,40 +15,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.arguments import choice, listed, named
+from dproof.arguments import choice, named
 from dproof.errors import ArgumentError, TooLarge, did_you_mean
 from dproof.exact import exact, has_shape, whole_numbers
 from dproof.limits import MOST_ITEMS
-from dproof.spaces.space import COMPARISONS, Discrete, Space, is_arrow, plain
-
-
-def undeclared(value: Any, labels: Sequence[Any]) -> str | None:
-    """Why a value is none of these labels, as the end of a sentence; None where it is one."""
-    if any(value == label and isinstance(value, bool) == isinstance(label, bool) for label in labels):
-        return None
-    shown = repr(value) if isinstance(value, str) else str(value)
-    return f"has no value {shown}{did_you_mean(value, [label for label in labels if label is not None])}"
-
-
-def numbered(values: Iterable[Any], what: str) -> tuple[tuple[Hashable, ...], dict[Hashable, int]]:
-    """The labels, each different from the others, and the place of each.
-
-    >>> numbered(["yes", "no"], "category")
-    (('yes', 'no'), {'yes': 0, 'no': 1})
-    """
-    labels = tuple(map(plain, listed(values, "values", f"a list with at least one {what}")))
-    if not labels:
-        raise ArgumentError(f"values must be a list with at least one {what}")
-    try:
-        places = {label: place for place, label in enumerate(labels)}
-    except TypeError:  # a list, say, cannot be looked up
-        raise ArgumentError(f"every {what} must be a text, a number, a boolean or None") from None
-    if any(label != label for label in labels):
-        raise ArgumentError(f"NaN is not equal to itself, so it cannot be a {what}; declare None for what is missing")
-    if len(places) < len(labels):
-        twice = next(label for place, label in enumerate(labels) if places[label] != place)
-        raise ArgumentError(f"the {what} {twice!r} is listed twice; every {what} needs a name of its own")
-    return labels, places
+from dproof.spaces.space import COMPARISONS, Discrete, Space, is_arrow, numbered, plain, undeclared
 
 
 @dataclass(frozen=True, init=False, eq=False)

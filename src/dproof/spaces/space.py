@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import COLUMN, described, listed
-from dproof.errors import ArgumentError, InputError
+from dproof.errors import ArgumentError, InputError, did_you_mean
 from dproof.exact import exact
 
 if TYPE_CHECKING:
@@ -339,6 +339,38 @@ def narrowest(size: int) -> np.dtype[Any]:
 def is_arrow(values: Any) -> bool:
     """Whether a column is an Arrow array, told without loading Arrow."""
     return type(values).__module__.partition(".")[0] == "pyarrow"
+
+
+# Values that a user declares -----------------------------------------------------------------------------------------
+
+
+def undeclared(value: Any, labels: Sequence[Any]) -> str | None:
+    """Why a value is none of these labels, as the end of a sentence; None where it is one."""
+    if any(value == label and isinstance(value, bool) == isinstance(label, bool) for label in labels):
+        return None
+    shown = repr(value) if isinstance(value, str) else str(value)
+    return f"has no value {shown}{did_you_mean(value, [label for label in labels if label is not None])}"
+
+
+def numbered(values: Iterable[Any], what: str) -> tuple[tuple[Hashable, ...], dict[Hashable, int]]:
+    """The labels, each different from the others, and the place of each.
+
+    >>> numbered(["yes", "no"], "category")
+    (('yes', 'no'), {'yes': 0, 'no': 1})
+    """
+    labels = tuple(map(plain, listed(values, "values", f"a list with at least one {what}")))
+    if not labels:
+        raise ArgumentError(f"values must be a list with at least one {what}")
+    try:
+        places = {label: place for place, label in enumerate(labels)}
+    except TypeError:  # a list, say, cannot be looked up
+        raise ArgumentError(f"every {what} must be a text, a number, a boolean or None") from None
+    if any(label != label for label in labels):
+        raise ArgumentError(f"NaN is not equal to itself, so it cannot be a {what}; declare None for what is missing")
+    if len(places) < len(labels):
+        twice = next(label for place, label in enumerate(labels) if places[label] != place)
+        raise ArgumentError(f"the {what} {twice!r} is listed twice; every {what} needs a name of its own")
+    return labels, places
 
 
 def plain(value: Any) -> Any:
