@@ -368,3 +368,24 @@ def test_a_person_with_a_billion_rows_is_no_work(tmp_path: Path) -> None:
         promise = {"epsilon": "1e-9", "delta": delta, "rows_per_person": 10**9}
         dp.sanitise(pa.table({"x": [0, 1]}), {"privacy": promise, "columns": {"x": space}}, out)
         assert dp.verify(out)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda body: body["release"].update(rows=[]),
+        lambda body: body["release"].clear(),
+        lambda body: body["measurements"][0].update(columns=[0.0]),
+    ],
+    ids=["rows", "release", "columns"],
+)
+def test_a_certificate_that_cannot_be_read_is_refused_in_a_sentence_when_it_is_opened(
+    change: Callable[[dict[str, Any]], None], tmp_path: Path
+) -> None:
+    columns = {"x": {"space": "categories", "values": ["a", "b"]}}
+    plan = {"privacy": {"model": "central", "epsilon": 1, "neighbours": "add-remove"}, "columns": columns}
+    dp.sanitise(pa.table({"x": ["a", "b"] * 9}), plan, tmp_path / "out")
+    forge(tmp_path / "out", change)
+    for opens in (dp.load, dp.verify):
+        with pytest.raises(VerificationFailed):
+            opens(tmp_path / "out")

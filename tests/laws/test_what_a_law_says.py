@@ -166,3 +166,14 @@ def test_unary_encoding_takes_its_two_probabilities() -> None:
 def test_other_arguments_of_unary_encoding_are_refused(arguments: dict, told: str) -> None:
     with pytest.raises(dp.InputError, match=told):
         dp.unary_encoding(LETTERS, **arguments)
+
+
+@pytest.mark.parametrize("law", [KeepOrOther(5, 9, 2), Bits(3, 7, 1)], ids=["narrow", "bits"])
+def test_an_expectation_is_exact_for_every_type_of_loss(law: Any) -> None:
+    losses = [(7 * n) % 5 for n in range(law.outputs)]
+    weights, total = law.weights(1), law.written_out()[1]
+    exactly = sum((Fraction(int(w) * loss, total) for w, loss in zip(weights, losses, strict=True)), Fraction(0))
+    for given in (losses, np.array(losses), np.array(losses, object), [Fraction(loss) for loss in losses]):
+        assert law.expectation(1, given) == exactly
+    half = np.array([*losses[:-1], losses[-1] + Fraction(1, 2)], object)
+    assert law.expectation(1, half) == exactly + Fraction(int(weights[-1]), 2 * total)

@@ -104,6 +104,26 @@ def test_a_list_is_json_in_csv(tmp_path: Path) -> None:
     assert (tmp_path / "a.CSV").read_text("utf-8").splitlines()[1] == '"[1, 2]",3'
 
 
+@pytest.mark.parametrize(
+    ("label", "cell"),
+    [
+        ('=HYPERLINK("http://x")', '\'=HYPERLINK("http://x")'),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("-2+3+cmd|' /C calc'!A0", "'-2+3+cmd|' /C calc'!A0"),
+        ("+A1", "'+A1"),
+        ("\t=1", "'\t=1"),
+        ("-5", "-5"),
+        ("+1.5 %", "+1.5 %"),
+        ("a=b", "a=b"),
+        (-5, "-5"),
+    ],
+)
+def test_no_text_of_csv_is_a_formula(label: object, cell: str, tmp_path: Path) -> None:
+    Answer((f"{label}", "n"), [{f"{label}": label, "n": -3}]).save(tmp_path / "a.csv")
+    head, row = csv.reader(io.StringIO((tmp_path / "a.csv").read_text("utf-8"), newline=""))
+    assert (head[0], row) == (cell, [cell, "-3"])
+
+
 @pytest.mark.parametrize(("ending", "read"), [(".parquet", pa.parquet.read_table), (".arrow", pa.feather.read_table)])
 def test_tables_of_arrow(ending: str, read: Callable[[str], pa.Table], tmp_path: Path) -> None:
     written(ending, tmp_path)

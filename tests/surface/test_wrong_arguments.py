@@ -390,3 +390,13 @@ def test_only_near_names_are_suggested() -> None:
         SURVEY.query("SELECT soundex(age) FROM release")
     with pytest.raises(InputError, match="did you mean 'median'"):
         SURVEY.query("SELECT medain(age) FROM release")
+
+
+@pytest.mark.parametrize(
+    "address", ["mysql://me:hush@host/x", "POSTGRESQL://me:hush@host/x", " postgres:/me:hush@host/x"]
+)
+def test_an_address_that_cannot_be_read_is_not_repeated_with_its_password(address: str) -> None:
+    plan = {"privacy": {"epsilon": 1}, "columns": {"x": {"space": "categories", "values": ["a", "b"]}}}
+    with pytest.raises(dp.SourceError, match="neither a file nor an address") as refused:
+        dp.sanitise(address, plan)
+    assert "hush" not in str(refused.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import log10
+from operator import mul
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -284,6 +285,8 @@ def _expectation(weights: NDArray[Any], total: int, losses: Any) -> Fraction:
     array = np.asarray(losses)
     if array.dtype.kind in "iu" and weights.dtype != object and total * int(abs(array).max()) < 1 << 63:
         return Fraction(int(weights @ array), total)
+    if array.dtype == object and set(map(type, array.tolist())) == {int}:  # of joined columns, many
+        return Fraction(sum(map(mul, array.tolist(), map(int, weights.tolist()))), total)
     exactly = (loss if type(loss) is Fraction else exact(loss, "a loss") for loss in losses)
     return sum((loss * int(w) for loss, w in zip(exactly, weights, strict=True)), Fraction(0)) / total
 

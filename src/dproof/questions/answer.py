@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -624,15 +625,21 @@ def _json_file(answer: Answer) -> bytes:
     return (json.dumps(answer.to_json(), indent=2, allow_nan=False) + "\n").encode()
 
 
+_FORMULA = re.compile(r"[=@\t\r]|[+-](?![0-9.,%\s]*$)")  # what a cell of a spreadsheet begins with; not -5
+
+
 def _csv(answer: Answer) -> bytes:
-    """A column for each field of an estimate, as in `Answer.flat`; a set or a curve is a list in JSON."""
+    """A column for each field of an estimate, as in `Answer.flat`; a set or a curve is a list in JSON.
+
+    A text that a spreadsheet would take for a formula has an apostrophe before it, which says that it is a text.
+    """
     import csv
 
     columns, text = answer.flat(), StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(columns)
-    for row in zip(*columns.values(), strict=True):
-        writer.writerow(json.dumps(value) if isinstance(value, (list, dict)) else value for value in row)
+    for row in (columns, *zip(*columns.values(), strict=True)):
+        cells = (json.dumps(value) if isinstance(value, (list, dict)) else value for value in row)
+        writer.writerow(f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell for cell in cells)
     return text.getvalue().encode()
 
 

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from dproof.arguments import as_path
 from dproof.certification.certify import read_certificate
-from dproof.errors import FileError, VerificationFailed
+from dproof.errors import DproofError, FileError, VerificationFailed
 from dproof.local.recipe import recorded_row_law
 from dproof.local.release import LocalRelease
 from dproof.plans.plan import Plan
@@ -49,8 +49,13 @@ def opened(folder: Path) -> Release:
     certificate = read_certificate(folder / CERTIFICATE)
     if not isinstance(certificate.get("release"), dict):
         raise VerificationFailed("the certificate is not one of a release")
-    if plan.model == "central":
-        from dproof.central.release import opened_tables  # a release of rows needs none of it
+    try:
+        if plan.model == "central":
+            from dproof.central.release import opened_tables  # a release of rows needs none of it
 
-        return opened_tables(folder, plan, certificate)
-    return LocalRelease(recorded_row_law(plan, certificate), certificate, folder)
+            return opened_tables(folder, plan, certificate)
+        return LocalRelease(recorded_row_law(plan, certificate), certificate, folder)
+    except DproofError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None

@@ -105,7 +105,7 @@ class ProductSpace(Space):
         if self.size > _MOST_LISTED:
             raise TooLarge(f"the distances to all points are too many to list: there are more than {_MOST_LISTED:,}")
         ways = [part.distances(digit) for part, digit in zip(self.parts, self.digits(code), strict=True)]
-        scaled = [whole_numbers([way], "a distance") for way in ways]
+        scaled = [whole_numbers(np.asarray(way)[None], "a distance") for way in ways]
         unit = self._unit if self.metric == "l2" else lcm(*(unit for _, unit in scaled))
         distances = np.zeros(1, object)
         for (steps,), own in scaled:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -186,6 +187,9 @@ def ending(path: Path) -> str:
     return f"{Path(path.stem).suffix.lower()}{last}" if last == ".gz" else last
 
 
+_ADDRESS = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]+:/")
+
+
 def open_source(thing: Any, table: str | None = None, layout: Layout = USUAL) -> Source:
     """Open a path, the address of a database, a frame, an array, or anything that hands out an Arrow stream.
 
@@ -207,6 +211,8 @@ def open_source(thing: Any, table: str | None = None, layout: Layout = USUAL) ->
         return open_postgresql(thing, table)
     if isinstance(thing, (str, os.PathLike)):
         path = as_path(thing, "source")
+        if not path.exists() and _ADDRESS.match(str(path)):  # which may have a password in it
+            raise SourceError("the source is neither a file nor an address that dproof reads: postgresql://HOST/NAME")
         if not path.exists():
             raise SourceError(f"there is no file or folder {str(path)!r}")
         return open_file(path, table, layout)
