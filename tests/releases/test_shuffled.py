@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,11 @@ import pytest
 
 import dproof as dp
 from dproof.certification import verify_certificate
+from dproof.certification.verify_certificate import shuffled_delta
 from dproof.cli.app import main
+from dproof.exact import exp_below
 from dproof.local import draw, recipe, release
+from dproof.local.recipe import certify_row
 from dproof.plans import plan, reader
 from dproof.storage import CERTIFICATE
 from tests.forging import forge
@@ -188,6 +192,28 @@ def test_a_plan_is_compared_at_the_promise_of_its_published_rows() -> None:
     asked = [hint for hint in found["hints"] if hint["kind"] == "ask"]
     one = dp.compare_ways(LOCAL | {"privacy": {"epsilon": 1, "delta": "1e-6"}}, rows=ROWS)["answers"][0]["half_width"]
     assert all(hint["half_width"] == pytest.approx(one["ask"], rel=0.01) for hint in asked) and asked
+
+
+@pytest.mark.parametrize(("epsilon", "rows"), [("0.05", 300), ("1", 300), ("1", 20_000)])
+def test_the_epsilon_of_a_row_is_the_largest_and_is_found_in_few_steps(
+    epsilon: str, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[bool] = []
+
+    def counted(rows: int, blanket: Any, odds: Fraction) -> Fraction:
+        steps.append(True)
+        return shuffled_delta(rows, blanket, odds)
+
+    monkeypatch.setattr("dproof.local.recipe.shuffled_delta", counted)
+    promise = {"epsilon": epsilon, "delta": "1e-6", "model": "shuffled"}
+    law = certify_row(dp.Plan.of(SHUFFLED | {"privacy": promise, "shuffle": {"rows": rows}}))
+    assert 0 < len(steps) <= 18
+    more = certify_row(dp.Plan.of(LOCAL | {"privacy": {"epsilon": str(law.plan.privacy.epsilon + Fraction(1, 100))}}))
+    kept, broken = (
+        min(shuffled_delta(rows, blanket, exp_below(Fraction(epsilon))) for blanket in one.blankets)
+        for one in (law, more)
+    )
+    assert kept <= Fraction("1e-6") < broken
 
 
 # Of a large table only so many rows are in one order ------------------------------------------------------------------

@@ -583,7 +583,7 @@ def blankets(laws: Iterable[Mapping[str, Any]], epsilon: Fraction, weights: list
 
 def shuffled_epsilon(every: Iterable[Blanket], rows: int, delta: Fraction) -> Fraction | None:
     """The least ε of three digits at which this δ is kept, by the way that promises the most; None above 100."""
-    guess, blanket = min((_normal_epsilon(blanket, rows, float(delta)), blanket) for blanket in every)
+    guess, blanket = min((normal_epsilon(blanket, rows, float(delta)), blanket) for blanket in every)
     near = Fraction(guess).limit_denominator(10**9)
 
     def kept(epsilon: Fraction) -> bool:
@@ -597,7 +597,7 @@ def usual_delta(rows: int) -> Fraction:
     return Fraction(1, max(10**6, 10 ** len(str(rows))))
 
 
-def _normal_epsilon(blanket: Blanket, rows: int, delta: float) -> float:
+def normal_epsilon(blanket: Blanket, rows: int, delta: float) -> float:
     """About the ε at which δ is kept, as if the sums of the bound were normal; only to begin a search."""
     mass, low, high = map(float, blanket)
     share = min((1 - low) / (high - low), 1) if high > low else 0.0

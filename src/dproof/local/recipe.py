@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.certification.certify import Certificate, Part, certify
-from dproof.certification.compose import blankets, compose_losses, own_worst_pair, shuffled_epsilon, usual_delta
+from dproof.certification.compose import (
+    blankets,
+    compose_losses,
+    normal_epsilon,
+    own_worst_pair,
+    shuffled_epsilon,
+    usual_delta,
+)
 from dproof.certification.verify_certificate import Blanket, shuffled_delta
 from dproof.columns.codec import Column
 from dproof.curves.noise import recorded_curve_law
@@ -288,17 +295,26 @@ def certify_row(plan: Plan) -> RowLaw:
 
 def _shuffled(plan: Plan, rows: int) -> RowLaw:
     """The law of a row with the largest ε, in hundredths, so that this many rows in a random order keep the promise."""
-    whole, odds, laws = plan.privacy, exp_below(plan.privacy.epsilon), dict[int, RowLaw]()
+    whole, odds, rows = plan.privacy, exp_below(plan.privacy.epsilon), max(rows, 1)
+
+    @cache
+    def law(hundredths: int) -> RowLaw:
+        return certify_row(row_of_shuffled(plan, Privacy(Fraction(hundredths, 100))))
+
+    def roughly_broken(hundredths: int) -> bool:
+        if hundredths > _LARGEST_OF_A_ROW:
+            return True
+        about = (normal_epsilon(blanket, rows, float(whole.delta)) for blanket in law(hundredths).blankets)
+        return all(epsilon > whole.epsilon for epsilon in about)
 
     def broken(hundredths: int) -> bool:
         if hundredths > _LARGEST_OF_A_ROW:
             return True
-        own = row_of_shuffled(plan, Privacy(Fraction(hundredths, 100)))
-        laws[hundredths] = law = certify_row(own)
-        return all(shuffled_delta(max(rows, 1), blanket, odds) > whole.delta for blanket in law.blankets)
+        return all(shuffled_delta(rows, blanket, odds) > whole.delta for blanket in law(hundredths).blankets)
 
-    kept = least_whole(broken, int(100 * whole.epsilon) + 100) - 1
-    return laws[kept] if kept in laws else certify_row(row_of_shuffled(plan, Privacy(whole.epsilon)))
+    near = least_whole(roughly_broken, int(100 * whole.epsilon) + 100)  # exactly it takes many times as long
+    kept = least_whole(broken, near) - 1
+    return law(kept) if kept >= 0 else certify_row(row_of_shuffled(plan, Privacy(whole.epsilon)))
 
 
 def row_of_shuffled(plan: Plan, own: Privacy) -> Plan:
