@@ -198,6 +198,20 @@ def test_numbers_lie_no_farther_out_than_noise_reaches(mechanism: str, tmp_path:
     assert release.rows == 2 and release.certificate["release"]["adopted"]["left_out"] == 2
 
 
+@pytest.mark.parametrize("epsilon", ["0.01", "1"])
+@pytest.mark.parametrize("missing", [{}, {"missing": "category"}])
+def test_one_answer_far_out_hides_no_mean(missing: dict[str, str], epsilon: str, tmp_path: Path) -> None:
+    """Noise without an end may give any number: one that it all but never gives was made up."""
+    age = {"space": "interval", "low": 0, "high": 99, "step": 1, "mechanism": "laplace", **missing}
+    survey = dp.collect({"privacy": {"epsilon": epsilon}, "columns": {"age": age}}, tmp_path / "survey")
+    far = [
+        {"survey": survey.key, "id": f"far {n}", "row": {"age": code}} for n, code in enumerate([1 << 61, -(1 << 61)])
+    ]
+    lines = [*drawn_lines(survey.law, {"age": [40] * 500}), *far]
+    release = dp.adopt(write(tmp_path / "a.jsonl", lines), tmp_path / "survey", tmp_path / "release")
+    assert release.rows == 500 and release.certificate["release"]["adopted"]["left_out"] == 2
+
+
 def refused(tmp_path: Path, match: str, *arguments: Any) -> None:
     with pytest.raises(dp.DproofError, match=match):
         dp.adopt(*arguments, tmp_path / "release")

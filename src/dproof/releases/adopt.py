@@ -6,7 +6,7 @@ An answer is one line of JSON:
 
 `survey` says to which plan and laws it belongs, `id` whose it is: the same one counts once. `row` has the code that was
 drawn for each column, or for each group of joined columns; where a row answers for one thing, for that one only. What
-no law can give is counted and left out, whatever it is: anybody may write to whoever receives answers.
+no law can give, or only with a chance of 2⁻¹⁰⁰, is counted and left out: anybody may write to whoever receives answers.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from dproof.arguments import as_path, expect, listed, named
 from dproof.certification.certify import read_certificate
 from dproof.coins import current
 from dproof.errors import FileError, SourceError
+from dproof.laws.law import Law
 from dproof.limits import MOST_ANSWERS
 from dproof.local.draw import aligned, answered, permutation, stored_codes, write_whole
 from dproof.local.recipe import JointColumns, RowLaw, certify_row, recorded_row_law
@@ -40,7 +42,7 @@ from dproof.survey.form import check_asked, survey_key
 
 _LONGEST_ANSWER = 1 << 16  # bytes of a line
 _LONGEST_ID = 64  # characters
-_FARTHEST = 1 << 62  # steps that noise without an end moves a number: what is stored ends there
+_NEVER = Fraction(1, 1 << 100)  # the chance of an answer that nobody drew
 # What was received is kept by the ids, which are random, and without a number or a time: no query tells in which order
 # it came.
 _ANSWERS = "CREATE TABLE IF NOT EXISTS answers (id TEXT PRIMARY KEY, line BLOB NOT NULL) WITHOUT ROWID"
@@ -218,7 +220,7 @@ def _fits(group: JointColumns) -> Callable[[Any], bool]:
     if family.outputs is not None:
         low, high = 0, family.outputs - 1
     else:
-        reach = _FARTHEST if family.farthest is None else family.farthest
+        reach = _farthest_drawn(family) if family.farthest is None else family.farthest
         low, high = -reach, group.columns[0].space.candidates - 1 + reach
 
     def fits(code: Any) -> bool:
@@ -227,6 +229,17 @@ def _fits(group: JointColumns) -> Callable[[Any], bool]:
         return type(code) is int and low <= code <= high and (possible is None or bool(possible[code]))
 
     return fits
+
+
+def _farthest_drawn(family: Law) -> int:
+    """How far noise without an end moves a number, but for a chance of next to nothing.
+
+    Further off an answer was made up, and one alone would hide the mean of all others.
+    """
+    reach = 1
+    while family.cumulative(0, -reach) > _NEVER:
+        reach *= 2
+    return reach
 
 
 # Receiving them -------------------------------------------------------------------------------------------------------
