@@ -20,7 +20,7 @@ from dproof.privacy import Privacy
 if TYPE_CHECKING:
     from dproof.tables import Source
 
-_TOO_NOISY = 0.1  # of all rows: such a ± of a count tells little
+TOO_NOISY = 0.1  # of all rows, or of the range of a number: such a ± tells little
 _MOST_COUNTED = 1 << 20  # rows that are counted to find out whether there are enough
 _PERSON = "person|user|customer|client|patient|member|respondent|student|employee|visitor|household|account"
 _OF_A_PERSON = re.compile(rf"(?i)({_PERSON})?[ _-]?(id|nr|no|number|key)|{_PERSON}|e-?mail")
@@ -90,7 +90,7 @@ def tells_little(law: Any, rows: int) -> str | None:
         return None
     widths = {name: one.count for name, one in row_widths(law, rows).items() if one.count is not None}
     worst = max(widths, key=widths.__getitem__, default=None)
-    if worst is None or widths[worst] < _TOO_NOISY * rows:
+    if worst is None or widths[worst] < TOO_NOISY * rows:
         return None
     return (
         f"the count of one value of {worst!r} will be known to ± {written(widths[worst])} "
@@ -120,4 +120,4 @@ def _enough_rows(law: Any) -> int:
     if law.plan.model == "central":
         return least_rows(law)
     counts = [one.count for one in row_widths(law, 1).values() if one.count is not None]
-    return max(least_rows(law), math.ceil((max(counts, default=0.0) / _TOO_NOISY) ** 2))
+    return max(least_rows(law), math.ceil((max(counts, default=0.0) / TOO_NOISY) ** 2))

@@ -10,6 +10,7 @@ from functools import cached_property
 from math import sqrt
 from typing import Any
 
+from dproof.advice.before_spending import TOO_NOISY
 from dproof.advice.expect import DEVIATIONS, expected_of_asking, expected_of_release, row_widths, usual_question
 from dproof.columns.codec import quoted
 from dproof.errors import DproofError, InputError
@@ -20,7 +21,6 @@ from dproof.plans.plan import ColumnGroup, Plan, schema_of, split
 from dproof.plans.questions import PlannedQuestion, planned_question, question_bins
 from dproof.spaces.categories import Subsets
 
-_TOO_NOISY = 0.1  # of all rows, or of the range of a number: such a ± tells little
 _SHARP = 0.01  # below this nothing needs to be said
 MOST_HINTS = 5
 CLEARLY = 0.9  # of the ± of the plan: a change that leaves more is not worth telling
@@ -241,7 +241,7 @@ def _unbiased(law: RowLaw, rows: int) -> Iterator[Hint]:
 
 
 def _verdict(told: str, part: float, whole: str) -> str | None:
-    return f"{told} ({_percent(part)} of {whole}). That is too noisy for most uses." if part >= _TOO_NOISY else None
+    return f"{told} ({_percent(part)} of {whole}). That is too noisy for most uses." if part >= TOO_NOISY else None
 
 
 def _asking(plan: Plan, rows: int, column: str, width: float, what: str) -> Iterator[Hint]:

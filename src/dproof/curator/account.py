@@ -244,7 +244,10 @@ class Account:
         return Limit.of(whole, in_rho=self.in_rho)
 
     def for_everyone(self, ceiling: Privacy | None) -> list[tuple[Limit, Cost]]:
-        """The limits that hold for everyone, each with what counts against it."""
+        """The limits that hold for everyone: the budget, and the `ceiling` of whoever opened the ledger, if any.
+
+        Each with what counts against it.
+        """
         assert self.budget is not None
         both = dict.fromkeys(most for most in (self.budget, ceiling) if most is not None)
         return [(self.limit(Cost.of(most)), self.spent) for most in both]

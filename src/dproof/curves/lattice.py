@@ -35,7 +35,7 @@ from dproof.exact import exact
 from dproof.limits import MOST_HATS
 from dproof.privacy import Neighbours
 from dproof.spaces.curves import PLACES, Curves, moderate
-from dproof.spaces.space import ABSENT, Endless
+from dproof.spaces.space import ABSENT, MISSING, Endless
 
 Split = Literal["laplace", "gaussian", "k_norm"]
 Norm = Literal["l1", "l2", "linf"]
@@ -56,7 +56,7 @@ class Expansion(Endless):
     basis "hat" and no radius it is all that lies between low and high, as the values on the grid.
     `by_terms` is the basis that a plan names where all of the grid is measured: for its waves and its coefficients.
     With `open_terms` the plan does not say how many terms of a kernel's eigenbasis are measured. Where it is `optional`
-    a curve may be missing: None, one diameter away from each curve, whose places are all −1.
+    a curve may be missing: None, one diameter away from each curve, whose places are all `MISSING`.
 
     >>> Expansion(Curves(0, 24, 25, low=0, high=5), terms=4).lattice("gaussian").size("l2", "change-one") == 2**30
     True
@@ -76,7 +76,8 @@ class Expansion(Endless):
     # What a question may ask of a column, as of every space.
     holds_curves: ClassVar[bool] = True
     size: ClassVar[None] = None
-    absent_code: ClassVar[int] = 1  # to a condition a curve is there, code 0, or missing
+    # What a condition calls a missing curve, and 0 one that is there; its places are `MISSING`, its point `ABSENT`.
+    absent_code: ClassVar[int] = 1
     has_numbers: ClassVar[bool] = False
     has_sums: ClassVar[bool] = True
     has_order: ClassVar[bool] = False
@@ -103,7 +104,7 @@ class Expansion(Endless):
         """
         if not isinstance(curves, (list, tuple)):
             return self.space.encode(curves)
-        codes = np.full((len(curves), self.space.points), -1, np.int64)
+        codes = np.full((len(curves), self.space.points), MISSING, np.int64)
         codes[[curve is not None for curve in curves]] = self.space.encode([c for c in curves if c is not None])
         return codes
 

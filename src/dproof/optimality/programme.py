@@ -355,7 +355,7 @@ def least_two_level(seen: LossCounts, odds: Fraction) -> tuple[Fraction, Fractio
 
 
 def spread(epsilon: Fraction) -> float:
-    """e^ε − 1 as a float, a little less."""
+    """e^ε − 1 as a float, from above but for rounding, and below 2⁵⁰: who takes it keeps a slack, and certifies."""
     return float(min(exp_above(epsilon), Fraction(_LARGEST_ODDS)) - 1)
 
 

@@ -85,7 +85,7 @@ def read_draft(text: str, name: str = "plan") -> DraftPlan:
             plan = read_plan(Reader(rest, ()), "")
         except MisplacedKey as error:
             note(error)
-            if not _without(rest, error.path):
+            if not _set_aside(rest, error.path):
                 break
     if plan is None:
         return DraftPlan(tuple(columns), left_open, tuple(problems.values()))
@@ -137,8 +137,11 @@ def _rest(tables: Mapping[str, Any], dropped: Sequence[Column]) -> dict[str, Any
     return {key: given for key, given in rest.items() if key not in _BY_COLUMNS}
 
 
-def _without(tables: dict[str, Any], path: Sequence[str]) -> bool:
-    """Whether a key that is wrong could be left out, or one that is missing be put there, to look for what else is."""
+def _set_aside(tables: dict[str, Any], path: Sequence[str]) -> bool:
+    """Take what is wrong out of the tables, or put something right there, so that reading comes to the next mistake.
+
+    False where nothing could be changed.
+    """
     if tuple(path) in (("privacy", "epsilon"), ("privacy",)):
         before = dict(tables.get("privacy", {})) if isinstance(tables.get("privacy"), Mapping) else {}
         tables["privacy"] = {**before, "epsilon": "1"} if path[1:] else {"epsilon": "1"}

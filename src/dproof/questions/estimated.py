@@ -783,7 +783,11 @@ class EstimatedSums:
     def _for_every_distribution(
         self, value: Value, spread: Spread, free: EveryDistribution, level: float, only: Array | None
     ) -> Spread:
-        """The intervals that are right whatever the distribution, where the scores of a condition have a bias."""
+        """The intervals that are right whatever the distribution, where the scores of a condition have a bias.
+
+        Of a linear value, of a ratio of two, and of a variance the upper end alone (one-sided, so at 2·level − 1); of
+        anything else there are no ends. With `only`, the other groups keep what they had.
+        """
         rough = (free.biased & (value.gradient != 0)).any(axis=1)
         # A part of the rows stands for all as for a population; that it is a large part is not made use of.
         target: Target = self.options.target if self.scale == 1 else "population"
