@@ -94,4 +94,4 @@ def test_more_tables_of_zeros_and_ones(seed: int) -> None:
     found = [one for one in judged(rows, epsilon, [*MEANS, *DEVIATIONS]) if one.told >= 0.01]
     assert [one for one in found if one.held < 0.93 and one.told > 0.9] == []
     assert sum(one.held < 0.93 for one in found) <= 0.01 * len(found)
-    assert all(one.held >= 0.8 for one in found)
+    assert all(one.held >= 0.88 for one in found)
