@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from math import isnan, log
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple, Protocol, get_args
@@ -30,13 +29,8 @@ from dproof.spaces.interval import Scale
 _NEAR_ZERO = 3.0  # standard errors from zero below which an estimate may well be one of zero
 _NOT_NORMAL = 3.0  # standard errors of fewer heaviest scores than this are not normal
 _BENT = 6.6  # standard errors more than an interval has, below which one over a divisor is not near its tangent
-_TINY = 1e-9  # of a root, below which its slope is that of here
-_FEW_VALUES = 12  # of a column: more make sums that hardly move in steps
-_ROUNDING = 1e-5  # of a length, that a range is longer and an error may be without being one
-_STARTS = 21  # errors on a line from the middle to the end of a ball and back
-_STEPS = 4  # up a slope
-_CLOSER = 2  # times that a line is looked at ten times as closely
-_MISSED = 0.2  # of the chance to miss, that an interval may lose at an end because a sum moves in steps
+_DIVISOR_ERROR = 1.25  # times the length of an interval, where its divisor may be as much less
+_MISSED = 0.01  # the probability that an interval may lose at an end because a sum moves in steps
 
 Ends = tuple[Array, Array]  # the least and the greatest
 
@@ -104,7 +98,7 @@ def half_widths(variance: Array, heaviest: Array, level: float) -> Widths:
     depth = log(2 / (1 - min(level, HIGHEST_LEVEL)))
     bernstein = np.sqrt(2 * spread * depth) + heaviest * depth / 3
     z = normal_quantile(level)
-    harmless = _MISSED * (1 - min(level, HIGHEST_LEVEL)) * stderr / NormalDist().pdf(z)
+    harmless = _MISSED * stderr / NormalDist().pdf(z)
     with np.errstate(invalid="ignore"):  # the slope of a root at 0 is infinite
         steps = np.where(noisy, np.maximum(heaviest - harmless, 0.0), 0.0)
     return Widths(stderr, np.where(few, bernstein, z * stderr + steps), few)
@@ -186,45 +180,6 @@ class Value:
         left, right, sign = self.form.left, self.form.right, self.form.sign
         both = sign == "*" and bool(left.gradient.any() and right.gradient.any())
         return both or sign == "√" or left.is_bent or right.is_bent
-
-    @property
-    def parts(self) -> list[Value]:
-        """The linear functions of the sums that it is calculated from."""
-        return [self] if self.form is None else [*self.form.left.parts, *self.form.right.parts]
-
-    @property
-    def has_root(self) -> bool:
-        """Whether a root is taken in it."""
-        form = self.form
-        return form is not None and (form.sign == "√" or form.left.has_root or form.right.has_root)
-
-    @property
-    def divisors(self) -> list[Value]:
-        """What is divided by in it."""
-        if self.form is None:
-            return []
-        below = [self.form.right] if self.form.sign == "/" else []
-        return [*below, *self.form.left.divisors, *self.form.right.divisors]
-
-    def at(self, moved: Array) -> tuple[Array, Array]:
-        """What the value and its gradient are where the sums are so much more; the root of less than zero is zero."""
-        form = self.form
-        if form is None:
-            return self.value + np.einsum("gi,...gi->...g", self.gradient, moved), self.gradient
-        a, da = form.left.at(moved)
-        if form.sign == "√":
-            value = np.sqrt(np.maximum(a, 0.0))
-            gradient = da / (2 * np.maximum(value, _TINY))[..., None]
-        else:
-            b, db = form.right.at(moved)
-            if form.sign == "+":
-                value, gradient = a + b, da + db
-            elif form.sign == "*":
-                value, gradient = a * b, da * b[..., None] + db * a[..., None]
-            else:
-                value = a / b
-                gradient = (da - db * value[..., None]) / b[..., None]
-        return form.shift + form.factor * value, form.factor * gradient
 
     def made_by(self, sign: Sign) -> Form | None:
         """What it was calculated from, where that was by this sign."""
@@ -340,27 +295,7 @@ class Form:
         """Whether no part of it divides by another."""
         return not (self.left.unsteady.any() or self.right.unsteady.any())
 
-    def squared(self, reach: Range) -> Range:
-        """What the square can be, of a root that can be this."""
-        ends = [
-            Fraction(end) if np.isfinite(end) else end
-            for end in ((end - self.shift) ** 2 / self.factor**2 for end in reach.ends)
-        ]
-        return Range(min(ends), max(ends))
-
-    def longest(self, reach: Range, z: float, furthest: float) -> Array:
-        """Half of the longest interval of a ratio, wherever it lies and with a divisor so many errors smaller."""
-        errors = []
-        for end in reach.ends:
-            with np.errstate(invalid="ignore"):
-                rest = self.left + self.right * -((end - self.shift) / self.factor)
-                errors.append(np.sqrt(np.maximum(rest.variance, 0.0)))
-        least = np.abs(self.right.value) - furthest * np.sqrt(np.maximum(self.right.variance, 0.0))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            half = np.abs(self.factor) * z * np.maximum(*errors) / least
-        return np.where((least > 0) & np.isfinite(half), half, np.inf)
-
-    def fieller(self, z: Array) -> Ends:
+    def fieller(self, z: float) -> Ends:
         """All ratios r for which top − r · bottom is within z standard errors of zero (Fieller 1954).
 
         Infinite where the bottom itself is not clearly different from zero: then no finite set of ratios is.
@@ -578,15 +513,11 @@ class EstimatedSums:
 
     def _interval(self, value: Value, level: float) -> Spread:
         """The interval of a value by the estimated variances."""
-        root = value.made_by("√")
+        root, ratio = value.made_by("√"), value.made_by("/")
         if root is not None:
             return self._rooted(value, root, self._interval(root.left, level), level)
-        return self._of_tangents(value, level) if self._is_variance(value) else self._near(value, level)
-
-    @staticmethod
-    def _is_variance(value: Value) -> bool:
-        ratio = value.made_by("/")
-        return ratio is not None and ratio.left.parabola is not None and ratio.right.linear
+        is_variance = ratio is not None and ratio.left.parabola is not None and ratio.right.linear
+        return self._of_tangents(value, level) if is_variance else self._near(value, level)
 
     def _rooted(self, value: Value, root: Form, square: Spread, level: float) -> Spread:
         """The root of an interval of the square: it covers as often, and needs no square that is far from zero.
@@ -600,11 +531,10 @@ class EstimatedSums:
     def _told(self, value: Value, spread: Spread, reach: Range) -> Spread:
         """The intervals that are shown (see `told_levels`).
 
-        A ratio is told where noise leaves its divisor clearly above zero, and a product has a narrow interval where
-        noise leaves its slope small. Where intervals are so short that they tell something wherever they lie, answers
-        are told as a rule too: those of a ratio of two sums, the longest that it can have; of a variance strict ones,
-        for which what the sure level has for each standard error stands; of its root those of the variance, for a root
-        is longest near zero. Of a product or another calculation that bends no length here tells what it is elsewhere.
+        A ratio is told where noise leaves its divisor clearly above zero, and a product or a variance has a narrow
+        interval where noise leaves its slope small. Where strict intervals are so short that they tell something
+        wherever they lie, answers are told as a rule too; what the sure level has for each standard error stands for
+        them, for a divisor that may be zero makes them longer.
         """
         levels, told = told_levels(self.options.level, self.seldom), tells(reach, *spread.ends)
         if not told.any():
@@ -614,20 +544,17 @@ class EstimatedSums:
         if not doubtful.any():
             return spread
         wide = self.spread(value, levels.strict, doubtful)
-        shown, ratio, root = reach, value.made_by("/"), value.made_by("√")
-        z, strict, furthest = (normal_quantile(at) for at in (self.options.level, levels.strict, levels.sure))
-        shorter = strict / furthest
+        shorter = normal_quantile(levels.strict) / normal_quantile(levels.sure)
         halves = (sure[1] - sure[0]) / 2 * shorter
+        ratio = value.made_by("/")
         is_normal = levels.strict == level_of_seldom(self.options.level)  # Laplace noise moves divisors further
         if ratio is not None and ratio.left.linear and ratio.right.linear and is_normal:
-            halves = np.where(spread.few | spread.rough, halves, ratio.longest(reach, z, strict))
-        elif root is not None and self._is_variance(root.left):
-            # A root is longest near zero: it is told wherever its square is.
-            low, high = self.spread(root.left, levels.sure, doubtful).ends
-            halves, shown = (high - low) / 2 * shorter, root.squared(reach)
-        elif value.is_bent and not self._is_variance(value):
-            halves = np.full_like(halves, np.inf)
-        doubtful &= ~np.array([shown.is_narrowed_by(half) for half in halves.tolist()], bool)
+            # Of two sums the length hangs on the divisor alone: one that is surely told is right to a fifth.
+            with np.errstate(divide="ignore"):
+                is_sure = 1 / ratio.right.relative >= normal_quantile(levels.sure)
+            usual = (spread.ends[1] - spread.ends[0]) / 2 * _DIVISOR_ERROR
+            halves = np.where(is_sure & ~spread.few & ~spread.rough, np.minimum(usual, halves), halves)
+        doubtful &= ~np.array([reach.is_narrowed_by(half) for half in halves.tolist()], bool)
         return Spread(*(np.where(doubtful, strict, usual) for strict, usual in zip(wide, spread, strict=True)))
 
     def _near(self, value: Value, level: float) -> Spread:
@@ -641,9 +568,6 @@ class EstimatedSums:
         with np.errstate(divide="ignore"):
             steps = 1 / np.asarray(value.unsteady, float)  # from zero to a divisor, in standard errors
         unsure, curved, ratio = (steps <= z) & ~exact, value.curved(z), value.made_by("/")
-        reach_of = np.full_like(widths.half, z)
-        if (widths.half > z * widths.stderr).any() and self._in_steps(value):
-            reach_of = np.divide(widths.half, widths.stderr, out=reach_of, where=widths.stderr > 0)
         if ratio is not None:
             # Of few rows the divisor too has Bernstein's interval; near zero the ratio has that of its parts.
             bottom = ratio.right
@@ -651,7 +575,7 @@ class EstimatedSums:
             unsure = unsure | (widths.few & (np.abs(bottom.value) <= reach))
             curved = curved | (widths.few & (np.abs(bottom.value) < _NEAR * reach))
             plain = ~widths.few & (doubt == 0) & (variance != 0)
-            low, high = (np.where(plain, end, o) for end, o in zip(ratio.fieller(reach_of), (low, high), strict=True))
+            low, high = (np.where(plain, end, o) for end, o in zip(ratio.fieller(z), (low, high), strict=True))
             unsure = unsure | (plain & ~np.isfinite(low))
         if value.form is not None and value.form.sign != "√" and not (ratio and ratio.is_plain):
             curved = curved | (steps < z + _BENT)
@@ -659,13 +583,6 @@ class EstimatedSums:
             ends = self._of_parts(value, level)
             low, high = (np.where(curved, end, other) for end, other in zip(ends, (low, high), strict=True))
             exact = np.where(curved, low == high, exact)  # where both estimates are 0, so is the slope, whatever noise
-        is_straight = value.linear or (ratio is not None and ratio.left.linear and ratio.right.linear)
-        if not is_straight and value.made_by("√") is None:
-            half = np.where(plain, reach_of * widths.stderr, widths.half) if ratio is not None else widths.half
-            low, high = self._bent(value, (low, high), half, level, curved)
-            low, high = np.minimum(low, value.value), np.maximum(high, value.value)
-            unsure = unsure | np.isinf(low) | np.isinf(high)
-            exact = exact & (low == high)
         unknown = (np.isnan(low) | np.isnan(high)) & ~np.isnan(variance)  # without a variance there is no interval
         return Spread(low, high, stderr, exact, doubt > 0, widths.few, unsure | unknown)
 
@@ -673,54 +590,6 @@ class EstimatedSums:
         """The heaviest score of a single row, in every group; in sums without noise no row has one."""
         noisy = np.einsum("gii->gi", value.covariance) != 0
         return np.asarray(np.einsum("gi,gi->g", np.abs(value.gradient), np.where(noisy, self.estimates.heaviest, 0.0)))
-
-    def _in_steps(self, value: Value) -> bool:
-        """Whether it is made of sums of few different numbers, which move in steps."""
-        many = [any(map(self._has_many, term.columns)) for term in self.needed]
-        return not value.gradient[:, many].any()
-
-    def _has_many(self, column: str) -> bool:
-        return column in self.schema.open_columns or self.schema.declared(column).candidates > _FEW_VALUES
-
-    def _bent(self, value: Value, ends: Ends, half: Array, level: float, curved: Array) -> Ends:
-        """The range of a value over all near sums, longer by as much as its interval is than that of its tangent.
-
-        Near is what is within the errors of one normal number, so that far from where it bends nothing changes; where
-        all that it is calculated from depends on one number, the range is that of the number's interval. Estimated
-        covariances may be those of no errors at all: there the interval stays as it is.
-        """
-        noisy = [part for part in value.parts if part.variance.any()]
-        sizes = np.linalg.eigvalsh(np.nan_to_num(value.covariance))
-        is_known = (sizes[:, 0] >= -_ROUNDING * sizes[:, -1]) & ~np.isnan(ends[0]) & ~np.isnan(ends[1])
-        if not noisy or not is_known.any():
-            return ends
-        axes, radius = self._axes(value), np.full(len(half), normal_quantile(level))
-        if axes.shape[2] == 1:
-            halves = [half_widths(part.variance, self._heaviest(part), level).half for part in noisy]
-            lengths = [np.sqrt(np.maximum(part.variance, 0.0)) for part in noisy]
-            pairs = zip(halves, lengths, strict=True)
-            radius = np.maximum.reduce([np.divide(h, se, out=radius.copy(), where=se > 0) for h, se in pairs])
-        least, greatest = _image(value, axes, radius)
-        tangent = radius * np.linalg.norm(np.einsum("gi,gik->gk", value.gradient, axes), axis=1)
-        with np.errstate(invalid="ignore"):
-            more = half - tangent
-            low, high = least - more, greatest + more
-            # Neither finds all near the end of a root, nor where two factors may be zero.
-            both = value.has_root if axes.shape[2] == 1 else curved
-            low, high = np.where(both, np.fmin(low, ends[0]), low), np.where(both, np.fmax(high, ends[1]), high)
-        return np.where(is_known, low, ends[0]), np.where(is_known, high, ends[1])
-
-    def _axes(self, value: Value) -> Array:
-        """What the sums move by for each of the independent normal errors that a value depends on."""
-        sizes, ways = np.linalg.eigh(np.nan_to_num(value.covariance))
-        errors = ways * np.sqrt(np.maximum(sizes, 0.0))[:, None, :]
-        slopes = np.einsum("pgi,gik->gpk", np.stack([part.gradient for part in value.parts]), errors)
-        with np.errstate(all="ignore"):
-            _, found, turned = np.linalg.svd(
-                np.nan_to_num(slopes / np.linalg.norm(slopes, axis=2)[..., None]), full_matrices=False
-            )
-        rank = max(1, int((found > _ROUNDING).sum(axis=1).max(initial=0)))
-        return np.asarray(errors @ np.swapaxes(turned[:, :rank], 1, 2))  # (groups, sums, rank)
 
     def _of_parts(self, value: Value, level: float) -> Ends:
         """The interval of a sum, a product or a ratio of two values: from those of each of them.
@@ -814,48 +683,6 @@ class EstimatedSums:
     def _linear(self, value: Value, group: int) -> Linear:
         slope = value.gradient[group]
         return Linear(slope * self.scale, float(value.value[group] - slope @ self.estimates.values[group]))
-
-
-def _image(value: Value, axes: Array, radius: Array) -> Ends:
-    """The least and the greatest value where the sums move along axes, in a ball; infinite where a divisor may be zero.
-
-    On lines along the axes and the slope, and by steps up the slope from the best of them.
-    """
-    groups, rank = np.arange(len(radius)), axes.shape[2]
-    way = np.einsum("gi,gik->gk", value.gradient, axes)
-    with np.errstate(all="ignore"):
-        ways = np.broadcast_to(np.eye(rank)[:, None], (rank, len(radius), rank))
-        if rank > 1:
-            ways = np.concatenate([np.nan_to_num(way / np.linalg.norm(way, axis=1)[:, None])[None], ways])
-        errors = (np.linspace(-1, 1, _STARTS)[:, None, None, None] * ways * radius[:, None]).reshape(-1, *way.shape)
-        at, slope = value.at(np.einsum("gik,sgk->sgi", axes, errors))
-        slope, ends = np.broadcast_to(slope, (*at.shape, axes.shape[1])), []
-        for sign in (-1.0, 1.0):
-            best = np.nan_to_num(sign * at, nan=-np.inf).argmax(axis=0)
-            error, end, up = errors[best, groups], at[best, groups], slope[best, groups]
-            along, step = ways[best % len(ways), groups] * radius[:, None], 2 / (_STARTS - 1)
-            for _ in range(_CLOSER):
-                near = error + np.linspace(-step, step, _STARTS)[:, None, None] * along
-                near /= np.maximum(np.linalg.norm(near, axis=2) / radius, 1.0)[..., None]
-                there, turned = value.at(np.einsum("gik,sgk->sgi", axes, near))
-                best = np.nan_to_num(sign * there, nan=-np.inf).argmax(axis=0)
-                error, step = near[best, groups], 2 * step / (_STARTS - 1)
-                end, up = (
-                    there[best, groups],
-                    np.broadcast_to(turned, slope.shape[1:])[groups] if turned.ndim == 2 else turned[best, groups],
-                )
-            for _ in range(_STEPS if rank > 1 else 0):
-                way = np.einsum("gi,gik->gk", sign * up, axes)
-                error = np.nan_to_num(way / np.linalg.norm(way, axis=1)[:, None]) * radius[:, None]
-                there, up = value.at(np.einsum("gik,gk->gi", axes, error))
-                end = sign * np.fmax(sign * end, sign * there)
-            ends.append(end)
-    slack = (ends[1] - ends[0]) * _ROUNDING
-    low, high = ends[0] - slack, ends[1] + slack
-    for divisor in value.divisors:
-        least, greatest = _image(divisor, axes, radius)
-        low, high = (np.where(least * greatest > 0, end, side) for end, side in ((low, -np.inf), (high, np.inf)))
-    return low, high
 
 
 class Spread(NamedTuple):
