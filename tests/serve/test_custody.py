@@ -58,7 +58,7 @@ def test_what_a_draft_would_give_each_way(made):
     count, mean = (one["half_width"] for one in told["answers"])
     assert count["central_delta"] < count["local"] and count["ask"] < count["ask_shared"] < count["local"]
     assert mean["central_delta"] > 0 and told["shares"].keys() == {"sex", "age"}
-    assert [way["refused"] for way in told["ways"]] == [None] * 5 and told["recommended"]["reason"]
+    assert [way["refused"] for way in told["ways"]] == [None] * 6 and told["recommended"]["reason"]
     assert dp.Plan.parse(told["plan"]).model == "central" and 0.73 < told["meaning"]["attack_accuracy"] < 0.74
 
 
