@@ -318,8 +318,8 @@ def in_random_order(shuffled: Mapping[str, Any]) -> str:
     """What rows in a random order keep for whoever sees nothing else, from the record in a certificate."""
     epsilon, delta = (written(Fraction(shuffled[name])) for name in ("epsilon", "delta"))
     return (
-        f"Their order is random, so each hides among {shuffled['rows']:,}: whoever sees the published rows, and not "
-        f"who sent which, learns no more than ε = {epsilon}, δ = {delta} allow."
+        f"Their order is random, so each hides among {shuffled['rows']:,}: whoever sees the published rows, and "
+        f"neither who sent which nor how the others were changed, learns no more than ε = {epsilon}, δ = {delta} allow."
     )
 
 

@@ -174,6 +174,7 @@ def test_commands_tell_both_promises(tmp_path: Path, monkeypatch: pytest.MonkeyP
             main(command)
         told = " ".join(capsys.readouterr().out.split())
         assert "each hides among 1,500" in told and "ε = 1, δ = 0.000001" in told, command
+        assert "neither who sent which nor how the others were changed" in told, command  # whoever sent many knows that
     assert "each hides among 1,500" in Path("out/report.html").read_text("utf-8")
 
 
