@@ -63,7 +63,13 @@ def test_what_the_reference_shows_is_there_and_says_what_it_is(module: str, name
         assert inspect.getdoc(part)
 
 
-@pytest.mark.parametrize("name", ["Privacy", "Mechanism", "Distribution", "Certificate", "Kernel", "Cost"])
+OBJECTS = [
+    *("Privacy", "Mechanism", "Distribution", "Certificate", "Kernel", "Cost", "Standing", "Inbox"),
+    *("Answer", "Cell", "Release", "Sanitiser", "Curator", "Select", "Terms"),
+]
+
+
+@pytest.mark.parametrize("name", OBJECTS)
 def test_every_public_method_is_in_the_reference(name: str) -> None:
     kind = getattr(dproof, name)
     own = (vars(part) for part in kind.__mro__ if part.__module__.startswith("dproof"))

@@ -35,3 +35,20 @@ def test_every_erratum_is_listed_and_stands_in_its_place() -> None:
     walks = [*(ROOT / "docs" / "papers").glob("*.md"), ROOT / "docs" / "tutorials" / "exercise-sheet.md"]
     told = re.findall(r"[Ee]rratum (\d+)", "".join(page.read_text("utf-8") for page in walks))
     assert set(map(int, told)) == numbers
+
+
+def test_the_errata_are_of_the_kinds_that_the_page_counts() -> None:
+    told = " ".join((ROOT / "docs" / "papers.md").read_text("utf-8").partition("## Errata")[2].split())
+    kinds: dict[str, set[int]] = {}
+    for number, kind in re.findall(r"\| (\d+) \| ([a-z ]+) \|", told):
+        kinds.setdefault(kind, set()).add(int(number))
+    assert kinds == {
+        "error": {1, 2, 5, 12, 13, 14, 16, 17, 20},
+        "sharper": {3, 6, 8, 10, 11},
+        "caution": {4, 7, 9},
+        "loose words": {15, 18, 19},
+        "another paper": {21},
+    }
+    counts = [len(kinds[kind]) for kind in ("error", "sharper", "caution", "loose words")]
+    assert "notes {} are errors, {} are sharper results than the printed ones, {} are cautions".format(*counts) in told
+    assert f"{counts[3]} are loose words, and one is about another paper" in told

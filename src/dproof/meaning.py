@@ -286,7 +286,7 @@ def in_words(privacy: Privacy, rows: int = 1) -> dict[str, str]:
         odds = f"With so large a δ nothing is promised about the odds they give to {_COMPARED[relation]}."
         after, chance = "the belief may be anything: with so large a δ nothing is promised about it.", "."
     else:
-        but = f", except with probability {written(_three_digits(moved.failure))} at most" if moved.failure else ""
+        but = f", except with probability {written(three_digits(moved.failure))} at most" if moved.failure else ""
         factor = figure(_above(moved.factor))
         odds = f"The odds they give to {_COMPARED[relation]} move by a factor of at most {factor}{but}."
         after, chance = f"the belief lies within this range{but}.", f"; nor does a belief{but}."
@@ -356,10 +356,10 @@ def percent(share: float) -> str:
     return f"{100 * share:.{digits}f}".rstrip("0").rstrip(".") + "%"
 
 
-def _three_digits(bound: Fraction) -> Fraction:
+def three_digits(bound: Fraction) -> Fraction:
     """A bound above 0, rounded up to three digits.
 
-    >>> _three_digits(Fraction("0.000023671"))
+    >>> three_digits(Fraction("0.000023671"))
     Fraction(237, 10000000)
     """
     unit = Fraction(10) ** (floor(log10(bound)) - 2)

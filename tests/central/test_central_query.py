@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
@@ -264,3 +265,32 @@ def test_what_the_plan_does_to_rows_is_said_with_every_answer(kind: str) -> None
     answer = dp.sanitise(table, {"privacy": privacy, "columns": columns}).query("SELECT avg(x) AS m FROM release")
     assert "Of each person at most 1 row counts, as the plan says: the answer is about these rows." in answer.notes
     assert ("Where 'x' is missing it counts as 50, as the plan says." in answer.notes) == (kind == "numbers")
+
+
+def days_from(value: Any) -> float:
+    """A date as a number of days; any other number as it is."""
+    return float((value - date(2024, 1, 1)).days) if isinstance(value, date) else float(value)
+
+
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+@pytest.mark.parametrize("days", [(0, 31), (30, 59), (0, 59), (30, 31)])  # first and last days of two months
+def test_moments_of_dates_hold_at_either_end_of_their_bins(days: tuple[int, int], delta: str) -> None:
+    released = pa.table({"sex": ["f", "m"] * ROWS, "day": [date(2024, 1, 1) + timedelta(n) for n in days] * ROWS})
+    columns = {
+        "sex": {"space": "categories", "values": ["f", "m"]},
+        "day": {"space": "date", "low": "2024-01-01", "high": "2024-02-29", "bins": "months"},
+    }
+    with seeded_coins(1):
+        release = dp.sanitise(
+            released, {"privacy": {**PROMISE, "delta": delta}, "columns": columns, "release": {"tables": 2}}
+        )
+    truths = {
+        "avg(day)": sum(days) / 2,
+        "avg(day) FILTER (WHERE sex = 'm')": days[1],
+        "var_pop(day)": ((days[1] - days[0]) / 2) ** 2,
+        "stddev_pop(day)": (days[1] - days[0]) / 2,
+    }
+    for call, truth in truths.items():
+        cell = release.query(f"SELECT {call} AS v FROM release", level=0.999).rows[0]["v"]
+        assert days_from(cell.low) <= truth <= days_from(cell.high), call
+        assert cell.informative

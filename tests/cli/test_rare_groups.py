@@ -157,3 +157,20 @@ def test_blanks_and_a_skewed_number_are_told_beside_even_ones(tmp_path: Path) ->
                 assert half_width(cell) == pytest.approx(told.half_width, rel=0.1)
             else:
                 assert 1.05 * told.half_width < half_width(cell) < 1.05 * (told.rare or 0.0)
+
+
+def test_a_ratio_of_sums_hangs_on_the_rows_of_its_group_where_nobody_asks_for_their_number(tmp_path: Path) -> None:
+    """A curator measures the two sums alone; ± 1.7 was told of common, rare and stated groups, and 14.7 found."""
+    rows = np.arange(ROWS)
+    hours = {"space": "interval", "low": 0, "high": 100, "step": 1}
+    pay = pa.table({"pay": rows * 7919 % 101 * 1000, "hours": rows * 104729 % 101, "rare": rows % 50 < 3})
+    columns = {"pay": COLUMNS["pay"], "hours": hours, "rare": {"space": "categories", "values": [False, True]}}
+    asked = {"sql": "SELECT sum(pay) / sum(hours) AS r FROM data WHERE rare"}
+    plan: dict[str, Any] = {"privacy": {"epsilon": 1}, "columns": columns, "questions": [asked]}
+    stating = {**plan, "questions": [{**asked, "share_of_rows": "0.06"}]}
+    with seeded_coins(1):
+        found = half_width(dp.Curator(pay, plan, ledger=tmp_path / "b.db").ask(asked["sql"], epsilon=1).rows[0]["r"])
+    (told,), (stated,) = (dp.expect(one, rows=ROWS, way="ask") for one in (plan, stating))
+    assert told.half_width and stated.half_width
+    assert told.rare is not None and told.half_width < found < told.rare
+    assert stated.half_width == pytest.approx(found, rel=0.1)

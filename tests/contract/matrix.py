@@ -56,6 +56,7 @@ CONDITIONS = {  # at edges of bins
 SHAPES = {
     "alone": "SELECT {} AS a FROM {}",
     "twice": "SELECT 2 * {} AS a FROM {}",
+    "taken away": "SELECT 5 - 2 * {} AS a FROM {}",
     "per row": "SELECT {} / count(*) AS a FROM {}",
     "and a mean": "SELECT {} + avg(x) AS a FROM {}",
     "of its mean": "SELECT {} / avg(v) AS a FROM {}",

@@ -35,6 +35,18 @@ def test_a_variance_of_a_number_in_bins_holds_where_in_its_bin_each_value_is() -
         assert found.informative and found.low <= np.var(x) <= found.high < 49.5**2
 
 
+@pytest.mark.parametrize("sql", ASKED)
+@pytest.mark.parametrize(("factor", "shift"), [(-3, 0), (-1, 5), (-0.5, 1000)])
+def test_what_a_variance_is_taken_from_has_a_lower_bound(sql: str, factor: float, shift: float) -> None:
+    """Once the upper end was that bound, and the interval a point below the truth."""
+    plain = cell(released(1, 12), sql)
+    call, rest = sql.split(" AS v ")
+    found = cell(released(1, 12), f"{shift} + {factor} * {call} AS v {rest}")
+    ends = sorted(shift + factor * end for end in (plain.low, plain.high))
+    assert (found.low, found.high) == pytest.approx(ends)
+    assert found.low <= shift + factor * ASKED[sql] <= found.high
+
+
 def test_a_tangent_is_no_bound_of_what_is_not_known_to_bend() -> None:
     """A covariance may lie on either side of its tangents."""
     assert not cell(released(1, 12), "covar_pop(x, y) AS v FROM release WHERE x < 60").informative

@@ -92,6 +92,8 @@ def test_a_local_release_of_people_with_several_rows_says_what_they_have():
     said = dp.explain(dp.Privacy(3, "6e-6"), rows_per_person=6)  # what can be denied is what all rows leave open
     assert "For the 6 rows together that a person may have, ε is 3 and δ is 0.000006." in page
     assert escape(said["in_words"]["guess"]) in page and "the 6 rows of a person" in page
+    assert "except with probability" in said["in_words"]["belief"]  # and of why both figures are true
+    assert all(escape(said["in_words"][part]) in page for part in ("belief", "both"))
     half = next(one for one in said["posterior"] if one["prior"] == 0.5)
     assert f"<td>50%</td><td>{percent(half['low'])} to {percent(half['high'])}</td>" in page
     named["privacy"]["neighbours"] = "add-remove"  # which only a curator promises, and to a person

@@ -7,6 +7,7 @@ import json
 import re
 from base64 import b64encode
 from fractions import Fraction
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from dproof.cli.app import main
 from dproof.laws import LAWS, Matrix
 from dproof.local.mechanisms import MECHANISMS
 from dproof.survey.form import usual_texts
+from tests.makers import row_law
 
 HABITS: dict[str, Any] = {
     "privacy": {"epsilon": 3},
@@ -208,7 +210,21 @@ def test_mistakes_in_texts_are_told(text: str, match: str, tmp_path: Path) -> No
 def test_the_odds_that_the_page_promises_are_rounded_up(tmp_path: Path) -> None:
     dp.collect(HABITS, tmp_path / "survey")
     data = data_in((tmp_path / "survey" / "survey.html").read_text("utf-8"))
-    assert Fraction(data["factor"]) == Fraction("20.09")  # e³ = 20.0855…
+    assert (Fraction(data["factor"]), data["delta"]) == (Fraction("20.09"), "")  # e³ = 20.0855…
+
+
+@pytest.mark.parametrize("delta", ["1e-6", "0.01", "0.2"])
+def test_the_odds_exceed_what_the_page_promises_no_more_often_than_it_says(delta: str, tmp_path: Path) -> None:
+    """A factor of e^ε is exceeded by most answers, once δ is above 0."""
+    three = {"a": {"space": "categories", "values": ["x", "y", "z"]}}
+    plan = {"privacy": {"epsilon": 1, "delta": delta}, "columns": three}
+    dp.collect(plan, tmp_path / "survey")
+    data = data_in((tmp_path / "survey" / "survey.html").read_text("utf-8"))
+    factor, failure = Fraction(data["factor"]), Fraction(data["delta"])
+    (part,) = row_law(plan).groups
+    for one, other in permutations(part.mechanism.matrix().tolist(), 2):
+        moved = [p for p, q in zip(one, other, strict=True) if p > factor * q or q > factor * p]
+        assert sum(moved) <= failure
 
 
 def test_questions_are_no_part_of_how_a_column_is_read() -> None:

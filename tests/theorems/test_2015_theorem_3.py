@@ -95,6 +95,42 @@ def test_the_probability_of_a_union_of_intervals_is_the_sum_over_its_points(name
             assert law.probability((middle, high)) == mass((2, 3, 4)) == law.cdf(high) - law.cdf(low)
 
 
+FINITE = {
+    "response": dp.randomised_response(dp.Interval(0, 3, "0.5"), 1),
+    "design": dp.design(dp.Interval(0, 3, "0.5"), 1),
+    "response, or missing": dp.randomised_response(dp.Interval(0, 3, "0.5"), 1).with_missing(1),
+    "clamped, or missing": dp.laplace(dp.Interval(0, 3, "0.5"), 1, clamp=True).with_missing(1),
+    **NOISY,
+}
+
+
+@pytest.mark.parametrize("name", [name for name, m in FINITE.items() if m.family.outputs is not None])
+@pytest.mark.parametrize("place", [-9, -2, -1, "end", "missing"])
+def test_an_interval_in_which_no_output_lies_has_no_probability(name: str, place: Any) -> None:
+    """Once what stood at a place counted from the end was told, or an error, or that a value was missing."""
+    m = FINITE[name]
+    line, size = m.outputs.line, m.family.outputs
+    assert line is not None and size is not None
+    code = {"end": size, "missing": size - (m.outputs.absent is not None)}.get(place, place)
+    law, beyond = m.law(m.inputs.label(1)), exact(line.label(code))
+    for inclusive in ("both", "left"):
+        assert law.probability((beyond, beyond + Fraction(1, 8)), inclusive=inclusive) == 0
+    inside, there = [line.label(k) for k in range(3)], law.probability((None, None))
+    assert law.probability([*inside, (beyond, beyond)]) == sum(map(law.__getitem__, inside))
+    assert law.cdf(beyond) == (there if code > 0 else 0)
+
+
+@pytest.mark.parametrize("name", [name for name, m in FINITE.items() if m.outputs.absent is not None])
+def test_a_missing_value_counts_beside_any_interval(name: str) -> None:
+    m = FINITE[name]
+    law, line = m.law(m.inputs.label(1)), m.outputs.line
+    assert line is not None and law[None] > 0
+    for interval in [(None, None), (None, line.label(2)), (line.label(2), None), (line.label(1), line.label(2))]:
+        assert law.probability([None, interval]) == law[None] + law.probability(interval)
+        assert law.probability([line.label(2), interval]) == law.probability(interval)
+    assert law.probability([None, (None, None)]) == 1
+
+
 @pytest.mark.parametrize("name", ["Laplace", "staircase", "Gaussian", "truncated Laplace"])
 def test_unions_of_intervals_reach_the_tight_delta_of_noise(name: str) -> None:
     """The worst set of noise is a half-line or a union of intervals; its δ over all inputs is the tight one."""

@@ -189,17 +189,19 @@ def expected_source(measurement: Measurement, rows: int, shares: Shares, level: 
     """What would be told of a table of so many rows, with values that are spread evenly, if no noise were drawn."""
     question, schema, keys = measurement.question, measurement.schema, measurement.keys
     linear = [noisy.statistic for noisy in measurement.noisy if isinstance(noisy.statistic, Term)]
-    sums = even_sums(schema, keys, question.where, linear, rows)
-    among = {term: replace(term, where=both(question.where, term.where)) for term in linear}
+    # A sum hangs on how many rows it is of, also where nobody asks for their number.
+    needed = list(dict.fromkeys([*linear, *(replace(term, columns=(), centred=False) for term in linear)]))
+    sums = even_sums(schema, keys, question.where, needed, rows)
+    among = {term: replace(term, where=both(question.where, term.where)) for term in needed}
     some = [term for term in linear if not term.columns and (keys or chooses(among[term]))]
     factor = shares.factor(float(np.mean([sums[term].mean() for term in some])), rows) if some else 1.0
     if linear:
-        even = np.stack([sums[term] for term in linear], axis=1)
+        even = np.stack([sums[term] for term in needed], axis=1)
 
         def scale(term: Term) -> Scale:
             return term.scale(term.columns[0], schema).in_floats()
 
-        sums = dict(zip(linear, shares.of_even([*among.values()], even, rows, bool(keys), scale).T, strict=True))
+        sums = dict(zip(needed, shares.of_even([*among.values()], even, rows, bool(keys), scale).T, strict=True))
     noisy: list[Any] = []
     for part in measurement.noisy:
         if isinstance(part.statistic, Term):

@@ -318,7 +318,9 @@ class DistributionFree:
         used = top.coefficients != 0 if bottom is None else (top.coefficients != 0) | (bottom.coefficients != 0)
         noisy_numbers = self._concerned(group, used)
         alone = len(noisy_numbers) == 1
-        if not alone and bottom is not None:
+        adds_up = any(any(map(any, noisy_numbers[0].sums[n].powers)) for n in np.flatnonzero(used).tolist())
+        # Without being alone each needs sums of what is never negative, as rows are: weights of others bound no more.
+        if not alone and (bottom is not None or adds_up):
             return NOTHING
         if alone and bottom is None and used.sum() == 1:
             parts = noisy_numbers[0].parts(group, top.coefficients > 0)
@@ -467,7 +469,7 @@ class Measures:
             return (top.shift, top.shift) if bottom is None else NOTHING
         asked = [top] if bottom is None else [top, bottom]
         used = np.flatnonzero(np.any([linear.coefficients != 0 for linear in asked], axis=0)).tolist()
-        if not all(self._is_bounded(place, alone) for place in used):
+        if not all(map(self._is_bounded, used)):
             return NOTHING
         products = dict.fromkeys([self.plain, *(self.others[j] for j in used)])
         self.measures = [(m, powers) for m in range(len(self.parts)) for powers in products]
@@ -482,14 +484,9 @@ class Measures:
                 return extremes
         return NOTHING
 
-    def _is_bounded(self, place: int, alone: bool) -> bool:
-        """Whether the numbers of a sum are known to lie in [−1, 1]; with other conditions there must be none.
-
-        Those of public columns are not declared.
-        """
+    def _is_bounded(self, place: int) -> bool:
+        """Whether the numbers of a sum are known to lie in [−1, 1]: those of public columns are not declared."""
         powers = self.noisy.sums[place].powers
-        if not alone:
-            return not any(map(any, powers))
         axes = [axis for axis, p in zip(self.noisy.table.axes, powers, strict=True) if any(p)]
         return not any(isinstance(axis, MomentsAxis) and not axis.is_declared for axis in axes)
 

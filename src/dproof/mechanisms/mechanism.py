@@ -5,6 +5,7 @@ HLM15, equation (2) and section 6.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -102,7 +103,7 @@ class Distribution(Mapping[Any, Fraction]):
         >>> round(float(laplace(Interval(0, 1, "0.01"), Privacy(1)).law(0).cdf("0.5")), 4)
         0.6983
         """
-        return self.family.cumulative(self.source, floor(self._line.place(value)))
+        return self._between(-inf, floor(self._line.place(value)))
 
     def probability(self, event: Any, *, inclusive: Inclusive = "both") -> Fraction:
         """P(Y_d ∈ A), exactly: A is a list or set of outputs.
@@ -118,19 +119,22 @@ class Distribution(Mapping[Any, Fraction]):
         >>> law.probability([(None, 9), (5, None)])
         Fraction(1, 1)
         """
-        runs = _runs(self, event, choice(inclusive, get_args(Inclusive), "inclusive"))
-        return sum((self._between(first, last) for first, last in runs), Fraction(0))
+        codes, runs = _codes_and_runs(self, event, choice(inclusive, get_args(Inclusive), "inclusive"))
+        listed_ones = sum((self.family.probability(self.source, code) for code in codes), Fraction(0))
+        return listed_ones + sum((self._between(first, last) for first, last in runs), Fraction(0))
 
-    def _between(self, first: int | None, last: int | None) -> Fraction:
-        """The probability of a run of output codes; None is no bound."""
-        if first is not None and first == last:
-            return self.family.probability(self.source, first)
-        absent = self.outputs.absent  # a missing value lies in no interval
-        if last is None or (absent is not None and 0 <= absent <= last):
+    def _between(self, first: Any, last: Any) -> Fraction:
+        """The probability of a run of output codes, from −∞ or to ∞ too; a missing value lies in none."""
+        outputs, absent = self.family.outputs, self.outputs.absent
+        if outputs is not None:
+            first, last = max(first, 0), min(last, outputs - 1 if absent is None else outputs - 2)
+        if first > last:
+            return Fraction(0)
+        if last == inf:
             upper = 1 - (Fraction(0) if absent is None else self.family.probability(self.source, absent))
         else:
             upper = self.family.cumulative(self.source, last)
-        return upper - (0 if first is None else self.family.cumulative(self.source, first - 1))
+        return upper - (0 if first == -inf else self.family.cumulative(self.source, first - 1))
 
     @property
     def _line(self) -> Line:
@@ -383,15 +387,15 @@ class Mechanism:
         return paragraph(f"{title}: {private}") + table(["true value", *labels], rows)
 
 
-def _runs(law: Distribution, event: Any, inclusive: str) -> list[tuple[Any, Any]]:
-    """An event as runs of output codes, none of which meets another; None is no bound."""
+def _codes_and_runs(law: Distribution, event: Any, inclusive: str) -> tuple[set[Any], list[tuple[Any, Any]]]:
+    """An event as codes of outputs, and runs of codes in which none of these lies, and none of which meets another."""
     line = law.outputs.line
     members = [event] if line is not None and isinstance(event, tuple) else listed_argument(event, "an event", _EVENT)
-    ends: set[tuple[Any, Any]] = set()  # of a table or a vector a code is a tuple
+    codes: set[Any] = set()  # of a table or a vector a code is a tuple
+    ends: set[tuple[Any, Any]] = set()
     for member in members:
         if line is None or not isinstance(member, tuple):
-            code = law.outputs.code(member)
-            ends.add((code, code))
+            codes.add(law.outputs.code(member))
             continue
         if len(member) != 2:
             raise ArgumentError("an interval is a pair (low, high), of which None is no bound")
@@ -402,13 +406,19 @@ def _runs(law: Distribution, event: Any, inclusive: str) -> list[tuple[Any, Any]
         last = inf if high is None else ceil(high) - 1 if inclusive in ("neither", "left") else floor(high)
         if first <= last:
             ends.add((first, last))
-    merged: list[tuple[Any, Any]] = []
+    runs: list[tuple[Any, Any]] = []
     for first, last in sorted(ends):
-        if merged and first <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        if runs and first <= runs[-1][1]:
+            runs[-1] = (runs[-1][0], max(last, runs[-1][1]))
         else:
-            merged.append((first, last))
-    return [(None if a == -inf else a, None if b == inf else b) for a, b in merged]
+            runs.append((first, last))
+    starts = [first for first, _ in runs]
+
+    def is_apart(code: Any) -> bool:
+        place = bisect_right(starts, code) - 1
+        return code == law.outputs.absent or place < 0 or code > runs[place][1]
+
+    return (set(filter(is_apart, codes)) if runs else codes), runs
 
 
 def privacy_profile(mechanism: Mechanism, epsilons: Sequence[Fraction]) -> list[float]:

@@ -677,7 +677,7 @@ class EstimatedSums:
                     # A variance, Σz² − (Σz)²/n over n, is at most what its tangent is, which is linear in the sums.
                     _, end = free.interval(n, top, bottom, 2 * level - 1, target)
                     unsure[n] = not np.isfinite(end)
-                    high[n] = ratio.shift + ratio.factor * end
+                    (high if ratio.factor > 0 else low)[n] = ratio.shift + ratio.factor * end
         return spread._replace(low=low, high=high, exact=spread.exact & ~rough, rough=rough, unsure=unsure)
 
     def _linear(self, value: Value, group: int) -> Linear:

@@ -238,13 +238,18 @@ class Shares(NamedTuple):
         found = even.copy()
         for n, term in enumerate(needed):
             count = replace(term, columns=(), centred=False)
-            if term.centred and count in needed:
+            if term.columns and count in needed:
                 found[:, n] = self.mean_on(scales(term)) * even[:, needed.index(count)]
         return found
 
     def mean_on(self, scale: Scale) -> float:
-        """The mean of a number, where it is not the middle of its range, in units about that."""
-        return -_NEAR_END * scale.half if self.mean is None else (float(self.mean) - scale.middle) / scale.unit
+        """The mean of a number, where it is not the middle of its range, in units about the middle of its scale."""
+        if self.mean is not None:
+            return (float(self.mean) - scale.middle) / scale.unit
+        if not math.isfinite(scale.low):  # it is about the middle of the range
+            return -_NEAR_END * scale.half
+        middle = (scale.low + scale.high) / 2
+        return (middle - _NEAR_END * (scale.high - middle) - scale.middle) / scale.unit
 
 
 def stated_of(needed: Sequence[Term], grouped: bool) -> tuple[NDArray[np.bool_], bool]:

@@ -24,10 +24,11 @@ from dproof import __version__
 from dproof.certification.verify_certificate import seal
 from dproof.columns.codec import Column
 from dproof.errors import ArgumentError, PlanError, did_you_mean
-from dproof.exact import exp_above, written
+from dproof.exact import written
 from dproof.laws.law import Law
 from dproof.limits import LARGEST_SURVEY, MOST_SURVEY_VALUES
 from dproof.local.recipe import JointColumns, RowLaw
+from dproof.meaning import odds_factor, three_digits
 from dproof.plans.reader import Reader, read_text, read_toml
 
 # The kinds of law that draw.js has a sampler for.
@@ -71,7 +72,7 @@ class Survey:
         """The JSON text of the page's input, which stands inside a script: no < in it."""
         plan, columns = self.law.plan, [column for column in self.law.plan.columns if column.private]
         places = {column.name: place for place, column in enumerate(columns)}
-        person, about = self.law.person, plan.about
+        moved, about = odds_factor(self.law.person), plan.about
         told = {
             "dproof": __version__,
             "survey": self.key,
@@ -79,8 +80,8 @@ class Survey:
             "custodian": about.custodian,
             "purpose": about.purpose,
             "contact": about.contact,
-            "factor": written(Fraction(ceil(exp_above(person.epsilon) * 100), 100), 6),  # rounded up
-            "delta": "" if person.delta == 0 else written(person.delta, 3),
+            "factor": written(Fraction(ceil(moved.factor * 100), 100), 6),  # rounded up
+            "delta": written(three_digits(moved.failure)) if moved.failure else "",
             "send": self.send,
             "paper": self.paper,
             "columns": [asked_as(column) for column in columns],
