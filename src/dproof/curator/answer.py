@@ -44,11 +44,11 @@ from dproof.curator.account import Released
 from dproof.curator.draw import draw
 from dproof.curator.recipe import CurveSums, Measurement, NoisyStatistic
 from dproof.curator.select import promise
-from dproof.curves.bands import band_quantile, drawn_quantile, widened
+from dproof.curves.bands import band_quantile, drawn_quantile
 from dproof.exact import exact, int_or_float
 from dproof.mechanisms.noise import Noise
 from dproof.questions.answer import Answer, Cell, Range, as_cells, cautions
-from dproof.questions.curve_estimate import CurveEstimate, basis_notes
+from dproof.questions.curve_estimate import CurveEstimate, basis_notes, noisy_curve
 from dproof.questions.measured import (
     answer,
     calculated,
@@ -648,32 +648,15 @@ class NoisyCurves:
 
 
 def _curve_function(sums: CurveSums, values: Floats, rows: int | None, level: float, coins: Coins) -> CurveEstimate:
-    """The mean or the total, with the first-order effect of the noise on the sums and on the count.
-
-    The band of a mean is as wide as Fieller's set, which is for all orders.
-    """
-    terms, weight = sums.lattice.terms, sums.weight
-    count = max(1.0, rows if rows is not None else values[-1] / weight)
-    mean = values[:terms] / count
-    factor = np.zeros((terms + 1, terms + (weight > 0)))
-    factor[:terms, :terms] = np.eye(terms)
-    if weight and sums.is_total:
-        factor[terms, terms] = 1 / weight
-    elif weight:
-        factor[:terms, terms] = -mean / weight
-    sigma = float(sums.noise.variance) ** 0.5
-    scale, noise = count if sums.is_total else 1.0, factor * sigma / count
-    made = CurveEstimate(sums.lattice, mean, noise, 1.0, scale, level, smooth=not sums.is_total)
+    """The mean or the total from the noisy sums of a group."""
+    terms, sigma = sums.lattice.terms, float(sums.noise.variance) ** 0.5
+    count = rows if rows is not None else values[-1] / sums.weight
+    deviations = (sigma / sums.weight if sums.weight else 0.0, sigma)
 
     def quantile(path: Floats, at_points: bool) -> float:
         return band_quantile(path, sums.noise.law, sigma, level, coins, at_points=at_points)
 
-    made = made.with_band(quantile)
-    if not weight or sums.is_total:
-        return made
-    g = made.quantile * sigma / weight / count
-    # Where there may be no rows their mean could be anything.
-    return replace(made, quantile=made.quantile * widened(made.loadings(made.times), g) if g < 1 else math.inf)
+    return noisy_curve(sums.lattice, values[:terms], count, deviations, level, quantile, is_total=sums.is_total)
 
 
 def covariances(sums: CurveSums, released: Released, level: float) -> Answer:
