@@ -8,7 +8,6 @@ of cells. A column of a million codes that is compared with two numbers has thre
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -41,7 +40,7 @@ from dproof.questions.question import (
 )
 from dproof.spaces import Space
 from dproof.spaces.interval import Line
-from dproof.spaces.space import MISSING, Partition, Places
+from dproof.spaces.space import COMPARISONS, MISSING, Partition, Places
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,16 +136,11 @@ def _region(leaf: Leaf, negated: bool, schema: Schema) -> Region:
     return Runs(tuple(sorted((*runs.ends, *gap)))) if gap and runs.holds(np.array(absent)) else runs
 
 
-_COMPARED: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
-
-
 def _part_ends(leaf: Compare | Among, part: DatePart, space: Space) -> tuple[int, ...]:
     """The ends of the runs of days of which a part satisfies a condition."""
     starts, parts = _parts(space, part)
     if isinstance(leaf, Compare):
-        chosen = {number for number in set(parts.tolist()) if _COMPARED[leaf.operator](number, leaf.value)}
+        chosen = {number for number in set(parts.tolist()) if COMPARISONS[leaf.operator](number, leaf.value)}
     else:
         chosen = set(parts.tolist()) & {int(value) for value in leaf.values if value == int(value)}
     held = np.isin(parts, sorted(chosen))
