@@ -223,26 +223,17 @@ def _values(key: Key, schema: Schema, space: Space) -> Partition:
 def _cases(key: Key, schema: Schema, space: Space) -> Partition:
     """The groups of a CASE; what is missing satisfies no comparison, so it goes where no condition holds."""
     regions = {a: region(a, schema) for case in key.cases if case.where for a in atoms(case.where)}
-    stop = size_of(space)
-    if all(isinstance(runs, Runs) for runs in regions.values()):
-        ends = {0, *(end for runs in regions.values() for end in runs.ends)}  # type: ignore[union-attr]
-        starts = np.array(sorted(end for end in ends if 0 <= end < stop))
-    else:
-        _fits(key, stop)
-        starts = np.arange(stop)
-    if key.column in schema.nullable:
-        starts = np.append(MISSING, starts)
-    holds = [
-        np.ones(len(starts), bool)
-        if case.where is None
-        else satisfied(case.where, lambda atom: regions[atom].holds(starts))
-        for case in key.cases
-    ]
+    spelled = any(isinstance(found, Bit) for found in regions.values())  # items of sets lie in no runs of codes
+    if spelled:
+        _fits(key, size_of(space))
+    axis = _axis(schema, key.column, list(regions.values()), [], spelled)
+    grid = Grid((axis,), regions)
+    holds = [grid.mask(case.where) for case in key.cases]
     shown = [label_of(case.label) for case in key.cases]
     labels = list(dict.fromkeys(shown))
     places = np.array([labels.index(label) for label in shown])
     reached, groups = np.unique(places[np.argmax(holds, axis=0)], return_inverse=True)  # an ELSE may be left nothing
-    return Partition(key.column, starts, groups, stop, None, tuple(labels[n] for n in reached))
+    return Partition(key.column, axis.first, groups[axis.block], axis.stop, None, tuple(labels[n] for n in reached))
 
 
 def declared_labels(key: Key, schema: Schema) -> tuple[Any, ...]:
