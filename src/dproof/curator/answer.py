@@ -29,7 +29,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -48,7 +48,7 @@ from dproof.curves.bands import band_quantile, drawn_quantile
 from dproof.exact import exact, int_or_float
 from dproof.mechanisms.noise import Noise
 from dproof.questions.answer import Answer, Cell, Range, as_cells, cautions
-from dproof.questions.curve_estimate import CurveEstimate, basis_notes, noisy_curve
+from dproof.questions.curve_estimate import CurveEstimate, MeasuredCurves, noisy_curve
 from dproof.questions.measured import (
     answer,
     calculated,
@@ -625,26 +625,21 @@ def is_affine(expression: Expression, schema: Schema, exact: Callable[[Any], boo
 # Curves: means and totals have bands, a covariance of coefficients intervals ------------------------------------------
 
 
-class NoisyCurves:
+class NoisyCurves(MeasuredCurves):
     """Means or totals of curves from one set of released numbers, a function for each group (see `AnswerSource`)."""
 
-    suggestions = SUGGESTIONS
+    suggestions, private = SUGGESTIONS, True  # what was drawn with seeded coins is told by the receipt
 
     def __init__(self, measurement: Measurement, released: Released, level: float) -> None:
         assert measurement.curves is not None
-        self.lattice, self.rows = measurement.curves.lattice, released.get("rows")
+        self.lattices, self.rows = (measurement.curves.lattice,), released.get("rows")
         self.labels, places = measurement.declared_groups()
         self.shown = range(len(self.labels))
         noisy, coins = np.array(released["noisy"], np.float64), Coins(public_seed(released), private=False)
-        self.functions = [
-            _curve_function(measurement.curves, noisy[place], self.rows, level, coins) for place in places
-        ]
+        self.every = [_curve_function(measurement.curves, noisy[place], self.rows, level, coins) for place in places]
 
-    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Cell]:
-        return [self.functions[n].cell() for n in groups]
-
-    def notes(self, groups: Sequence[int]) -> Iterable[str]:
-        return basis_notes(self.lattice)
+    def functions(self, expression: Expression, groups: Sequence[int]) -> Sequence[CurveEstimate]:
+        return [self.every[n] for n in groups]
 
 
 def _curve_function(sums: CurveSums, values: Floats, rows: int | None, level: float, coins: Coins) -> CurveEstimate:
