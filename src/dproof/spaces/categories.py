@@ -19,7 +19,7 @@ from dproof.arguments import choice, named
 from dproof.errors import ArgumentError, TooLarge, did_you_mean
 from dproof.exact import exact, has_shape, whole_numbers
 from dproof.limits import MOST_ITEMS
-from dproof.spaces.space import COMPARISONS, Discrete, Space, is_arrow, numbered, plain, undeclared
+from dproof.spaces.space import COMPARISONS, Space, is_arrow, numbered, plain, undeclared
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -182,7 +182,7 @@ def _check_triangles(whole: NDArray[Any], unit: int, labels: Sequence[Any]) -> N
 
 
 @dataclass(frozen=True, slots=True)
-class Codes(Discrete):
+class Codes(Space):
     """The numbers 0, 1, …, count − 1 with ρ(x, y) = 1 for x ≠ y: a value is its code, such as the number of a block.
 
     >>> Codes(21).encode([3, 20]).tolist(), Codes(21).diameter
@@ -194,6 +194,15 @@ class Codes(Discrete):
     @property
     def size(self) -> int:
         return self.count
+
+    @property
+    def diameter(self) -> Fraction:
+        return Fraction(min(1, self.count - 1))
+
+    separation = diameter
+
+    def distances(self, code: int) -> NDArray[Any]:
+        return np.asarray(np.arange(self.count) != code).astype(np.int64)
 
     def distances_from(self, value: Any) -> NDArray[Any]:
         raise ArgumentError("codes have no distance from the values that they were drawn for")

@@ -314,21 +314,6 @@ class Space(Points, ABC):
         return 1, lambda: np.eye(self.size)
 
 
-class Discrete(Space):
-    """Points that all lie at the distance 1 from each other."""
-
-    __slots__ = ()
-
-    @property
-    def diameter(self) -> Fraction:
-        return Fraction(min(1, self.size - 1))
-
-    separation = diameter
-
-    def distances(self, code: int) -> NDArray[Any]:
-        return np.asarray(np.arange(self.size) != code).astype(np.int64)
-
-
 def as_space(value: Any, name: str = "space") -> Space:
     """An argument that must be a space of finitely many values."""
     if isinstance(value, Space) and not isinstance(value, type):
