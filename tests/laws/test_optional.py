@@ -17,6 +17,7 @@ from dproof import (
     Mechanism,
     NotPrivate,
     Privacy,
+    Subsets,
     VerificationFailed,
     bounded_laplace,
     certify,
@@ -143,7 +144,12 @@ MADE: dict[str, tuple[Any, Interval, Privacy]] = {
     "unbiased design": (lambda s, p: design(s, p, unbiased=True), Interval(0, 4, 1), Privacy(2)),
     "randomised response": (randomised_response, Interval(0, 4, 1), Privacy(1, "0.01")),
     "one point": (laplace, Interval(5, 5), Privacy(1)),
+    "sets": (randomised_response, Subsets(["a", "b"]), Privacy(1)),
+    "designed sets": (design, Subsets(["a", "b"]), Privacy(2)),
 }
+
+
+LISTED = ["clamped laplace", "bounded laplace", "unbiased design", "randomised response", "sets", "designed sets"]
 
 
 def made(name: str) -> tuple[Mechanism, Privacy]:
@@ -171,9 +177,10 @@ def test_it_is_read_back(name: str) -> None:
     assert again.worst(Fraction(3, 2)) == mechanism.family.worst(Fraction(3, 2))
 
 
-@pytest.mark.parametrize("name", ["clamped laplace", "bounded laplace", "unbiased design", "randomised response"])
+@pytest.mark.parametrize("name", LISTED)
 def test_what_can_be_listed_is_a_law(name: str) -> None:
     mechanism, _ = made(name)
+    assert (mechanism.inputs.size, mechanism.outputs.size) == (mechanism.family.inputs, mechanism.family.outputs)
     if name != "clamped laplace":  # of which δ is bounded by that of the noise
         check_mechanism(mechanism)
     weights, total = mechanism.weights()
@@ -329,7 +336,7 @@ def forged(name: str, **changed: Any) -> dict[str, Any]:
     return {**body, "seal": seal({key: value for key, value in body.items() if key != "seal"})}
 
 
-TABLES = ("bounded laplace", "unbiased design", "randomised response", "one point")
+TABLES = ("bounded laplace", "unbiased design", "randomised response", "one point", "sets", "designed sets")
 OPTIONAL = [name for name in MADE if name not in TABLES]
 
 
