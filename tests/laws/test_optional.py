@@ -12,12 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof import (
+    Categories,
     InputError,
     Interval,
     Mechanism,
     NotPrivate,
     Privacy,
     Subsets,
+    Table,
     VerificationFailed,
     bounded_laplace,
     certify,
@@ -166,6 +168,21 @@ def test_it_keeps_the_promise_and_uses_nearly_all_of_it(name: str) -> None:
     less = Privacy(privacy.epsilon * Fraction(99, 100), privacy.delta * Fraction(99, 100))
     with pytest.raises(NotPrivate):
         certify(mechanism, less)
+
+
+def test_one_point_that_is_a_list_is_drawn_by_itself() -> None:
+    pairs = Table(Interval(0, 2, 1), 2)
+    mechanism = randomised_response(pairs, Privacy(9)).with_missing(Privacy(9))
+    for value in ([1, 2], [2, 0], None):
+        assert mechanism.draw(value) is None or pairs.is_point(mechanism.draw(value))
+    assert len(mechanism.draw([[1, 2], None, [0, 0]])) == 3
+
+
+def test_a_missing_value_is_added_once() -> None:
+    with_none = randomised_response(Categories(["a", None]), Privacy(1))
+    for mechanism in (with_none, randomised_response(Interval(0, 2, 1), Privacy(1)).with_missing(Privacy(1))):
+        with pytest.raises(InputError, match="missing value is one of its values already"):
+            mechanism.with_missing(Privacy(1))
 
 
 @pytest.mark.parametrize("name", MADE)

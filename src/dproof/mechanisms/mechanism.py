@@ -269,6 +269,8 @@ class Mechanism:
         (True, 0.186, 0.506)
         """
         promise = Privacy.of(privacy)
+        if self.inputs.absent is not None:
+            raise ArgumentError("a missing value is one of its values already")
         family = self.family.with_missing(promise.epsilon, promise.delta)
         # The law has one value more, also where a column of sets would have one more item.
         both: list[Any] = [self.inputs, self.outputs]

@@ -530,7 +530,7 @@ class OptionalSpace(Space):
     mechanisms, is_counted, declared = map(_of_present, ("mechanisms", "is_counted", "declared"))
     has_numbers, has_order, has_sums = map(_of_present, ("has_numbers", "has_order", "has_sums"))
     ends, shown, refusal, selected = map(_of_present, ("ends", "shown", "refusal", "selected"))
-    date_part = _of_present("date_part")
+    date_part, is_point = map(_of_present, ("date_part", "is_point"))
 
     @property
     def middle(self) -> Fraction:
