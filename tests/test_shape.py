@@ -73,6 +73,23 @@ def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
+def test_no_name_of_a_module_has_two_values() -> None:
+    """Where several things share a file, a constant of the one would change what another one does."""
+    found = []
+    for path in SOURCE.rglob("*.py"):
+        given: list[str] = []
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, (ast.Assign, ast.AnnAssign)):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                given += [target.id for target in targets if isinstance(target, ast.Name)]
+            elif isinstance(node, (ast.FunctionDef, ast.ClassDef)) and "overload" not in map(
+                ast.unparse, node.decorator_list
+            ):
+                given.append(node.name)
+        found += [f"{path.relative_to(SOURCE)}: {name}" for name in {name for name in given if given.count(name) > 1}]
+    assert found == []
+
+
 def test_every_docstring_stands_alone() -> None:
     """`help()` shows one docstring at a time: one that begins with "The same" needs another."""
     found = []

@@ -12,11 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof import (
+    Categories,
     InputError,
     Interval,
     Mechanism,
     NotPrivate,
     Privacy,
+    Subsets,
+    Table,
     VerificationFailed,
     bounded_laplace,
     certify,
@@ -143,7 +146,12 @@ MADE: dict[str, tuple[Any, Interval, Privacy]] = {
     "unbiased design": (lambda s, p: design(s, p, unbiased=True), Interval(0, 4, 1), Privacy(2)),
     "randomised response": (randomised_response, Interval(0, 4, 1), Privacy(1, "0.01")),
     "one point": (laplace, Interval(5, 5), Privacy(1)),
+    "sets": (randomised_response, Subsets(["a", "b"]), Privacy(1)),
+    "designed sets": (design, Subsets(["a", "b"]), Privacy(2)),
 }
+
+
+LISTED = ["clamped laplace", "bounded laplace", "unbiased design", "randomised response", "sets", "designed sets"]
 
 
 def made(name: str) -> tuple[Mechanism, Privacy]:
@@ -162,6 +170,21 @@ def test_it_keeps_the_promise_and_uses_nearly_all_of_it(name: str) -> None:
         certify(mechanism, less)
 
 
+def test_one_point_that_is_a_list_is_drawn_by_itself() -> None:
+    pairs = Table(Interval(0, 2, 1), 2)
+    mechanism = randomised_response(pairs, Privacy(9)).with_missing(Privacy(9))
+    for value in ([1, 2], [2, 0], None):
+        assert mechanism.draw(value) is None or pairs.is_point(mechanism.draw(value))
+    assert len(mechanism.draw([[1, 2], None, [0, 0]])) == 3
+
+
+def test_a_missing_value_is_added_once() -> None:
+    with_none = randomised_response(Categories(["a", None]), Privacy(1))
+    for mechanism in (with_none, randomised_response(Interval(0, 2, 1), Privacy(1)).with_missing(Privacy(1))):
+        with pytest.raises(InputError, match="missing value is one of its values already"):
+            mechanism.with_missing(Privacy(1))
+
+
 @pytest.mark.parametrize("name", MADE)
 def test_it_is_read_back(name: str) -> None:
     mechanism, _ = made(name)
@@ -171,9 +194,10 @@ def test_it_is_read_back(name: str) -> None:
     assert again.worst(Fraction(3, 2)) == mechanism.family.worst(Fraction(3, 2))
 
 
-@pytest.mark.parametrize("name", ["clamped laplace", "bounded laplace", "unbiased design", "randomised response"])
+@pytest.mark.parametrize("name", LISTED)
 def test_what_can_be_listed_is_a_law(name: str) -> None:
     mechanism, _ = made(name)
+    assert (mechanism.inputs.size, mechanism.outputs.size) == (mechanism.family.inputs, mechanism.family.outputs)
     if name != "clamped laplace":  # of which δ is bounded by that of the noise
         check_mechanism(mechanism)
     weights, total = mechanism.weights()
@@ -329,7 +353,7 @@ def forged(name: str, **changed: Any) -> dict[str, Any]:
     return {**body, "seal": seal({key: value for key, value in body.items() if key != "seal"})}
 
 
-TABLES = ("bounded laplace", "unbiased design", "randomised response", "one point")
+TABLES = ("bounded laplace", "unbiased design", "randomised response", "one point", "sets", "designed sets")
 OPTIONAL = [name for name in MADE if name not in TABLES]
 
 

@@ -12,6 +12,7 @@ from dproof import Interval, Privacy, certify
 from dproof.laws import Matrix, RoundedLaw
 from dproof.laws import matrix as module
 from dproof.laws.law import law_from_json
+from dproof.local.mechanisms import choose
 from dproof.optimality.design import rounded_design
 from dproof.testing import ScriptedCoins, check_mechanism
 
@@ -51,6 +52,16 @@ def test_every_word_rounds_as_the_law_says(size: int, tabled: bool, monkeypatch:
         expected = np.zeros(4, int)
         expected[[k, k + 1]] = (size - 1 - part) << 16, part << 16
         assert counts.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("points", [10**7, 1 << 48])
+def test_the_longest_intervals_are_rounded_as_well(points: int) -> None:
+    space, privacy = Interval(0, points - 1, 1), Privacy(1)
+    mechanism = rounded_design(space, privacy)
+    moments, half = mechanism.bias_and_variance(), (points - 1) / 2
+    assert moments is not None and moments.variance / half**2 == pytest.approx(LEAST["1"], rel=0.02)
+    assert mechanism.epsilon() <= 1 and law_from_json(mechanism.family.to_json()).inputs == points
+    assert choose(space, privacy, uses=frozenset({"sums"})).name == mechanism.name  # and not Laplace noise
 
 
 def test_no_pair_of_inputs_is_farther_apart_than_rows_are() -> None:

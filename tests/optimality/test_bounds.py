@@ -7,6 +7,7 @@ from math import exp
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -203,7 +204,7 @@ def test_rounding_at_random_leaves_lattice_points_and_the_ends_as_they_are(monke
                 return np.full(count, word, np.uint64)  # noqa: B023 - used before the next turn
 
         monkeypatch.setattr(module.coins, "current", Fixed)
-        for values in (np.array([0.0, 0.5, 1.0]), ["0", "0.5", "1"]):
+        for values in (np.array([0.0, 0.5, 1.0]), ["0", "0.5", "1"], pa.array([0, 0.5, 1]), pa.array(["0", ".5", "1"])):
             assert space.encode(values).tolist() == [0, 1, 2]
         assert space.encode(np.array([-3.0, 9.0]), clamp=True).tolist() == [0, 2]
         assert space.encode(["-3", "9"], clamp=True).tolist() == [0, 2]

@@ -73,7 +73,7 @@ def test_the_band_covers_and_the_error_is_half_that_of_noise_at_each_point(how: 
     with seeded_coins(1):
         for _ in range(RUNS):
             released = with_noise(measurement, counted)
-            (curve,) = NoisyCurves(measurement, released, 0.95).functions
+            (curve,) = NoisyCurves(measurement, released, 0.95).every
             hits += curve.covers(truth)
             errors.append(curve.estimate - truth)
     assert 0.93 * RUNS <= hits <= (1 if how else 0.99) * RUNS, hits  # a kernel's band allows for what it leaves out
@@ -97,5 +97,5 @@ def test_pure_privacy_has_a_band_too() -> None:
     with seeded_coins(2):
         for _ in range(40):
             released = with_noise(measurement, counted)
-            hits += NoisyCurves(measurement, released, 0.9).functions[0].covers(truth)
+            hits += NoisyCurves(measurement, released, 0.9).every[0].covers(truth)
     assert 0.8 * 40 <= hits <= 0.99 * 40

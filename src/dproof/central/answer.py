@@ -16,8 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from itertools import product
+from math import isinf
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,14 +28,14 @@ from dproof.central.question_sums import BinCounts, QuestionSums, Weights, covar
 from dproof.central.recipe import LEVEL, TableLaw
 from dproof.central.workload import laplace_law
 from dproof.coins import NOT_PRIVATE, Coins
-from dproof.curves.bands import DRAWS, points_quantile, quantile_of_draws, tube_quantile, widened
+from dproof.curves.bands import DRAWS, normal_band_quantile, quantile_of_draws
 from dproof.curves.lattice import CurveLattice
 from dproof.errors import NotMeasured, QuestionError
 from dproof.laws.debias import Array, SumEstimates
 from dproof.plans.plan import preprocessing_notes
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import EVERY_POINT, EVERY_ROW, Answer, Cell, covered
-from dproof.questions.curve_estimate import CurveEstimate, MeasuredCurves
+from dproof.questions.curve_estimate import CurveEstimate, MeasuredCurves, noisy_curve
 from dproof.questions.estimated import EstimatedSums, Options, Value, Warnings, half_widths, warned
 from dproof.questions.measured import (
     AnswerSource,
@@ -573,21 +574,9 @@ def curve_function(
 
     `deviations` are those of the count and of each coefficient.
     """
-    lattice, (of_count, of_sum) = law.lattices[place], deviations
-    terms, rows = lattice.terms, max(1.0, count)
-    mean = total / rows
-    factor = np.zeros((terms + 1, terms + 1))
-    factor[:terms, :terms] = np.eye(terms) * of_sum / rows
-    if is_total:
-        factor[terms, terms] = of_count / rows  # of the public centre, which each row adds
-    else:
-        factor[:terms, terms] = -mean * of_count / rows
-    made = CurveEstimate(lattice, mean, factor, 1.0, rows if is_total else 1.0, level, smooth=not is_total)
-    made = made.with_band(lambda path, at_points: _quantile(law, place, path, level, at_points))
-    if is_total or not of_count:
-        return made
-    g = made.quantile * of_count / rows
-    return None if g >= 1 else replace(made, quantile=made.quantile * widened(made.loadings(made.times), g))
+    quantile = partial(_quantile, law, place, level)
+    made = noisy_curve(law.lattices[place], total, count, deviations, level, quantile, is_total=is_total)
+    return None if isinf(made.quantile) else made
 
 
 def mean_of_all(law: TableLaw, estimates: Mapping[int | None, ResidualEstimates], place: int) -> CurveEstimate | None:
@@ -599,18 +588,19 @@ def mean_of_all(law: TableLaw, estimates: Mapping[int | None, ResidualEstimates]
     )
 
 
-def _quantile(law: TableLaw, place: int, loadings: Array, level: float, at_points: bool) -> float:
+def _quantile(law: TableLaw, place: int, level: float, loadings: Array, at_points: bool) -> float:
     """How many standard errors hold at every point at once.
 
     With δ = 0 the noise of one cell is drawn, and what a table tells may be a sum of several cells: that lies between
     one draw and normal noise, of which either may be the wider. One draw of K-norm noise by the sup norm has all its
     numbers in one cube, and none is far beyond the others.
     """
-    normal = points_quantile(loadings.shape[1], level) if at_points else tube_quantile(loadings, level)
+    normal = normal_band_quantile(loadings, level, at_points=at_points)
     if not law.is_pure:
         return normal
     noise = next(law.law_of(one) for one in law.noise if one.number == place)
-    return max(normal, quantile_of_draws(_drawn(noise, len(loadings) - 1), loadings, level))
+    drawn = _drawn(noise, law.lattices[place].terms)[:, : len(loadings)]  # where the count is public it has no noise
+    return max(normal, quantile_of_draws(drawn, loadings, level))
 
 
 @lru_cache(maxsize=4)  # every group of an answer takes the same draws

@@ -29,7 +29,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -44,11 +44,11 @@ from dproof.curator.account import Released
 from dproof.curator.draw import draw
 from dproof.curator.recipe import CurveSums, Measurement, NoisyStatistic
 from dproof.curator.select import promise
-from dproof.curves.bands import band_quantile, drawn_quantile, widened
+from dproof.curves.bands import band_quantile, drawn_quantile
 from dproof.exact import exact, int_or_float
 from dproof.mechanisms.noise import Noise
 from dproof.questions.answer import Answer, Cell, Range, as_cells, cautions
-from dproof.questions.curve_estimate import CurveEstimate, basis_notes
+from dproof.questions.curve_estimate import CurveEstimate, MeasuredCurves, noisy_curve
 from dproof.questions.measured import (
     answer,
     calculated,
@@ -625,55 +625,33 @@ def is_affine(expression: Expression, schema: Schema, exact: Callable[[Any], boo
 # Curves: means and totals have bands, a covariance of coefficients intervals ------------------------------------------
 
 
-class NoisyCurves:
+class NoisyCurves(MeasuredCurves):
     """Means or totals of curves from one set of released numbers, a function for each group (see `AnswerSource`)."""
 
-    suggestions = SUGGESTIONS
+    suggestions, private = SUGGESTIONS, True  # what was drawn with seeded coins is told by the receipt
 
     def __init__(self, measurement: Measurement, released: Released, level: float) -> None:
         assert measurement.curves is not None
-        self.lattice, self.rows = measurement.curves.lattice, released.get("rows")
+        self.lattices, self.rows = (measurement.curves.lattice,), released.get("rows")
         self.labels, places = measurement.declared_groups()
         self.shown = range(len(self.labels))
         noisy, coins = np.array(released["noisy"], np.float64), Coins(public_seed(released), private=False)
-        self.functions = [
-            _curve_function(measurement.curves, noisy[place], self.rows, level, coins) for place in places
-        ]
+        self.every = [_curve_function(measurement.curves, noisy[place], self.rows, level, coins) for place in places]
 
-    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Cell]:
-        return [self.functions[n].cell() for n in groups]
-
-    def notes(self, groups: Sequence[int]) -> Iterable[str]:
-        return basis_notes(self.lattice)
+    def functions(self, expression: Expression, groups: Sequence[int]) -> Sequence[CurveEstimate]:
+        return [self.every[n] for n in groups]
 
 
 def _curve_function(sums: CurveSums, values: Floats, rows: int | None, level: float, coins: Coins) -> CurveEstimate:
-    """The mean or the total, with the first-order effect of the noise on the sums and on the count.
-
-    The band of a mean is as wide as Fieller's set, which is for all orders.
-    """
-    terms, weight = sums.lattice.terms, sums.weight
-    count = max(1.0, rows if rows is not None else values[-1] / weight)
-    mean = values[:terms] / count
-    factor = np.zeros((terms + 1, terms + (weight > 0)))
-    factor[:terms, :terms] = np.eye(terms)
-    if weight and sums.is_total:
-        factor[terms, terms] = 1 / weight
-    elif weight:
-        factor[:terms, terms] = -mean / weight
-    sigma = float(sums.noise.variance) ** 0.5
-    scale, noise = count if sums.is_total else 1.0, factor * sigma / count
-    made = CurveEstimate(sums.lattice, mean, noise, 1.0, scale, level, smooth=not sums.is_total)
+    """The mean or the total from the noisy sums of a group."""
+    terms, sigma = sums.lattice.terms, float(sums.noise.variance) ** 0.5
+    count = rows if rows is not None else values[-1] / sums.weight
+    deviations = (sigma / sums.weight if sums.weight else 0.0, sigma)
 
     def quantile(path: Floats, at_points: bool) -> float:
         return band_quantile(path, sums.noise.law, sigma, level, coins, at_points=at_points)
 
-    made = made.with_band(quantile)
-    if not weight or sums.is_total:
-        return made
-    g = made.quantile * sigma / weight / count
-    # Where there may be no rows their mean could be anything.
-    return replace(made, quantile=made.quantile * widened(made.loadings(made.times), g) if g < 1 else math.inf)
+    return noisy_curve(sums.lattice, values[:terms], count, deviations, level, quantile, is_total=sums.is_total)
 
 
 def covariances(sums: CurveSums, released: Released, level: float) -> Answer:

@@ -239,7 +239,7 @@ class Curator:
         released, free = self._buy(self._key(measurement), measurement.cost, *steps)
         measurement, notes = self._at_paid_price(measurement, released, free=free)
         curves = NoisyCurves(measurement, released, on.level)
-        functions = [replace(function, notes=notes) for function in curves.functions]
+        functions = [replace(function, notes=notes) for function in curves.every]
         return list(zip(curves.labels, functions, strict=True))
 
     def ask_declared(self, query: DeclaredQuery, *, epsilon: Any, level: float = 0.95) -> Answer:

@@ -292,7 +292,7 @@ def _width_and_error_of_curve(
     if rows is None or sums.weight or sums.is_covariance:
         return None, None
     nothing = {"noisy": np.zeros((1, sums.lattice.terms)).tolist(), "rows": rows}
-    (flat,) = NoisyCurves(measurement, nothing, level).functions
+    (flat,) = NoisyCurves(measurement, nothing, level).every
     return float((flat.high - flat.estimate).max()), float(np.sqrt((flat.stderr**2).mean()))
 
 

@@ -82,9 +82,14 @@ def quantile_of_draws(noise: Floats, loadings: Floats, level: float) -> float:
 def band_quantile(
     loadings: Floats, law: VectorNoiseLaw, deviation: float, level: float, coins: Coins, *, at_points: bool
 ) -> float:
-    """For Gaussian noise by the length of the path, or where only the points count by these; else by drawing."""
-    if not law.is_normal:
-        return drawn_quantile(loadings, law, deviation, level, coins)
+    """The quantile of a band under a law: that of normal noise where it is as good as normal, else by drawing."""
+    if law.is_normal:
+        return normal_band_quantile(loadings, level, at_points=at_points)
+    return drawn_quantile(loadings, law, deviation, level, coins)
+
+
+def normal_band_quantile(loadings: Floats, level: float, *, at_points: bool) -> float:
+    """The quantile of a band under normal noise: by the length of the path, or where only the points count by these."""
     return points_quantile(loadings.shape[1], level) if at_points else tube_quantile(loadings, level)
 
 

@@ -75,7 +75,6 @@ class Expansion(Endless):
 
     # What a question may ask of a column, as of every space.
     holds_curves: ClassVar[bool] = True
-    size: ClassVar[None] = None
     # What a condition calls a missing curve, and 0 one that is there; its places are `MISSING`, its point `ABSENT`.
     absent_code: ClassVar[int] = 1
     has_numbers: ClassVar[bool] = False

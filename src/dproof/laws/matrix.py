@@ -291,7 +291,7 @@ def _bounds(rows: NDArray[Any], wanted: NDArray[np.intp], odds: Fraction) -> NDA
 
 # Numbers that are rounded to the inputs of a matrix at random ---------------------------------------------------------
 
-_LARGEST = 1 << 48  # points of an interval
+_MOST_POINTS = 1 << 48  # of an interval
 _STEPS = (1, 1 << 12)  # of the coarse lattice
 _TABLED = 1 << 16  # codes whose chances are kept
 _LARGEST_BIAS = 1e-9  # of half the interval, what the mean of a row may be off by
@@ -321,7 +321,7 @@ class RoundedLaw(Law):
     inner: Matrix
 
     def __post_init__(self) -> None:
-        if not 1 <= self.steps < self.size <= _LARGEST or not 0 <= self._more <= 1:
+        if not 1 <= self.steps < self.size <= _MOST_POINTS or not 0 <= self._more <= 1:
             raise ArgumentError("a rounded law needs a row for every point of a coarse lattice, with fewer points")
 
     @property
@@ -491,7 +491,7 @@ def _peak(first: int, last: int, value: Callable[[int], float]) -> tuple[float, 
 
 # Tables, row by row ---------------------------------------------------------------------------------------------------
 
-_LARGEST = 1 << 22  # outputs whose weights are written out
+_MOST_WRITTEN_OUT = 1 << 22  # outputs whose weights are listed
 _MOST_TABLES = 1 << 10  # whose errors are compared
 _MOST_DISTANCES = 1 << 12  # of a table, while rows are added one by one
 ROWS: Range = (1, 1 << 40)
@@ -558,7 +558,7 @@ class RowByRow(Law):
 
     def weights(self, source: int) -> NDArray[Any]:
         _, outputs, _ = listed(self)
-        if outputs > _LARGEST:
+        if outputs > _MOST_WRITTEN_OUT:
             raise TooLarge("the law of so many rows is too long to list; ask for single probabilities")
         laws = [np.array(self.row.weights(d), object) for d in self._digits(source, self._values)]
         return reduce(lambda left, right: np.multiply.outer(left, right).reshape(-1), laws)

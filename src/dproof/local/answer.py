@@ -20,7 +20,7 @@ from typing import Any, cast
 import numpy as np
 
 from dproof.columns.codec import Column
-from dproof.curves.bands import points_quantile, tube_quantile
+from dproof.curves.bands import normal_band_quantile
 from dproof.curves.columns import stored_values
 from dproof.curves.lattice import CurveLattice
 from dproof.curves.noise import CurveMechanism
@@ -481,11 +481,7 @@ def _function(
     # Where the variance is estimated it holds the spread of the curves too, and smoothing by that would bias the mean.
     smooth, scale = noise is not None and total is None, 1.0 if total is None else weight * total
     made = CurveEstimate(lattice, mean, factor, 1.0, scale, level, smooth, notes)
-
-    def quantile(path: Array, at_points: bool) -> float:
-        return points_quantile(path.shape[1], level) if at_points else tube_quantile(path, level)
-
-    return made.with_band(quantile)
+    return made.with_band(lambda path, at_points: normal_band_quantile(path, level, at_points=at_points))
 
 
 def _root(covariance: Array) -> Array:

@@ -37,7 +37,7 @@ from dproof.privacy import Privacy, Promise, as_delta, as_epsilon
 from dproof.spaces.categories import Categories
 from dproof.spaces.interval import Line
 from dproof.spaces.products import Lines
-from dproof.spaces.space import Space, as_space, narrowest
+from dproof.spaces.space import OptionalSpace, Space, as_space, narrowest
 
 Inclusive = Literal["both", "neither", "left", "right"]
 _LARGEST_MATRIX = 1 << 26  # entries; beyond this ask for one law at a time
@@ -273,9 +273,13 @@ class Mechanism:
         (True, 0.186, 0.506)
         """
         promise = Privacy.of(privacy)
+        if self.inputs.absent is not None:
+            raise ArgumentError("a missing value is one of its values already")
         family = self.family.with_missing(promise.epsilon, promise.delta)
-        spaces = self.inputs.with_missing(), self.outputs.with_missing()
-        return Mechanism(f"{self.name}, or missing", *spaces, family, self.source)
+        # The law has one value more, also where a column of sets would have one more item.
+        both: list[Any] = [self.inputs, self.outputs]
+        inputs, outputs = (OptionalSpace(one) if isinstance(one, Space) else one.with_missing() for one in both)
+        return Mechanism(f"{self.name}, or missing", inputs, outputs, family, self.source)
 
     def then(self, change: Mapping[Any, Any] | Callable[[Any], Any], outputs: Space | None = None) -> Mechanism:
         """The mechanism whose outputs are changed by a map: post-processing, which costs nothing. HLM15, Theorem 4.

@@ -93,7 +93,7 @@ def _bounds(space: Any, privacy: Privacy, inside: bool) -> Iterator[LowerBound]:
     diameter = _diameter_below(space)
     yield LowerBound(rest * diameter / (2 * (1 + odds)), "HLM15, Theorem 6")
     yield LowerBound(rest * diameter / (1 + odds), "HLM15, Theorem 6, doubled")
-    size = getattr(space, "size", None) or 0  # of curves there is none
+    size = space.size or 0  # of curves there is none
     if size < 2:
         return
     m = size - 1
@@ -117,8 +117,7 @@ def _bounds(space: Any, privacy: Privacy, inside: bool) -> Iterator[LowerBound]:
 def _diameter_below(space: Any) -> Fraction:
     """The diameter; that of curves in L2 is rounded up by 2^-64 at most, relatively."""
     diameter = Fraction(space.diameter)
-    has_size = getattr(space, "size", None) is not None  # curves have none, and with a missing value it is None
-    return diameter if has_size else diameter * (1 - Fraction(1, 1 << 40))
+    return diameter * (1 - Fraction(1, 1 << 40)) if space.size is None else diameter
 
 
 def _packing(space: Space, odds: Fraction) -> Fraction:

@@ -54,7 +54,7 @@ from dproof.privacy import Privacy, Promise
 from dproof.spaces.categories import Categories
 from dproof.spaces.interval import Interval
 from dproof.spaces.products import Rows
-from dproof.spaces.space import Space, as_space, narrowest
+from dproof.spaces.space import Space, as_space, is_arrow, narrowest
 
 _LARGEST_LAW = 1 << 22  # entries
 _LARGEST_PROGRAMME = 20_000  # constraints
@@ -419,6 +419,7 @@ class RoundedAtRandom(Interval):
     def encode(self, values: Any, *, clamp: bool = False) -> NDArray[Any]:
         """The codes of a column, each value at one of its two neighbours; one outside is refused or clamped."""
         super().encode(values, clamp=clamp)  # refuses what lies outside or is no number
+        values = values.to_pylist() if is_arrow(values) else values
         if isinstance(values, np.ndarray) and values.dtype.kind in "fiu":
             places = (values.astype(np.float64) - float(self.low)) / float(self.step)
             places = places.clip(0, self.size - 1)

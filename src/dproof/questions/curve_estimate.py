@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any, Protocol, Self
 
 import numpy as np
 
 from dproof.arguments import expect, flag
 from dproof.coins import NOT_PRIVATE
-from dproof.curves.bands import fine, smoothed
+from dproof.curves.bands import fine, smoothed, widened
 from dproof.curves.bases import Floats
 from dproof.curves.lattice import CurveLattice, left_out
 from dproof.errors import QuestionError
@@ -139,6 +140,38 @@ class CurveEstimate:
         """Whether the band holds a curve's values at every grid point."""
         values = np.asarray(curve, np.float64)
         return bool(((self.low <= values) & (values <= self.high)).all())
+
+
+def noisy_curve(
+    lattice: CurveLattice,
+    total: Floats,
+    count: float,
+    deviations: tuple[float, float],
+    level: float,
+    quantile: Callable[[Floats, bool], float],
+    *,
+    is_total: bool,
+) -> CurveEstimate:
+    """The mean of so many curves with this sum of coefficients, or their total, where both have noise.
+
+    `deviations` are those of the count, 0 where it is public, and of each coefficient; see `with_band` for `quantile`.
+    The factor has the first-order effect of the noise. The band of a mean is as wide as Fieller's set, which is for all
+    orders; where there may be no rows their mean could be anything.
+    """
+    (of_count, of_sum), terms, rows = deviations, lattice.terms, max(1.0, count)
+    mean = total / rows
+    factor = np.zeros((terms + 1, terms + (of_count > 0)))
+    factor[:terms, :terms] = np.eye(terms) * of_sum / rows
+    if of_count and is_total:
+        factor[terms, terms] = of_count / rows  # of the public centre, which each row adds
+    elif of_count:
+        factor[:terms, terms] = -mean * of_count / rows
+    made = CurveEstimate(lattice, mean, factor, 1.0, rows if is_total else 1.0, level, smooth=not is_total)
+    made = made.with_band(quantile)
+    if is_total or not of_count:
+        return made
+    g = made.quantile * of_count / rows
+    return replace(made, quantile=made.quantile * widened(made.loadings(made.times), g) if g < 1 else inf)
 
 
 def basis_notes(lattice: CurveLattice) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ of cells. A column of a million codes that is compared with two numbers has thre
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -41,7 +40,7 @@ from dproof.questions.question import (
 )
 from dproof.spaces import Space
 from dproof.spaces.interval import Line
-from dproof.spaces.space import MISSING, Partition, Places
+from dproof.spaces.space import COMPARISONS, MISSING, Partition, Places
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,16 +136,11 @@ def _region(leaf: Leaf, negated: bool, schema: Schema) -> Region:
     return Runs(tuple(sorted((*runs.ends, *gap)))) if gap and runs.holds(np.array(absent)) else runs
 
 
-_COMPARED: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
-
-
 def _part_ends(leaf: Compare | Among, part: DatePart, space: Space) -> tuple[int, ...]:
     """The ends of the runs of days of which a part satisfies a condition."""
     starts, parts = _parts(space, part)
     if isinstance(leaf, Compare):
-        chosen = {number for number in set(parts.tolist()) if _COMPARED[leaf.operator](number, leaf.value)}
+        chosen = {number for number in set(parts.tolist()) if COMPARISONS[leaf.operator](number, leaf.value)}
     else:
         chosen = set(parts.tolist()) & {int(value) for value in leaf.values if value == int(value)}
     held = np.isin(parts, sorted(chosen))
@@ -229,26 +223,17 @@ def _values(key: Key, schema: Schema, space: Space) -> Partition:
 def _cases(key: Key, schema: Schema, space: Space) -> Partition:
     """The groups of a CASE; what is missing satisfies no comparison, so it goes where no condition holds."""
     regions = {a: region(a, schema) for case in key.cases if case.where for a in atoms(case.where)}
-    stop = size_of(space)
-    if all(isinstance(runs, Runs) for runs in regions.values()):
-        ends = {0, *(end for runs in regions.values() for end in runs.ends)}  # type: ignore[union-attr]
-        starts = np.array(sorted(end for end in ends if 0 <= end < stop))
-    else:
-        _fits(key, stop)
-        starts = np.arange(stop)
-    if key.column in schema.nullable:
-        starts = np.append(MISSING, starts)
-    holds = [
-        np.ones(len(starts), bool)
-        if case.where is None
-        else satisfied(case.where, lambda atom: regions[atom].holds(starts))
-        for case in key.cases
-    ]
+    spelled = any(isinstance(found, Bit) for found in regions.values())  # items of sets lie in no runs of codes
+    if spelled:
+        _fits(key, size_of(space))
+    axis = _axis(schema, key.column, list(regions.values()), [], spelled)
+    grid = Grid((axis,), regions)
+    holds = [grid.mask(case.where) for case in key.cases]
     shown = [label_of(case.label) for case in key.cases]
     labels = list(dict.fromkeys(shown))
     places = np.array([labels.index(label) for label in shown])
     reached, groups = np.unique(places[np.argmax(holds, axis=0)], return_inverse=True)  # an ELSE may be left nothing
-    return Partition(key.column, starts, groups, stop, None, tuple(labels[n] for n in reached))
+    return Partition(key.column, axis.first, groups[axis.block], axis.stop, None, tuple(labels[n] for n in reached))
 
 
 def declared_labels(key: Key, schema: Schema) -> tuple[Any, ...]:

@@ -19,7 +19,7 @@ from dproof.arguments import choice, named
 from dproof.errors import ArgumentError, TooLarge, did_you_mean
 from dproof.exact import exact, has_shape, whole_numbers
 from dproof.limits import MOST_ITEMS
-from dproof.spaces.space import COMPARISONS, Discrete, Space, is_arrow, numbered, plain, undeclared
+from dproof.spaces.space import COMPARISONS, Space, is_arrow, numbered, plain, undeclared
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -182,7 +182,7 @@ def _check_triangles(whole: NDArray[Any], unit: int, labels: Sequence[Any]) -> N
 
 
 @dataclass(frozen=True, slots=True)
-class Codes(Discrete):
+class Codes(Space):
     """The numbers 0, 1, …, count − 1 with ρ(x, y) = 1 for x ≠ y: a value is its code, such as the number of a block.
 
     >>> Codes(21).encode([3, 20]).tolist(), Codes(21).diameter
@@ -194,6 +194,15 @@ class Codes(Discrete):
     @property
     def size(self) -> int:
         return self.count
+
+    @property
+    def diameter(self) -> Fraction:
+        return Fraction(min(1, self.count - 1))
+
+    separation = diameter
+
+    def distances(self, code: int) -> NDArray[Any]:
+        return np.asarray(np.arange(self.count) != code).astype(np.int64)
 
     def distances_from(self, value: Any) -> NDArray[Any]:
         raise ArgumentError("codes have no distance from the values that they were drawn for")
@@ -211,7 +220,6 @@ class Codes(Discrete):
 
 WORD = 62  # items of a set that is a mask in one machine word, as sets of a plan are
 _MOST_LISTED = 24  # items whose sets are listed one by one
-_SAID = ("no", "yes")  # of an item
 MISSING_ITEM = "(missing)"  # says that a set is missing, where that is kept as a value of its own
 
 
@@ -366,8 +374,8 @@ class OptionalSubsets(Subsets):
         return self.without_missing.fewer(count).with_missing()
 
 
-@dataclass(frozen=True, slots=True)
-class Answers(Discrete):
+@dataclass(frozen=True, init=False, eq=False)
+class Answers(Categories):
     """The answers "no" and "yes" about each of some items, with the codes 2n and 2n + 1; ρ(x, y) = 1 for x ≠ y.
 
     >>> Answers(("Music", "Chess")).decode(np.array([1, 2]))
@@ -376,19 +384,9 @@ class Answers(Discrete):
 
     about: tuple[Hashable, ...]
 
-    @property
-    def size(self) -> int:
-        return 2 * len(self.about)
+    def __init__(self, about: tuple[Hashable, ...]) -> None:
+        super().__init__([f"{item}: {said}" for item in about for said in ("no", "yes")])
+        object.__setattr__(self, "about", about)
 
     def distances_from(self, value: Any) -> NDArray[Any]:
         raise ArgumentError("an answer about one item has no distance from a set")
-
-    def code(self, value: Any) -> int:
-        item, _, said = str(value).rpartition(": ")
-        names = [str(known) for known in self.about]
-        if item not in names or said not in _SAID:
-            raise ArgumentError("a value is not an answer about an item")
-        return 2 * names.index(item) + _SAID.index(said)
-
-    def label(self, code: int) -> str:
-        return f"{self.about[int(code) // 2]}: {_SAID[int(code) % 2]}"

@@ -15,7 +15,7 @@ from dproof.arguments import choice, listed, named, whole
 from dproof.errors import ArgumentError
 from dproof.exact import exact, root_above
 from dproof.limits import MOST_GRID_POINTS
-from dproof.spaces.space import is_arrow
+from dproof.spaces.space import Points, is_arrow
 
 Norm = Literal["sup", "l2"]
 PLACES = 1 << 24  # between low and high
@@ -31,7 +31,7 @@ def moderate(number: Fraction, name: str) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Curves:
+class Curves(Points):
     """Functions on [start, stop] with values in [low, high], known at public grid points and linear between them.
 
     `points` is how many, ends included, or the rising points themselves. Both norms are exact for such functions:
@@ -48,14 +48,8 @@ class Curves:
     high: Fraction
     norm: Norm
 
-    # Of what finite spaces have, curves have none.
     holds_curves: ClassVar[bool] = True
     is_counted: ClassVar[bool] = False
-    line: ClassVar[None] = None
-    items: ClassVar[None] = None
-    labels: ClassVar[None] = None
-    present: ClassVar[None] = None
-    absent: ClassVar[None] = None
 
     @named
     def __init__(

@@ -310,7 +310,6 @@ class Line(Endless):
     origin: Fraction
     step: Fraction
     optional: bool = False
-    size: ClassVar[None] = None
 
     @property
     def line(self) -> Line:

@@ -50,7 +50,47 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-class Space(ABC):
+class Points:
+    """What every space says of its points, be they finitely many or without an end; what one does not have is None."""
+
+    __slots__ = ()
+
+    holds_curves: ClassVar[bool] = False  # whether the points are curves, which have no list of codes
+    size: Any = None  # the number of points; None where they have no end
+    present: Any = None  # the space of the values that are there, where a law for a missing one is put around theirs
+
+    @property
+    def line(self) -> Line | None:
+        """The lattice of numbers from which the points are cut; None where they are no numbers."""
+        return None
+
+    @property
+    def items(self) -> tuple[Hashable, ...] | None:
+        """The items, where the points are all sets of these and the code of a set is its bit mask."""
+        return None
+
+    @property
+    def labels(self) -> tuple[Hashable, ...] | None:
+        """The values, where each was declared by itself."""
+        return None
+
+    @property
+    def code_shape(self) -> tuple[int, ...]:
+        """The shape of one code: a whole number, but for curves, tables and vectors without ends."""
+        return ()
+
+    @property
+    def absent(self) -> int | None:
+        """The code of a missing value, where that is a value of its own; of sets it is the last item, alone."""
+        return None
+
+    @property
+    def without_missing(self) -> Any:
+        """The space of what a table holds, where the plan added a missing value to it; else the space itself."""
+        return self.present or self
+
+
+class Space(Points, ABC):
     """D inside (U, ρ): a finite set of values with distances, each value known by a code 0, 1, …, size − 1.
 
     A space of one's own subclasses this and says what is abstract; what a space does not have is None.
@@ -60,8 +100,6 @@ class Space(ABC):
 
     mechanisms: ClassVar[str] = "categories"  # whose mechanisms a plan can name for it
     is_counted: ClassVar[bool] = True  # whether single values are worth counting
-    holds_curves: ClassVar[bool] = False  # whether the points are curves, which have no list of codes
-    present: Any = None  # the space of the values that are there, where a law for a missing one is put around theirs
 
     @classmethod
     def from_plan(cls, table: Reader) -> Self:
@@ -128,39 +166,9 @@ class Space(ABC):
     # What only some spaces have -------------------------------------------------------------------------------------
 
     @property
-    def line(self) -> Line | None:
-        """The lattice of numbers from which the points are cut; None where they are no numbers."""
-        return None
-
-    @property
-    def items(self) -> tuple[Hashable, ...] | None:
-        """The items, where the points are all sets of these and the code of a set is its bit mask."""
-        return None
-
-    @property
     def factors(self) -> Mapping[str, Space] | None:
         """The spaces of which this is the product, the code in mixed radix with the last column the fastest."""
         return None
-
-    @property
-    def labels(self) -> tuple[Hashable, ...] | None:
-        """The values, where each was declared by itself."""
-        return None
-
-    @property
-    def code_shape(self) -> tuple[int, ...]:
-        """The shape of one code: a whole number, but for curves, tables and vectors without ends."""
-        return ()
-
-    @property
-    def absent(self) -> int | None:
-        """The code of a missing value, where that is a value of its own; of sets it is the last item, alone."""
-        return None
-
-    @property
-    def without_missing(self) -> Any:
-        """The space of what a table holds, where the plan added a missing value to it; else the space itself."""
-        return self.present or self
 
     def with_missing(self) -> Any:
         """The space with one more value, a missing one, that has the last code and is stored as null."""
@@ -306,21 +314,6 @@ class Space(ABC):
         return 1, lambda: np.eye(self.size)
 
 
-class Discrete(Space):
-    """Points that all lie at the distance 1 from each other."""
-
-    __slots__ = ()
-
-    @property
-    def diameter(self) -> Fraction:
-        return Fraction(min(1, self.size - 1))
-
-    separation = diameter
-
-    def distances(self, code: int) -> NDArray[Any]:
-        return np.asarray(np.arange(self.size) != code).astype(np.int64)
-
-
 def as_space(value: Any, name: str = "space") -> Space:
     """An argument that must be a space of finitely many values."""
     if isinstance(value, Space) and not isinstance(value, type):
@@ -451,8 +444,8 @@ class Partition:
 # NULL as a value ------------------------------------------------------------------------------------------------------
 
 
-class Endless:
-    """Points without an end, of lines and of curves in a basis: like a space, but without what needs an end.
+class Endless(Points):
+    """Points without an end, of lines and of curves in a basis: without what needs an end.
 
     Where it is `optional` a value may be missing: None, with the code `absent`.
     """
@@ -460,18 +453,7 @@ class Endless:
     __slots__ = ()
 
     optional: bool = False
-    items: ClassVar[None] = None
-    labels: ClassVar[None] = None
-    holds_curves: ClassVar[bool] = False
     absent_code: ClassVar[int] = ABSENT
-
-    @property
-    def line(self) -> Any:
-        return None
-
-    @property
-    def code_shape(self) -> tuple[int, ...]:
-        return ()
 
     @property
     def absent(self) -> int | None:
@@ -480,10 +462,6 @@ class Endless:
     @property
     def present(self) -> Self | None:
         return replace(self, optional=False) if self.optional else None  # type: ignore[type-var]  # a dataclass
-
-    @property
-    def without_missing(self) -> Self:
-        return self.present or self
 
     def with_missing(self) -> Self:
         """These points and one more value, a missing one."""
@@ -552,7 +530,7 @@ class OptionalSpace(Space):
     mechanisms, is_counted, declared = map(_of_present, ("mechanisms", "is_counted", "declared"))
     has_numbers, has_order, has_sums = map(_of_present, ("has_numbers", "has_order", "has_sums"))
     ends, shown, refusal, selected = map(_of_present, ("ends", "shown", "refusal", "selected"))
-    date_part = _of_present("date_part")
+    date_part, is_point = map(_of_present, ("date_part", "is_point"))
 
     @property
     def middle(self) -> Fraction:
