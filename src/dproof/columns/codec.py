@@ -535,7 +535,7 @@ def _declared_labels(table: Reader) -> list[Any]:
     """The values that a plan declares, all of one sort."""
     values = table.value("values")
     if not isinstance(values, list) or not values:
-        raise table.wrong("values", "must be a list of at least one value")
+        raise table.wrong("values", 'must be a list of at least one value, such as ["yes", "no"]')
     if len({_sort(value) for value in values}) > 1 or _sort(values[0]) is None:
         raise table.wrong("values", "must be all texts, all numbers or all true and false")
     return list(values)

@@ -157,7 +157,10 @@ def date_format(text: str) -> DateFormat:
         if piece.isdecimal():
             raise ArgumentError("a digit stands in it: write %Y, %m and %d for the numbers, and signs between them")
     if sorted(parts) != ["day", "month", "year"]:
-        raise ArgumentError('it must have a year, a month and a day, each once, such as "%d.%m.%Y"')
+        timed = not parts and any(piece in _CLOCK for piece in pieces)
+        raise ArgumentError(
+            'it must have a year, a month and a day, each once, such as "%d.%m.%Y"' + (f"; {TIMES}" if timed else "")
+        )
     if len({piece for piece in pieces if piece in _CLOCK}) < sum(piece in _CLOCK for piece in pieces):
         raise ArgumentError("a part of the time of day stands in it twice")
     signs = ["", *pieces, ""]
@@ -199,6 +202,10 @@ _BINS = Key(
     "list",
     "Edges from low to high: a row is sanitised by its bin, and conditions at the edges are sharp.",
     default=None,
+)
+TIMES = (
+    'a time of day alone is no date: as minutes after midnight it is a number, with space = "interval", low = 0 and '
+    "high = 1440"
 )
 _FORMAT_EXAMPLE = 'format = "%d.%m.%Y"'
 _FORMAT = Key(
