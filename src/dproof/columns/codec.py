@@ -419,7 +419,10 @@ class Codec:
         """What a column has that the plan refuses, as the end of a sentence: a value outside."""
         ways = [way for way in self.outside_ways() if way != "refuse"]
         set_it = f", or set outside = {ways[0]!r} in the plan" if ways else ""
-        return f"a value outside its declared space: declare it{set_it}; `dproof check` shows what is outside"
+        return (
+            f"a value outside its declared space: declare it{set_it}; `dproof check` shows what is outside, and a "
+            "wrong encoding"
+        )
 
     def missing_refusal(self) -> str:
         """What a column has that the plan refuses, as the end of a sentence: a missing value."""
