@@ -40,7 +40,7 @@ DATES = 'space = "date"\nlow = 2024-01-01\nhigh = 2024-12-31\nformat = '
         ('model = "central"', 'model = "global"', "did you mean 'central'?"),
         ('space = "categories"', 'type = "categories"', "type is not a known key; did you mean 'space'?"),
         ("low = 0", "min = 0", "min is not a known key; did you mean 'low'?"),
-        ('space = "interval"\nlow = 0\nhigh = 100', f'{DATES}"%H:%M"', "as minutes after midnight it is a number"),
+        ('space = "interval"\nlow = 0\nhigh = 100', f'{DATES}"%H:%M"', "make them minutes after midnight in the table"),
     ],
 )
 def test_a_slip_is_told_with_the_way_out(good: str, slip: str, told: str) -> None:

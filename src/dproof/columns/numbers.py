@@ -204,8 +204,8 @@ _BINS = Key(
     default=None,
 )
 TIMES = (
-    'a time of day alone is no date: as minutes after midnight it is a number, with space = "interval", low = 0 and '
-    "high = 1440"
+    "no space holds times of day: make them minutes after midnight in the table, and declare "
+    'space = "interval", low = 0 and high = 1440'
 )
 _FORMAT_EXAMPLE = 'format = "%d.%m.%Y"'
 _FORMAT = Key(
@@ -479,7 +479,7 @@ class DateCodec(NumberCodec):
     @classmethod
     def draft(cls, kind: Any) -> Draft | None:
         is_date = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
-        return Draft("date", {"low": "?", "high": "?"}) if is_date else None
+        return Draft("date", {"low": "?", "high": "?", "bins": "calendar"}) if is_date else None
 
     def stand_in(self, code: int) -> str:
         return str(self.space.label(code))

@@ -160,7 +160,7 @@ class Kind:
 
     `marks` are the two texts of a column of yes and no, `date_format` how its dates are written where that is not ISO
     8601, and `separator` what stands between items. Whole numbers of which there are `few` may be codes; texts that are
-    nearly all `different` may be names.
+    nearly all `different` may be names, and `times` are of a day. Of a column that is `blank` some rows have no value.
     """
 
     type: Any = None
@@ -169,6 +169,8 @@ class Kind:
     separator: str | None = None
     few: bool = False
     different: bool = False
+    times: bool = False
+    blank: bool = False
 
 
 def kind_of(texts: Sequence[str], numerals: Numerals = PLAIN) -> Kind:
@@ -197,6 +199,8 @@ def kind_of(texts: Sequence[str], numerals: Numerals = PLAIN) -> Kind:
     found, written = date_format(texts)
     if found:
         return Kind(pa.date32(), date_format=written)
+    if sum(is_time(text) for text in texts) >= _LEAST_SHARE * len(texts):
+        return Kind(times=True)
     different = len(texts) >= _LEAST_ROWS and len(distinct) >= _ALL_DIFFERENT * len(texts)
     separator = _separator(texts)
     return Kind(separator=separator) if separator else Kind(different=different)
@@ -245,6 +249,15 @@ def date_format(texts: Sequence[str]) -> tuple[bool, str | None]:
         return True, (f"%m{sign}%d{sign}%Y" if month_first else f"%d{sign}%m{sign}%Y") + _clock(found)
     short = sum(re.fullmatch(r"(?a)\d\d?([./-])\d\d?\1\d\d", text) is not None for text in texts)
     return short >= _LEAST_SHARE * len(texts), None
+
+
+def is_time(text: str) -> bool:
+    """Whether a text is a time of day, which no space holds.
+
+    >>> is_time("09:30"), is_time("9:30:59"), is_time("10:65"), is_time("1:2")
+    (True, True, False, False)
+    """
+    return re.fullmatch(r"(?a)([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?", text.strip()) is not None
 
 
 def _clock(found: Sequence[re.Match[str]]) -> str:
