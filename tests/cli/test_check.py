@@ -461,3 +461,17 @@ def test_what_is_no_number_is_told_by_what_it_is(
     said = " ".join(dproof("check", tmp_path / "x.csv", "--plan", tmp_path / "p.toml").out.split())
     assert told in said and untold not in said
     assert ("All values" in told or "times" in told) or "Missing values of 'x' stop" in said
+
+
+def test_what_is_open_is_suggested_also_where_blanks_are_a_value(dproof: Dproof, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("town,age,day\nBonn,20,2024-05-01\nUlm,30,2024-06-01\n,,\n")
+    columns = {"town": "values = []", "age": 'low = "?"\nhigh = "?"', "day": 'low = "?"\nhigh = "?"'}
+    spaces = {"town": "categories", "age": "interval", "day": "date"}
+    tables = (f'[columns.{n}]\nspace = "{spaces[n]}"\n{keys}\nmissing = "category"\n' for n, keys in columns.items())
+    (tmp_path / "p.toml").write_text("[privacy]\nepsilon = 1\n" + "".join(tables))
+    ran = dproof("check", tmp_path / "x.csv", "--plan", tmp_path / "p.toml", "--json")
+    assert {one["name"]: one["keys"] for one in ran.json["suggestions"]} == {
+        "town": {"values": ["Bonn", "Ulm"]},
+        "age": {"low": 20, "high": 30},
+        "day": {"low": "2024-01-01", "high": "2024-12-31"},
+    }

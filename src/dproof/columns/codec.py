@@ -613,6 +613,9 @@ class NullCodec(Codec):
     def number_sql(self) -> str:
         return self.inner.number_sql
 
+    def suggestion(self) -> Suggestion | None:
+        return self.inner.suggestion()
+
     def outside_refusal(self) -> str:
         return self.inner.outside_refusal()
 
