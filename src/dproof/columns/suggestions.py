@@ -159,8 +159,9 @@ class Kind:
     """What the values of a column are, most of them: an Arrow type, or None for texts.
 
     `marks` are the two texts of a column of yes and no, `date_format` how its dates are written where that is not ISO
-    8601, and `separator` what stands between items. Whole numbers of which there are `few` may be codes; texts that are
-    nearly all `different` may be names, and `times` are of a day. Of a column that is `blank` some rows have no value.
+    8601, and `separator` what stands between items. Whole numbers of which there are `few` may be codes, or answers on
+    a `scale`; texts that are nearly all `different` may be names, and `times` are of a day. Of a column that is `blank`
+    some rows have no value.
     """
 
     type: Any = None
@@ -169,6 +170,7 @@ class Kind:
     separator: str | None = None
     few: bool = False
     different: bool = False
+    scale: bool = False
     times: bool = False
     blank: bool = False
 
@@ -194,8 +196,9 @@ def kind_of(texts: Sequence[str], numerals: Numerals = PLAIN) -> Kind:
         return Kind(marks=marks)
     numbers = [number for text in texts if (number := numerals.plain(text)) is not None]
     if len(numbers) >= _LEAST_SHARE * len(texts):
-        whole = all(float(number).is_integer() for number in numbers)
-        return Kind(pa.float64(), few=whole and len({float(number) for number in numbers}) <= _FEW)
+        points = {float(number) for number in numbers}
+        few = len(points) <= _FEW and all(point.is_integer() for point in points)
+        return Kind(pa.float64(), few=few, scale=few and max(points) - min(points) <= _FEW)
     found, written = date_format(texts)
     if found:
         return Kind(pa.date32(), date_format=written)

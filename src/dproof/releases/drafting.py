@@ -308,6 +308,8 @@ def _column(name: str, kind: Kind) -> DraftedColumn:
     space, drafted = next((space, one) for space, one in drafts if one is not None)
     known = codec_class(SPACES[space]).keys
     keys = {"space": space, **drafted.keys}
+    if kind.scale and any(key.name == "step" for key in known):
+        keys["step"] = 1  # else 3 of 1 to 5 lies with 3.4 in a bin
     notes: list[str] = []
     if kind.date_format is not None:
         if any(key.name == "format" for key in known):
