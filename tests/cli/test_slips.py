@@ -117,3 +117,9 @@ def test_a_changed_table_is_told_with_the_command_that_finds_it(dproof: Dproof, 
         file.write(b"x")
     ran = dproof("query", "release", "SELECT count(*) FROM release")
     assert ran.code == 1 and "the stored tables cannot be read: `dproof verify` says which file has changed" in ran.err
+
+
+def test_help_and_a_draft_say_where_to_begin(dproof: Dproof, folder: Path) -> None:
+    told = " ".join(dproof("--help").out.split())
+    assert "Publish statistics about people" in told and "Begin with `dproof init DATA --ask`" in told
+    assert "`dproof init --ask` asks for all of it instead" in dproof("init", "x.csv").err

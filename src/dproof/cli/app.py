@@ -227,7 +227,9 @@ def application() -> click.Group:
     )
     return Commands(
         "dproof",
-        help="Differential privacy for numbers, categories, sets and curves under one roof, with a proof.",
+        help="Publish statistics about people without exposing anyone: differential privacy, with a proof.",
+        epilog="Begin with `dproof init DATA --ask`, which asks what it needs and ends with a plan and the commands to "
+        "run next; `dproof demo` shows all of it on people who do not exist.",
         params=[version],
         context_settings={
             "help_option_names": ["-h", "--help"],
