@@ -123,3 +123,10 @@ def test_help_and_a_draft_say_where_to_begin(dproof: Dproof, folder: Path) -> No
     told = " ".join(dproof("--help").out.split())
     assert "Publish statistics about people" in told and "Begin with `dproof init DATA --ask`" in told
     assert "`dproof init --ask` asks for all of it instead" in dproof("init", "x.csv").err
+
+
+def test_a_title_above_the_names(refused: Callable[..., str], folder: Path) -> None:
+    (folder / "t.csv").write_text("Survey of May\n" + DATA)
+    for words in (["init", "t.csv", "--look"], ["check", "t.csv", "--plan", "plan.toml"]):
+        told = refused(*words)
+        assert "line 2 has 3 fields and the header 1; is that a title? Then header = 2 under [file]" in told

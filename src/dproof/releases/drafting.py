@@ -23,7 +23,7 @@ from dproof.arguments import as_path, mapping
 from dproof.columns.codec import CODECS, codec_class
 from dproof.columns.suggestions import Kind, kind_of, seen_numerals
 from dproof.columns.values import decoded
-from dproof.errors import ArgumentError, PlanError
+from dproof.errors import ArgumentError, InputError, PlanError, SourceError
 from dproof.plans.draft import toml_lines
 from dproof.plans.reader import SPACES, MisplacedKey, Reader, read_layout, to_toml
 from dproof.spaces.categories import WORD
@@ -106,7 +106,10 @@ def draft(
     source = open_source(data, table, layout)
     kinds = {name: Kind(kind) for name, kind in _types(source).items()}
     if look:
-        texts, blank = _sample(source)
+        try:
+            texts, blank = _sample(source)
+        except InputError as refused:  # whoever looks may be told the line
+            raise SourceError(source.fault() or str(refused)) from None
         if not source.typed and not is_known:
             layout = replace(layout, numerals=seen_numerals(texts, layout.separator or ","))
         for name, found in texts.items():
