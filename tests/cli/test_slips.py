@@ -130,3 +130,9 @@ def test_a_title_above_the_names(refused: Callable[..., str], folder: Path) -> N
     for words in (["init", "t.csv", "--look"], ["check", "t.csv", "--plan", "plan.toml"]):
         told = refused(*words)
         assert "line 2 has 3 fields and the header 1; is that a title? Then header = 2 under [file]" in told
+
+
+@pytest.mark.parametrize("ending", ["HAVING count(*) > 100", "ORDER BY count(*) DESC LIMIT 1"])
+def test_names_that_noise_chose_are_told(dproof: Dproof, folder: Path, ending: str) -> None:
+    ran = dproof("query", "release", f"SELECT town FROM release GROUP BY town {ending}")
+    assert ran.code == 0 and "chosen by noisy values, and by the true ones others may be" in " ".join(ran.out.split())
