@@ -65,3 +65,37 @@ def test_words_of_other_tools_are_understood() -> None:
     assert nearest("global", ["local", "central"]) == "central"
     assert nearest("global", ["local"]) == "local"
     assert did_you_mean("average", ["count", "avg"]) == "; did you mean 'avg'?"
+
+
+@pytest.mark.parametrize(
+    ("slip", "told"),
+    [
+        ('space = "drop"', "columns.age.space cannot be 'drop': to leave a column out write drop = true alone"),
+        ("high = 1", 'columns.age.space is missing: write space = "categories", or'),
+        (
+            'space = "interval"\nlow = 0\nhigh = 1440\nformat = "%H:%M"',
+            "format goes with space = 'date'; no space holds",
+        ),
+        ('space = "categories"\nvalues = ["a"]\nlow = 0', "low goes with space = 'interval'"),
+    ],
+)
+def test_the_space_of_a_column(slip: str, told: str) -> None:
+    with pytest.raises(dp.InputError) as refused:
+        dp.Plan.parse(PLAN.partition("[columns.age]")[0] + f"[columns.age]\n{slip}\n")
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("condition", "told"),
+    [
+        ("'a' IN likes", "IN takes values in brackets; of a set ask list_contains(likes, 'a')"),
+        ("age > NULL", "nothing compares with NULL: ask IS NULL or IS NOT NULL"),
+        ("age = NULL", "nothing compares with NULL: ask IS NULL or IS NOT NULL"),
+    ],
+)
+def test_a_condition_that_sql_writes_otherwise(condition: str, told: str) -> None:
+    likes = '[columns.likes]\nspace = "subsets"\nvalues = ["a", "b"]\nseparator = ";"\n'
+    question = f'[[questions]]\nsql = "SELECT count(*) FROM data WHERE {condition}"\n'
+    with pytest.raises(dp.InputError) as refused:
+        dp.Plan.parse(PLAN + likes + question)
+    assert told in str(refused.value)

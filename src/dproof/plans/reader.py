@@ -26,6 +26,7 @@ import dproof.curves  # noqa: F401  # adds the codec of curves
 from dproof.arguments import as_path, described, expect
 from dproof.certification.verify_certificate import LONGEST_PLAN, is_deep
 from dproof.columns.codec import CODECS, Codec, Column, Key, codec_class
+from dproof.columns.numbers import TIMES
 from dproof.columns.values import DECIMALS, THOUSANDS, Numerals
 from dproof.errors import ArgumentError, FileError, InputError, PlanError, did_you_mean, nearest
 from dproof.exact import exact, plain_number
@@ -262,6 +263,7 @@ def _written(value: Any, path: Keys) -> Any:
 _WRITE = {
     "privacy": ': write [privacy], and under it epsilon = "1"',
     "epsilon": ': write epsilon = "1" under [privacy]',
+    "space": ': write space = "categories", or "interval", "date", "subsets" or "curves"',
 }
 
 
@@ -394,11 +396,15 @@ class Reader:
         except InputError as error:
             raise MisplacedKey(self.path, f"is wrong: {error}") from None
 
+    @property
+    def left(self) -> list[str]:
+        """The keys that nobody asked for."""
+        return [key for key in self._table if key not in self._asked]
+
     def finish(self) -> None:
         """Refuse what nobody asked for."""
-        for key in self._table:
-            if key not in self._asked:
-                raise self._unknown(key, sorted(self._asked))
+        for key in self.left:
+            raise self._unknown(key, sorted(self._asked))
 
     def _unknown(self, key: str, known: Iterable[str]) -> MisplacedKey:
         return self.wrong(key, f"is not a known key{did_you_mean(key, known)}")
@@ -684,10 +690,17 @@ def read_column(name: str, table: Reader) -> Column:
         return Column(name, "public", (name,))
     if _CODE_BOOK in table:
         raise table.wrong(_CODE_BOOK, "is read with the file of a plan: give the plan's path, or write `values`")
+    if table.value("space", None) == "drop":
+        raise table.wrong("space", "cannot be 'drop': to leave a column out write drop = true alone")
     kind = table.choice("space", tuple(SPACES))
     column = codec_class(SPACES[kind]).read_column(SPACES[kind], name, kind, table)
     column = replace(column, share=table.share("share", Fraction(1)), mechanism=table.text("mechanism", "auto"))
     column = replace(column, question=table.line("question"), help=table.line("help"))
+    for key in table.left:
+        home = next((space for space in SPACES if any(k.name == key for k in codec_class(SPACES[space]).keys)), None)
+        if home is not None:
+            times = f"; {TIMES}" if key == "format" and "%H" in str(table.value(key)) else ""
+            raise table.wrong(key, f"goes with space = {home!r}{times}")
     table.finish()
     return column
 
