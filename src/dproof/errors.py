@@ -110,16 +110,29 @@ def with_notes(error: BaseException) -> str:
 
 _SHORTEST_CUT = 3  # letters of a word that is cut short
 _LEAST_ALIKE = 0.65  # of the letters alike: one slip in a word of three, but not "round" for "count"
+_ELSEWHERE = {  # words of other tools, and those of dproof for the same
+    "central": ("global", "trusted", "curator"),
+    "interval": ("number", "numeric", "numerical", "integer", "int", "float", "real", "continuous"),
+    "categories": ("text", "string", "categorical", "enum", "factor", "nominal"),
+    "date": ("datetime", "timestamp"),
+    "subsets": ("set", "multiple", "list"),
+    "space": ("type", "dtype", "kind"),
+    "low": ("min", "minimum", "lower"),
+    "high": ("max", "maximum", "upper"),
+    "avg": ("average",),
+}
 
 
 def nearest(name: object, options: Iterable[object]) -> str | None:
-    """The option that was probably meant, if one is near enough: spelt alike, or cut short.
+    """The option that was probably meant, if one is near enough: spelt alike, cut short, or called so by other tools.
 
     >>> [nearest(name, ["epsilon", "delta", "count"]) for name in ("epslon", "eps", "round")]
     ['epsilon', 'epsilon', None]
+    >>> nearest("global", ["local", "central"])
+    'central'
     """
     known, given = [str(option) for option in options], str(name).casefold()
-    near = [o for o in known if o.casefold() == given]
+    near = [o for o in known if o.casefold() == given] or [o for o in known if given in _ELSEWHERE.get(o, ())]
     if not near and len(given) >= _SHORTEST_CUT:
         begun = [o for o in known if o.casefold().startswith(given)]
         near = begun if len(begun) == 1 else []

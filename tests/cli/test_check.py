@@ -435,3 +435,43 @@ def test_a_value_that_is_nearly_a_declared_one_is_named(value: str, told: str) -
     plan = {"privacy": {"epsilon": 1}, "columns": {"town": {"space": "categories", "values": ["Bonn", "Köln"]}}}
     found = dp.check(pa.table({"town": [value] * 3 + ["Köln"] * 2}), plan)
     assert any(hint.startswith(told) for hint in found.hints)
+
+
+@pytest.mark.parametrize(
+    ("values", "told", "untold"),
+    [
+        (["Köln", "Bonn"], "All values of 'x' are not numbers", "Missing values of 'x' stop"),
+        (
+            ["09:30", "17:05"],
+            "'x' holds times of day: no space holds times of day: make them minutes",
+            "Missing values",
+        ),
+        (["5", "7", "k.A."], "Some values of 'x' are not numbers, but words: they count as missing", "`decimal`"),
+        (["5", "7", "1.234,5"], "are `decimal` and `thousands` under [file] right?", "words"),
+    ],
+)
+def test_what_is_no_number_is_told_by_what_it_is(
+    dproof: Dproof, tmp_path: Path, values: list[str], told: str, untold: str
+) -> None:
+    (tmp_path / "x.csv").write_text("x;y\n" + "".join(f"{value};1\n" for value in values * 9))
+    (tmp_path / "p.toml").write_text(
+        '[file]\nseparator = ";"\n[privacy]\nepsilon = 1\n[columns.x]\nspace = "interval"\nlow = 0\nhigh = 9\n'
+        "[columns.y]\ndrop = true\n"
+    )
+    said = " ".join(dproof("check", tmp_path / "x.csv", "--plan", tmp_path / "p.toml").out.split())
+    assert told in said and untold not in said
+    assert ("All values" in told or "times" in told) or "Missing values of 'x' stop" in said
+
+
+def test_what_is_open_is_suggested_also_where_blanks_are_a_value(dproof: Dproof, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("town,age,day\nBonn,20,2024-05-01\nUlm,30,2024-06-01\n,,\n")
+    columns = {"town": "values = []", "age": 'low = "?"\nhigh = "?"', "day": 'low = "?"\nhigh = "?"'}
+    spaces = {"town": "categories", "age": "interval", "day": "date"}
+    tables = (f'[columns.{n}]\nspace = "{spaces[n]}"\n{keys}\nmissing = "category"\n' for n, keys in columns.items())
+    (tmp_path / "p.toml").write_text("[privacy]\nepsilon = 1\n" + "".join(tables))
+    ran = dproof("check", tmp_path / "x.csv", "--plan", tmp_path / "p.toml", "--json")
+    assert {one["name"]: one["keys"] for one in ran.json["suggestions"]} == {
+        "town": {"values": ["Bonn", "Ulm"]},
+        "age": {"low": 20, "high": 30},
+        "day": {"low": "2024-01-01", "high": "2024-12-31"},
+    }

@@ -118,3 +118,39 @@ def test_a_row_in_place_of_a_header_is_told(refused: Callable[..., str], tmp_pat
     assert (
         "columns 1 and 3 share the name 'yes': rename all but one (in a file the first line must be the header;" in said
     )
+
+
+OFFICE = "Tag;Ankunft;Note;x_a;x_b;x_c;Gehalt\n" + "31.12.2024;09:30;3;1;0;0;10,5\n01.02.2024;10:05;;0;1;1;k.A.\n" * 40
+OFFICE += "01.03.2024;10:05;5;0;1;1;20\n"
+
+
+def test_what_an_office_has_is_drafted_so_that_it_can_be_released(dproof: Dproof, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(OFFICE)
+    draft = dproof("init", tmp_path / "x.csv", "--look").out
+    columns = columns_of(draft)
+    assert columns["Tag"] == {
+        "space": "date",
+        "low": "?",
+        "high": "?",
+        "format": "%d.%m.%Y",
+        "bins": "calendar",
+    }
+    assert draft.count("format = ") == 1 and draft.count("bins = ") == 2  # once in the head
+    assert columns["Ankunft"] == {"drop": True} and "# times of day: as minutes after midnight they are" in draft
+    assert columns["x"]["columns"] == ["x_a", "x_b", "x_c"] and columns["x"]["space"] == "subsets"
+    assert columns["Note"]["missing"] == "category" and "# some are blank" in draft
+    assert columns["Note"]["step"] == 1 and "step" not in columns["Gehalt"]  # whole numbers: 3 is no [2.5, 3.5)
+    assert "missing" not in columns["Gehalt"]  # a text is no blank: `check` tells of it
+    local = columns_of(dproof("init", tmp_path / "x.csv", "--look", "--local").out)
+    assert "bins" not in local["Tag"] and local["Tag"]["format"] == "%d.%m.%Y"
+
+
+def test_one_blank_is_not_told(dproof: Dproof, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("town,age\n" + "Bonn,40\n" * 300 + "Ulm,\n")
+    assert "missing =" not in dproof("init", tmp_path / "x.csv", "--look").out.partition("[columns")[2]
+
+
+def test_flags_are_offered_by_their_names_to_be_pasted(dproof: Dproof, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("x_a,x_b,x_c\n1,0,1\n")
+    draft = " ".join(dproof("init", tmp_path / "x.csv").out.replace("\n# ", " ").split())
+    assert 'then one set, space = "subsets", columns = ["x_a", "x_b", "x_c"]' in draft

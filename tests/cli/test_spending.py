@@ -267,7 +267,7 @@ def test_explain_takes_a_release_a_plan_a_ledger_or_a_table(
     assert "or state a guarantee" in refused("explain")
     assert "or state a guarantee" in refused("explain", chosen, "--epsilon", "1")
     assert "a file says its own" in refused("explain", chosen, "--delta", "0.1")
-    assert "is no release, plan or ledger" in refused("explain", tmp_path / "nothing")
+    assert "is no release, plan, certificate or ledger" in refused("explain", tmp_path / "nothing")
 
 
 def test_explain_counts_the_rows_of_a_person(tmp_path: Path, dproof: Dproof) -> None:

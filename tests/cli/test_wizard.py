@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from select import select
 from typing import Any
@@ -97,6 +98,54 @@ def test_a_question_mark_shows_the_table_and_an_equals_sign_takes_it(answering: 
     assert plan.column("town").space.values == ("Bonn", "Ulm") and plan.column("age").space.low == 20
 
 
+def test_what_was_shown_is_taken_for_both_ends_and_shown_when_it_is_taken(answering: Dproof) -> None:
+    ran = answering({**ANSWERS, "values": "=", "low": "?\n=", "high": "="})
+    assert ran.code == 0 and ran.out.count("CONFIDENTIAL, from the table") == 2
+    age = dp.Plan.read("plan.toml").column("age").space
+    assert (age.low, age.high) == (20, 70)
+
+
+def test_a_column_can_be_left_out_when_it_was_seen(answering: Dproof) -> None:
+    answers = {**ANSWERS, "values": "?\nx"}
+    del answers["town blank"]
+    assert answering(answers).code == 0 and dp.Plan.read("plan.toml").column("town").kind == "drop"
+
+
+def test_the_title_stands_in_the_report(answering: Dproof) -> None:
+    answering(ANSWERS)
+    assert dp.Plan.read("plan.toml").about.title == "Towns"
+
+
+def test_each_answer_is_checked_where_it_is_given(answering: Dproof, folder: Path) -> None:
+    ran = answering({**ANSWERS, "low": "none\n0", "high": "1OO\n100"})
+    assert ran.code == 0 and ran.out.count("such as 1, 0.5") == 2 and ran.out.count("3 of 4: age") == 1, ran
+    assert ran.out.count("(c)ategory, (n)umber") == 4
+
+
+@pytest.mark.parametrize("look", [True, False])
+def test_dates_as_an_office_writes_them(
+    dproof: Dproof, folder: Path, monkeypatch: pytest.MonkeyPatch, look: bool
+) -> None:
+    (folder / "x.csv").write_text("day\n" + "".join(f"{n % 28 + 1:02}.0{n % 9 + 1}.2024\n" for n in range(99)))
+    if look:
+        answers = ["", "1", "3", "y", "n", "99", "d", "01.01.2024", "?", "=", "n", "y"]
+    else:
+        answers = ["", "1", "3", "y", "n", "99", "d", "31.12.2024", "1.1.2024", "?", "=", "n", "y"]
+    said = "".join(f"{answer}\n" for answer in (["y"] if look else ["n"]) + answers)
+    monkeypatch.setattr("sys.stdin", io.StringIO(said))
+    ran = dproof("init", "x.csv", "--ask")
+    assert ran.code == 0, ran
+    text = (folder / "plan.toml").read_text()
+    assert 'format = "%d.%m.%Y"' in text and "low = 2024-01-01\nhigh = 2024-12-31\n" in text
+    assert 'bins = "calendar"' in text
+
+
+def test_no_line_is_broken_inside_a_word(answering: Dproof) -> None:
+    ran = answering({**ANSWERS, "high": "9x\n100"})
+    said = [line for line in ran.out.partition("± over")[0].splitlines() if ": " not in line]  # that is a question
+    assert len(said) > 12 and all(len(line) <= 80 for line in said), said
+
+
 def test_a_wrong_answer_is_asked_again(answering: Dproof) -> None:
     answers = {**ANSWERS, "epsilon": "many\n3", "rows": "few\n300", "several": "perhaps\ny\nghost\nid\n0\n2"}
     del answers["id"]  # which names the person now
@@ -180,3 +229,12 @@ def test_in_a_terminal(folder: Path, leaves: bool) -> None:
         assert code == 130 and "interrupted; nothing was written" in told and names == {"x.csv"}
     else:
         assert code == 0 and names == {"x.csv", "plan.toml", "plan.ipynb"}, told
+
+
+def test_numbers_as_an_office_writes_them(dproof: Dproof, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "x.csv").write_text("pay;n\n" + "".join(f"{n}.250,5;{n}\n" for n in range(1, 60)))
+    answers = ["y", "", "1", "3", "y", "n", "59", "n", "0", "1.000", "1.000,50", "1000.5", "n", "x", "y"]
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{answer}\n" for answer in answers)))
+    ran = dproof("init", "x.csv", "--ask")
+    assert ran.code == 0 and "1.000 may be 1,000 or 1: write it without signs for thousands" in ran.out, ran
+    assert dp.Plan.read("plan.toml").column("pay").space.high == Fraction("1000.5")

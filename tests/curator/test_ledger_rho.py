@@ -149,8 +149,12 @@ def test_pure_prices_add_up_as_ever(file: Path) -> None:
         ledger.debit(f"q{n}", Privacy("0.1"))
     assert ledger.spent() == Cost(Fraction(1), Fraction(0), 10 * pure_rho(Fraction("0.1")))
     assert ledger.remaining() == Cost(rho=Fraction(0))
-    with pytest.raises(OverBudget, match="with a delta above 0"):
-        ledger.debit("more", Privacy("0.1"))
+    with pytest.raises(OverBudget, match=r"what is left is epsilon 0 and delta 0 \(rho 0\): nothing was read"):
+        ledger.debit("more", Privacy("0.1"))  # which no delta would help
+    near = Ledger(file.with_name("near.db"), budget=WHOLE)
+    near.debit("q", bought("0.9", "5e-7"))
+    with pytest.raises(OverBudget, match=r"what is left is epsilon 0\.45.*, and asked with a delta above 0 it would"):
+        near.debit("more", Privacy("0.45"))
 
 
 def test_a_budget_buys_what_it_says_at_once_or_bit_by_bit(tmp_path: Path) -> None:

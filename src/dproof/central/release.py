@@ -296,7 +296,9 @@ def _read_measured(file: Path, law: TableLaw, rows: int | None, private: bool) -
             raise VerificationFailed("the stored tables are not as the plan determines them")
         table = table.set_column(0, "table", table["table"].cast(pa.string()))
     except (pa.ArrowException, OSError, ValueError):
-        raise VerificationFailed("the stored tables cannot be read") from None
+        raise VerificationFailed(
+            "the stored tables cannot be read: `dproof verify` says which file has changed"
+        ) from None
     if private and (table.schema.metadata or {}).keys() & SEEDED.keys():
         raise VerificationFailed("the stored tables were drawn with seeded coins, and the certificate does not say so")
     if table.schema.names != _SCHEMA.names or table.schema.types != _SCHEMA.types or table["measured"].null_count:

@@ -29,7 +29,7 @@ import click
 
 from dproof import __version__
 from dproof.cli.output import advise, emit
-from dproof.errors import DproofError, DproofWarning, FileError, InputError, TooLarge
+from dproof.errors import DproofError, DproofWarning, FileError, InputError, TooLarge, did_you_mean
 
 # A new command is one file with one function of its name, and one line here: the first line of the function's
 # docstring. `dproof --help` shows them in this order, and loads none of them.
@@ -197,6 +197,8 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and args[0] not in ALIASES and not args[0].startswith("-"):
+            ctx.fail(f"No such command {args[0]!r}{did_you_mean(args[0], COMMANDS)}")
         word, command, rest = super().resolve_command(ctx, args)
         return word, None if command is None else load_command(ALIASES.get(str(word), str(word))), rest
 
@@ -225,7 +227,9 @@ def application() -> click.Group:
     )
     return Commands(
         "dproof",
-        help="Differential privacy for numbers, categories, sets and curves under one roof, with a proof.",
+        help="Publish statistics about people without exposing anyone: differential privacy, with a proof.",
+        epilog="Begin with `dproof init DATA --ask`, which asks what it needs and ends with a plan and the commands to "
+        "run next; `dproof demo` shows all of it on people who do not exist.",
         params=[version],
         context_settings={
             "help_option_names": ["-h", "--help"],

@@ -64,7 +64,10 @@ def ask(
     if any(file.samefile(data) for file in over):
         raise FileError(f"{str(data)!r} is the table itself, and an answer would replace it: choose another name")
     if (epsilon is None) == (accuracy is None):
-        raise ArgumentError("say what the question may cost, with --epsilon, or how good it must be, with --accuracy")
+        raise ArgumentError(
+            "say what the question may cost, with --epsilon, or how good it must be, with --accuracy"
+            + ("" if epsilon is None else ", and not both")
+        )
     terms = Terms(epsilon, delta, accuracy, level, printing.every)
     account, ledger = None if without else ledger or data, paying_ledger(data, ledger, without, needed=not preview)
     with TemporaryDirectory() as folder, naming_options(), telling_ways_out(account):

@@ -61,7 +61,13 @@ class Command(click.Command):
                 raise click.BadOptionUsage(
                     word, f"Option {word!r} needs a value, and {after!r} is another option.", ctx
                 )
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if "unexpected extra argument" in error.message:
+                told = f"{error.message}: SQL, and whatever else has blanks in it, needs quotes around it"
+                raise click.UsageError(told, ctx) from None
+            raise
 
 
 def command(function: Callable[..., None]) -> Command:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from dproof.curator.ledger import Ledger
 from dproof.errors import ArgumentError, FileError
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
-from dproof.storage import CERTIFICATE
+from dproof.storage import CERTIFICATE, SURVEY
+from dproof.tables.database import is_sqlite
 
 _RELATION = {
     "change-one": "two tables of the same, public size that differ in one person's row",
@@ -25,7 +27,11 @@ _RELATION = {
 
 @command
 @click.argument(
-    "path", metavar="[FILE]", type=PATH, required=False, help="A release, a plan, a ledger, or a table that has one."
+    "path",
+    metavar="[FILE]",
+    type=PATH,
+    required=False,
+    help="A release, a survey, a plan, a certificate, a ledger, or a table that has one.",
 )
 @click.option("--epsilon", metavar="E", help="Instead of FILE: ε of the guarantee, a decimal or a fraction.")
 @delta_option
@@ -38,10 +44,11 @@ def explain(path: Path | None, epsilon: str | None, delta: str, neighbours: str,
     """Say what a guarantee means for one person.
 
     Beliefs, chances and money: how far anything that anyone learns from the output can depend on one row. The guarantee
-    is that of a release, a plan or a ledger's whole budget, or one that you state with --epsilon.
+    is that of a release, a survey, a plan, a certificate or a ledger's whole budget, or one that you state with
+    --epsilon.
     """
     if (path is None) == (epsilon is None):
-        raise ArgumentError("name a release, a plan or a ledger, or state a guarantee with --epsilon")
+        raise ArgumentError("name a release, a plan, a certificate or a ledger, or state a guarantee with --epsilon")
     if path is None:
         privacy = Privacy(epsilon, delta, neighbours=neighbours)  # type: ignore[arg-type]  # checked by Privacy
         rows, about = 1, dict[str, Any]()
@@ -56,8 +63,10 @@ def explain(path: Path | None, epsilon: str | None, delta: str, neighbours: str,
 def _promised(path: Path) -> tuple[Privacy, int, dict[str, Any]]:
     """What a file promises to a person, with how many rows, and what it is."""
     if (path / CERTIFICATE).is_file():
-        from dproof.releases.load import load
+        from dproof.releases.load import load, opened
 
+        if (path / SURVEY).is_file():
+            return opened(path).law.person, 1, {"survey": str(path)}
         release = load(path)
         rows = release.plan.rows_per_person
         shuffled = release.certificate["release"].get("shuffled")
@@ -65,16 +74,38 @@ def _promised(path: Path) -> tuple[Privacy, int, dict[str, Any]]:
     if path.suffix.lower() == ".toml":
         plan = Plan.read(path)
         return plan.promise(plan.rows_per_person), plan.rows_per_person, {"plan": str(path)}
+    if path.suffix.lower() == ".json" and path.is_file():
+        return _certified(path)
     ledger = ledger_of(path)
-    if not Ledger.is_begun(ledger):
-        raise FileError(f"{str(path)!r} is no release, plan or ledger, and no ledger lies beside it")
-    opened = Ledger(ledger)
-    spent = opened.spent().to_json_above()
-    return opened.budget, opened.unit.rows_per_person, {"ledger": str(ledger), "spent": spent}
+    if not Ledger.is_begun(ledger) or (ledger == path and not is_sqlite(path)):
+        number = "; a number goes with --epsilon" if re.fullmatch(r"[\d./e-]+", str(path)) else ""
+        raise FileError(
+            f"{str(path)!r} is no release, plan, certificate or ledger, and no ledger lies beside it{number}"
+        )
+    account = Ledger(ledger)
+    spent = account.spent().to_json_above()
+    return account.budget, account.unit.rows_per_person, {"ledger": str(ledger), "spent": spent}
+
+
+def _certified(path: Path) -> tuple[Privacy, int, dict[str, Any]]:
+    """What a certificate says, which somebody else may have made, once it is checked again."""
+    from dproof.certification.certify import read_certificate
+    from dproof.releases.verify import verify
+
+    verify(path)
+    certificate = read_certificate(path)
+    if any("distances" in part or "neighbours" in part["law"] for part in certificate.get("laws", ())):
+        raise FileError(
+            f"{str(path)!r} does not promise the same for all values: `dproof verify` says what it promises"
+        )
+    privacy = Privacy(certificate["epsilon"], certificate["delta"], neighbours=certificate["neighbours"])
+    return privacy, certificate.get("rows_per_person", 1), {"certificate": str(path)}
 
 
 _SUBJECTS = {
     "release": "{} is a release with",
+    "survey": "Each answer to the survey {} has",
+    "certificate": "A release as {} certifies it has, for each row or each person,",
     "plan": "A release by {} would have",
     "ledger": "All that is paid from {} has together",
 }

@@ -53,7 +53,10 @@ def init(
         emit({"plan": text, "columns": columns, "confidential": look}, True, list)
         return
     click.echo(text if out is None else f"{out} holds a draft.\n", nl=False)
-    advise("fill in what is open in this draft: `dproof check` helps, and then `dproof plan` shows what to expect")
+    advise(
+        "fill in what is open in this draft: `dproof check` helps, and then `dproof plan` shows what to expect; "
+        "`dproof init --ask` asks for all of it instead"
+    )
     if drafted.doubtful:
         advise("is the first line a header? Some of its fields look like values, and a plan is public")
     if look:

@@ -103,6 +103,8 @@ def query(release: Path, sql: str, raw: bool, printing: Printing, **options: Any
     """
     from dproof.releases.load import load  # `dproof ask` prints answers by this file, and opens no release
 
+    if any(file.resolve().parent == release.resolve() for file in printing.files):
+        raise ArgumentError("--out or --plot is in the release, which is never changed: choose a place outside it")
     opened = load(release)
     with naming_options():
         answer: Answer = opened.raw(sql) if raw else opened.query(sql, **options)

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import wrap
 from typing import Any, TypeVar
 
 import click
@@ -20,8 +21,10 @@ from dproof.advice.expect import expect, usual_question
 from dproof.advice.ways import compare_ways
 from dproof.cli.output import Page, emit, escape
 from dproof.cli.plan import ways_page
+from dproof.columns.numbers import date_format
+from dproof.columns.suggestions import date_format as format_of
 from dproof.errors import FileError, InputError
-from dproof.exact import exact, written
+from dproof.exact import exact, plain_number, written
 from dproof.meaning import explain
 from dproof.plans.draft import toml_lines
 from dproof.plans.plan import Plan
@@ -30,6 +33,7 @@ from dproof.privacy import Privacy
 from dproof.releases.drafting import DraftedColumn, Model, TableDraft, draft, file_keys
 from dproof.releases.inspection import check as inspect
 from dproof.releases.notebook import first_question, notebook
+from dproof.spaces.dates import date_of, day_of
 from dproof.storage import check_absent
 
 T = TypeVar("T")
@@ -38,7 +42,7 @@ _KINDS: dict[
 ] = {  # what a person answers, and the keys that a column of that kind begins with
     "c": ("categories", {"values": []}),
     "n": ("interval", {"low": "?", "high": "?"}),
-    "d": ("date", {"low": "?", "high": "?"}),
+    "d": ("date", {"low": "?", "high": "?", "bins": "calendar"}),
     "s": ("subsets", {"separator": ";", "values": []}),
     "x": ("", {}),
 }
@@ -54,19 +58,25 @@ def dialogue(data: Path, table: str | None, *, look: bool, model: Model | None, 
     book = out.with_suffix(".ipynb")
     for target in (out, book):
         check_absent(target)
+    _say(
+        "Enter takes what stands in [ ]; Ctrl-C leaves, and nothing is written. A plan is public: answer from what you "
+        "know, not from the data."
+    )
+    look = look or _yes("\nMay rows be read, to see kinds and formats of columns?", True)
     drafted = draft(data, table=table, look=look)
-    click.echo(
-        f"A plan for {data.name}: {len(drafted.columns)} columns. Enter takes what stands in [ ]; Ctrl-C leaves, and "
-        "nothing is written.\nA plan is public: answer from what you know, not from the data.\n"
+    _say(
+        f"\nA plan for {data.name}: {len(drafted.columns)} columns. Where a column is asked about, ? shows what the "
+        "table has, = takes that, and x leaves the column out.\n"
     )
     title = _ask("A title for the report", "")
     if model is None:
-        click.echo(
+        _say(
             "\nWho may see the true rows?\n  1  you, who hold the table: sharp answers\n"
             "  2  nobody: each row is changed at random"
         )
         model = "local" if _choice("Who", ("1", "2"), "1") == "2" else "central"
-    plan: dict[str, Any] = {"privacy": {"model": model, **_promise(model, drafted)}}
+    plan: dict[str, Any] = {"about": {"title": title}} if title else {}
+    plan["privacy"] = {"model": model, **_promise(model, drafted)}
     if model == "central":
         plan["release"] = {"tables": 2, "sums": True}
     file = file_keys(drafted.layout)
@@ -74,7 +84,7 @@ def dialogue(data: Path, table: str | None, *, look: bool, model: Model | None, 
     rows = _until(lambda: _whole(_ask("\nAbout how many rows has the table? (for ± beforehand)", "1000")))
     columns = _columns(data, table, drafted, plan, rows)
     whole = {**plan, "columns": columns}
-    text = _text(title, whole)
+    text = _text(whole)
     parsed = Plan.parse(text)
     click.echo("")
     emit({}, False, lambda: _widths_page(whole, rows))
@@ -87,9 +97,13 @@ def dialogue(data: Path, table: str | None, *, look: bool, model: Model | None, 
     option = "" if table is None else f" --table {shlex.quote(table)}"
     click.echo(f"""
 {out} and {book} are written. Next:
-  dproof check {quoted} --plan {plan_path}{option}    what the plan does not foresee; confidential
-  dproof plan {plan_path} --rows {rows}    what to expect, and what would help
-  dproof sanitise {quoted} --plan {plan_path}{option} --out release    spends epsilon
+  # what the plan does not foresee; confidential
+  dproof check {quoted} --plan {plan_path}{option}
+  # what to expect, and what would help
+  dproof plan {plan_path} --rows {rows}
+  # the release, which spends epsilon, with the page release/report.html
+  dproof sanitise {quoted} --plan {plan_path}{option} --out release
+  # any question, at no cost
   dproof query release {shlex.quote(first_question(columns))}""")
 
 
@@ -99,7 +113,7 @@ def dialogue(data: Path, table: str | None, *, look: bool, model: Model | None, 
 def _promise(model: Model, drafted: TableDraft) -> dict[str, Any]:
     """What a person may lose, and who is a person."""
     delta = "1e-6" if model == "central" else "0"
-    click.echo(
+    _say(
         "\nHow much may one person lose? An attacker who knows everything but which of two values is true, and guesses:"
     )
     for number, epsilon in _EPSILONS.items():
@@ -110,9 +124,9 @@ def _promise(model: Model, drafted: TableDraft) -> dict[str, Any]:
     epsilon = _until(lambda: _epsilon(_ask("1 to 4, or ε itself such as ε 2", "3"), delta))
     promise: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbours": "change-one"}
     if model == "central":
-        click.echo(
-            "\nIs the number of rows public? If it is not (add-remove), a person may be absent, which\n"
-            "most other tools promise, with 0.5 to 0.7 of the noise."
+        _say(
+            "\nIs the number of rows public? If it is not (add-remove), a person may be absent, which most other tools "
+            "promise, with 0.5 to 0.7 of the noise."
         )
         promise["neighbours"] = "change-one" if _yes("Public", True) else "add-remove"
     if _yes("\nMay a person have several rows?", False):
@@ -137,7 +151,7 @@ def _columns(data: Path, table: str | None, drafted: TableDraft, plan: Mapping[s
     columns: dict[str, Any] = {}
     person = plan["privacy"].get("person")
     for number, column in enumerate(drafted.columns, 1):
-        click.echo(f"\n{number} of {len(drafted.columns)}: {column.name or '(no name)'}")
+        _say(f"\n{number} of {len(drafted.columns)}: {column.name or '(no name)'}")
         if person in column.sources:
             columns |= {name: {"drop": True} for name in column.sources}
             click.echo("names the person: it is left out of the release.")
@@ -161,9 +175,7 @@ def _column(
     """The keys of one column; none where it is left out."""
     keys = {key: value for key, value in column.keys.items() if key != "drop"}
     if len(column.sources) > 1:
-        click.echo(
-            f"{len(column.sources)} columns, {column.sources[0]} to {column.sources[-1]}, as one: {column.kind}."
-        )
+        _say(f"{len(column.sources)} columns, {column.sources[0]} to {column.sources[-1]}, as one: {column.kind}.")
         if not _yes("Keep them so (no: leave them out)", True):
             return {}
     else:
@@ -172,15 +184,26 @@ def _column(
         if kind == "x":
             return {}
         space, begun = _KINDS[kind]
-        keys = keys if keys.get("space") == space else {"space": space, **begun}
+        if keys.get("space") != space:
+            written = _until(_written_dates) if space == "date" else {}
+            keys = {"space": space, **begun, **written}
+    if plan["privacy"]["model"] != "central":  # there bins would be all that a row can say
+        keys.pop("bins", None)
     marks = keys.get("values")
     if marks and len(column.sources) == 1 and not _yes(f"Only {' and '.join(map(str, marks))}", True):
         keys["values"] = []
     if keys.get("separator") and keys["values"] == []:
         keys["separator"] = _ask("What stands between items", keys["separator"])
+    seen: dict[str, Any] = {}
     for key in open_keys(keys):
-        keys[key] = _open_key(data, table, column, keys, key, drafted)
-    if "missing" not in keys and _yes("May it be blank?", False):
+        answer = _until(lambda key=key: _open_key(data, table, column, keys, key, drafted, seen))  # type: ignore[misc]
+        if answer is None:
+            return {}
+        keys[key] = answer
+    blank = "missing" in seen or "missing" in column.keys
+    if "missing" in keys and len(column.sources) == 1:
+        click.echo("Some are blank: that is a value of its own.")
+    elif "missing" not in keys and _yes("May it be blank?", blank):
         keys["missing"] = "category"
     try:
         read_column(column.name, Reader(keys, ("columns", column.name)))
@@ -189,30 +212,50 @@ def _column(
     return keys
 
 
+def _written_dates() -> dict[str, str]:
+    """How dates are written, from one of them; nothing for ISO 8601."""
+    answer = _ask("One of its dates as the table writes it, such as 31.12.2024", "2024-12-31")
+    found, written = format_of([answer])
+    if not found or (written is None and day_of(answer) is None):
+        raise InputError("answer with a date, and four digits for the year")
+    return {} if written is None else {"format": written}
+
+
 def _open_key(
-    data: Path, table: str | None, column: DraftedColumn, keys: dict[str, Any], key: str, drafted: TableDraft
+    data: Path,
+    table: str | None,
+    column: DraftedColumn,
+    keys: dict[str, Any],
+    key: str,
+    drafted: TableDraft,
+    seen: dict[str, Any],
 ) -> Any:
-    """The answer for a key that is open: `?` shows what the table has, and `=` takes that."""
-    seen: dict[str, Any] = {}
+    """The answer for a key that is open: `?` shows what the table has, `=` takes that, and for `x` there is none."""
     asked = {"values": "Its values, with ; between them", "low": "The least", "high": "The greatest"}.get(key, key)
     while True:
-        answer = _ask(f"{asked} (? shows the table's{', = takes them' if seen else ''})", "")
-        if answer == "?":
-            seen = _seen(data, table, column, keys, drafted)
+        answer = _ask(f"{asked} (or ?, =, x)", "")
+        if answer == "x":
+            return None
+        if answer == "?" or (answer == "=" and not seen):
+            found, more = _seen(data, table, column, keys, drafted)
+            seen |= found
             click.echo("CONFIDENTIAL, from the table. Take what you would have known without it:")
-            click.echo(toml_lines(column.name, seen) if seen else "no value could be read")
-        elif answer == "=" and key in seen:
+            shown = {name: value for name, value in found.items() if name != "missing"}
+            click.echo(toml_lines(column.name, shown) if shown else "no value could be read")
+            if more:
+                click.echo(f"# {more:,} more: an id or free text? Then x leaves it out")
+        if answer == "=" and key in seen:
             return seen[key]
-        elif answer and (value := _value(answer, key)) not in (None, []):
+        if answer and answer not in ("?", "=") and (value := _value(answer, key, keys, drafted)) not in (None, []):
             return value
-        else:
+        if not answer:
             click.echo("An answer is needed here; Ctrl-C leaves.")
 
 
 def _seen(
     data: Path, table: str | None, column: DraftedColumn, keys: Mapping[str, Any], drafted: TableDraft
-) -> dict[str, Any]:
-    """What the table has for what is open in one column."""
+) -> tuple[dict[str, Any], int]:
+    """What the table has for what is open in one column, and how many more values."""
     emptied = {name: "?" if name in ("low", "high") else value for name, value in keys.items()}
     others = {name: {"drop": True} for one in drafted.columns if one is not column for name in one.sources}
     file = file_keys(drafted.layout)
@@ -221,19 +264,45 @@ def _seen(
         {"privacy": {"epsilon": 1}, "columns": {**others, column.name: emptied}, **({"file": file} if file else {})},
         table=table,
     )
-    return {key: value for one in found.suggestions for key, value in one.keys.items() if key != "missing"}
+    suggested = {key: value for one in found.suggestions for key, value in one.keys.items()}
+    return suggested, sum(one.more for one in found.suggestions)
 
 
-def _value(answer: str, key: str) -> Any:
+def _value(answer: str, key: str, keys: Mapping[str, Any], drafted: TableDraft) -> Any:
+    """What an answer says for a key, as a plan has it."""
+    if key in ("low", "high"):
+        return _day(answer, keys) if keys.get("space") == "date" else _number(answer, drafted)
     if key != "values":
-        with suppress(tomllib.TOMLDecodeError):  # a number or a date
-            return tomllib.loads(f"x = {answer}")["x"]
         return answer
     parts = [part.strip().strip('"') for part in answer.split(";" if ";" in answer else ",")]
     values = list(dict.fromkeys(part for part in parts if part))
     if values and all(re.fullmatch(r"-?(0|[1-9]\d*)", value) for value in values):
         return [int(value) for value in values]
     return values
+
+
+def _day(answer: str, keys: Mapping[str, Any]) -> Any:
+    """A date, written in ISO 8601 or as the table writes it."""
+    day, written = day_of(answer), keys.get("format")
+    if day is None and written is not None and (found := date_format(written).matches(answer)) is not None:
+        day = date_format(written).day(found)
+    if day is None:
+        raise InputError("answer with a date, such as 2024-12-31")
+    return date_of(day)
+
+
+def _number(answer: str, drafted: TableDraft) -> Any:
+    """A number, written with a point or as the table writes it."""
+    local = drafted.layout.numerals.plain(answer)
+    try:
+        plain = exact(answer, "the number")
+    except InputError:
+        if local is None:
+            raise
+        plain = exact(local, "the number")
+    if local is not None and exact(local, "the number") != plain:
+        raise InputError(f"{answer} may be {written(local)} or {written(plain)}: write it without signs for thousands")
+    return plain_number(plain)
 
 
 def _tell(plan: Mapping[str, Any], name: str, rows: int, person: str | None) -> None:
@@ -258,11 +327,10 @@ def _widths_page(plan: Mapping[str, Any], rows: int) -> Page:
 # What is written -----------------------------------------------------------------------------------------------------
 
 
-def _text(title: str, plan: Mapping[str, Any]) -> str:
+def _text(plan: Mapping[str, Any]) -> str:
     """The plan as TOML."""
     rest = to_toml({key: value for key, value in plan.items() if key != "columns"})
-    head = f"# {' '.join(title.split())}\n\n" if title else ""
-    return head + "\n".join([rest, *(toml_lines(name, keys) for name, keys in plan["columns"].items())])
+    return "\n".join([rest, *(toml_lines(name, keys) for name, keys in plan["columns"].items())])
 
 
 def write_new(texts: Mapping[Path, str]) -> None:
@@ -282,6 +350,13 @@ def write_new(texts: Mapping[Path, str]) -> None:
 
 
 # Questions -----------------------------------------------------------------------------------------------------------
+
+
+def _say(text: str) -> None:
+    """Lines no wider than the terminal, broken between words."""
+    width = get_terminal_size().columns
+    for line in text.split("\n"):
+        click.echo("\n".join(wrap(line, width)))
 
 
 def _ask(question: str, usual: str) -> str:
@@ -322,4 +397,4 @@ def _until(ask: Callable[[], T]) -> T:
         except InputError as error:
             if _NOBODY in str(error):
                 raise
-            click.echo(f"  {error}.")
+            _say(f"  {error}.")

@@ -419,7 +419,10 @@ class Codec:
         """What a column has that the plan refuses, as the end of a sentence: a value outside."""
         ways = [way for way in self.outside_ways() if way != "refuse"]
         set_it = f", or set outside = {ways[0]!r} in the plan" if ways else ""
-        return f"a value outside its declared space: declare it{set_it}; `dproof check` shows what is outside"
+        return (
+            f"a value outside its declared space: declare it{set_it}; `dproof check` shows what is outside, and a "
+            "wrong encoding"
+        )
 
     def missing_refusal(self) -> str:
         """What a column has that the plan refuses, as the end of a sentence: a missing value."""
@@ -535,7 +538,7 @@ def _declared_labels(table: Reader) -> list[Any]:
     """The values that a plan declares, all of one sort."""
     values = table.value("values")
     if not isinstance(values, list) or not values:
-        raise table.wrong("values", "must be a list of at least one value")
+        raise table.wrong("values", 'must be a list of at least one value, such as ["yes", "no"]')
     if len({_sort(value) for value in values}) > 1 or _sort(values[0]) is None:
         raise table.wrong("values", "must be all texts, all numbers or all true and false")
     return list(values)
@@ -609,6 +612,9 @@ class NullCodec(Codec):
     @property
     def number_sql(self) -> str:
         return self.inner.number_sql
+
+    def suggestion(self) -> Suggestion | None:
+        return self.inner.suggestion()
 
     def outside_refusal(self) -> str:
         return self.inner.outside_refusal()

@@ -157,7 +157,10 @@ def date_format(text: str) -> DateFormat:
         if piece.isdecimal():
             raise ArgumentError("a digit stands in it: write %Y, %m and %d for the numbers, and signs between them")
     if sorted(parts) != ["day", "month", "year"]:
-        raise ArgumentError('it must have a year, a month and a day, each once, such as "%d.%m.%Y"')
+        timed = not parts and any(piece in _CLOCK for piece in pieces)
+        raise ArgumentError(
+            'it must have a year, a month and a day, each once, such as "%d.%m.%Y"' + (f"; {TIMES}" if timed else "")
+        )
     if len({piece for piece in pieces if piece in _CLOCK}) < sum(piece in _CLOCK for piece in pieces):
         raise ArgumentError("a part of the time of day stands in it twice")
     signs = ["", *pieces, ""]
@@ -199,6 +202,10 @@ _BINS = Key(
     "list",
     "Edges from low to high: a row is sanitised by its bin, and conditions at the edges are sharp.",
     default=None,
+)
+TIMES = (
+    "no space holds times of day: make them minutes after midnight in the table, and declare "
+    'space = "interval", low = 0 and high = 1440'
 )
 _FORMAT_EXAMPLE = 'format = "%d.%m.%Y"'
 _FORMAT = Key(
@@ -472,7 +479,7 @@ class DateCodec(NumberCodec):
     @classmethod
     def draft(cls, kind: Any) -> Draft | None:
         is_date = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
-        return Draft("date", {"low": "?", "high": "?"}) if is_date else None
+        return Draft("date", {"low": "?", "high": "?", "bins": "calendar"}) if is_date else None
 
     def stand_in(self, code: int) -> str:
         return str(self.space.label(code))

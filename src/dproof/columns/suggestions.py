@@ -159,8 +159,9 @@ class Kind:
     """What the values of a column are, most of them: an Arrow type, or None for texts.
 
     `marks` are the two texts of a column of yes and no, `date_format` how its dates are written where that is not ISO
-    8601, and `separator` what stands between items. Whole numbers of which there are `few` may be codes; texts that are
-    nearly all `different` may be names.
+    8601, and `separator` what stands between items. Whole numbers of which there are `few` may be codes, or answers on
+    a `scale`; texts that are nearly all `different` may be names, and `times` are of a day. Of a column that is `blank`
+    some rows have no value.
     """
 
     type: Any = None
@@ -169,6 +170,9 @@ class Kind:
     separator: str | None = None
     few: bool = False
     different: bool = False
+    scale: bool = False
+    times: bool = False
+    blank: bool = False
 
 
 def kind_of(texts: Sequence[str], numerals: Numerals = PLAIN) -> Kind:
@@ -192,11 +196,14 @@ def kind_of(texts: Sequence[str], numerals: Numerals = PLAIN) -> Kind:
         return Kind(marks=marks)
     numbers = [number for text in texts if (number := numerals.plain(text)) is not None]
     if len(numbers) >= _LEAST_SHARE * len(texts):
-        whole = all(float(number).is_integer() for number in numbers)
-        return Kind(pa.float64(), few=whole and len({float(number) for number in numbers}) <= _FEW)
+        points = {float(number) for number in numbers}
+        few = len(points) <= _FEW and all(point.is_integer() for point in points)
+        return Kind(pa.float64(), few=few, scale=few and max(points) - min(points) <= _FEW)
     found, written = date_format(texts)
     if found:
         return Kind(pa.date32(), date_format=written)
+    if sum(is_time(text) for text in texts) >= _LEAST_SHARE * len(texts):
+        return Kind(times=True)
     different = len(texts) >= _LEAST_ROWS and len(distinct) >= _ALL_DIFFERENT * len(texts)
     separator = _separator(texts)
     return Kind(separator=separator) if separator else Kind(different=different)
@@ -245,6 +252,15 @@ def date_format(texts: Sequence[str]) -> tuple[bool, str | None]:
         return True, (f"%m{sign}%d{sign}%Y" if month_first else f"%d{sign}%m{sign}%Y") + _clock(found)
     short = sum(re.fullmatch(r"(?a)\d\d?([./-])\d\d?\1\d\d", text) is not None for text in texts)
     return short >= _LEAST_SHARE * len(texts), None
+
+
+def is_time(text: str) -> bool:
+    """Whether a text is a time of day, which no space holds.
+
+    >>> is_time("09:30"), is_time("9:30:59"), is_time("10:65"), is_time("1:2")
+    (True, True, False, False)
+    """
+    return re.fullmatch(r"(?a)([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?", text.strip()) is not None
 
 
 def _clock(found: Sequence[re.Match[str]]) -> str:

@@ -138,7 +138,8 @@ class Ledger:
                 self._write_budget(database, budget, unit or Unit())
             elif budget is not None and budget != account.budget:
                 raise ArgumentError(
-                    f"the ledger was begun with {account.budget}, and that cannot be changed to {budget}"
+                    f"the ledger was begun with {Cost.of(account.budget)}, and that cannot be changed to "
+                    f"{Cost.of(budget)}: begin another in a new file"
                 )
             if unit not in (None, account.unit):
                 raise ArgumentError(
@@ -462,11 +463,12 @@ class Ledger:
         sums = [Limit.of(limit.whole, in_rho=False) for limit, _ in limits]
         if self._account.in_rho and self._account.spent == NOTHING and all(limit.allows(more) for limit in sums):
             return self._append(database, kind, {**body, "accounting": "basic"})
-        rho, reason = None, ""
+        rho, reason, left = None, "", left_under(limits)
         if self._account.in_rho:
-            rho, reason = more.rho, _NO_RHO if more.rho is None else "" if price.delta else _PURE
+            seems_to_fit = not price.delta and price.epsilon <= left.epsilon
+            rho, reason = more.rho, _NO_RHO if more.rho is None else _PURE if seems_to_fit else ""
         raise OverBudget(
-            f"this costs {replace(price, rho=rho)}, and what is left is {left_under(limits)}{reason}: "
+            f"this costs {replace(price, rho=rho)}, and what is left is {left}{reason}: "
             "nothing was read and nothing was spent"
         )
 
@@ -691,7 +693,7 @@ class LedgerFile:
         _OPEN.add(self)
         made = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if made and database.execute("PRAGMA application_id").fetchone()[0] != _KIND:
-            raise FileError(f"{self.path.name!r} is not a ledger")
+            raise FileError(_NO_LEDGER.format(repr(self.path.name)))
         version = database.execute("PRAGMA user_version").fetchone()[0]
         if made and version not in (BASIC, CONCENTRATED):
             raise FileError(
@@ -750,8 +752,9 @@ def _said(error: sqlite3.Error, path: Path) -> DproofError:
     return VerificationFailed(f"{path.name!r} is damaged: what was spent is not known ({error})")
 
 
+_NO_LEDGER = "{} is not a ledger: that is a file which `dproof sanitise`, `ask` or `budget` begins, under a new name"
 _TROUBLES = {
-    "SQLITE_NOTADB": "{} is not a ledger",
+    "SQLITE_NOTADB": _NO_LEDGER,
     "SQLITE_BUSY": "the ledger {} is held by another process: try again",
     "SQLITE_CANTOPEN": "the ledger {} cannot be opened: is it a file, in a folder that you may write in?",
     "SQLITE_READONLY": "the ledger {} cannot be written to, so nothing can be paid from it",

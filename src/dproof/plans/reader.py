@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ import dproof.curves  # noqa: F401  # adds the codec of curves
 from dproof.arguments import as_path, described, expect
 from dproof.certification.verify_certificate import LONGEST_PLAN, is_deep
 from dproof.columns.codec import CODECS, Codec, Column, Key, codec_class
+from dproof.columns.numbers import TIMES
 from dproof.columns.values import DECIMALS, THOUSANDS, Numerals
 from dproof.errors import ArgumentError, FileError, InputError, PlanError, did_you_mean, nearest
 from dproof.exact import exact, plain_number
@@ -59,7 +61,8 @@ from dproof.plans.plan import (
 from dproof.privacy import Privacy
 from dproof.spaces.interval import Bins, default_bins, each_value
 from dproof.spaces.space import Space, plain
-from dproof.tables.source import USUAL, Layout, open_source
+from dproof.tables.engines import FILES
+from dproof.tables.source import USUAL, Layout, ending, open_source
 
 if TYPE_CHECKING:
     from dproof.plans.questions import PlannedQuestion
@@ -77,7 +80,7 @@ def read_text(path: str | os.PathLike[str], what: str) -> str:
                 f"{where.name!r} is too long for a {what}, which has {LONGEST_PLAN >> 20} MiB at most: declare fewer "
                 'values, such as regions for towns, and outside = "category" for the others'
             )
-        return where.read_text("utf-8")
+        return where.read_text("utf-8-sig")  # editors of Windows set a mark before the text
     except UnicodeDecodeError:
         raise PlanError(f"{where.name!r} is not UTF-8 text: a {what} is a TOML file") from None
     except OSError as error:
@@ -133,12 +136,33 @@ def _code_book(path: Path, place: str) -> list[str]:
 
 
 _NO_PLAN = 'its lines are such as [privacy] and epsilon = "1", and `dproof init` drafts a plan'
-_TOML_HINTS = {
+_TWICE = "it stands there twice: make one of both"
+_TOML_HINTS = {  # by what the line has, which is more telling, and by what the parser says
+    "[“”„]": 'quotes must be straight ones, "…"',
+    r"=\s*\d{1,2}\.\d{1,2}\.\d{4}": "a date is written 2024-12-31, without quotes",
+    r"^\[+columns\.[^\"'.\]]*[^\w\"'.\]-]": 'a name with blanks or signs needs quotes: [columns."Age group"]',
+}
+_PARSER_HINTS = {
     "Illegal character '\\n'": "a text ends with a quote on the line where it begins",
     "Invalid statement": _NO_PLAN,
     "Expected '=' after a key": _NO_PLAN,
     "nvalid value": "text needs quotes, and yes and no are written true and false",
+    "Expected newline": "numbers are written such as 100 or 0.5, and text needs quotes",
+    "Unclosed array": "values stand between [ and ], with commas between them",
+    "Cannot declare": _TWICE,
+    "Cannot overwrite": _TWICE,
 }
+
+
+def _toml_hint(error: str, text: str, name: str) -> str:
+    """The way out of what the parser refuses, as a clause to end its sentence with; nothing where none is known."""
+    if ending(Path(name)) in FILES:
+        return "; a table was given where a plan goes: were they exchanged?"
+    number = re.search(r"at line (\d+)", error)
+    line = text.splitlines()[int(number[1]) - 1 :][:1] if number else []
+    shown = (hint for pattern, hint in _TOML_HINTS.items() if line and re.search(pattern, line[0]))
+    said = (hint for part, hint in _PARSER_HINTS.items() if part in error)
+    return next((f"; {hint}" for hint in (*shown, *said)), "")
 
 
 def read_toml(text: str, name: str, build: Callable[[Reader], T]) -> T:
@@ -148,8 +172,7 @@ def read_toml(text: str, name: str, build: Callable[[Reader], T]) -> T:
             raise RecursionError
         return build(Reader(tomllib.loads(text), ()))
     except tomllib.TOMLDecodeError as error:
-        hint = next((hint for said, hint in _TOML_HINTS.items() if said in str(error)), "")
-        raise PlanError(f"{name}: not valid TOML: {error}{hint and f'; {hint}'}") from None
+        raise PlanError(f"{name}: not valid TOML: {error}{_toml_hint(str(error), text, name)}") from None
     except MisplacedKey as error:
         line = line_of(text, error.path)
         raise WrongKey(f"{name}{f', line {line}' if line else ''}: {error}", error) from None
@@ -240,6 +263,7 @@ def _written(value: Any, path: Keys) -> Any:
 _WRITE = {
     "privacy": ': write [privacy], and under it epsilon = "1"',
     "epsilon": ': write epsilon = "1" under [privacy]',
+    "space": ': write space = "categories", or "interval", "date", "subsets" or "curves"',
 }
 
 
@@ -289,7 +313,8 @@ class Reader:
         if key in self._table:
             return self._table[key]
         if not default:
-            meant = nearest(key, [other for other in self._table if other not in self._asked])
+            others = (other for other in self._table if other not in self._asked)
+            meant = next((other for other in others if nearest(other, [key])), None)
             raise self.wrong(key, f"is missing{_WRITE.get(key, '')}") if meant is None else self._unknown(meant, [key])
         return default[0]
 
@@ -371,11 +396,15 @@ class Reader:
         except InputError as error:
             raise MisplacedKey(self.path, f"is wrong: {error}") from None
 
+    @property
+    def left(self) -> list[str]:
+        """The keys that nobody asked for."""
+        return [key for key in self._table if key not in self._asked]
+
     def finish(self) -> None:
         """Refuse what nobody asked for."""
-        for key in self._table:
-            if key not in self._asked:
-                raise self._unknown(key, sorted(self._asked))
+        for key in self.left:
+            raise self._unknown(key, sorted(self._asked))
 
     def _unknown(self, key: str, known: Iterable[str]) -> MisplacedKey:
         return self.wrong(key, f"is not a known key{did_you_mean(key, known)}")
@@ -661,10 +690,17 @@ def read_column(name: str, table: Reader) -> Column:
         return Column(name, "public", (name,))
     if _CODE_BOOK in table:
         raise table.wrong(_CODE_BOOK, "is read with the file of a plan: give the plan's path, or write `values`")
+    if table.value("space", None) == "drop":
+        raise table.wrong("space", "cannot be 'drop': to leave a column out write drop = true alone")
     kind = table.choice("space", tuple(SPACES))
     column = codec_class(SPACES[kind]).read_column(SPACES[kind], name, kind, table)
     column = replace(column, share=table.share("share", Fraction(1)), mechanism=table.text("mechanism", "auto"))
     column = replace(column, question=table.line("question"), help=table.line("help"))
+    for key in table.left:
+        home = next((space for space in SPACES if any(k.name == key for k in codec_class(SPACES[space]).keys)), None)
+        if home is not None:
+            times = f"; {TIMES}" if key == "format" and "%H" in str(table.value(key)) else ""
+            raise table.wrong(key, f"goes with space = {home!r}{times}")
     table.finish()
     return column
 

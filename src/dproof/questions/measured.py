@@ -66,6 +66,10 @@ _CHOSEN = (
     "these rows were chosen by noisy values, so their intervals are wider: on average {:.4g}% of the intervals shown "
     "hold the truth"
 )
+_NAMED = (
+    "these rows were chosen by noisy values, and by the true ones others may be: select what chooses them as well, to "
+    "see its interval"
+)
 _LEFT_OUT = "HAVING leaves out groups of which it has no information: whether they belong here is not known"
 
 
@@ -144,8 +148,8 @@ def answer(
     answered = Answer(tuple(columns), rows, level, method=method)
     if is_doubtful:
         notes[_LEFT_OUT] = None
-    if chosen and answered.has_intervals:
-        notes[_CHOSEN.format(100 * level)] = None
+    if chosen:
+        notes[_CHOSEN.format(100 * level) if answered.has_intervals else _NAMED] = None
     return replace(answered, notes=tuple(notes))
 
 

@@ -484,7 +484,13 @@ class Schema:
         """
         same = [known for known in self.spaces if known.casefold() == column.casefold()]
         if column not in self.spaces and len(same) != 1:
-            raise QuestionError(f"there is no column {column!r}{did_you_mean(column, self.spaces)}")
+            items = {name: space.items for name, space in self.spaces.items() if not isinstance(space, Open)}
+            holder = next((name for name, known in items.items() if known and column in known), None)
+            raise QuestionError(
+                f"there is no column {column!r}{did_you_mean(column, self.spaces)}"
+                if holder is None
+                else f"{column!r} is no column, but an item of {holder!r}: ask list_contains({holder}, {column!r})"
+            )
         name = column if column in self.spaces else same[0]
         if self.spaces[name].holds_curves and not curves and not (missing and name in self.may_be_missing):
             raise QuestionError(_ALONE.format(name))

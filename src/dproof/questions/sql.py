@@ -480,6 +480,8 @@ def value_of(node: Node) -> Value:
     if is_date(node):
         only(node, "this", "to")
         return str(node.this.this)
+    if isinstance(node, exp.Null):
+        raise QuestionError("nothing compares with NULL: ask IS NULL or IS NOT NULL")
     if isinstance(node, exp.Column):
         advice = f"write a text in single quotes, as in '{column_of(node)}'"
         raise QuestionError(f"a value was expected and the name {column_of(node)!r} was found: {advice}")
@@ -508,6 +510,9 @@ def predicate_of(node: Node) -> Predicate:
         (column, part), low, high = _column_and_part(node.this), value_of(node.args["low"]), value_of(node.args["high"])
         return And((Compare(column, ">=", low, part), Compare(column, "<=", high, part)))
     if isinstance(node, exp.In):
+        if isinstance(node.args.get("field"), exp.Column):
+            of_a_set = f"list_contains({column_of(node.args['field'])}, {node.this.sql()})"
+            raise QuestionError(f"IN takes values in brackets; of a set ask {of_a_set}")
         only(node, "this", "expressions")
         column, part = _column_and_part(node.this)
         return Among(column, tuple(value_of(value) for value in node.expressions), part)

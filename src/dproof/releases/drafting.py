@@ -7,6 +7,7 @@ Columns whose names belong together are drafted as one: boxes to tick as a set, 
 from __future__ import annotations
 
 import codecs
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from dproof.arguments import as_path, mapping
 from dproof.columns.codec import CODECS, codec_class
 from dproof.columns.suggestions import Kind, kind_of, seen_numerals
 from dproof.columns.values import decoded
-from dproof.errors import ArgumentError, PlanError
+from dproof.errors import ArgumentError, InputError, PlanError, SourceError
 from dproof.plans.draft import toml_lines
 from dproof.plans.reader import SPACES, MisplacedKey, Reader, read_layout, to_toml
 from dproof.spaces.categories import WORD
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 _SAMPLE_ROWS = 10_000  # rows
 _SAMPLE_BYTES = 1 << 20
+_LEAST_BLANK, _BLANK_SHARE = 10, 0.01  # rows of the sample: fewer are left to `dproof check`
 _LEAST_POINTS = 6  # of columns that are numbered like h00, h01: fewer are rather questions than a curve
 _LEAST_BOXES = 3  # whose names have a stem in common, such as owns_car, owns_bike, owns_boat
 _WIDTH = 79  # of a line of comment
@@ -44,7 +46,7 @@ _ID = re.compile(
     r"|.*[a-z](ID|Id)|(first|last|full|sur|user)?[ _.-]?name|e-?mail|phone|telephone|address|iban|ssn"
 )
 _NUMBERED = re.compile(r"(?P<stem>.*?[^0-9.])(?P<number>\d+(\.\d+)?)")
-_STEM = re.compile(r"(?P<stem>.{2,}?)[ _.:]+(?P<item>[^ _.:].*)")
+_STEM = re.compile(r"(?P<stem>.+?)[ _.:]+(?P<item>[^ _.:].*)")
 
 Model = Literal["central", "local"]
 
@@ -89,7 +91,7 @@ class TableDraft:
     @property
     def person(self) -> str | None:
         """The column that may name the person of each row."""
-        return next((c.name for c in self.columns if "drop" in c.keys and "name" not in c.name.casefold()), None)
+        return next((c.name for c in self.columns if c.kind == "drop" and "name" not in c.name.casefold()), None)
 
 
 def draft(
@@ -104,12 +106,16 @@ def draft(
     source = open_source(data, table, layout)
     kinds = {name: Kind(kind) for name, kind in _types(source).items()}
     if look:
-        texts = _sample(source)
+        try:
+            texts, blank = _sample(source)
+        except InputError as refused:  # whoever looks may be told the line
+            raise SourceError(source.fault() or str(refused)) from None
         if not source.typed and not is_known:
             layout = replace(layout, numerals=seen_numerals(texts, layout.separator or ","))
         for name, found in texts.items():
             seen = kind_of(found, layout.numerals)
             kinds[name] = replace(seen, type=kinds[name].type if seen.type is None else seen.type)
+        kinds = {name: replace(kind, blank=name in blank) for name, kind in kinds.items()}
     columns = tuple(_columns(kinds, look, texts if look else {}))
     return TableDraft(columns, layout, look, doubtful_names(source, look=look), kinds)
 
@@ -236,19 +242,25 @@ def _types(source: Source) -> dict[str, Any]:
     return types if first is None else types | {field.name: field.type for field in first.schema}
 
 
-def _sample(source: Source) -> dict[str, list[str]]:
-    """The texts in the first rows of each column of texts or whole numbers; none that are blank."""
+def _sample(source: Source) -> tuple[dict[str, list[str]], set[str]]:
+    """The texts in the first rows of each column of texts or whole numbers, none that are blank; and the columns of
+    which so many are blank that it tells of no one."""
     texts: dict[str, list[str]] = {}
+    blank: set[str] = set()
     batch = next(iter(source.read(source.names)), None)
     for name, array in () if batch is None else zip(source.names, batch.slice(0, _SAMPLE_ROWS).columns, strict=True):
         array = decoded(array)
+        present = len(array) - array.null_count
         if pa.types.is_integer(array.type):
             texts[name] = [str(value) for value in array.to_pylist() if value is not None]
         elif pa.types.is_string(array.type) or pa.types.is_large_string(array.type) or pa.types.is_binary(array.type):
             values = array.cast(pa.large_binary()).to_pylist()
             found = (value.decode("utf-8", "replace").strip() for value in values if value is not None)
             texts[name] = [text for text in found if text]
-    return texts
+            present = len(texts[name])
+        if len(array) - present >= max(_LEAST_BLANK, _BLANK_SHARE * len(array)):
+            blank.add(name)
+    return texts, blank
 
 
 # The columns ---------------------------------------------------------------------------------------------------------
@@ -278,13 +290,18 @@ def _column(name: str, kind: Kind) -> DraftedColumn:
         return DraftedColumn(name, "nameless", {"drop": True}, (name,), beside="a column without a name")
     if _ID.fullmatch(name):
         return DraftedColumn(name, "drop", {"drop": True}, (name,), beside="an id or a name, as it is called")
+    if kind.times:
+        return DraftedColumn(
+            name, "times", {"drop": True}, (name,), beside="times of day: as minutes after midnight they are numbers"
+        )
     if kind.different:
         return DraftedColumn(
             name, "drop", {"drop": True}, (name,), beside="nearly all differ: an id, a name, free text?"
         )
     if kind.marks is not None:
-        keys = {"space": "categories", "values": list(kind.marks)}
-        return DraftedColumn(name, "yes/no", keys, (name,), beside="only these were seen: check them")
+        keys = {"space": "categories", "values": list(kind.marks), **_missing(kind)}
+        below = (_BLANK,) * kind.blank
+        return DraftedColumn(name, "yes/no", keys, (name,), beside="only these were seen: check them", below=below)
     if kind.separator is not None:
         keys = {"space": "subsets", "separator": kind.separator, "values": []}
         return DraftedColumn(name, "subsets", keys, (name,))
@@ -294,14 +311,30 @@ def _column(name: str, kind: Kind) -> DraftedColumn:
     space, drafted = next((space, one) for space, one in drafts if one is not None)
     known = codec_class(SPACES[space]).keys
     keys = {"space": space, **drafted.keys}
-    below = [key.draft for key in known if key.draft]
+    if kind.scale and any(key.name == "step" for key in known):
+        keys["step"] = 1  # else 3 of 1 to 5 lies with 3.4 in a bin
+    notes: list[str] = []
     if kind.date_format is not None:
         if any(key.name == "format" for key in known):
             keys["format"] = kind.date_format
         else:
-            below = [f'the table has them as format = "{kind.date_format}"', *below]
+            notes.append(f'the table has them as format = "{kind.date_format}"')
+    if any(key.name == "missing" for key in known):
+        keys |= _missing(kind)
+    notes = [_BLANK] * ("missing" in keys) + notes
+    notes += [
+        key.draft for key in known if key.draft and not (key.draft.startswith(f"{key.name} =") and key.name in keys)
+    ]
     codes = 'or codes? Then "categories", with values = []' if kind.few else ""
-    return DraftedColumn(name, drafted.kind, keys, (name,), "", codes, tuple(below))
+    return DraftedColumn(name, drafted.kind, keys, (name,), "", codes, tuple(notes))
+
+
+_BLANK = "some are blank"
+
+
+def _missing(kind: Kind) -> dict[str, Any]:
+    """What a plan says of a column of which some are blank: that these are a value of their own."""
+    return {"missing": "category"} if kind.blank else {}
 
 
 def _boxes(
@@ -351,8 +384,12 @@ def _maybe_boxes(names: Sequence[str], kinds: Mapping[str, Kind], look: bool) ->
         runs = (list(run) for marked, run in groupby(names, lambda name: _is_mark(kinds[name])) if marked)
     else:
         runs = (list(alike) for alike in _alike(names).values())
-    told = 'The {} columns from here to {} may be boxes of one question: then one set, space = "subsets", columns = [].'
-    return {run[0]: told.format(len(run), repr(run[-1])) for run in runs if len(run) >= _LEAST_BOXES}
+    told = 'The {} columns from here to {} may be boxes of one question: then one set, space = "subsets", columns = {}.'
+    return {
+        run[0]: told.format(len(run), repr(run[-1]), json.dumps(run, ensure_ascii=False))
+        for run in runs
+        if len(run) >= _LEAST_BOXES
+    }
 
 
 def _curves(names: Sequence[str], kinds: Mapping[str, Kind], look: bool) -> Iterator[DraftedColumn]:
@@ -436,7 +473,13 @@ def draft_text(drafted: TableDraft, model: Model = "central") -> str:
         f"# person = {toml_lines('', {'': drafted.person or 'id'}, bare=True)}\n# rows_per_person = 3\n"
     )
     parts.append((_CENTRAL if model == "central" else _LOCAL) + person + (_RELEASE if model == "central" else ""))
-    return "\n".join([*parts, *(column.text for column in drafted.columns)])
+    columns = drafted.columns if model == "central" else map(_alone, drafted.columns)
+    return "\n".join([*parts, *(column.text for column in columns)])
+
+
+def _alone(column: DraftedColumn) -> DraftedColumn:
+    """A column where each row is changed by itself: there bins of dates would be all that a row can say."""
+    return replace(column, keys={key: value for key, value in column.keys.items() if key != "bins"})
 
 
 def file_keys(layout: Layout) -> dict[str, Any]:

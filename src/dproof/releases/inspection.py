@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dproof.columns.codec import Column, Suggestion, quoted, text_literal
+from dproof.columns.numbers import TIMES
 from dproof.columns.sets import HOW_FLAGS_ARE_READ
-from dproof.columns.suggestions import counted, date_format
+from dproof.columns.suggestions import counted, date_format, is_time
 from dproof.columns.values import decoded, stored, texts, written
 from dproof.errors import InputError, SourceError
 from dproof.plans.draft import DraftPlan, name_problems, read_draft
@@ -353,7 +354,9 @@ def _hints(
         if column.private and counts.outside and column.outside is None and not flags:
             ways = [f', or set outside = "{way}"' for way in column.codec.outside_ways() if way != "refuse"]
             hints.append(f"Values of {name} outside its space stop `sanitise`: declare them{''.join(ways)}.")
-    blank = [repr(c.name) for c in columns if c.missing + c.no_number and _refuses_missing(read[c.name])]
+    # Where no text at all can be read, what stands for it is no way out.
+    some = [c for c in columns if c.missing or 0 < c.no_number < rows]
+    blank = [repr(c.name) for c in some if _refuses_missing(read[c.name])]
     if blank:
         them = "it" if len(blank) == 1 else "each"
         hints.append(
@@ -390,9 +393,13 @@ def _unreadable(column: Column, counts: ColumnInspection, present: int) -> str:
     is_date, written = date_format(shown) if shown else (False, None)
     if is_date and noun == "date" and written not in (None, column.date_format) and 2 * counts.no_number > present:
         return f'The dates of {name} look like {shown[0]}: add format = "{written}" to its table in the plan.'
+    if shown and all(map(is_time, shown)):
+        return f"{name} holds times of day: {TIMES}."
     if counts.no_number >= present > 0:
         advice = column.codec.unreadable_advice
         return f"All values of {name} are not {noun}s, and would be missing: is its space right; {advice}"
+    if noun == "number" and not any(sign.isdecimal() for value in shown for sign in value):
+        return f"Some values of {name} are not {noun}s, but words: they count as missing."
     return f"Some values of {name} are not {noun}s: {column.codec.unreadable_advice}"
 
 

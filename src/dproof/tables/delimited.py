@@ -25,6 +25,9 @@ from dproof.tables.source import Layout, Source, ending, refusing
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _BLOCKS = (1 << 23, 1 << 26, 1 << 29)  # bytes of a file read at a time; more where a record is longer
 _LONGEST_HEADER, _LONGEST_LINE = _BLOCKS[0], _BLOCKS[-1]
+_TITLED = (
+    "is that a title? Then header = 2 under [file] in the plan says where the names stand, or leave it out of the file"
+)
 _MENDING = "text that has a separator, a quote or a line break needs quotes around it"
 _CHUNK = 1 << 18  # bytes of a file in another encoding read at a time
 # Text is taken as it stands: what it means is the plan's business, and no type is ever guessed from the data. Without a
@@ -177,7 +180,8 @@ def _first_fault(path: Path, encoding: str, separator: str, titles: int) -> str 
         for record in records:
             fields = fields or len(record)
             if record and len(record) != fields:
-                found = f"{several(len(record), 'field')} and the header {fields:,}; {_MENDING}"
+                way = _TITLED if fields == 1 else _MENDING
+                found = f"{several(len(record), 'field')} and the header {fields:,}; {way}"
                 if records.line_num > line:
                     found = f"a field that goes on over {records.line_num - line + 1:,} lines: is a quote left open?"
                 return f"{path.name!r} cannot be read: line {line + titles:,} has {found}"

@@ -211,12 +211,15 @@ def engine_of(thing: Any) -> Callable[[Any], Source] | None:
 _SQLITE = (".sqlite", ".sqlite3")
 _DATABASES = (".duckdb", ".db", *_SQLITE)
 _WITH_TABLES = (*_DATABASES, ".xlsx")
+_IN_A_RELEASE = "certificate.json"  # as `storage` calls it, which stands above
 NO_TABLES = "only a database holds tables, and a workbook sheets, to choose from: leave `table` out"
 
 
 def open_file(path: Path, table: str | None, layout: Layout) -> Source:
     """Open one file by its ending, or a folder of files of one kind; `table` is one in a database, or a sheet."""
     if path.is_dir():
+        if (path / _IN_A_RELEASE).is_file():
+            raise SourceError(f"{str(path)!r} is a release, and no table of private rows: ask it with `dproof query`")
         return _open_folder(path, layout)
     if ending(path) not in FILES:
         raise SourceError(f"{path.name!r} is not of a known file type: expected one of {', '.join(FILES)}, or a folder")

@@ -212,9 +212,13 @@ def open_source(thing: Any, table: str | None = None, layout: Layout = USUAL) ->
     if isinstance(thing, (str, os.PathLike)):
         path = as_path(thing, "source")
         if not path.exists() and _ADDRESS.match(str(path)):  # which may have a password in it
-            raise SourceError("the source is neither a file nor an address that dproof reads: postgresql://HOST/NAME")
+            raise SourceError(
+                "the source is neither a file nor an address that dproof reads: postgresql://HOST/NAME; download the "
+                "file of any other"
+            )
         if not path.exists():
-            raise SourceError(f"there is no file or folder {str(path)!r}")
+            piped = ": standard input is not read, so write the rows to a file" if str(path) == "-" else ""
+            raise SourceError(f"there is no file or folder {str(path)!r}{piped}")
         return open_file(path, table, layout)
     engine = engine_of(thing)
     if engine is None:

@@ -1,0 +1,138 @@
+"""Slips of a first day, each told with the way out: a wrong name, file, order or quoting."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dproof as dp
+from dproof.testing import seeded_coins
+
+Dproof = Callable[..., Any]
+PLAN = """\
+[privacy]
+model = "central"
+epsilon = "1"
+delta = "1e-6"
+[columns.town]
+space = "categories"
+values = ["Bonn", "Ulm"]
+[columns.owns]
+space = "subsets"
+columns = ["owns_car", "owns_bike"]
+"""
+DATA = "town,owns_car,owns_bike\n" + "Bonn,1,0\nUlm,0,1\n" * 100
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("slips")
+    (folder / "x.csv").write_text(DATA)
+    (folder / "plan.toml").write_text(PLAN)
+    with seeded_coins(1):
+        dp.sanitise(folder / "x.csv", folder / "plan.toml", folder / "release")
+    return folder
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["sanitze", "x.csv"], "No such command 'sanitze'; did you mean 'sanitise'?"),
+        (["plann", "plan.toml"], "No such command 'plann'; did you mean 'plan'?"),
+        (["frobnicate"], "No such command 'frobnicate'; known are demo, init, plan,"),
+        (
+            ["query", "release", "SELECT", "count(*)"],
+            "Got unexpected extra argument (count(*)): SQL, and whatever else has blanks",
+        ),
+    ],
+)
+def test_wrong_words(dproof: Dproof, folder: Path, words: list[str], told: str) -> None:
+    ran = dproof(*words)
+    assert ran.code == 2 and told in " ".join(ran.err.split()), ran
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["check", "release", "--plan", "plan.toml"], "'release' is a release, and no table of private rows: ask it"),
+        (["init", "release"], "'release' is a release, and no table of private rows: ask it with `dproof query`"),
+        (["check", "-", "--plan", "plan.toml"], "there is no file or folder '-': standard input is not read"),
+        (
+            ["init", "https://a.example/x.csv"],
+            "an address that dproof reads: postgresql://HOST/NAME; download the file",
+        ),
+        (["explain", "x.csv"], "'x.csv' is no release, plan, certificate or ledger, and no ledger lies beside it"),
+        (["explain", "1"], "no ledger lies beside it; a number goes with --epsilon"),
+        (["explain", "release/report.html"], "is no release, plan, certificate or ledger"),
+        (["budget", "plan.toml"], "'plan.toml' is not a ledger: that is a file which `dproof sanitise`, `ask` or"),
+        (["budget", "no.db"], "there is no ledger 'no.db'"),
+        (
+            ["query", "release", "SELECT count(*) FROM release WHERE owns_car = 1"],
+            "an item of 'owns': ask list_contains",
+        ),
+        (["query", "release", "SELECT count(*) FROM release", "--out", "release/plan.toml.csv"], "is in the release"),
+        (["ask", "x.csv", "--plan", "plan.toml", "SELECT 1", "--epsilon", "1", "--accuracy", "2"], "and not both"),
+    ],
+)
+def test_wrong_things(refused: Callable[..., str], folder: Path, words: list[str], told: str) -> None:
+    assert told in refused(*words)
+
+
+def test_a_budget_that_is_begun_is_told_in_words(refused: Callable[..., str], dproof: Dproof, folder: Path) -> None:
+    assert dproof("budget", "x.csv", "--plan", "plan.toml").code == 0
+    told = refused("budget", "x.csv", "--plan", "plan.toml", "--epsilon", "5")
+    assert "begun with epsilon 1 and delta 0.000001, and that cannot be changed to epsilon 5 and delta 0" in told
+
+
+def test_what_is_too_dear_by_epsilon_is_not_told_to_take_a_delta(dproof: Dproof, folder: Path) -> None:
+    asked = "SELECT count(*) FROM data WHERE town = 'Bonn'"
+    ran = dproof("ask", "x.csv", "--plan", "plan.toml", asked, "--epsilon", "2")
+    assert ran.code == 1 and "what is left is epsilon 1 and delta 0.000001 (rho 0.0242146): nothing" in ran.err
+    assert "delta above 0" not in ran.err
+
+
+def test_a_certificate_is_explained_as_its_release_is(dproof: Dproof, folder: Path) -> None:
+    whole, alone = dproof("explain", "release", "--json"), dproof("explain", "release/certificate.json", "--json")
+    assert alone.code == 0, alone
+    assert {k: v for k, v in alone.json.items() if k != "certificate"} == {
+        k: v for k, v in whole.json.items() if k != "release"
+    }
+    (folder / "release/certificate.json").write_text("{}")
+    assert "is not a certificate" in dproof("explain", "release/certificate.json").err
+
+
+def test_a_changed_table_is_told_with_the_command_that_finds_it(dproof: Dproof, folder: Path) -> None:
+    with (folder / "release/tables.parquet").open("ab") as file:
+        file.write(b"x")
+    ran = dproof("query", "release", "SELECT count(*) FROM release")
+    assert ran.code == 1 and "the stored tables cannot be read: `dproof verify` says which file has changed" in ran.err
+
+
+def test_help_and_a_draft_say_where_to_begin(dproof: Dproof, folder: Path) -> None:
+    told = " ".join(dproof("--help").out.split())
+    assert "Publish statistics about people" in told and "Begin with `dproof init DATA --ask`" in told
+    assert "`dproof init --ask` asks for all of it instead" in dproof("init", "x.csv").err
+
+
+def test_a_title_above_the_names(refused: Callable[..., str], folder: Path) -> None:
+    (folder / "t.csv").write_text("Survey of May\n" + DATA)
+    for words in (["init", "t.csv", "--look"], ["check", "t.csv", "--plan", "plan.toml"]):
+        told = refused(*words)
+        assert "line 2 has 3 fields and the header 1; is that a title? Then header = 2 under [file]" in told
+
+
+@pytest.mark.parametrize("ending", ["HAVING count(*) > 100", "ORDER BY count(*) DESC LIMIT 1"])
+def test_names_that_noise_chose_are_told(dproof: Dproof, folder: Path, ending: str) -> None:
+    ran = dproof("query", "release", f"SELECT town FROM release GROUP BY town {ending}")
+    assert ran.code == 0 and "chosen by noisy values, and by the true ones others may be" in " ".join(ran.out.split())
