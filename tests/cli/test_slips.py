@@ -136,3 +136,13 @@ def test_a_title_above_the_names(refused: Callable[..., str], folder: Path) -> N
 def test_names_that_noise_chose_are_told(dproof: Dproof, folder: Path, ending: str) -> None:
     ran = dproof("query", "release", f"SELECT town FROM release GROUP BY town {ending}")
     assert ran.code == 0 and "chosen by noisy values, and by the true ones others may be" in " ".join(ran.out.split())
+
+
+def test_a_column_that_was_not_measured(refused: Callable[..., str], folder: Path) -> None:
+    (folder / "q.toml").write_text(PLAN + '[[questions]]\nsql = "SELECT town, count(*) FROM data GROUP BY town"\n')
+    dp.sanitise(folder / "x.csv", folder / "q.toml", folder / "q")
+    told = refused("query", "q", "SELECT unnest(owns) AS o, count(*) FROM release GROUP BY o")
+    assert (
+        'which was not measured: declare [[release.tables]] with columns = ["owns"] next' in told
+        and "fewer" not in told
+    )

@@ -361,11 +361,12 @@ def measured_sum(release: Any, needed: Weights) -> Weights:
             "question under [[questions]] next time"
         )
     if needed.table not in release.estimates[number].variances:
-        named = [law.axes[place].name for place in (*needed.table, *([] if number is None else [number]))]
-        names = ", ".join(f'"{name}"' for name in named)
+        asked = [law.axes[place] for place in (*needed.table, *([] if number is None else [number]))]
+        names = ", ".join(dict.fromkeys(f'"{axis.column.name}"' for axis in asked))  # not of the items of a set
+        fewer = "ask about fewer columns at once, or " if len(asked) > 1 else ""
         raise NotMeasured(
-            f"the question needs the table of {' × '.join(named)}, which was not measured: ask about "
-            f"fewer columns at once, or declare [[release.tables]] with columns = [{names}] next time"
+            f"the question needs the table of {' × '.join(axis.name for axis in asked)}, which was not measured: "
+            f"{fewer}declare [[release.tables]] with columns = [{names}] next time"
         )
     return needed
 

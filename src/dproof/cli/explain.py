@@ -105,7 +105,7 @@ def _certified(path: Path) -> tuple[Privacy, int, dict[str, Any]]:
 _SUBJECTS = {
     "release": "{} is a release with",
     "survey": "Each answer to the survey {} has",
-    "certificate": "A release as {} certifies it has, for each row or each person,",
+    "certificate": "What was drawn by the laws that {} certifies has",
     "plan": "A release by {} would have",
     "ledger": "All that is paid from {} has together",
 }
