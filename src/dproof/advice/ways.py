@@ -27,6 +27,7 @@ from dproof.advice.expect import (
     expected_of_release,
     law_if_allowed,
     law_of,
+    least_with,
     too_noisy_message,
     usual_question,
 )
@@ -611,10 +612,6 @@ def least_epsilon(
         one = answers.found.get((question, column))
         return None if one is None else one.half_width
 
-    def reaches(way: Way, given: Draft, epsilon: Fraction) -> bool:
-        width = width_at(way, given, epsilon)
-        return width is not None and width <= wanted
-
     def of_shuffled(row: Fraction) -> Fraction | None:
         """The ε of all rows in a random order, where this is that of a row."""
         law = law_of(Plan.from_dict(with_epsilon(of_row, row)))
@@ -635,10 +632,7 @@ def least_epsilon(
             except InputError as error:
                 found[name], refused[name] = None, sentence_of(error)
                 continue
-        near = plan.privacy.epsilon
-        now = width_at(way, given, near)  # where nothing would be known, the search begins at the plan's own ε
-        near *= Fraction(now) / wanted if now else 1
-        epsilon = least_decimal(partial(reaches, way, given), near, *_FOUND)
+        epsilon = least_with(partial(width_at, way, given), wanted, plan.privacy.epsilon, *_FOUND)
         if epsilon is not None and name == "shuffled":
             epsilon = of_shuffled(epsilon)
         found[name] = None if epsilon is None else f"{float(epsilon):g}"
