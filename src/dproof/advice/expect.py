@@ -177,8 +177,22 @@ def expected_of_release(law: ReleaseRecipe[Any], planned: PlannedQuestion, rows:
 
 def expected_of_asking(plan: Plan, planned: PlannedQuestion, rows: int | None) -> list[ExpectedWidth]:
     """± of each column of the answer to one question, from `Curator.ask` with all of the budget."""
-    options = [expected_at(plan, planned, rows, price) for price in even_prices(plan.privacy, 1)]
-    return min(options, key=blur) if options else _unknown(planned)
+    return sharing_evenly(plan, [planned], rows)[0][1][0]
+
+
+def sharing_evenly(
+    plan: Plan, asked: Sequence[PlannedQuestion], rows: int | None
+) -> list[tuple[Cost | None, list[list[ExpectedWidth]]]]:
+    """± of questions that share the budget evenly, by each way to price them: that which is the sharpest for all first.
+
+    Where so many leave nothing for one of them, there is no price.
+    """
+    options: list[tuple[Cost | None, list[list[ExpectedWidth]]]] = [
+        (price, [expected_at(plan, planned, rows, price) for planned in asked])
+        for price in even_prices(plan.privacy, len(asked))
+    ]
+    options.sort(key=lambda option: blur(one for found in option[1] for one in found))
+    return options or [(None, [_unknown(planned) for planned in asked])]
 
 
 def blur(widths: Iterable[ExpectedWidth]) -> tuple[int, float]:
