@@ -10,7 +10,8 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof import testing as testing
     from dproof.advice.before_spending import warnings_before as warnings_before
     from dproof.advice.expect import expect as expect
-    from dproof.advice.ways import advise as advise
+    from dproof.advice.release_or_ask import advise as advise
+    from dproof.advice.shown import shown_ways as shown_ways
     from dproof.advice.ways import compare_ways as compare_ways
     from dproof.advice.ways import expected_answers as expected_answers
     from dproof.advice.ways import least_epsilon as least_epsilon
@@ -150,8 +151,10 @@ _NAMES = {  # the public names of each module
     "dproof.releases.load": "load",
     "dproof.sklearn": "Sanitiser",
     "dproof.releases.verify": "verify",
-    "dproof.advice.ways": "advise expected_answers compare_ways least_epsilon",
+    "dproof.advice.release_or_ask": "advise",
+    "dproof.advice.ways": "expected_answers compare_ways least_epsilon",
     "dproof.advice.expect": "expect",
+    "dproof.advice.shown": "shown_ways",
     "dproof.curator.curator": "Curator Terms",
     "dproof.curator.ledger": "Ledger Standing",
     "dproof.serve.client": "connect",

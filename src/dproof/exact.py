@@ -228,6 +228,7 @@ def least(good: Callable[[Fraction], bool], start: Fraction, high: Fraction | No
 _SECANTS = 8  # that a search takes at most
 _NEAR, _FAR = 2.0**-20, 20.0  # steps of a logarithm: so small that it is found, and too large to be believed
 _LARGEST_TOLD = Fraction(1 << 1000)
+_LARGEST_TIMES = Fraction(10**9)  # that a guess goes in one step
 
 
 def least_falling(value: Callable[[Fraction], Fraction], most: Fraction, start: Fraction) -> Fraction:
@@ -270,6 +271,38 @@ def least_falling(value: Callable[[Fraction], Fraction], most: Fraction, start: 
     for side in (1 - _NEAR, 1 + _NEAR):
         good(other * Fraction(side))
     return least(good, start)
+
+
+def guessed(
+    value: Callable[[Fraction], float | None],
+    wanted: Fraction,
+    start: Fraction,
+    power: float,
+    rounded: Callable[[Fraction], Fraction],
+) -> Fraction:
+    """About where a value that goes as a power of its place is the wanted one, to begin a search there.
+
+    The power is corrected by each value that is asked for; where one is 0 or not known, the guess ends.
+
+    >>> asked = []
+    >>> found = guessed(lambda x: asked.append(x) or 3 / x**1.5, Fraction(7), Fraction(1), -1, lambda x: round(x, 2))
+    >>> str(found), len(asked)
+    ('57/100', 3)
+    """
+    here = value(start)
+    for _ in range(_SECANTS // 2):
+        if not here or not math.isfinite(here):
+            break
+        times = float(min(max(wanted / Fraction(here), 1 / _LARGEST_TIMES), _LARGEST_TIMES))
+        place = rounded(start * Fraction(times ** (1 / power)))
+        if place == start:
+            break
+        there = value(place)
+        if there and math.isfinite(there):
+            found = math.log(there / here) / math.log(place / start)
+            power = found if found * power > 0 and abs(found) > abs(power) / _SECANTS else power
+        start, here = place, there
+    return start
 
 
 def least_whole(good: Callable[[int], bool], near: int = 0) -> int:

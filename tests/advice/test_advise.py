@@ -139,3 +139,9 @@ def test_questions_are_checked_with_the_plan(questions: str, said: str) -> None:
     plan = '[privacy]\nepsilon = 1\n[columns.hobby]\nspace = "categories"\nvalues = ["Cars", "Chess"]\n'
     with pytest.raises(InputError, match=said):
         dp.Plan.parse(plan + questions)
+
+
+def test_without_any_budget_nothing_can_be_compared():
+    plan = {"privacy": {"epsilon": 0}, "columns": {"read": {"space": "categories", "values": ["yes", "no"]}}}
+    found = dp.advise(plan, rows=100, questions="SELECT count(*) AS n FROM data WHERE read = 'yes'")
+    assert found.better is None and [(one.column, one.ask) for one in found.comparisons] == [("n", None)]

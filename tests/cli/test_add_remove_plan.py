@@ -39,7 +39,7 @@ def test_questions_are_priced_for_the_curator_alone(path: Path, dproof: Callable
     assert (asked["release"], asked["ask"]) == (None, curator.preview(COUNT, epsilon=1).half_widths["n"])
     assert ran["better"] == "ask" and "change-one" in ran["questions_verdict"]
     page = dproof("plan", path, "--rows", 500, "--question", COUNT).out
-    assert "No answer, local: " in page and "ask 1 *" in page
+    assert "No answer, local: " in page and "ask 1*" in page
 
 
 def test_the_epsilon_is_sought_for_asking(path: Path, dproof: Callable[..., Any]) -> None:

@@ -51,15 +51,15 @@ def test_useless_counts_are_called_so_first(wide: Path, dproof: Callable[..., An
     page = " ".join(dproof("plan", wide, "--rows", 30_000).out.split())
     assert page.index("too noisy for most uses") < page.index("Recommended") < page.index("What would help")
     assert page.index("What would help") < page.index("column mechanism"), "what is only detail comes last"
-    assert 1 <= len(ran["advice"]) <= 5
-    gains = [hint["half_width"] / hint["instead_of"] for hint in ran["advice"]]
+    assert 1 <= len(ran["hints"]) <= 5
+    gains = [hint["half_width"] / hint["instead_of"] for hint in ran["hints"]]
     assert gains == sorted(gains) and max(gains) <= 0.9, "the best first, and only what helps clearly"
-    assert ran["advice"][0]["kind"] == "ask" and "`dproof ask` at the same ε" in ran["advice"][0]["text"]
+    assert ran["hints"][0]["kind"] == "ask" and "`dproof ask` at the same ε" in ran["hints"][0]["text"]
 
 
 def test_sharp_counts_need_no_advice(wide: Path, dproof: Callable[..., Any]) -> None:
     ran = dproof("plan", wide, "--rows", 10**9, "--json").json
-    assert (ran["verdict"], ran["advice"]) == (None, [])
+    assert (ran["verdict"], ran["hints"]) == (None, [])
     assert "What would help" not in dproof("plan", wide).out
 
 
@@ -105,7 +105,7 @@ def test_the_advice_to_ask_is_what_a_preview_says(wide: Path, tmp_path: Path, dp
     columns = {"race": COLUMNS["race"]}
     path = tmp_path / "one.toml"
     path.write_text(to_toml({"privacy": {"epsilon": "0.5"}, "columns": columns}))
-    (hint,) = [h for h in dproof("plan", path, "--rows", 900, "--json").json["advice"] if h["kind"] == "ask"]
+    (hint,) = [h for h in dproof("plan", path, "--rows", 900, "--json").json["hints"] if h["kind"] == "ask"]
     curator = dp.Curator(pa.table({"race": ["ra0"] * 900}), path, ledger=tmp_path / "budget.db")
     seen = curator.preview("SELECT count(*) AS n FROM data WHERE race = 'ra1'", epsilon="0.5")
     assert seen.half_widths["n"] == hint["half_width"]
@@ -115,7 +115,7 @@ def test_a_plan_of_numbers_is_judged_by_its_means(tmp_path: Path, dproof: Callab
     path = tmp_path / "numbers.toml"
     path.write_text(to_toml({"privacy": {"epsilon": "0.2"}, "columns": {"age": AGE}}))
     ran = dproof("plan", path, "--rows", 100, "--json").json
-    assert "the mean of 'age' is known to ±" in ran["verdict"] and ran["advice"][0]["kind"] == "ask"
+    assert "the mean of 'age' is known to ±" in ran["verdict"] and ran["hints"][0]["kind"] == "ask"
 
 
 @pytest.mark.parametrize("width", [120, 80, 60, 50, 40])

@@ -13,6 +13,7 @@ import dproof as dp
 from dproof.advice.central_advice import central_advice
 from dproof.advice.expect import law_of
 from dproof.advice.ways import SHARING, ways_table
+from dproof.cli.output import Table, _rendered_page
 from dproof.plans.reader import to_toml
 
 ROWS = 5000
@@ -191,3 +192,10 @@ def test_a_central_release_for_add_remove_is_advised_too() -> None:
     }
     few, many = (dp.advise(plan, rows=ROWS, questions=[COUNT] * n) for n in (1, 200))
     assert (few.better, many.better) == ("ask", "sanitise") and "sanitise once" in many.verdict
+
+
+def test_a_heading_breaks_before_the_names_below_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "76")
+    names, headings = ["count by household_income", "count by sex"], ["what", *(5 * ["central now"])]
+    lines = _rendered_page([Table(headings, [[name, *"12345"] for name in names], left=(0,))]).splitlines()
+    assert lines[1].split() == ["what", *(5 * ["now"])] and [line[:25].strip() for line in lines[3:5]] == names

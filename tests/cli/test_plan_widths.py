@@ -44,12 +44,12 @@ def test_all_pairs_are_asked_only_where_nothing_says_less(tmp_path: Path, dproof
     columns = {name: {"space": "categories", "values": [1, 2, 3, 4]} for name in "abcde"}
     promise = {"epsilon": 2, "spread": "sample"}
     told = dproof("plan", written(tmp_path, privacy=promise, columns=columns), "--rows", ROWS, "--json").json
-    (hint,) = told["advice"]
+    (hint,) = told["hints"]
     assert hint["kind"] == "questions" and "one of all 10 pairs of columns" in hint["text"]
     single = [{"sql": f"SELECT {name}, count(*) FROM release GROUP BY {name}"} for name in columns]
     plan = written(tmp_path, privacy=promise, columns=columns, questions=single)
     after = dproof("plan", plan, "--rows", ROWS, "--json").json
-    assert after["advice"] == [] and hint["half_width"] == max(column["half_width"] for column in after["columns"])
+    assert after["hints"] == [] and hint["half_width"] == max(column["half_width"] for column in after["columns"])
     assert hint["instead_of"] == max(column["half_width"] for column in told["columns"]) > hint["half_width"]
 
 
@@ -89,7 +89,7 @@ def test_questions_with_conditions_choose_bins(tmp_path: Path, dproof: Callable[
     )
     file.write_text(file.read_text().replace("high = 99\n", "high = 99\nbins = [1, 40, 41, 50, 99]\n", 1))
     found = dproof("plan", file, "--rows", 9000, "--json").json
-    assert not any(each["kind"] == "bins" and each["columns"] == ["hours"] for each in found["advice"])
+    assert not any(each["kind"] == "bins" and each["columns"] == ["hours"] for each in found["hints"])
     assert found["columns"][0]["half_width"] == chosen[0]["half_width"]
 
 

@@ -26,9 +26,9 @@ SHARE = "SELECT 100 * proportion(sex = 'f') AS p FROM data"
 
 def beside(told):
     """What stands beside the form of a plan."""
-    shown = expectation(told, None)
+    shown = expectation(told)
     source = (
-        '{% import "expected.html" as x with context %}{{ x.every_way(expected, None, asked, titles, costliest, {}) }}'
+        '{% import "expected.html" as x with context %}{{ x.every_way(expected, shown, None, titles, costliest, {}) }}'
         "{{ x.meaning(expected) }}"
     )
     return TEMPLATES.from_string(source).render(**shown)
@@ -52,7 +52,8 @@ def test_a_width_that_holds_all_that_is_possible_is_no_information(model):
     assert any(any(one["informative"].values()) for one in told["answers"])
     few = dp.compare_ways(draft(model, "0.05", **more), rows=100)
     assert not any(few["answers"][1]["informative"][way] for way in ("local", "central_delta"))
-    assert "<td>no information</td>" in beside(few) and "mean of day (days)" in beside(told)
+    page = beside(few)
+    assert "<td>none</td>" in page and "None: no information" in page and "mean of day (days)" in beside(told)
 
 
 def test_an_answer_to_a_question_is_no_information_where_its_width_holds_all_that_is_possible():

@@ -144,6 +144,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "expect": (dp.expect, {"plan": PLAN, "rows": 100, "questions": [COUNT], "way": "ask"}),
     "advise": (dp.advise, {"plan": PLAN, "rows": 100, "questions": [COUNT]}),
     "compare_ways": (dp.compare_ways, {"plan": PLAN, "rows": 100}),
+    "shown_ways": (dp.shown_ways, {"told": dp.compare_ways(PLAN, rows=100)}),
     "expected_answers": (dp.expected_answers, {"plan": PLAN, "rows": 100, "questions": [COUNT]}),
     "warnings_before": (dp.warnings_before, {"plan": PLAN}),
     "plan_problems": (dp.plan_problems, {"plan": PLAN}),

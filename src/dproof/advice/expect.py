@@ -11,12 +11,12 @@ the bins of one are taken to hold equally many rows.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from math import inf, isclose, isfinite, log, sqrt
 from statistics import NormalDist
 from typing import Any, Literal
@@ -32,7 +32,7 @@ from dproof.curator.account import even_prices
 from dproof.curator.preview import spreads
 from dproof.curator.recipe import measure
 from dproof.errors import ArgumentError, InputError
-from dproof.exact import exact, least_decimal, written
+from dproof.exact import exact, guessed, least_decimal, written
 from dproof.limits import LARGEST_FOUND_EPSILON, MOST_EXPECTED_ROWS
 from dproof.local.recipe import JointColumns, RowLaw, certify_row
 from dproof.plans.plan import Plan, schema_of
@@ -177,8 +177,22 @@ def expected_of_release(law: ReleaseRecipe[Any], planned: PlannedQuestion, rows:
 
 def expected_of_asking(plan: Plan, planned: PlannedQuestion, rows: int | None) -> list[ExpectedWidth]:
     """± of each column of the answer to one question, from `Curator.ask` with all of the budget."""
-    options = [expected_at(plan, planned, rows, price) for price in even_prices(plan.privacy, 1)]
-    return min(options, key=blur) if options else _unknown(planned)
+    return sharing_evenly(plan, [planned], rows)[0][1][0]
+
+
+def sharing_evenly(
+    plan: Plan, asked: Sequence[PlannedQuestion], rows: int | None
+) -> list[tuple[Cost | None, list[list[ExpectedWidth]]]]:
+    """± of questions that share the budget evenly, by each way to price them: that which is the sharpest for all first.
+
+    Where so many leave nothing for one of them, there is no price.
+    """
+    options: list[tuple[Cost | None, list[list[ExpectedWidth]]]] = [
+        (price, [expected_at(plan, planned, rows, price) for planned in asked])
+        for price in even_prices(plan.privacy, len(asked))
+    ]
+    options.sort(key=lambda option: blur(one for found in option[1] for one in found))
+    return options or [(None, [_unknown(planned) for planned in asked])]
 
 
 def blur(widths: Iterable[ExpectedWidth]) -> tuple[int, float]:
@@ -471,16 +485,14 @@ def epsilon_for(plan: Plan, rows: int, half_width: Any, questions: str | Sequenc
     if not asked and plan.model == "local" and not any(group.space.is_counted for group in plan.groups):
         raise ArgumentError("no column of the plan is counted: choose epsilon by the error of its values instead")
 
-    def widest(epsilon: Fraction) -> float:
+    def widest(epsilon: Fraction) -> float | None:
         promise = Privacy(epsilon, plan.privacy.delta, neighbours=plan.privacy.neighbours)
         with suppress(InputError):  # so small an ε allows no noise that can be drawn
             return max(_widths(replace(plan, privacy=promise), asked, rows), default=inf)
-        return inf
+        return None
 
-    now = widest(plan.privacy.epsilon)
-    near = plan.privacy.epsilon * (Fraction(now) / wanted if isfinite(now) and now else 1)
     most = Fraction(LARGEST_FOUND_EPSILON)
-    found = least_decimal(lambda epsilon: widest(epsilon) <= wanted, near, _LEAST_EPSILON, most, 3)
+    found = least_with(widest, wanted, plan.privacy.epsilon, _LEAST_EPSILON, most, 3)
     if found is None:
         what = "that answer" if asked else "every count"
         raise ArgumentError(
@@ -488,6 +500,35 @@ def epsilon_for(plan: Plan, rows: int, half_width: Any, questions: str | Sequenc
             "ask for a larger ±, or give the plan fewer columns"
         )
     return found
+
+
+def least_with(
+    width: Callable[[Fraction], float | None],
+    wanted: Fraction,
+    start: Fraction,
+    least: Fraction,
+    most: Fraction,
+    digits: int,
+) -> Fraction | None:
+    """The least ε of so many digits whose ± is at most the wanted one; None where that of `most` is not.
+
+    The search begins where ± would be that if it fell as a power of ε from what it is at the `start`.
+
+    >>> asked = []
+    >>> found = least_with(lambda e: asked.append(e) or 3 / e**1.5, Fraction(7), Fraction(1), Fraction("0.1"), 9, 2)
+    >>> str(found), len(asked)
+    ('57/100', 4)
+    """
+    widths = cache(width)
+
+    def reaches(epsilon: Fraction) -> bool:
+        found = widths(epsilon)
+        return found is not None and found <= wanted
+
+    def tried(epsilon: Fraction) -> Fraction:
+        return min(max(exact(f"{float(min(max(epsilon, least), most)):.{digits - 1}e}"), least), most)
+
+    return least_decimal(reaches, guessed(widths, wanted, start, -1, tried), least, most, digits)
 
 
 def _widths(plan: Plan, asked: Sequence[PlannedQuestion], rows: int) -> list[float]:

@@ -10,14 +10,13 @@ import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from math import ceil, exp, log
 from typing import Any, Literal
 
 from dproof.advice.expect import (
-    LEVEL,
     ExpectedWidth,
     asked_questions,
     blur,
@@ -27,6 +26,7 @@ from dproof.advice.expect import (
     expected_of_release,
     law_if_allowed,
     law_of,
+    least_with,
     too_noisy_message,
     usual_question,
 )
@@ -38,14 +38,14 @@ from dproof.certification.compose import shuffled_epsilon, usual_delta
 from dproof.columns.codec import quoted
 from dproof.curator.account import even_prices
 from dproof.errors import ArgumentError, InputError, PlanError
-from dproof.exact import exact, least_decimal, several, written
+from dproof.exact import exact, least_decimal, several
 from dproof.limits import MOST_EXPECTED_ROWS
 from dproof.local.recipe import RowLaw
 from dproof.meaning import explain
 from dproof.plans.plan import Plan
 from dproof.plans.questions import PlannedQuestion, planned_question
-from dproof.privacy import Cost, Privacy
-from dproof.questions.answer import NOTHING, rarely
+from dproof.privacy import Cost
+from dproof.recipe import ReleaseRecipe
 
 WAYS = ("local", "shuffled", "central", "ask")
 Draft = Mapping[str, Any]
@@ -545,44 +545,54 @@ def compare_ways(
     None where it depends on the data or a way does not answer, and `informative` False where it would tell nothing.
     `ways` says why one is refused. `shares` is the part of the privacy loss that goes to each column.
     """
-    from dproof.advice.central_advice import central_advice  # prices a table of ways
-
     table = ways_table(plan, rows=rows, questions=questions)
-    chosen, law, found = table.plan, None, PlanAdvice(None)
-    shares: dict[str, float] = {}
-    person = chosen.promise(chosen.rows_per_person)
+    chosen, law = table.plan, None
     with suppress(InputError):  # told as the reason why that way is refused
         law = law_if_allowed(chosen)
-    if isinstance(law, TableLaw):
-        person, found = law.person, PlanAdvice(too_noisy_message(law, table.rows), central_advice(law, table))
-        shares = _central_shares(law)
-    elif isinstance(law, RowLaw):
-        found, shares = plan_advice(law, table.rows), _local_shares(law)
-    elif not chosen.has_row_law:
-        found = asking_advice(chosen)
+    found = what_helps(chosen, law, table)
+    person = law.person if isinstance(law, TableLaw) else chosen.promise(chosen.rows_per_person)
     return {
         "plan": chosen.text,
         "model": chosen.model,
         "rows_per_person": chosen.rows_per_person,
         "rows": table.rows,
         **table.to_json(),
-        "shares": shares,
+        "shares": {} if law is None else loss_shares(law),
         "verdict": found.verdict,
         "hints": [hint.to_json() for hint in found.hints],
         "meaning": explain(person, rows_per_person=chosen.rows_per_person),
     }
 
 
-def _central_shares(law: TableLaw) -> dict[str, float]:
-    names = list(dict.fromkeys(axis.column.name for axis in law.axes))
-    groups = [[place for place, axis in enumerate(law.axes) if axis.column.name == name] for name in names]
-    return dict(zip(names, cost_shares(law, groups), strict=True))
+def what_helps(plan: Plan, law: ReleaseRecipe[Any] | None, table: WaysTable | None) -> PlanAdvice:
+    """A verdict on a plan and its law, and what would help; with a table of ways, about so many rows."""
+    if law is None:
+        return PlanAdvice(None) if plan.has_row_law else asking_advice(plan)
+    if table is None:
+        return PlanAdvice(None)
+    if isinstance(law, RowLaw):
+        return plan_advice(law, table.rows)
+    from dproof.advice.central_advice import central_advice  # prices a table of ways
+
+    assert isinstance(law, TableLaw)
+    return PlanAdvice(too_noisy_message(law, table.rows), central_advice(law, table))
 
 
-def _local_shares(law: RowLaw) -> dict[str, float]:
+def loss_shares(law: ReleaseRecipe[Any]) -> dict[str, float]:
+    """The part of the privacy loss that goes to each column: of tables to those with it, of rows to its law."""
+    if isinstance(law, TableLaw):
+        names = list(dict.fromkeys(axis.column.name for axis in law.axes))
+        groups = [[place for place, axis in enumerate(law.axes) if axis.column.name == name] for name in names]
+        return dict(zip(names, cost_shares(law, groups), strict=True))
+    assert isinstance(law, RowLaw)
+    columns = [(group.columns, float(part)) for group, part in zip(law.groups, group_shares(law), strict=True)]
+    return {column.name: part for group, part in columns for column in group}
+
+
+def group_shares(law: RowLaw) -> Sequence[Fraction]:
+    """The part of ε that each group of columns has, or of the rows where each answers for one of them."""
     total = sum((group.privacy.epsilon for group in law.groups), Fraction(0)) or Fraction(1)
-    parts = law.chances if law.weights is not None else [group.privacy.epsilon / total for group in law.groups]
-    return {column.name: float(part) for group, part in zip(law.groups, parts, strict=True) for column in group.columns}
+    return law.chances if law.weights is not None else [group.privacy.epsilon / total for group in law.groups]
 
 
 def least_epsilon(
@@ -611,10 +621,6 @@ def least_epsilon(
         one = answers.found.get((question, column))
         return None if one is None else one.half_width
 
-    def reaches(way: Way, given: Draft, epsilon: Fraction) -> bool:
-        width = width_at(way, given, epsilon)
-        return width is not None and width <= wanted
-
     def of_shuffled(row: Fraction) -> Fraction | None:
         """The ε of all rows in a random order, where this is that of a row."""
         law = law_of(Plan.from_dict(with_epsilon(of_row, row)))
@@ -635,194 +641,10 @@ def least_epsilon(
             except InputError as error:
                 found[name], refused[name] = None, sentence_of(error)
                 continue
-        near = plan.privacy.epsilon
-        now = width_at(way, given, near)  # where nothing would be known, the search begins at the plan's own ε
-        near *= Fraction(now) / wanted if now else 1
-        epsilon = least_decimal(partial(reaches, way, given), near, *_FOUND)
+        epsilon = least_with(partial(width_at, way, given), wanted, plan.privacy.epsilon, *_FOUND)
         if epsilon is not None and name == "shuffled":
             epsilon = of_shuffled(epsilon)
         found[name] = None if epsilon is None else f"{float(epsilon):g}"
         if epsilon is not None:
             refused.pop(name, None)  # too small an ε is refused, too
     return {"epsilon": found, "refused": refused}
-
-
-# Sanitise or ask? ----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """One column of one question: ± each way, the half-width of the 95% interval, over all groups.
-
-    `release` is that of a release; `ask` that of a curator who spends all of ε on this question, and `ask_shared` of
-    one who shares ε evenly among all questions. None is what depends on the data, or cannot be answered that way.
-    `rare` has ± of the ways in which it is another one for a rare group, None where that would tell nothing;
-    `informative` whether the answer would leave out anything that is possible. `estimated` where ± of the curator
-    depends on the data and is that for evenly spread values, as ± of the release always is. `break_even` is the number
-    of questions that share ε from which on a release errs less.
-    """
-
-    question: str
-    column: str
-    release: float | None
-    ask: float | None
-    ask_shared: float | None
-    rare: Mapping[str, float | None]
-    informative: Mapping[str, bool]
-    estimated: bool
-    break_even: int | None
-    weight: Fraction
-    share_of_rows: Fraction | None
-    turning: float | None  # the number of questions for which the two standard errors are the same
-
-    @classmethod
-    def of(
-        cls, release: ExpectedWidth | None, ask: ExpectedWidth, ask_shared: ExpectedWidth, turning: float | None
-    ) -> Comparison:
-        """The comparison of what is expected each way; without a release where the plan allows none."""
-        ways = {"release": release, "ask": ask, "ask_shared": ask_shared}
-        return cls(
-            ask.question,
-            ask.column,
-            None if release is None else release.half_width,
-            ask.half_width,
-            ask_shared.half_width,
-            rare={way: one.rare_told for way, one in ways.items() if one is not None and one.rare is not None},
-            informative={way: one is None or one.informative for way, one in ways.items()},
-            estimated=ask.half_width is not None and not ask.exact,
-            break_even=None if turning is None else max(1, ceil(turning)),
-            weight=ask.weight,
-            share_of_rows=ask.share_of_rows,
-            turning=turning,
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """One JSON object."""
-        share = self.share_of_rows
-        about = {"weight": float(self.weight), "share_of_rows": None if share is None else float(share)}
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "turning"} | about
-
-
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """Which way errs less for these questions at this price, and from how many questions on sanitising does.
-
-    A table with evenly spread values is assumed, and ± of a rare group is told as well; the curator shares ε evenly
-    among the questions.
-    """
-
-    rows: int
-    privacy: Privacy
-    questions: int
-    comparisons: tuple[Comparison, ...]
-    has_release: bool = True  # a release of rows needs change-one neighbours
-
-    @property
-    def break_even(self) -> int | None:
-        """The number of questions of this kind from which on a release errs less, over all of them by their weights."""
-        known = [(c.turning, float(c.weight)) for c in self.comparisons if c.turning is not None]
-        if not known:
-            return None
-        return max(1, ceil(exp(sum(w * log(turning) for turning, w in known) / sum(w for _, w in known))))
-
-    @property
-    def better(self) -> str | None:
-        """ "sanitise" or "ask"; None where neither ± is known beforehand. Without a release it is "ask"."""
-        if not self.has_release:
-            return "ask"
-        if self.break_even is None:
-            return None
-        return "sanitise" if self.questions >= self.break_even else "ask"
-
-    def __str__(self) -> str:
-        lines = [["question", "column", "release: ±", "ask: ±", "the release is better from"]]
-        for c in self.comparisons:
-            wins = "–" if c.break_even is None else f"{c.break_even:,} questions"
-            widths = (_width_text(c, way) for way in ("release", "ask_shared"))
-            lines.append([c.question, c.column, *widths, wins])
-        room = [max(len(line[n]) for line in lines) for n in range(5)]
-        table = ["  ".join(text.ljust(w) for text, w in zip(line, room, strict=True)).rstrip() for line in lines]
-        return "\n".join([*table, "", self.verdict])
-
-    @property
-    def verdict(self) -> str:
-        """Which way to go, in a sentence."""
-        many = "1 question" if self.questions == 1 else f"{self.questions} questions"
-        if not self.has_release:
-            return f"For {many}: ask the table under a budget; a release needs change-one neighbours."
-        if self.break_even is None:
-            return f"For {many} on {self.rows:,} rows the two ways cannot be compared beforehand."
-        way = "sanitise once and ask the release" if self.better == "sanitise" else "ask the table under a budget"
-        wins = f"a release is better from {self.break_even:,} questions like these"
-        return f"For {many} on {self.rows:,} rows: {way}; {wins}."
-
-    def to_json(self) -> dict[str, Any]:
-        """One JSON object."""
-        return {
-            "rows": self.rows,
-            "epsilon": float(self.privacy.epsilon),
-            "delta": float(self.privacy.delta),
-            "level": LEVEL,
-            "questions": self.questions,
-            "better": self.better,
-            "break_even": self.break_even,
-            "comparisons": [comparison.to_json() for comparison in self.comparisons],
-        }
-
-
-def _width_text(comparison: Comparison, way: str) -> str:
-    """± one way in a table."""
-    width = getattr(comparison, way)
-    if width is None or not comparison.informative[way]:
-        return "–" if width is None else NOTHING
-    return written(width) + (rarely(comparison.rare[way]) if way in comparison.rare else "")
-
-
-def advise(
-    plan: Plan | str | os.PathLike[str] | Mapping[str, Any],
-    *,
-    rows: int,
-    questions: str | Sequence[str] | None = None,
-) -> Advice:
-    """Compare a release with a curator, for the same promise, the same questions and a table of `rows` rows.
-
-    The questions are the plan's own [[questions]] where none are given; each asks FROM data or FROM release. A release
-    costs the same whatever is asked of it, and errs by the noise of every row; a curator errs by the noise of one
-    answer, which grows with the number of questions that share ε (HLM15, Theorem 4 against section 2.4).
-
-    >>> columns = {"hobby": {"space": "categories", "values": ["Cars", "Chess", "Golf"], "outside": "category",
-    ...     "missing": "category"}}
-    >>> plan = {"privacy": {"epsilon": 1}, "columns": columns}
-    >>> found = advise(plan, rows=10_000, questions="SELECT hobby, count(*) AS n FROM data GROUP BY hobby")
-    >>> found.better, found.break_even
-    ('ask', 55)
-    """
-    chosen = Plan.of(plan)
-    rows, asked = whole(rows, "rows", 1, MOST_EXPECTED_ROWS), asked_questions(chosen, questions)
-    law = law_if_allowed(chosen)
-    comparisons: list[Comparison] = []
-    shared = _sharing(chosen, asked, rows)
-    for planned, together in zip(asked, shared, strict=True):
-        alone = [(price, expected_at(chosen, planned, rows, price)) for price in even_prices(chosen.privacy, 1)]
-        ask = min((found for _, found in alone), key=blur)
-        release = [None] * len(ask) if law is None else expected_of_release(law, planned, rows)
-        turning = [_even(one, [(price, found[n]) for price, found in alone]) for n, one in enumerate(release)]
-        comparisons += map(Comparison.of, release, ask, together, turning)
-    return Advice(rows, chosen.privacy, len(asked), tuple(comparisons), law is not None)
-
-
-def _sharing(plan: Plan, asked: Sequence[PlannedQuestion], rows: int) -> list[list[ExpectedWidth]]:
-    """± of each of some questions that share the budget evenly, at the price that is the sharpest for all."""
-    prices = even_prices(plan.privacy, len(asked))
-    options = [[expected_at(plan, planned, rows, price) for planned in asked] for price in prices]
-    return min(options, key=lambda found: blur(one for each in found for one in each))
-
-
-def _even(release: ExpectedWidth | None, alone: Sequence[tuple[Cost, ExpectedWidth]]) -> float | None:
-    """The number of questions for which a release errs as much as a curator, who errs by its root at a price in ρ."""
-    found = []
-    for price, ask in alone:
-        errors = [None if one is None or one.widths is None else one.widths.error for one in (release, ask)]
-        if errors[0] and errors[1]:
-            found.append((errors[0] / errors[1]) ** (1 if price.rho is None else 2))
-    return max(found, default=None)

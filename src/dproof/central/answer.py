@@ -483,6 +483,7 @@ class EvenTable(NamedTuple):
     way_out: str = ""
 
 
+@lru_cache(maxsize=4)  # many questions are asked of the same one
 def even_table(law: TableLaw, rows: float) -> EvenTable:
     """Rows whose codes are spread evenly and independently: the residual of a table is then the product of those of its
     columns, which are 0 but for bins of different sizes; numbers about the middle add up to nothing."""

@@ -6,9 +6,10 @@ It is read back from the plan and the certificate of a release, and held against
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import exp, isqrt, log, prod, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -117,6 +118,12 @@ class TableLaw:
     is_pure: bool  # whether δ = 0, so that plain tables are measured, with Laplace noise
     in_parts: bool = True
     noise: Mapping[Residual, Fraction] = field(default_factory=dict)  # γ² of each residual, or what a step costs
+
+    def under(self, plan: Plan) -> TableLaw:
+        """This law of a plan that asks for the same and allows as much or more, with all that is worked out of it."""
+        law = copy(self)
+        vars(law)["plan"] = plan
+        return law
 
     @property
     def stored(self) -> tuple[str, ...]:
@@ -276,6 +283,15 @@ class TableLaw:
         """± of the sharpest table of counts that is measured: of fewer rows than that no count says anything."""
         return min((one.half_width for one in self._widths_of_counts if one.half_width), default=0.0)
 
+    def is_beyond(self, half_width: float) -> bool:
+        """Whether every count that has noise has more than this ±."""
+        drawn = max(self.drawn_variances.values(), default=0.0)
+        if self.deviations() * sqrt(drawn * MOST_TABLE_CELLS) <= half_width:  # no cell is a sum of more numbers
+            return False
+        noisy = (one.half_width for one in map(self._width, map(Residual, self.tables)) if one.half_width)
+        first = next(noisy, 0.0)
+        return first > half_width and all(one > half_width for one in noisy)
+
     def _unit_of_sums(self, number: int | None) -> float:
         """The number in an answer that 1 in a measurement of counts (None) or of sums of a column stands for.
 
@@ -408,18 +424,24 @@ def certify_tables(plan: Plan) -> TableLaw:
     laws, refused = list[tuple[TableLaw, Answers]](), list[InputError]()
     for person in _keeping(plan.privacy):
         try:
-            law = table_law(plan, person)
-            answers = answers_of(law)
-            choices = [measurements(law)]
-            # With δ = 0 contrasts are better where many columns have two values, plain tables where few have.
-            if law.is_pure and (contrasts := measurements(law, contrasts=True)) != choices[0]:
-                choices.append(contrasts)
-            laws += [(_checked(with_noise(law, wanted, answers)), answers) for wanted in choices]
+            laws += _laws_keeping(replace(plan, privacy=person, text=""))
         except InputError as error:
             refused.append(error)
     if not laws:
         raise refused[-1]
-    return min(laws, key=lambda pair: error_of(*pair))[0] if len(laws) > 1 else laws[0][0]
+    law = min(laws, key=lambda pair: error_of(*pair))[0] if len(laws) > 1 else laws[0][0]
+    return law.under(plan)
+
+
+@lru_cache(maxsize=8)  # a plan with δ is compared with that without: both have the second one's laws
+def _laws_keeping(plan: Plan) -> list[tuple[TableLaw, Answers]]:
+    """The laws by which a person loses what the plan allows, with what they answer."""
+    law = table_law(plan, plan.privacy)
+    answers, choices = answers_of(law), [measurements(law)]
+    # With δ = 0 contrasts are better where many columns have two values, plain tables where few have.
+    if law.is_pure and (contrasts := measurements(law, contrasts=True)) != choices[0]:
+        choices.append(contrasts)
+    return [(_checked(with_noise(law, wanted, answers)), answers) for wanted in choices]
 
 
 def _keeping(promise: Privacy) -> list[Privacy]:
@@ -526,7 +548,7 @@ def _checked(law: TableLaw) -> TableLaw:
     """Refuse noise that hides any table: how many rows there are is not known, but there are no more than can be."""
     if not law.is_pure:  # what is divided into parts has more steps than when the law was made
         _check_steps(law, list(law.noise))
-    if law.least_half_width > _MOST_ROWS * law.deviations():
+    if law.is_beyond(_MOST_ROWS * law.deviations()):
         raise PlanError(
             f"the budget is too small to say anything: the standard deviation of every count is above {_MOST_ROWS:,}, "
             "more rows than a table may have; allow a larger epsilon or delta, or ask for fewer and smaller tables"

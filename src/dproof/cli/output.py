@@ -185,15 +185,23 @@ class Table:
                     yield Text.assemble(heading, ": ", cell) if heading.plain else cell
 
     def _widths(self, shown: Sequence[int], room: int) -> list[int] | None:
-        """The width of each column, where the widest give way first, as rich's may not break words; None: no room."""
-        ranges = self._ranges()
-        least, widths = [ranges[n][0] for n in shown], [ranges[n][1] for n in shown]
-        while sum(widths) + _GAP * (len(widths) - 1) > room:
-            wide = [n for n, width in enumerate(widths) if width > least[n]]
-            if not wide:
-                return None
-            widths[max(wide, key=widths.__getitem__)] -= 1
-        return widths
+        """The width of each column; None: no room. What is too wide breaks between words (rich's may break words).
+
+        Headings break first, of which there is one line; then the widest columns give way.
+        """
+        ranges = [self._ranges()[n] for n in shown]
+        least, widths = [low for low, _ in ranges], [most for _, most in ranges]
+        unbroken = [
+            max(low, *(row[n].cell_len for row in self.rows)) if self.rows else low
+            for n, low in zip(shown, least, strict=True)
+        ]
+        for narrowest in (unbroken, least):
+            while sum(widths) + _GAP * (len(widths) - 1) > room:
+                wide = [n for n, width in enumerate(widths) if width > narrowest[n]]
+                if not wide:
+                    break
+                widths[max(wide, key=widths.__getitem__)] -= 1
+        return widths if sum(widths) + _GAP * (len(widths) - 1) <= room else None
 
     def _ranges(self) -> list[tuple[int, int]]:
         """The least width of each column, that of its longest word or figure, and its full width."""

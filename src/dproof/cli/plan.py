@@ -1,6 +1,6 @@
 """`dproof plan`: which way to take, ± of what a plan will answer, and what it will do, before any data is opened.
 
-`_told` is what is told, `_plan_page` how a person is shown it: the same for every model, but for what a plan measures.
+`_local` and `_central` tell what a plan does, beside the table of ways; `_plan_page` shows a person both.
 """
 
 from __future__ import annotations
@@ -8,9 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 import click
 
@@ -23,30 +22,36 @@ from dproof.advice.expect import (
     epsilon_for,
     expected_of_asking,
     expected_of_release,
-    law_of,
+    law_if_allowed,
     readable_widths,
     row_widths,
     shown_chances,
     table_widths,
-    too_noisy_message,
     unused_delta,
 )
-from dproof.advice.ways import draft_and_plan, with_epsilon
+from dproof.advice.plan_advice import both_spreads
+from dproof.advice.release_or_ask import advise as sanitise_or_ask
+from dproof.advice.shown import shown_ways
+from dproof.advice.ways import (
+    WaysTable,
+    draft_and_plan,
+    group_shares,
+    ways_table,
+    what_helps,
+    with_epsilon,
+)
 from dproof.central.recipe import TableLaw
 from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import Page, Table, advise, emit, escape, pairs, promised
 from dproof.columns.codec import quoted
 from dproof.errors import InputError
 from dproof.exact import float_above, several, written
-from dproof.local.recipe import RowLaw, certify_row, with_bounds
+from dproof.local.recipe import RowLaw, with_bounds
 from dproof.local.release import shuffled_rows
 from dproof.meaning import in_random_order
 from dproof.plans.plan import Plan, not_protected
 from dproof.plans.questions import planned_question
-from dproof.questions.answer import NOTHING, RARELY, stated
-
-if TYPE_CHECKING:
-    from dproof.advice.ways import WaysTable
+from dproof.questions.answer import NOTHING
 
 _MOST_NAMED = 8  # names of columns that are left out, or that cost most
 _MOST_LISTED = 12  # tables that are shown one by one
@@ -64,11 +69,6 @@ _CONDITIONS = {  # what to ask of a number, by whether it answers conditions
     True: "Numbers for conditions: {}. With bins, conditions are at the edges, a mean's ± includes their width, and "
     "the error is the chance of another bin.",
     False: "Numbers for sums and means only: {}. A condition on them has a wide interval; `bins` in the plan helps.",
-}
-_SIGNS = {  # in place of a ±, and what they mean
-    "none": f"{NOTHING}, the interval holds every value that is possible",
-    "?": "± depends on the data",
-    "–": "no answer this way",
 }
 
 
@@ -104,11 +104,19 @@ def plan(path: Path, rows: int | None, half_width: str | None, question: tuple[s
     if half_width is not None and rows is not None:
         solved = epsilon_for(chosen, rows, half_width, questions)
         chosen = Plan.from_dict(with_epsilon(draft_and_plan(chosen)[0], solved))
-    tables = law_of(chosen) if chosen.model == "central" else None
-    if isinstance(tables, TableLaw):
-        answer, privacy = _central(tables, rows, questions), tables.person
+    law = law_if_allowed(chosen)
+    table = None if rows is None else ways_table(chosen, rows=rows, questions=questions)
+    helps = what_helps(chosen, law, table)
+    if isinstance(law, TableLaw):
+        answer, privacy = _central(law, table, rows, questions, helps.verdict), law.person
     else:
-        answer, privacy = _local(chosen, rows, questions), chosen.privacy
+        own = None if law is None else with_bounds(cast(RowLaw, law))
+        answer, privacy = (
+            _local(chosen if own is None else own.plan, own, rows, questions, helps.verdict),
+            chosen.privacy,
+        )
+    answer |= {} if table is None else table.to_json()
+    answer["hints"] = [hint.to_json() for hint in helps.hints]
     answer["solved_epsilon"] = None if solved is None else float_above(solved)
     emit(answer, as_json, lambda: _plan_page(answer, path.name))
     for said in warnings_before(chosen, privacy):
@@ -154,97 +162,37 @@ def _promise(answer: dict[str, Any], is_central: bool) -> str:
 
 def ways_page(answer: dict[str, Any]) -> Page:
     """The recommendation, ± of each answer each way, and what has to be known to read them."""
-    ways, answers = answer["ways"], answer["answers"]
+    ways, shown = answer["ways"], shown_ways(answer)
     yield f"\n{escape(answer['recommended']['reason'])}\n"
-    asked = list(dict.fromkeys(one["question"] for one in answers if one["question"]))
-    rows = [row for one in answers[:_MOST_ANSWERS] for row in _rows(one, ways, asked)]
+    rows: list[tuple[str, ...]] = []
+    for one in shown.answers[:_MOST_ANSWERS]:
+        rows.append((escape(one.label), *one.cells))
+        rows += [("  (uneven)", *one.uneven)] if one.uneven else []
     headings = [f"± over {answer['rows']:,} rows"]
-    headings += [way["title"] + (" *" if way["own"] else "") for way in ways]
+    headings += [title + ("*" if way["own"] else "") for title, way in zip(shown.titles, ways, strict=True)]
     spare = [n for n, way in enumerate(ways, 1) if way["model"] == "central" and not way["own"]]
     yield Table(headings, rows, left=(0,), spare=spare[:1])
-    if len(answers) > _MOST_ANSWERS:
-        yield f"and {len(answers) - _MOST_ANSWERS} more answers: --json has all."
+    if len(shown.answers) > _MOST_ANSWERS:
+        yield f"and {len(shown.answers) - _MOST_ANSWERS} more answers: --json has all."
     yield ""
-    if asked:
-        yield pairs((f"{n}.", escape(sql)) for n, sql in enumerate(asked, 1))
+    if shown.questions:
+        yield pairs((f"{n}.", escape(sql)) for n, sql in enumerate(shown.questions, 1))
         yield ""
-    for way in ways:
-        reasons = dict.fromkeys([way["refused"]] if way["refused"] else way["unanswered"].values())
-        for reason in reasons if way["name"] not in ("ask_shared", "central_pure") or way["own"] else ():
-            yield f"No answer, {way['title']}: {escape(reason)}."
-    shown = {cell for row in rows for cell in row}
-    signs = "; ".join(f"{sign}: {meaning}" for sign, meaning in _SIGNS.items() if sign in shown)
-    yield (
-        "±: the answer is right to about this, 19 times out of 20"
-        + ("; of means and shares if the rows are spread evenly." if any(map(_is_even, answers)) else ".")
-        + f"{f' {signs[0].upper()}{signs[1:]}.' if signs else ''}"
-    )
-    shared = next(way for way in ways if way["name"] == "ask_shared")
-    price = shared["price"]
-    each = "" if price is None else f" (each with --epsilon {price['epsilon']:.6g}"
-    each += f" --delta {price['delta']:.6g})" if price and price["delta"] else ")" * bool(each)
-    yield (
-        "local: each row is changed by itself, and nobody is trusted. shuffled: so they are, and whoever mixes them is "
-        "trusted not to tell whose they are. central: the whole table is measured once. ask: `dproof ask`, where one "
-        f"question has all of ε, or {shared['questions']} share it{each}. *: this plan."
-    )
-    if any(one["rare"] for one in answers):
-        yield RARELY
-    shares = dict.fromkeys(stated(one["share_of_rows"]) for one in answers if one["share_of_rows"] is not None)
-    for share in shares:
-        yield f"The plan says of a question's rows{share}."
+    yield from map(escape, shown.notes)
 
 
-def _is_even(one: dict[str, Any]) -> bool:
-    """Whether ± is known for evenly spread rows only."""
-    return bool(one["what"] != "count" and any(one["estimated"].values()))
-
-
-def _rows(one: dict[str, Any], ways: Sequence[dict[str, Any]], asked: list[str]) -> Page:
-    """A row of the table for an answer, and one for a rare group where its ± is another one."""
-
-    def cell(way: dict[str, Any]) -> str:
-        name = way["name"]
-        if not one["informative"][name]:
-            return "none"
-        if one["half_width"][name] is not None:
-            return written(one["half_width"][name])
-        return "–" if way["refused"] or name not in one["estimated"] or not one["estimated"][name] else "?"
-
-    label = f"{asked.index(one['question']) + 1}. {one['column']}" if one["question"] else _label(one)
-    yield escape(label), *map(cell, ways)
-    if one["rare"]:
-        told = one["rare"]
-        cells = (cell(w) if w["name"] not in told else _figure(told[w["name"]], "none") for w in ways)
-        yield "  (uneven)", *cells
-
-
-def _label(one: dict[str, Any]) -> str:
-    unit = f" ({one['unit']})" if one["unit"] else ""
-    return f"{one['what']} {'by' if one['what'] == 'count' else 'of'} {one['column']}{unit}"
-
-
-def _figure(value: float | None, unknown: str = "–") -> str:
-    return unknown if value is None else written(value)
-
-
-def _ways_table(plan: Plan, rows: int | None, questions: list[str] | None) -> WaysTable | None:
-    """± each way and the recommendation, where there is a number of rows."""
-    from dproof.advice.ways import ways_table
-
-    return None if rows is None else ways_table(plan, rows=rows, questions=questions)
+def _figure(value: float | None) -> str:
+    return "–" if value is None else written(value)
 
 
 # Rows that are sanitised one by one ----------------------------------------------------------------------------------
 
 
-def _local(plan: Plan, rows: int | None, questions: list[str] | None) -> dict[str, Any]:
-    from dproof.advice.plan_advice import PlanAdvice, asking_advice, both_spreads, plan_advice
-
-    law = with_bounds(certify_row(plan)) if plan.has_row_law else None
-    plan = plan if law is None else law.plan  # with the ε of a row, where the plan's is that of shuffled rows
-    hints = asking_advice(plan) if law is None else PlanAdvice(None) if rows is None else plan_advice(law, rows)
-    told = [hint.to_json() for hint in hints.hints]
+def _local(
+    plan: Plan, law: RowLaw | None, rows: int | None, questions: list[str] | None, verdict: str | None
+) -> dict[str, Any]:
+    """What is told of rows: `plan` has the ε of a row, where that of the plan is of shuffled ones."""
+    known = plan.shuffle.rows or rows
     return {
         "epsilon": float_above(plan.privacy.epsilon),
         "delta": float_above(plan.privacy.delta),
@@ -253,35 +201,24 @@ def _local(plan: Plan, rows: int | None, questions: list[str] | None) -> dict[st
         "person": None if law is None else law.person_to_json(),
         "rows_per_person": plan.rows_per_person,
         "order": plan.order,
-        **_in_random_order(law, rows),
+        **({} if law is None or known is None else shuffled_rows(law, known)),
         "rows": rows,
         "columns": [] if law is None else _laws(law, rows),
         "public": plan.named("public"),
         "dropped": plan.left_out,
-        "verdict": hints.verdict,
-        "advice": told,
+        "verdict": verdict,
         **_compared(plan, rows, questions),
         **({} if law is None or plan.spread is None else {"spread": both_spreads(law, rows)}),
-        **({} if (table := _ways_table(plan, rows, questions)) is None else table.to_json()),
-        "hints": told,
     }
-
-
-def _in_random_order(law: RowLaw | None, rows: int | None) -> dict[str, Any]:
-    """What the random order of so many rows would add, or of as many as the plan says."""
-    known = None if law is None else law.plan.shuffle.rows or rows
-    return {} if law is None or known is None else shuffled_rows(law, known)
 
 
 def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:
     """The law of each column, or of columns that are joined: mechanism, share of ε, error and ±."""
     widths = {} if rows is None else row_widths(law, rows)
     readable = {} if rows is None else readable_widths(law, rows)
-    total = sum((group.privacy.epsilon for group in law.groups), Fraction(0))
-    shares = [group.privacy.epsilon / total if total else None for group in law.groups]
-    shares = shares if law.weights is None else list(law.chances)  # of ε, or of the rows
+    spends = law.weights is not None or any(group.privacy.epsilon for group in law.groups)
     found, chosen = [], law.plan.chosen_bins
-    for group, part, share in zip(law.groups, law.parts, shares, strict=True):
+    for group, part, share in zip(law.groups, law.parts, group_shares(law), strict=True):
         known, shown = widths.get(group.name, RowWidths(None, None, None)), shown_chances(group)
         found.append(
             {
@@ -289,7 +226,7 @@ def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:
                 "columns": [column.name for column in group.columns],
                 "mechanism": part.mechanism,
                 "source": part.source,
-                "share": None if share is None else float(share),
+                "share": float(share) if spends else None,
                 "epsilon": float_above(group.privacy.epsilon),
                 "delta": float_above(group.privacy.delta),
                 "error": None if part.error is None else float(part.error),
@@ -313,9 +250,7 @@ def _compared(plan: Plan, rows: int | None, questions: list[str] | None) -> dict
         unknown = dict.fromkeys((*keys, "share_of_rows"))
         unanswered = [{"weight": float(one.weight), "question": one.sql, **unknown} for one in plan.questions]
         return {"questions": unanswered, "better": None, "questions_verdict": None}
-    from dproof.advice.ways import advise as compare
-
-    found = compare(plan, rows=rows, questions=questions)
+    found = sanitise_or_ask(plan, rows=rows, questions=questions)
     told = [comparison.to_json() for comparison in found.comparisons]
     return {"questions": told, "better": found.better, "questions_verdict": found.verdict}
 
@@ -409,11 +344,11 @@ def _widths(column: dict[str, Any]) -> str:
 # Tables of the whole, measured once ----------------------------------------------------------------------------------
 
 
-def _central(law: TableLaw, rows: int | None, questions: list[str] | None) -> dict[str, Any]:
-    from dproof.advice.central_advice import central_advice
-
+def _central(
+    law: TableLaw, table: WaysTable | None, rows: int | None, questions: list[str] | None, verdict: str | None
+) -> dict[str, Any]:
+    """What is told of measured tables."""
     plan, privacy, widths = law.plan, law.person, table_widths(law, rows)
-    table = _ways_table(plan, rows, questions)
     rho = law.rho()
     shares = cost_shares(law, [[place] for place in range(len(law.axes))])
     return {
@@ -427,7 +362,7 @@ def _central(law: TableLaw, rows: int | None, questions: list[str] | None) -> di
         "rows": rows,
         "rho": None if rho is None else float_above(rho),
         "least_rows": law.least_half_width,
-        "verdict": None if rows is None else too_noisy_message(law, rows),
+        "verdict": verdict,
         "tables": [
             {
                 "columns": list(one.columns),
@@ -450,8 +385,6 @@ def _central(law: TableLaw, rows: int | None, questions: list[str] | None) -> di
             for axis, share in zip(law.axes, shares, strict=True)
         ],
         "dropped": plan.left_out,
-        **({} if table is None else table.to_json()),
-        "hints": [] if table is None else [hint.to_json() for hint in central_advice(law, table)],
     }
 
 

@@ -31,7 +31,7 @@ from dproof.certification.verify_certificate import Blanket, shuffled_delta
 from dproof.columns.codec import Column
 from dproof.curves.noise import recorded_curve_law
 from dproof.errors import InputError, NotPrivate, PlanError, TooLarge, VerificationFailed
-from dproof.exact import exact, exp_below, float_above, least_whole, log_above
+from dproof.exact import exact, exp_below, float_above, guessed, least_whole, log_above
 from dproof.laws.law import law_from_json, read_number
 from dproof.limits import MOST_COMBINATIONS, SHUFFLED_TOGETHER
 from dproof.local.spread import best_shares, best_weights, needs, sample_variance, sampled_groups, split_variance
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 _OTHERWISE = "write mechanism = 'randomised_response' for it and for what it is joined with"
 _LARGEST_OF_A_ROW = 1200  # hundredths of ε: with more, nearly every row would be sent as it is
+_STEEP = 30.0  # about how often δ doubles while the ε of a row does
 _MOST_COMPOSED = 256  # laws; their exact composition takes seconds then, and much longer beyond
 
 
@@ -301,19 +302,20 @@ def _shuffled(plan: Plan, rows: int) -> RowLaw:
     def law(hundredths: int) -> RowLaw:
         return certify_row(row_of_shuffled(plan, Privacy(Fraction(hundredths, 100))))
 
-    def roughly_broken(hundredths: int) -> bool:
-        if hundredths > _LARGEST_OF_A_ROW:
-            return True
-        about = (normal_epsilon(blanket, rows, float(whole.delta)) for blanket in law(hundredths).blankets)
-        return all(epsilon > whole.epsilon for epsilon in about)
+    def about(hundredths: Fraction) -> float:
+        return min(normal_epsilon(blanket, rows, float(whole.delta)) for blanket in law(int(hundredths)).blankets)
 
-    def broken(hundredths: int) -> bool:
-        if hundredths > _LARGEST_OF_A_ROW:
-            return True
-        return all(shuffled_delta(rows, blanket, odds) > whole.delta for blanket in law(hundredths).blankets)
+    @cache
+    def missed(hundredths: int) -> Fraction:
+        return min(shuffled_delta(rows, blanket, odds) for blanket in law(hundredths).blankets)
 
-    near = least_whole(roughly_broken, int(100 * whole.epsilon) + 100)  # exactly it takes many times as long
-    kept = least_whole(broken, near) - 1
+    def within(hundredths: Fraction) -> Fraction:
+        return Fraction(min(max(round(hundredths), 1), _LARGEST_OF_A_ROW))
+
+    # Exactly it takes many times as long, so that is begun where it will end, or near there.
+    near = guessed(about, whole.epsilon, within(100 * whole.epsilon + 100), 1, within)
+    near = guessed(lambda place: float(missed(int(place))), whole.delta, near, _STEEP, within)
+    kept = least_whole(lambda place: place > _LARGEST_OF_A_ROW or missed(place) > whole.delta, int(near)) - 1
     return law(kept) if kept >= 0 else certify_row(row_of_shuffled(plan, Privacy(whole.epsilon)))
 
 
@@ -394,14 +396,20 @@ def stored_alike(groups: Sequence[JointColumns]) -> tuple[JointColumns, ...]:
 
 
 def _each_certified(wanted: Iterable[tuple[ColumnGroup, Privacy]]) -> list[JointColumns]:
-    groups = []
+    """Each group with its law; that of columns with the same values is worked out once."""
+    groups, known = [], dict[Any, tuple[Mechanism, Part]]()
     for want, privacy in wanted:
-        mechanism = _calibrated(want, privacy)
-        try:
-            (part,) = certify(mechanism, privacy, name=want.name).parts
-        except NotPrivate as refused:  # a mechanism that was added
-            raise NotPrivate(f"column {want.name!r}: {refused}", refused.witness) from None
-        groups.append(JointColumns(want.columns, mechanism, replace(part, lower_bound=None)))
+        # 0 and False are the same key, and are not written alike.
+        key = want.space, repr(want.space), privacy, want.mechanism, want.uses
+        if key not in known:
+            mechanism = _calibrated(want, privacy)
+            try:
+                (part,) = certify(mechanism, privacy, name=want.name).parts
+            except NotPrivate as refused:  # a mechanism that was added
+                raise NotPrivate(f"column {want.name!r}: {refused}", refused.witness) from None
+            known[key] = mechanism, replace(part, lower_bound=None)
+        mechanism, part = known[key]
+        groups.append(JointColumns(want.columns, mechanism, replace(part, name=want.name)))
     return groups
 
 

@@ -29,6 +29,7 @@ from dproof import (
     explain,
     notebook,
     plan_problems,
+    shown_ways,
     warnings_before,
 )
 from dproof.errors import with_notes
@@ -537,30 +538,35 @@ def _without(plan: Mapping[str, Any], *parts: str) -> dict[str, Any]:
 
 
 def _shown_gives(desk: Desk, now: Planning, shown: Mapping[str, Any]) -> dict[str, Any]:
-    expected, incomplete = None, None
-    if now.plan:
-        try:
-            expected = desk.custody.expected(now.plan, now.draft.row_count)
-        except InputError as error:
-            incomplete = error.sentence if isinstance(error, WrongKey) else str(error)
-    new = {"target": "", "half_width": "", "epsilons": None, "epsilon_error": None}
-    return {**expectation(expected, incomplete), **new, "help": _HELP}
+    new = {"target": "", "half_width": "", "epsilons": None, "epsilon_error": None, "help": _HELP}
+    none: dict[str, Any] = {
+        "expected": None,
+        "shown": None,
+        "incomplete": None,
+        "titles": [],
+        "targets": {},
+        "costliest": None,
+    }
+    if not now.plan:
+        return {**none, **new}
+    try:
+        expected = desk.custody.expected(now.plan, now.draft.row_count)
+    except InputError as error:
+        return {**none, **new, "incomplete": error.sentence if isinstance(error, WrongKey) else str(error)}
+    return {**none, **new, **expectation(expected)}
 
 
-def expectation(expected: Mapping[str, Any] | None, incomplete: str | None) -> dict[str, Any]:
-    """± each way, the column that costs most, and why nothing can be told."""
-    answers = [] if expected is None else expected["answers"]
-    asked = list(dict.fromkeys(one["question"] for one in answers if one["question"]))
-    targets: dict[str, Any] = {}
-    for one in answers:
-        targets.setdefault(json.dumps([one["question"], one["column"]]), one)
+def expectation(expected: Mapping[str, Any]) -> dict[str, Any]:
+    """± each way, of which ε can be found for some, and the column that costs most."""
+    ways, targets = shown_ways(expected), dict[str, str]()
+    for one, row in zip(expected["answers"], ways.answers, strict=True):
+        targets.setdefault(json.dumps([one["question"], one["column"]]), row.label)
     return {
         "expected": expected,
-        "incomplete": incomplete,
-        "asked": asked,
-        "titles": {} if expected is None else {way["name"]: _way_title(way) for way in expected["ways"]},
+        "shown": ways,
+        "titles": [_way_title(way) for way in expected["ways"]],
         "targets": targets,
-        "costliest": {"name": None, "is_even": False} if expected is None else _costliest(expected["shares"]),
+        "costliest": _costliest(expected["shares"]),
     }
 
 
