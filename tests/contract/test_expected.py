@@ -24,6 +24,14 @@ def test_a_sample_of_answers_has_the_widths_that_were_told() -> None:
     assert [found for case in sample() if (found := problem(case)) is not None] == []
 
 
+@pytest.mark.parametrize("shape", ["having twice", "first", "last"])
+@pytest.mark.parametrize("asker", ["local", "sampled"])
+def test_no_width_is_told_where_what_chooses_rows_is_refused(asker: str, shape: str) -> None:
+    """A median cannot be calculated with: this was told of a median that was selected beside 2 * median(v)."""
+    for kind in ("numeric category", "number in bins"):
+        assert [problem(Case(asker, call, shape, kind)) for call in ("median(v)", "quantile(v, 0.25)")] == [None, None]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("asker", ASKERS)

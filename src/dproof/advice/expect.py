@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
@@ -42,6 +42,7 @@ from dproof.questions.aggregates import Rank
 from dproof.questions.answer import Range
 from dproof.questions.measured import HalfWidths, Shares, interval_widths, possible_columns
 from dproof.questions.question import (
+    Aggregate,
     Compare,
     Contains,
     Missing,
@@ -253,11 +254,12 @@ def _expected(
         for part in [question] if parts is None else parts:
             # Every group may be shown, and all items of a set are alike.
             first = None if part.unnest is None else replace(part.unnest, items=part.unnest.items[:1])
-            everywhere = replace(part, having=(), order_by=(), limit=None, unnest=first)
+            one_item = replace(part, unnest=first)
+            everywhere = replace(one_item, having=(), order_by=(), limit=None)
             at = partial(recipe.expected_source, everywhere, count, shares)
-            if parts is None:
-                return interval_widths(part, at, LEVEL)
-            with suppress(InputError):  # a law that cannot be undone, or columns that no row is asked for together
+            # Of parts refused: a law that cannot be undone, or columns that no row is asked for together.
+            with nullcontext() if parts is None else suppress(InputError):
+                _refuse_what_chooses(one_item, recipe, count, shares)
                 found |= interval_widths(part, at, LEVEL)
         return found
 
@@ -277,6 +279,16 @@ def _expected(
             one = ExpectedWidth(planned.sql, item.alias, planned.weight, first if same else None, told, *facts)
             expected.append(one)
     return expected
+
+
+def _refuse_what_chooses(question: Question, recipe: Recipe, rows: int, shares: Shares) -> None:
+    """Refuse a calculation by which HAVING or ORDER BY choose, where an answer would be refused for it."""
+    chosen_by = *question.tested, *(order.expression for order in question.order_by)
+    if any(aggregates_of(part) and not isinstance(part, Aggregate) for part in chosen_by):
+        source = recipe.expected_source(question, rows, shares, LEVEL)
+        for expression in question.expressions:
+            if aggregates_of(expression):
+                source.cells(expression, [0])
 
 
 def _rare_width(common: HalfWidths | None, rare: HalfWidths | None, reach: Range) -> float | None:
