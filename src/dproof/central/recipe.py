@@ -405,11 +405,12 @@ def certify_tables(plan: Plan) -> TableLaw:
     """
     if not plan.privacy.epsilon and not plan.privacy.delta:
         raise PlanError("model = 'central' needs epsilon above 0: with none, nothing can be told")
-    laws, refused = list[tuple[TableLaw, Answers]](), list[InputError]()
+    laws, refused, answers = list[tuple[TableLaw, Answers]](), list[InputError](), None
     for person in _keeping(plan.privacy):
         try:
             law = table_law(plan, person)
-            answers = answers_of(law)
+            if answers is None or law.lattices:  # which depend on the promise
+                answers = answers_of(law)
             choices = [measurements(law)]
             # With δ = 0 contrasts are better where many columns have two values, plain tables where few have.
             if law.is_pure and (contrasts := measurements(law, contrasts=True)) != choices[0]:
