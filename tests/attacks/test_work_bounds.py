@@ -203,6 +203,33 @@ def test_sums_by_every_table_of_a_short_plan_are_little_work(monkeypatch: pytest
     assert weighed < 200_000 and len(cells) == 1
 
 
+def test_widths_need_no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = {n: {"space": "interval", "low": 0, "high": 9999, "bins": [0, 5000, 9999]} for n in "abc"}
+    asked: dict[str, Any] = {**CENTRAL, "columns": columns | COLUMNS, "release": {"tables": 3, "sums": True}}
+    with monkeypatch.context() as without:
+        without.setattr("dproof.central.estimates._part", None)
+        law = recipe.certify_tables(dp.Plan.from_dict(asked))
+        assert law.half_widths
+    for number, told in law.precisions.items():
+        assert dict.fromkeys(told.variances, 0.0) | law.spreads[number] == told.variances
+
+
+def test_tables_with_very_many_columns_in_common_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = {f"c{n}": {"space": "categories", "values": [0, 1, 2]} for n in range(6)}
+    listed = [{"columns": list(names)} for names in combinations(columns, 5)]
+    pure = {"model": "central", "epsilon": 1}
+    plan: dict[str, Any] = {"privacy": pure, "columns": columns, "release": {"tables": listed}}
+    monkeypatch.setattr(recipe, "MOST_TOLD_PARTS", 6 << 5)
+    assert recipe.certify_tables(dp.Plan.from_dict(plan)).noise
+    monkeypatch.setattr(recipe, "MOST_TOLD_PARTS", (6 << 5) - 1)
+    with pytest.raises(TooLarge, match="those of several tables counted for each"):
+        recipe.certify_tables(dp.Plan.from_dict(plan))
+    weaker = {**plan, "privacy": pure | {"delta": "1e-6"}}
+    assert not recipe.certify_tables(dp.Plan.from_dict(weaker)).is_pure
+    of_two = {name: column | {"values": [0, 1]} for name, column in columns.items()}
+    assert all(one.contrast for one in recipe.certify_tables(dp.Plan.from_dict({**plan, "columns": of_two})).noise)
+
+
 def test_tables_of_too_many_parts_are_refused_before_they_are_listed(tmp_path: Path) -> None:
     columns = {f"c{n}": {"space": "categories", "values": ["a", "b"]} for n in range(204)}
     names = list(columns)

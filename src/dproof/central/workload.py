@@ -300,7 +300,7 @@ def _alike(domain: Domain, known: Mapping[Residual, Fraction], columns: Sequence
             return False
         swap = {one: other, other: one}
         return all(
-            around[other].get((tuple(sorted(swap.get(i, i) for i in table)), number)) == p
+            other in table or around[other].get((tuple(sorted(swap.get(i, i) for i in table)), number)) == p
             for (table, number), p in around[one].items()
         )
 
