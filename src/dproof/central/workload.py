@@ -208,7 +208,7 @@ def cell_shares(sizes: tuple[int, ...], table: Table) -> Mapping[Table, float]:
 
 @lru_cache(maxsize=1024)
 def _shares(sizes: tuple[int, ...]) -> Sequence[float]:
-    """The same for every table whose columns have so many values: most are alike."""
+    """What `cell_shares` are for tables whose columns have so many values: most are alike."""
     places = range(len(sizes))
     return [
         prod((sizes[i] - 1) / sizes[i] for i in part) * prod(1 / sizes[j] ** 2 for j in places if j not in part)
