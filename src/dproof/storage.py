@@ -80,6 +80,7 @@ def appearing(
         check_absent(target)
         publish()
         _name(sibling, target)
+        _sweep(place, published)  # what was killed while this one was at work
     except BaseException as error:
         if published(sibling) or (place.exists() and not sibling.exists()):
             _note(error, sibling, target)

@@ -10,12 +10,14 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
 import dproof as dp
 from dproof import InputError, TooLarge, VerificationFailed
+from dproof.central import recipe, workload
 from dproof.central.release import TABLES
 from dproof.central.workload import Domain, Residual, largest_loss
 from dproof.certification import verify_central, verify_certificate
@@ -154,6 +156,78 @@ def test_the_losses_of_all_sets_of_columns_are_those_of_each() -> None:
             most = max(change(sizes, table, s) for n in range(len(table) + 1) for s in combinations(table, n))
             assert verify_central.sensitivity(sizes, [], (table, None, False), "change-one") == most
             assert domain.sensitivity(Residual(table), "change-one") == most
+
+
+def test_the_losses_of_sums_of_all_sets_of_columns_are_those_of_each() -> None:
+    rng = random.Random(2)
+    for _ in range(30):
+        sizes = [rng.randint(2, 4) for _ in range(rng.randint(1, 4))]
+        domain = Domain(tuple(sizes), {7: 10 ** rng.randint(0, 9), 8: 3})
+        tables = [t for n in range(1, len(sizes) + 1) for t in combinations(range(len(sizes)), n)]
+        keys = [Residual(t, number) for t in tables for number in (None, 7, 8) if rng.random() < 0.7]
+        known = {one: Fraction(rng.randint(1, 50), rng.randint(1, 9 * 10 ** rng.randint(0, 30))) for one in keys}
+        always = sum(_units(2 * domain.norm(one), p) for one, p in known.items() if one.number is not None)
+        losses = []
+        for apart in (s for n in range(len(sizes) + 1) for s in combinations(range(len(sizes)), n)):
+            inner = {one: verify_central.inner(sizes, one.table, apart) for one in known}
+            here = sum(
+                _units(verify_central.change(sizes, r.table, apart), known[r]) for r in known if r.number is None
+            )
+            for number in (7, 8):
+                double = 2 * domain.added(number).square
+                moved = [_units(double * inner[r], p) for r, p in known.items() if r.number == number]
+                here += max(sum(moved), len(moved) - sum(moved))
+            losses.append(here)
+        assert largest_loss(domain, known, "change-one") == Fraction(always + max(losses), verify_central.UNIT)
+
+
+def _units(length: int, precision: Fraction) -> int:
+    return -(-length * precision.numerator * verify_central.UNIT // precision.denominator)
+
+
+def test_sums_by_every_table_of_a_short_plan_are_little_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most tables are alike: what they lose is weighed once for all, and added up for all sets of columns at once."""
+    weighed, fixed, asked = 0, workload._fixed, recipe.answers_of
+    cells: list[Any] = []
+
+    def counted(length: Any, precision: Fraction) -> Any:
+        nonlocal weighed
+        weighed += np.size(length)
+        return fixed(length, precision)
+
+    columns = {n: {"space": "interval", "low": 0, "high": 9999, "bins": [0, 5000, 9999]} for n in "abcdefgh"}
+    plan: dict[str, Any] = {**CENTRAL, "columns": columns, "release": {"tables": 8, "sums": True}}
+    monkeypatch.setattr(workload, "_fixed", counted)
+    monkeypatch.setattr(recipe, "answers_of", lambda law: (cells.append(law), asked(law))[1])
+    recipe.certify_tables(dp.Plan.from_dict(plan))
+    assert weighed < 200_000 and len(cells) == 1
+
+
+def test_widths_need_no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = {n: {"space": "interval", "low": 0, "high": 9999, "bins": [0, 5000, 9999]} for n in "abc"}
+    asked: dict[str, Any] = {**CENTRAL, "columns": columns | COLUMNS, "release": {"tables": 3, "sums": True}}
+    with monkeypatch.context() as without:
+        without.setattr("dproof.central.estimates._part", None)
+        law = recipe.certify_tables(dp.Plan.from_dict(asked))
+        assert law.half_widths
+    for number, told in law.precisions.items():
+        assert dict.fromkeys(told.variances, 0.0) | law.spreads[number] == told.variances
+
+
+def test_tables_with_very_many_columns_in_common_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = {f"c{n}": {"space": "categories", "values": [0, 1, 2]} for n in range(6)}
+    listed = [{"columns": list(names)} for names in combinations(columns, 5)]
+    pure = {"model": "central", "epsilon": 1}
+    plan: dict[str, Any] = {"privacy": pure, "columns": columns, "release": {"tables": listed}}
+    monkeypatch.setattr(recipe, "MOST_TOLD_PARTS", 6 << 5)
+    assert recipe.certify_tables(dp.Plan.from_dict(plan)).noise
+    monkeypatch.setattr(recipe, "MOST_TOLD_PARTS", (6 << 5) - 1)
+    with pytest.raises(TooLarge, match="those of several tables counted for each"):
+        recipe.certify_tables(dp.Plan.from_dict({**plan, "privacy": pure | {"epsilon": 2}}))  # another: laws are kept
+    weaker = {**plan, "privacy": pure | {"delta": "1e-6"}}
+    assert not recipe.certify_tables(dp.Plan.from_dict(weaker)).is_pure
+    of_two = {name: column | {"values": [0, 1]} for name, column in columns.items()}
+    assert all(one.contrast for one in recipe.certify_tables(dp.Plan.from_dict({**plan, "columns": of_two})).noise)
 
 
 def test_tables_of_too_many_parts_are_refused_before_they_are_listed(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ called once more for a value that no other row has.
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -115,6 +116,16 @@ def _database(table: pa.Table, path: Path) -> Any:
     return path / "x.duckdb"
 
 
+def _sqlite(table: pa.Table, path: Path) -> Any:
+    (path / "x.sqlite").unlink(missing_ok=True)
+    with sqlite3.connect(path / "x.sqlite") as database:
+        database.execute(f"CREATE TABLE x ({', '.join(table.column_names)})")
+        marks = ", ".join("?" * table.num_columns)
+        database.executemany(f"INSERT INTO x VALUES ({marks})", [tuple(row.values()) for row in table.to_pylist()])
+    database.close()
+    return path / "x.sqlite"
+
+
 ENGINES: dict[str, Callable[[pa.Table, Path], Any]] = {
     "arrow": lambda table, path: table,
     "reader": lambda table, path: table.to_reader(),
@@ -131,6 +142,7 @@ ENGINES: dict[str, Callable[[pa.Table, Path], Any]] = {
 TEXTS = {
     "csv": _csv,
     "workbook": _workbook,
+    "sqlite": _sqlite,
     "parquet": _parquet,
     "objects": ENGINES["objects"],
     "arrow": ENGINES["arrow"],

@@ -80,7 +80,7 @@ def test_markdown_has_intervals_and_escapes(tmp_path: Path) -> None:
     AWKWARD.save(tmp_path / "a.md")
     lines = (tmp_path / "a.md").read_text("utf-8").splitlines()
     assert lines[:2] == ["| a\\|b | t | n | ok |", "| --- | --- | ---: | --- |"]
-    assert lines[2] == "| =1+1 \\| <&> _x0041_ | [1, 2] | 1.50 ± 0.50 | True |"
+    assert lines[2] == "| =1+1 \\| \\<&> \\_x0041\\_ | [1, 2] | 1.50 ± 0.50 | True |"
     assert lines[4:] == ["", "95% intervals.", "", "a note"] and "no information" in lines[3]
 
 

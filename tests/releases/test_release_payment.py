@@ -239,6 +239,7 @@ def test_a_killed_run_is_swept_by_the_next_and_a_running_one_is_not(tmp_path: Pa
             assert running.exists()
             raise Stopped
         (running / "file").write_text("whole")
+        left.mkdir()  # another run begins meanwhile, and is killed: nobody asks for this release again
     assert sorted(path.name for path in tmp_path.iterdir()) == [other.name, "out"]
 
 

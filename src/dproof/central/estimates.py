@@ -15,7 +15,7 @@ needed but the estimates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod, sqrt
 
@@ -134,15 +134,11 @@ def estimates(
     rows where that is public: then the residual of the empty table has no noise. What several plain tables tell of one
     residual is weighed by precision. All of `tables` can be told, with columns that have one value too.
     """
-    weighed: dict[Table, Floats] = {}
-    precisions: dict[Table, float] = {}
-    for measurement, values in noisy.items():
-        if measurement.number == number and not measurement.ladder:
-            for residual, factor in residual_variances(sizes, measurement, plain).items():
-                part, variance = residual.table, factor * variances[measurement]
-                estimate = _part(sizes, measurement, values, part, plain)
-                weighed[part] = weighed.get(part, 0.0) + estimate / variance
-                precisions[part] = precisions.get(part, 0.0) + 1 / variance
+    weighed, precisions = dict[Table, Floats](), dict[Table, float]()
+    for measurement, part, variance in _told(sizes, variances, number, plain):
+        estimate = _part(sizes, measurement, noisy[measurement], part, plain)
+        weighed[part] = weighed.get(part, 0.0) + estimate / variance
+        precisions[part] = precisions.get(part, 0.0) + 1 / variance
     residuals = {part: total / precisions[part] for part, total in weighed.items()}
     spreads = {part: 1 / precision for part, precision in precisions.items()}
     if known is not None:
@@ -152,6 +148,31 @@ def estimates(
             terms = residuals[()].shape if table else ()
             residuals[table], spreads[table] = np.zeros((*(sizes[i] for i in table), *terms)), 0.0
     return ResidualEstimates(sizes, residuals, spreads)
+
+
+def told_variances(
+    sizes: tuple[int, ...],
+    variances: Mapping[Residual, float],
+    *,
+    number: int | None = None,
+    known: bool = False,
+    plain: bool = False,
+) -> dict[Table, float]:
+    """The variances of `estimates`, which no data change; those of columns with one value are left out, and zero."""
+    precisions: dict[Table, float] = {}
+    for _, part, variance in _told(sizes, variances, number, plain):
+        precisions[part] = precisions.get(part, 0.0) + 1 / variance
+    return {part: 1 / precision for part, precision in precisions.items()} | ({(): 0.0} if known else {})
+
+
+def _told(
+    sizes: tuple[int, ...], variances: Mapping[Residual, float], number: int | None, plain: bool
+) -> Iterator[tuple[Residual, Table, float]]:
+    """Each measurement of counts, or of the sums of a column, with each residual that it tells, and its variance."""
+    for measurement, variance in variances.items():
+        if measurement.number == number and not measurement.ladder:
+            for residual, factor in residual_variances(sizes, measurement, plain).items():
+                yield measurement, residual.table, factor * variance
 
 
 def _part(sizes: Sequence[int], measurement: Residual, values: Floats, part: Table, plain: bool) -> Floats:

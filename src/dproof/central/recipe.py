@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.central.estimates import Ladder, ResidualEstimates, contrast, estimates, residual_of
+from dproof.central.estimates import Ladder, ResidualEstimates, contrast, estimates, residual_of, told_variances
 from dproof.central.workload import (
     Answers,
     Domain,
@@ -52,7 +52,7 @@ from dproof.coins import Coins
 from dproof.curves.lattice import CurveLattice
 from dproof.errors import InputError, PlanError, TooLarge, VerificationFailed
 from dproof.exact import float_above
-from dproof.limits import MOST_TABLE_CELLS, MOST_TABLE_COLUMNS, MOST_TABLE_PARTS
+from dproof.limits import MOST_TABLE_CELLS, MOST_TABLE_COLUMNS, MOST_TABLE_PARTS, MOST_TOLD_PARTS
 from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
 from dproof.privacy import Cost, Privacy
 from dproof.questions.measured import HIGHEST_LEVEL, level_of_seldom, normal_quantile
@@ -232,6 +232,17 @@ class TableLaw:
         zeros = np.zeros(sum(map(prod, self.shapes.values())), np.int64)
         return self.estimates(zeros, 0 if self.plan.rows_are_public else None)
 
+    @cached_property
+    def spreads(self) -> dict[int | None, dict[Table, float]]:
+        """The variances of the residuals of counts (None), and of the sums of each number: those of `precisions`."""
+        public = self.plan.rows_are_public
+        return {
+            number: told_variances(
+                self.domain.sizes, self.variances, number=number, known=public and number is None, plain=self.is_pure
+            )
+            for number in dict.fromkeys([None, *(one.number for one in self.noise)])
+        }
+
     def deviations(self, level: float = LEVEL) -> float:
         """How many standard deviations ± has in an answer.
 
@@ -275,7 +286,7 @@ class TableLaw:
     def cell_variance(self, key: Residual, about: float = 0.0) -> float:
         """The variance of one cell of counts, or of sums of a column: of x − about, that in units of half its range."""
         costs = cell_costs(self.domain, key, about)
-        total = sum(cost * self.precisions[one.number].variances.get(one.table, 0.0) for one, cost in costs.items())
+        total = sum(cost * self.spreads[one.number].get(one.table, 0.0) for one, cost in costs.items())
         return float(total * self.domain.added(key.number).unit)
 
     @property
@@ -437,11 +448,19 @@ def certify_tables(plan: Plan) -> TableLaw:
 def _laws_keeping(plan: Plan) -> list[tuple[TableLaw, Answers]]:
     """The laws by which a person loses what the plan allows, with what they answer."""
     law = table_law(plan, plan.privacy)
-    answers, choices = answers_of(law), [measurements(law)]
+    at_any = replace(plan, privacy=Privacy(1, neighbours=plan.privacy.neighbours))
+    answers = answers_of(law) if law.lattices else _answers_at(at_any)
+    choices = [measurements(law)]
     # With δ = 0 contrasts are better where many columns have two values, plain tables where few have.
     if law.is_pure and (contrasts := measurements(law, contrasts=True)) != choices[0]:
         choices.append(contrasts)
+    choices = _of_few_parts(law, choices)
     return [(_checked(with_noise(law, wanted, answers)), answers) for wanted in choices]
+
+
+@lru_cache(maxsize=8)  # what is answered does not hang on the promise, but for curves
+def _answers_at(plan: Plan) -> Answers:
+    return answers_of(table_law(plan, plan.privacy))
 
 
 def _keeping(promise: Privacy) -> list[Privacy]:
@@ -553,12 +572,27 @@ def _checked(law: TableLaw) -> TableLaw:
             f"the budget is too small to say anything: the standard deviation of every count is above {_MOST_ROWS:,}, "
             "more rows than a table may have; allow a larger epsilon or delta, or ask for fewer and smaller tables"
         )
-    if law.asked.rows and law.precisions[None].variances[()] > _MOST_MADE_UP**2:
+    if law.asked.rows and law.spreads[None][()] > _MOST_MADE_UP**2:
         raise PlanError(
             f"made-up rows need to know about how many rows there are, and here that has a standard deviation above "
             f"{_MOST_MADE_UP:,}: allow a larger epsilon or delta, or leave out `rows`"
         )
     return law
+
+
+def _of_few_parts(law: TableLaw, choices: Sequence[Sequence[Residual]]) -> list[Sequence[Residual]]:
+    """The choices whose plain tables, each of which tells about all of its parts, have not too many; or a refusal."""
+
+    def parts(wanted: Sequence[Residual]) -> int:
+        return sum(1 << sum(law.domain.sizes[i] > 1 for i in one.table) for one in wanted if not one.contrast)
+
+    found = [wanted for wanted in choices if not law.is_pure or parts(wanted) <= MOST_TOLD_PARTS]
+    if not found:
+        raise TooLarge(
+            f"the tables have more than {MOST_TOLD_PARTS:,} parts, those of several tables counted for each: list "
+            "fewer or smaller tables with [[release.tables]], or allow a delta"
+        )
+    return found
 
 
 def _check_steps(law: TableLaw, wanted: Sequence[Residual]) -> None:

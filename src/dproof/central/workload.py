@@ -11,12 +11,13 @@ Curves are added up as whole numbers and get either, or K-norm noise: the plan a
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, lru_cache, reduce
-from itertools import combinations
+from itertools import chain, combinations
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
@@ -38,8 +39,7 @@ Floats = NDArray[np.float64]
 Table: TypeAlias = tuple[int, ...]  # columns, by their places, in ascending order
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Residual:
+class Residual(NamedTuple):
     """A measurement: the residual of a table of counts or, with a column of numbers or curves, of sums by its cells.
 
     With δ = 0 the plain table is measured instead of its residual (`plain` in the functions that take one).
@@ -180,7 +180,7 @@ def subtables(tables: Iterable[Table]) -> list[Table]:
 @lru_cache(maxsize=1024)  # every estimate of every table asks for them
 def parts_within(table: Table) -> Sequence[Table]:
     """All tables within one, itself the last."""
-    return subtables([table])
+    return [part for n in range(len(table) + 1) for part in combinations(table, n)]
 
 
 def has_many_subtables(
@@ -203,10 +203,17 @@ def cell_shares(sizes: tuple[int, ...], table: Table) -> Mapping[Table, float]:
     >>> cell_shares((2, 3), (0,))
     {(): 0.25, (0,): 0.5}
     """
-    return {
-        part: prod((sizes[i] - 1) / sizes[i] for i in part) * prod(1 / sizes[j] ** 2 for j in table if j not in part)
-        for part in parts_within(table)
-    }
+    return dict(zip(parts_within(table), _shares(tuple(sizes[i] for i in table)), strict=True))
+
+
+@lru_cache(maxsize=1024)
+def _shares(sizes: tuple[int, ...]) -> Sequence[float]:
+    """What `cell_shares` are for tables whose columns have so many values: most are alike."""
+    places = range(len(sizes))
+    return [
+        prod((sizes[i] - 1) / sizes[i] for i in part) * prod(1 / sizes[j] ** 2 for j in places if j not in part)
+        for part in parts_within(tuple(places))
+    ]
 
 
 def maximal(tables: Iterable[Table]) -> list[Table]:
@@ -293,7 +300,7 @@ def _alike(domain: Domain, known: Mapping[Residual, Fraction], columns: Sequence
             return False
         swap = {one: other, other: one}
         return all(
-            around[other].get((tuple(sorted(swap.get(i, i) for i in table)), number)) == p
+            other in table or around[other].get((tuple(sorted(swap.get(i, i) for i in table)), number)) == p
             for (table, number), p in around[one].items()
         )
 
@@ -310,25 +317,38 @@ def _alike(domain: Domain, known: Mapping[Residual, Fraction], columns: Sequence
 
 
 def _enumerated(domain: Domain, known: Mapping[Residual, Fraction], columns: Sequence[int]) -> Fraction:
-    """The maximum over all sets of columns.
+    """The maximum over all sets of columns."""
+
+    def added(terms: Mapping[Table, NDArray[Any]]) -> NDArray[Any]:
+        return _over_sets(terms, columns)
+
+    return Fraction(int(np.max(_of_counts(domain, known, added) + _of_sums(domain, known, added))), _FIXED)
+
+
+_LIMB = 32  # bits: so many parts of whole numbers, of all tables that there can be, add up within 64
+
+
+def _over_sets(terms: Mapping[Table, NDArray[Any]], columns: Sequence[int]) -> NDArray[Any]:
+    """The sums of the terms of tables for every set of columns, as they have an axis for each of their own columns.
 
     A table and the part of it on which the rows differ are a place with a digit for each column: not in the table, in
     it and the same, in it and different. What the table loses counts for every set with this part, so digit by digit
-    what is not in the table is added to both others.
+    what is not in the table is added to both others. The numbers are longer than 64 bits, and added up in limbs.
     """
-    losses = np.zeros((3,) * len(columns), object)
-    for one, precision in known.items():
-        if one.number is None:
-            place = tuple(slice(1, 3) if column in one.table else 0 for column in columns)
-            losses[place] = _fixed(_changes(tuple(domain.sizes[i] for i in one.table)), precision)
-    for axis in range(len(columns)):
-        absent, present = np.split(losses, [1], axis)
-        losses = absent + present
-
-    def spread(values: NDArray[Any], table: Table) -> NDArray[Any]:
-        return values.reshape([2 if column in table else 1 for column in columns])
-
-    return Fraction(int(np.max(losses + _of_sums(domain, known, spread))), _FIXED)
+    own = sorted({column for table in terms for column in table})
+    distinct = {id(term): term for term in terms.values()}
+    limbs = 1 + max((int(np.max(np.abs(term))).bit_length() // _LIMB for term in distinct.values()), default=0)
+    found, parts = np.zeros((*(3,) * len(own), limbs), np.int64), dict[int, NDArray[np.int64]]()
+    for key, term in distinct.items():
+        low = [term >> _LIMB * n & (1 << _LIMB) - 1 for n in range(limbs - 1)]
+        parts[key] = np.stack([*low, term >> _LIMB * (limbs - 1)], -1).astype(np.int64)
+    for table, term in terms.items():
+        found[tuple(slice(1, 3) if column in table else 0 for column in own)] = parts[id(term)]
+    for axis in range(len(own)):
+        absent, present = np.split(found, [1], axis)
+        found = absent + present
+    total = sum(found[..., n].astype(object) << _LIMB * n for n in range(limbs))
+    return np.asarray(total, object).reshape([2 if column in own else 1 for column in columns])
 
 
 def _of_alike(domain: Domain, known: Mapping[Residual, Fraction], alike: Sequence[Sequence[int]]) -> Fraction:
@@ -338,28 +358,51 @@ def _of_alike(domain: Domain, known: Mapping[Residual, Fraction], alike: Sequenc
         column: (numbers[n] > place).astype(int) for n, same in enumerate(alike) for place, column in enumerate(same)
     }
 
-    def spread(values: NDArray[Any], table: Table) -> NDArray[Any]:
-        return np.asarray(values[tuple(differs[column] for column in table)], object)
+    def added(terms: Mapping[Table, NDArray[Any]]) -> NDArray[Any]:
+        total = np.zeros(numbers.shape[1], object)
+        for table, term in terms.items():
+            total += np.asarray(term[tuple(differs[column] for column in table)], object)
+        return total
 
-    total = np.zeros(numbers.shape[1], object)
-    for one, precision in known.items():
-        if one.number is None:
-            total += spread(_fixed(_changes(tuple(domain.sizes[i] for i in one.table)), precision), one.table)
-    return Fraction(int((total + _of_sums(domain, known, spread)).max(initial=0)), _FIXED)
+    total = _of_counts(domain, known, added) + _of_sums(domain, known, added)
+    return Fraction(int(total.max(initial=0)), _FIXED)
 
 
-def _of_sums(domain: Domain, known: Mapping[Residual, Fraction], spread: Callable[..., NDArray[Any]]) -> Any:
+_Added: TypeAlias = Callable[[Mapping[Table, NDArray[Any]]], NDArray[Any]]
+
+
+def _of_counts(domain: Domain, known: Mapping[Residual, Fraction], added: _Added) -> NDArray[Any]:
+    """What tables of counts lose for every set of columns."""
+    counts = {one.table: p for one, p in known.items() if one.number is None}
+    return added(_terms(domain, counts, _changes))
+
+
+def _of_sums(domain: Domain, known: Mapping[Residual, Fraction], added: _Added) -> Any:
     """Σ over columns of 2L|Σ c| for every set of columns; of terms that were rounded up, none is off by a unit."""
     total: Any = 0
-    for number in dict.fromkeys(one.number for one in known if one.number is not None):
-        of_number = {one.table: p for one, p in known.items() if one.number == number}
+    by_number: dict[int, dict[Table, Fraction]] = {}
+    for one, precision in known.items():
+        if one.number is not None:
+            by_number.setdefault(one.number, {})[one.table] = precision
+    for number, of_number in by_number.items():
         square = 2 * domain.added(number).square
-        terms = ((_inner(tuple(domain.sizes[i] for i in table)) * square, table, p) for table, p in of_number.items())
-        moved = np.asarray(
-            sum(spread(np.asarray(_fixed(inner, p), object), table) for inner, table, p in terms), object
-        )
+        moved = added(_terms(domain, of_number, _inner, square))
         total = total + np.maximum(moved, len(of_number) - moved)
     return total
+
+
+def _terms(
+    domain: Domain, tables: Mapping[Table, Fraction], lengths: Callable[[Table], NDArray[Any]], factor: int = 1
+) -> dict[Table, NDArray[Any]]:
+    """What tables lose, as their sizes have it and their precisions weigh it: most are alike."""
+    alike: dict[tuple[Table, int], NDArray[Any]] = {}
+    found = {}
+    for table, precision in tables.items():
+        key = tuple(domain.sizes[i] for i in table), id(precision)  # a fraction takes long to be told from others
+        if key not in alike:
+            alike[key] = np.asarray(_fixed(lengths(key[0]) * factor, precision), object)
+        found[table] = alike[key]
+    return found
 
 
 @lru_cache(maxsize=256)  # many tables have equal sizes, and calibration asks for them again and again
@@ -438,10 +481,12 @@ def cell_costs(domain: Domain, asked: Residual, about: float = 0.0) -> dict[Resi
         return costs
     middles = domain.within[number].weights(about)
     if number in asked.table:
-        return costs | {Residual(part): cost * float(np.abs(middles).max()) ** 2 for part, cost in shares.items()}
+        largest = float(np.abs(middles).max()) ** 2
+        return costs | {Residual(part): cost * largest for part, cost in shares.items()}
+    mean, around = float(middles.mean()) ** 2, float(((middles - middles.mean()) ** 2).sum())
     for part, cost in shares.items():
-        costs[Residual(part)] = cost * float(middles.mean()) ** 2
-        costs[Residual(tuple(sorted((*part, number))))] = cost * float(((middles - middles.mean()) ** 2).sum())
+        costs[Residual(part)] = cost * mean
+        costs[Residual(tuple(sorted((*part, number))))] = cost * around
     return costs
 
 
@@ -473,26 +518,31 @@ class Answers:
     count: int
 
     @classmethod
-    def of(cls, weighed: Sequence[tuple[float, Costs]], residuals: Sequence[Residual]) -> Answers:
+    def of(cls, weighed: Iterable[tuple[float, Costs]], residuals: Sequence[Residual]) -> Answers:
         """The answers with these weights and costs; what is not among the residuals has no variance."""
         place = {residual: n for n, residual in enumerate(residuals)}
-        entries = [
-            (n, place[residual], weight * cost)
-            for n, (weight, costs) in enumerate(weighed)
-            for residual, cost in costs.items()
-            if residual in place
-        ]
-        answer, residual, cost = np.array(entries, np.float64).reshape(-1, 3).T
-        return cls(tuple(residuals), answer.astype(np.int64), residual.astype(np.int64), cost, len(weighed))
+        places, entries, weights = array("q"), array("d"), list[tuple[float, int]]()
+        for weight, costs in weighed:
+            before = len(places)
+            for residual, cost in costs.items():
+                known = place.get(residual)
+                if known is not None:
+                    places.append(known)
+                    entries.append(cost)
+            weights.append((weight, len(places) - before))
+        times = [number for _, number in weights]
+        cost = np.array(entries, np.float64) * np.repeat([weight for weight, _ in weights], times)
+        answer = np.repeat(np.arange(len(weights)), times)
+        return cls(tuple(residuals), answer, np.array(places, np.int64), cost, len(weights))
 
     @classmethod
     def of_cells(
         cls, domain: Domain, weights: Mapping[Residual, Fraction], residuals: Sequence[Residual], part: Fraction
     ) -> Answers:
         """A cell of every table of counts or sums with this part of its weight, and the rows up to a number."""
-        cells = [(float(part * weight), cell_costs(domain, key)) for key, weight in weights.items() if weight]
-        ranges = [(float(part) * _LADDER_WEIGHT, range_costs(domain, place)) for place in domain.ladders]
-        return cls.of([*cells, *ranges], residuals)
+        cells = ((float(part * weight), cell_costs(domain, key)) for key, weight in weights.items() if weight)
+        ranges = ((float(part) * _LADDER_WEIGHT, range_costs(domain, place)) for place in domain.ladders)
+        return cls.of(chain(cells, ranges), residuals)
 
     def and_of(self, other: Answers) -> Answers:
         """These answers and others, of the same residuals."""

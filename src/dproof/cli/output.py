@@ -44,7 +44,7 @@ def emit_text(text: str) -> None:
 
 def advise(message: str) -> None:
     """Say something beside the answer, on stderr: one line, which breaks between words where a terminal shows it."""
-    text = f"dproof: {' '.join(message.split())}"
+    text = visible(f"dproof: {' '.join(message.split())}")
     if sys.stderr.isatty():
         text = fill(text, get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
     print(text, file=sys.stderr)
@@ -126,11 +126,24 @@ def having_done(what: str) -> Iterator[None]:
         raise
 
 
+# What moves the cursor, changes a terminal or turns the direction of a text. A label may have it, or a row.
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def visible(text: str) -> str:
+    """A text from outside with what a terminal would obey written out.
+
+    >>> visible("a\x1b[31mb")
+    'a\\\\x1b[31mb'
+    """
+    return _UNSEEN.sub(lambda sign: sign[0].encode("unicode_escape").decode(), text)
+
+
 def escape(text: object) -> str:
     """Text from outside, such as a label or the name of a file, in which rich is to see no markup."""
     from rich.markup import escape as escaped
 
-    return escaped(str(text))
+    return escaped(visible(str(text)))
 
 
 class Table:

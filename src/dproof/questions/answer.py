@@ -660,12 +660,22 @@ def _arrow(answer: Answer) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
+# What a reader of Markdown would obey: HTML, entities, links, code, emphasis and the edges of cells.
+_MARKUP = re.compile(
+    r"[\\|<`]|&(?=#?\w+;)|\](?=[(\[:])|(?<![(\s])\*|\*(?![)\s])|~(?=~)|(?<=~)~|\b_|_\b"
+    r"|[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+
+
+def _written_out(sign: re.Match[str]) -> str:
+    return f"\\{sign[0] if sign[0].isprintable() else sign[0].encode('unicode_escape').decode()}"
+
+
 def _markdown(answer: Answer) -> bytes:
     """A table of the estimates with their intervals, and below it how and with what care it was made."""
 
     def line(cells: Iterable[str]) -> str:
-        written = (" ".join(cell.replace("\\", "\\\\").replace("|", "\\|").split()) for cell in cells)
-        return f"| {' | '.join(written)} |"
+        return f"| {' | '.join(' '.join(_MARKUP.sub(_written_out, cell).split()) for cell in cells)} |"
 
     are_cells = [any(isinstance(row[column], Cell) for row in answer.rows) for column in answer.columns]
     rule = f"|{'|'.join(' ---: ' if is_cell else ' --- ' for is_cell in are_cells)}|"

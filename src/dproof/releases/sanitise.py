@@ -64,10 +64,13 @@ class ReleasePayment:
     further cost, also under a plan that was mended and costs as much; where ρ is counted, what it costs beyond that is
     paid. Of all the draws that one debit pays for, at most one is ever published. In another folder it is another
     release, because a draw that was left in the first would never be swept away.
+
+    With `is_whole` all that the ledger counts has to keep to what this plan promises, also where its own budget is
+    larger.
     """
 
-    def __init__(self, path: str | os.PathLike[str], out: str | os.PathLike[str]) -> None:
-        self.path, self._place = path, Path(os.path.realpath(out))
+    def __init__(self, path: str | os.PathLike[str], out: str | os.PathLike[str], *, is_whole: bool = False) -> None:
+        self.path, self._place, self._is_whole = path, Path(os.path.realpath(out)), is_whole
         self.resumed = False
         self._ledger: Ledger | None = None
         self._law: ReleaseRecipe[Any] | None = None
@@ -127,7 +130,8 @@ class ReleasePayment:
             # What the plan promises a person: a release may lose less.
             promise = law.plan.shuffle.promise or law.plan.promise(law.plan.rows_per_person)
             budget = None if Ledger.is_begun(self.path) else promise
-            self._ledger = Ledger(self.path, budget=budget, unit=law.plan.unit)
+            ceiling = promise if self._is_whole else None
+            self._ledger = Ledger(self.path, budget=budget, unit=law.plan.unit, ceiling=ceiling)
         return self._ledger
 
     def _entry(self, law: ReleaseRecipe[Any]) -> tuple[Cost, str, tuple[str, str]]:

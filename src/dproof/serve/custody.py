@@ -12,6 +12,7 @@ server.
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import multiprocessing
 import os
@@ -22,7 +23,7 @@ import threading
 import tomllib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -52,6 +53,7 @@ from dproof.serve.folder import Folder, StateCache, state_of, write_whole
 from dproof.serve.tokens import Holder, now
 
 ROWS = "10000"  # where the person has not said how many there are
+CHANGED = "somebody else changed the plan meanwhile, and nothing of this was kept: load the page again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class Draft:
 
     `rows` is about how many the table has. `seen` are the columns whose values come from the table and were not read
     through yet, and `notes` what is doubtful of a column. `saved` is the text of the plan's file that it began with.
+    `public_names` are those of the first line that look like values, and of which it was said that they are public.
+    `by` is the number of the token of who changed it last.
     """
 
     plan: Mapping[str, Any] = field(default_factory=dict)
@@ -70,7 +74,14 @@ class Draft:
     seen: tuple[str, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
     names_are_public: bool = False
+    public_names: tuple[str, ...] = ()
     saved: str | None = None
+    by: int | None = None
+
+    @property
+    def edition(self) -> str:
+        """What tells this draft from others of the same table, on a page that shows it."""
+        return edition_of(asdict(self))
 
     @property
     def row_count(self) -> int:
@@ -79,11 +90,16 @@ class Draft:
         return int(plain) if plain.isdecimal() and len(plain) <= 12 else 0
 
 
+def edition_of(known: Any) -> str:
+    """A short text that is another one wherever something of this is."""
+    return hashlib.sha256(json.dumps(known, default=str, sort_keys=True).encode()).hexdigest()[:16]
+
+
 def _stored(file: Path, saved: str | None) -> Draft:
     """The draft that is kept, or the plan's own file where that was changed by hand, or is all there is."""
     try:
         given = json.loads(file.read_bytes())
-        kept = Draft(**{**given, "seen": tuple(given["seen"])})
+        kept = Draft(**{**given, **{key: tuple(given.get(key, ())) for key in ("seen", "public_names")}})
         if kept.saved == saved and isinstance(kept.plan, dict) and isinstance(kept.rows, str):
             return kept
     except (OSError, ValueError, TypeError, KeyError):
@@ -106,6 +122,7 @@ class Custody:
         self.folder, self.jobs, self.record = folder, Jobs(), Record(folder.record)
         self.faults: dict[str, str] = {}  # why tables could not be read, since the server started
         self._headers = StateCache[str, Any](limits.MOST_OPEN)
+        self._changing = threading.RLock()  # a draft, or the plan that comes of it
 
     def files(self) -> list[dict[str, Any]]:
         """Every table that lies in the folder, and whether it has a plan."""
@@ -124,8 +141,20 @@ class Custody:
             except InputError as error:  # it can be mended here
                 wrong = str(error)
         found = self._header(name, read_plan)
-        doubtful = [] if text else list(found.doubtful)
+        doubtful = self.doubtful(name, found)
         return {"name": name, "columns": list(found.names), "doubtful": doubtful, "plan": text, "wrong": wrong}
+
+    def doubtful(self, name: str, found: Any) -> list[str]:
+        """The names in a table's first line that look like values, but for those that its saved plan has made public.
+
+        They may be cells of a person's row, of the table that took the place of the one that was planned, too.
+        """
+        try:
+            columns = tomllib.loads(self._plan_text(name) or "").get("columns", {})
+            public = {one for key, told in columns.items() for one in (key, *told.get("columns", ()))}
+        except (tomllib.TOMLDecodeError, AttributeError, TypeError):
+            public = set()  # a plan that cannot be read
+        return [one for one in found.doubtful if one not in public]
 
     def _plan_text(self, name: str) -> str | None:
         plan = self.folder.plan_file(name)
@@ -137,11 +166,19 @@ class Custody:
         """The plan that is being written for a table, or the one that is saved; {} where there is none."""
         return _stored(self.folder.draft_file(name), self._plan_text(name))
 
-    def store_draft(self, name: str, draft: Draft) -> None:
+    @contextmanager
+    def unchanged(self, name: str, edition: str) -> Iterator[None]:
+        """Hold the draft of a table, which is still the one that was read: another may have been quicker."""
+        with self._changing:
+            if self.draft(name).edition != edition:
+                raise PlanError(CHANGED)
+            yield
+
+    def store_draft(self, who: Holder, name: str, draft: Draft) -> None:
         """Keep a plan that is being written, mistakes and all; once something is paid, the plan stays as it is."""
         self.folder.file(name)
         self._check_unpaid(name)
-        _store(self.folder.draft_file(name), draft)
+        _store(self.folder.draft_file(name), replace(draft, by=who.number))
 
     def header(self, name: str, draft: Draft) -> Any:
         """The names of a table's columns, and those that look like values, by what the draft says of its file."""
@@ -159,9 +196,7 @@ class Custody:
         made = apart(_first_draft, file, look, draft.plan.get("file") or None)
         plan = {**made.plan, **{key: draft.plan[key] for key in ("privacy", "about", "questions") if key in draft.plan}}
         rows = draft.rows if made.rows is None else f"{made.rows:,}"
-        begun = replace(draft, plan=plan, rows=rows, seen=made.seen if look else (), notes=dict(made.notes))
-        self.store_draft(name, begun)
-        return begun
+        return replace(draft, plan=plan, rows=rows, seen=made.seen if look else (), notes=dict(made.notes))
 
     def widths(self, draft: Mapping[str, Any], rows: int) -> list[dict[str, Any]]:
         """± of a draft of a plan in its own way."""
@@ -189,9 +224,9 @@ class Custody:
         plan, place = Plan.from_dict(draft), self.folder.plan_file(name)
         found = self._header(name, plan)
         plan.check_names(found.names)
-        if found.doubtful and not place.is_file() and not names_are_public:
+        if (doubtful := self.doubtful(name, found)) and not names_are_public:
             raise PlanError(
-                f"{len(found.doubtful)} of {len(found.names)} names in the first line look like values, and a plan is "
+                f"{len(doubtful)} of {len(found.names)} names in the first line look like values, and a plan is "
                 "public: write a line of names above it, or say that they are names (names_are_public)"
             )
         self._check_unpaid(name)
@@ -253,11 +288,13 @@ class Custody:
     def sanitise(self, who: Holder, table: str, release: str, *, anyway: bool = True) -> str:
         """Begin to sanitise a table, paid from its ledger; the name of the job.
 
-        Unless `anyway`, a release that would tell nothing is refused before it is paid for.
+        Unless `anyway`, a release that would tell nothing is refused before it is paid for. So is one of another plan
+        or table than are there now: other work may come first.
         """
+        state = self.folder.state(table)
         data, plan, out = self.folder.table(table), self.folder.plan(table), self.folder.new_release(release)
         plan.check_names(self._header(table, plan).names)
-        payment = ReleasePayment(self.folder.ledger(table), out)
+        payment = _Payment(self.folder, table, state, out)
 
         def work(job: Job) -> None:
             try:
@@ -292,6 +329,26 @@ class Custody:
             "sanitise": f"dproof sanitise {paths} --out {made} --ledger ledgers/{table}.db",
             "verify": f"dproof verify {made}",
         }
+
+
+class _Payment(ReleasePayment):
+    """Pays for a release of a table in a state of its plan and rows, and publishes it in no other."""
+
+    def __init__(self, folder: Folder, table: str, state: Any, out: Path) -> None:
+        super().__init__(folder.ledger(table), out, is_whole=True)
+        self._folder, self._table, self._state = folder, table, state
+
+    def pay(self, law: Any) -> None:
+        self._check()
+        super().pay(law)
+
+    def settle(self, seal: str | None) -> None:
+        self._check()
+        super().settle(seal)
+
+    def _check(self) -> None:
+        if self._folder.state(self._table) != self._state:
+            raise FileError(f"the plan or the file of {self._table!r} was changed since this was asked for")
 
 
 def _first_draft(file: Path, look: bool, layout: Mapping[str, Any] | None) -> Any:

@@ -34,7 +34,7 @@ from dproof import (
 )
 from dproof.errors import with_notes
 from dproof.serve import limits, plan_form
-from dproof.serve.custody import Draft
+from dproof.serve.custody import CHANGED, Draft, edition_of
 from dproof.serve.desk import Desk
 from dproof.serve.pages import Fields, Sent, page
 from dproof.serve.pages.asking import built, columns_of, question_form
@@ -88,6 +88,7 @@ class Planning:
     fault: str | None
     is_paid: bool
     problems: Sequence[Problem]
+    edition: str  # of the draft that is kept
 
     @property
     def plan(self) -> Mapping[str, Any]:
@@ -114,18 +115,21 @@ def planning(desk: Desk, name: str, draft: Draft | None = None) -> Planning:
     """The table whose plan is being written, with the draft that is kept or another one."""
     desk.folder.file(name)  # says so where there is none
     draft = desk.custody.draft(name) if draft is None else draft
+    edition = draft.edition
     names, doubtful, fault = list[str](), list[str](), None
     try:
         found = desk.custody.header(name, draft)
-        names, doubtful = list(found.names), list(found.doubtful)
+        names, doubtful = list(found.names), desk.custody.doubtful(name, found)
     except InputError as error:
         fault = desk.folder.hide(str(error))
     is_paid = desk.folder.is_paid(name)
+    if draft.names_are_public and not set(doubtful) <= set(draft.public_names):  # the table is another one
+        draft = replace(draft, names_are_public=False)
     if names and draft.plan and not is_paid:
         draft = replace(draft, plan=plan_form.matched(draft.plan, names))
     wrong = [] if is_paid or not draft.plan else plan_problems(draft.plan)
     problems = [_placed(one, draft.plan) for one in wrong] + list(_unsaid(draft, doubtful, fault, is_paid))
-    return Planning(name, draft, names, doubtful if not draft.saved else [], fault, is_paid, problems)
+    return Planning(name, draft, names, doubtful, fault, is_paid, problems, edition)
 
 
 def _placed(error: WrongKey, plan: Mapping[str, Any]) -> Problem:
@@ -147,7 +151,7 @@ def _unsaid(draft: Draft, doubtful: Sequence[str], fault: str | None, is_paid: b
     found = []
     if fault is not None:
         found.append(Problem("table", "file", None, f"the table cannot be read: {fault}"))
-    if doubtful and draft.saved is None and not draft.names_are_public:
+    if doubtful and not is_paid and not draft.names_are_public:
         found.append(
             Problem("table", "names", "names_are_public", "names in the first line look like values: say what they are")
         )
@@ -160,6 +164,17 @@ def _unsaid(draft: Draft, doubtful: Sequence[str], fault: str | None, is_paid: b
     if not draft.plan and fault is None:
         found.append(Problem("table", "begin", None, "nothing is planned yet: look at the table, or begin by hand"))
     return found
+
+
+def _shown_before(desk: Desk, who: Holder, name: str, sent: Fields) -> Planning:
+    """The table whose plan is being written, unless a form shows what another has changed since.
+
+    Who goes back to an earlier page of their own may send that.
+    """
+    now, edition = planning(desk, name), sent.get("edition", "")
+    if edition and edition != now.edition and now.draft.by != who.number:
+        raise PlanError(CHANGED)
+    return now
 
 
 # The steps -----------------------------------------------------------------------------------------------------------
@@ -217,9 +232,9 @@ def shown_step(name: str, step: str, desk: TheDesk, who: Custodian) -> Response:
 
 
 @router.post("/plans/{name}/check")
-def check(name: str, desk: TheDesk, who: Custodian) -> HTMLResponse:
+def check(name: str, desk: TheDesk, who: Custodian, sent: Sent) -> HTMLResponse:
     """The confidential look, at what the plan that is written does not cover."""
-    _save(desk, who, planning(desk, name))
+    _save(desk, who, _shown_before(desk, who, name, sent))
     found, command = desk.custody.check(who, name), desk.custody.commands(name)["check"]
     return page("check.html", f"Confidential look at {name}", who, found=found, name=name, command=command)
 
@@ -229,10 +244,15 @@ def sanitise(name: str, desk: TheDesk, who: Custodian, sent: Sent) -> Response:
     """Say what a release costs, and make it when that is answered."""
     release, error = sent.get("release", "").strip(), None
     if sent.get("sure", "") == "yes":
+        if sent.get("shown", "") not in ("", edition_of(desk.folder.state(name))):
+            raise PlanError(
+                "the plan or the table was changed since you were asked, so nothing was spent: look at it again"
+            )
         job = desk.custody.sanitise(who, name, release, anyway=sent.get("anyway", "") == "true")
         return RedirectResponse(f"/jobs/{job}?release={quote(release)}", 303)
-    _save(desk, who, planning(desk, name))
+    _save(desk, who, _shown_before(desk, who, name, sent))
     desk.folder.new_release(release)  # refused before anything is asked
+    shown = edition_of(desk.folder.state(name))  # as old as what is shown, or older
     plan, budget = desk.folder.plan(name), desk.budget(who, name)
     promise, left = plan.privacy, budget["remaining"]
     unfinished = release in desk.unfinished(name)
@@ -241,6 +261,7 @@ def sanitise(name: str, desk: TheDesk, who: Custodian, sent: Sent) -> Response:
     context: dict[str, Any] = {
         "name": name,
         "release": release,
+        "shown": shown,
         "cost": {"epsilon": float(promise.epsilon), "delta": float(promise.delta)},
         "budget": budget,
         "warnings": warnings_before(plan),
@@ -265,12 +286,13 @@ def changed_step(name: str, step: str, desk: TheDesk, who: Custodian, sent: Sent
     """Keep what was typed on a step; then go on to the next, or show what else was asked for."""
     if step not in STEPS:
         raise HTTPException(404)
-    now, do = planning(desk, name), sent.get("do", "")
+    now, do = _shown_before(desk, who, name, sent), sent.get("do", "")
     shown: dict[str, Any] = {}
     draft = _TYPED[step](desk, who, now, sent, shown)
     if draft is not now.draft:
-        desk.custody.store_draft(name, draft)
-    now = planning(desk, name, draft)
+        with desk.custody.unchanged(name, now.edition):
+            desk.custody.store_draft(who, name, draft)
+        now = planning(desk, name)
     if do == "save":
         shown["saved_as"] = _save(desk, who, now)
         now = planning(desk, name)
@@ -289,8 +311,9 @@ def _save(desk: Desk, who: Holder, now: Planning) -> str:
         first = now.problems[0]
         raise PlanError(f"the plan is not finished: {STEPS[first.step]}: {first.sentence}")
     public = now.draft.names_are_public
-    saved = desk.custody.save(who, now.name, now.plan, names_are_public=public)
-    desk.custody.store_draft(now.name, replace(now.draft, saved=saved["plan"]))
+    with desk.custody.unchanged(now.name, now.edition):
+        saved = desk.custody.save(who, now.name, now.plan, names_are_public=public)
+        desk.custody.store_draft(who, now.name, replace(now.draft, saved=saved["plan"]))
     return str(saved["file"])
 
 
@@ -303,10 +326,12 @@ def _path(name: str, step: str) -> str:
 
 def _typed_table(desk: Desk, who: Holder, now: Planning, sent: Fields, shown: dict[str, Any]) -> Draft:
     file = {key: sent.get(key, "") for key in FILE}
+    are_public = sent.get("names_are_public", "") == edition_of(now.doubtful)  # those that were shown
     draft = replace(
         now.draft,
         plan=plan_form.with_fields(now.plan, "file", file) if any(file.values()) or now.plan.get("file") else now.plan,
-        names_are_public=now.draft.names_are_public or sent.get("names_are_public", "") == "true",
+        names_are_public=now.draft.names_are_public or are_public,
+        public_names=tuple(now.doubtful) if are_public else now.draft.public_names,
     )
     if sent.get("do", "") in ("fill", "begin"):
         if len(now.names) > limits.MOST_SHOWN:
@@ -474,7 +499,8 @@ def _shown_table(desk: Desk, now: Planning, shown: Mapping[str, Any]) -> dict[st
     from dproof.serve.api import ENDINGS
 
     fields = plan_form.fields_of(now.plan, "file", FILE)
-    return {"fields": fields, "endings": ENDINGS, "commands": desk.custody.commands(now.name)}
+    told = {"fields": fields, "endings": ENDINGS, "commands": desk.custody.commands(now.name)}
+    return {**told, "names": edition_of(now.doubtful)}
 
 
 def _shown_columns(desk: Desk, now: Planning, shown: Mapping[str, Any]) -> dict[str, Any]:
