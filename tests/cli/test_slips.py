@@ -50,10 +50,10 @@ def folder(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         (["sanitze", "x.csv"], "No such command 'sanitze'; did you mean 'sanitise'?"),
         (["plann", "plan.toml"], "No such command 'plann'; did you mean 'plan'?"),
-        (["frobnicate"], "No such command 'frobnicate'; known are demo, init, plan,"),
+        (["frobnicate"], "No such command 'frobnicate'."),
         (
             ["query", "release", "SELECT", "count(*)"],
-            "Got unexpected extra argument (count(*)): SQL, and whatever else has blanks",
+            "Got unexpected extra argument (count(*)): quote what has blanks",
         ),
     ],
 )

@@ -29,7 +29,7 @@ import click
 
 from dproof import __version__
 from dproof.cli.output import advise, emit
-from dproof.errors import DproofError, DproofWarning, FileError, InputError, TooLarge, did_you_mean
+from dproof.errors import DproofError, DproofWarning, FileError, InputError, TooLarge, nearest
 
 # A new command is one file with one function of its name, and one line here: the first line of the function's
 # docstring. `dproof --help` shows them in this order, and loads none of them.
@@ -198,7 +198,8 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and args[0] not in ALIASES and not args[0].startswith("-"):
-            ctx.fail(f"No such command {args[0]!r}{did_you_mean(args[0], COMMANDS)}")
+            meant = nearest(args[0], COMMANDS)
+            ctx.fail(f"No such command {args[0]!r}{f'; did you mean {meant!r}?' if meant else '.'}")
         word, command, rest = super().resolve_command(ctx, args)
         return word, None if command is None else load_command(ALIASES.get(str(word), str(word))), rest
 

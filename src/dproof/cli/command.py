@@ -65,8 +65,7 @@ class Command(click.Command):
             return super().parse_args(ctx, args)
         except click.UsageError as error:
             if "unexpected extra argument" in error.message:
-                told = f"{error.message}: SQL, and whatever else has blanks in it, needs quotes around it"
-                raise click.UsageError(told, ctx) from None
+                raise click.UsageError(f"{error.message}: quote what has blanks", ctx) from None
             raise
 
 
