@@ -361,11 +361,16 @@ def measured_sum(release: Any, needed: Weights) -> Weights:
             "question under [[questions]] next time"
         )
     if needed.table not in release.estimates[number].variances:
-        named = [law.axes[place].name for place in (*needed.table, *([] if number is None else [number]))]
-        names = ", ".join(f'"{name}"' for name in named)
+        axes = [law.axes[place] for place in (*needed.table, *([] if number is None else [number]))]
+        columns = list(dict.fromkeys(axis.column.name for axis in axes))
+        names = ", ".join(f'"{name}"' for name in columns)
+        way = f"[[release.tables]] with columns = [{names}]"
+        if len(columns) < len(axes):  # items of one set, which no listed table has together
+            way = "the question under [[questions]]"
+            way += ", or item_pairs = true under [release]," * (law.asked.before is not None and len(axes) == 2)
         raise NotMeasured(
-            f"the question needs the table of {' × '.join(named)}, which was not measured: ask about "
-            f"fewer columns at once, or declare [[release.tables]] with columns = [{names}] next time"
+            f"the question needs the table of {' × '.join(axis.name for axis in axes)}, which was not measured: ask "
+            f"about fewer columns at once, or declare {way} next time"
         )
     return needed
 
