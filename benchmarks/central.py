@@ -149,7 +149,7 @@ def page() -> str:
     text += _table(
         ("at ε ≥ 1", "value", "wanted", ""), [(r.name, number(r.value), r.wanted, VERDICTS[r.met()]) for r in asked]
     )
-    text += ["", *section()]
+    text += ["", *asked.section(), *section()]
     header = ("ε", "", "L1", "RMSE", "L1 of rows", "RMSE of rows", "s", "s of rows", "intervals cover")
     for table in tables:
         codes, sizes = table.codes()

@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.central_tables import TABLES, Table
 from dproof import Plan
-from dproof.central.recipe import TableLaw, answers_of, measurements, of_version_1, table_law, with_noise
+from dproof.central.recipe import TableLaw, answers_of, measurements, of_version, table_law, with_noise
 from dproof.central.release import about, count_tables, release_of
 from dproof.privacy import Neighbours
 from dproof.tables import open_source
@@ -35,7 +35,7 @@ def lines(tables: Sequence[Table]) -> Iterator[tuple[str, ...]]:
         described = table.plan("1", sums=True)
         described["privacy"]["neighbours"] = kind
         plan = Plan.from_dict(described)
-        before, now = law_of(of_version_1(plan)), law_of(plan)
+        before, now = law_of(of_version(plan, 1)), law_of(plan)
         half = {axis.name: float(axis.column.space.diameter) / 2 for axis in now.axes if axis.max_abs is not None}
         widths = {one.name: one for one in now.half_widths}
         pairs = [(one, widths[one.name].half_width / one.half_width) for one in before.half_widths]
@@ -71,7 +71,7 @@ NUMBERS = {"adult, 10 columns": ["age", "hr_per_week"], "gss_wages": ["realrinc"
 def quantiles(table: Table) -> Iterator[tuple[str, ...]]:
     """± of quantiles and deviations of the numbers of a table, before and now."""
     plan, widths = Plan.from_dict(table.plan("1", sums=True)), dict[tuple[str, str], list[float]]()
-    for law in (law_of(of_version_1(plan)), law_of(plan)):
+    for law in (law_of(of_version(plan, 1)), law_of(plan)):
         _, counts = count_tables(open_source(table.read()), law)
         certificate, found = law.record(about(None, None, {}), private=False), dict[tuple[str, str], list[float]]()
         for seed in range(RELEASES):

@@ -148,7 +148,9 @@ def test_the_losses_of_all_sets_of_columns_are_those_of_each() -> None:
         every = [s for n in range(len(columns) + 1) for s in combinations(columns, n)]
         unit, change = verify_central.UNIT, verify_central.change
         losses = [sum(-(-change(sizes, t, s) * p * unit // 1) for t, p in counts.items()) for s in every]
-        assert sorted(verify_central.losses(sizes, counts, columns, (2, -2))) == sorted(losses)
+        assert sorted(
+            verify_central.losses(sizes, counts, [[i] for i in columns], [1] * len(columns), (2, -2))
+        ) == sorted(losses)
         domain = Domain(tuple(sizes), {})
         found = largest_loss(domain, {Residual(table): p for table, p in counts.items()}, "change-one")
         assert found == Fraction(max(losses), unit)

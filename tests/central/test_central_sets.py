@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +59,7 @@ QUESTIONS = {
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
 def test_conditions_on_items_are_answered_without_bias_and_cover(neighbours: str) -> None:
-    law = table_law(plan(neighbours))
+    law = table_law(plan(neighbours, item_pairs=True))
     rows, counts = exact_tables(table(), law)
     certificate = law.record(about(rows if law.plan.rows_are_public else None, None, {}), private=False)
     women = [sex == "f" for sex in table()["sex"].to_pylist()]
@@ -73,6 +75,79 @@ def test_conditions_on_items_are_answered_without_bias_and_cover(neighbours: str
         assert abs(estimates.mean() - truth[where]) < 4 * estimates.std() / TIMES**0.5, where
         assert found[0].stderr == pytest.approx(estimates.std(), rel=0.3), where
         assert np.mean([cell.low <= truth[where] <= cell.high for cell in found]) > 0.88, where
+
+
+def two_sets(*questions: str, **release: Any) -> dict[str, Any]:
+    """A plan with two sets, one of them without missing values, and a number."""
+    made = plan("change-one", **release)
+    made["columns"]["pies"] = {"space": "subsets", "values": ["Apple", "Pecan"], "separator": ";"}
+    made["columns"]["age"] = {"space": "interval", "low": 0, "high": 90, "step": 1, "bins": [0, 30, 60, 90]}
+    return {**made, "questions": [{"sql": sql} for sql in questions]} if questions else made
+
+
+def weights(of: Plan) -> dict[tuple[str, ...], Any]:
+    assert of.asked is not None
+    return dict(of.asked.tables)
+
+
+def test_items_of_one_set_are_counted_by_other_columns_and_not_by_each_other() -> None:
+    usual, before = weights(Plan.from_dict(two_sets())), weights(Plan.from_dict(two_sets(item_pairs=True)))
+    assert set(before.values()) == {1} and len(before) == 9 + 36
+    apart = [*combinations([f"sides: {item}" for item in (*ITEMS, "none")], 2), ("pies: Apple", "pies: Pecan")]
+    assert before.keys() - usual.keys() == set(apart)
+    # A question about those without an item needs to know who has no set at all.
+    assert usual["sides: Corn", "sides: (missing)"] == usual["sides: Corn", "sex"] == usual["age",] == 1
+    assert usual["sides: Corn", "pies: Pecan"] == usual["sides: (missing)", "pies: Pecan"] == Fraction(1, 16)
+    assert usual["sides: Corn",] == 2 and usual["sex", "age"] == 1
+    three = weights(Plan.from_dict(two_sets(tables=3)))
+    assert ("sides: Corn", "sex", "age") in three and ("sides: Corn", "sides: Peas", "sex") not in three
+    alone = Plan.from_dict(two_sets(tables=1))
+    assert weights(alone).keys() == {key for key in before if len(key) == 1}
+    assert alone.asked is not None and not alone.asked.unpaired
+
+
+def test_what_cannot_be_asked_of_sets_is_said_with_the_way_out() -> None:
+    both = "SELECT count(*) AS n FROM release WHERE list_contains(sides, 'Corn') AND list_contains(sides, 'Rice')"
+    with pytest.raises(InputError, match=r"declare the question under \[\[questions\]\], or item_pairs = true under"):
+        dp.sanitise(table(), plan()).query(both)
+    for made in (plan(item_pairs=True), {**plan(tables=2), "questions": [{"sql": both}]}):
+        (row,) = dp.sanitise(table(), made).query(both).rows
+        assert row["n"].low < sum(held is not None and {"Corn", "Rice"} <= held for held in sets()) < row["n"].high
+    without = "SELECT count(*) AS n FROM release WHERE NOT list_contains(sides, 'Corn')"
+    assert dp.sanitise(table(), plan()).query(without).rows[0]["n"].informative
+    by_sex = "SELECT count(*) AS n FROM release WHERE list_contains(sides, 'Corn') AND sex = 'f'"
+    with pytest.raises(InputError, match=r'\[\[release.tables\]\] with columns = \["sides", "sex"\] next time'):
+        dp.sanitise(table(), plan(tables=1)).query(by_sex)
+
+
+@pytest.mark.parametrize("more", [{"questions": [{"sql": "SELECT count(*) AS n FROM release"}]}, {"listed": True}])
+def test_pairs_of_items_belong_to_a_number_of_columns(more: dict[str, Any]) -> None:
+    made = plan(item_pairs=True, **({"tables": [{"columns": ["sex", "sides"]}]} if "listed" in more else {}))
+    with pytest.raises(InputError, match=r"item_pairs (needs `tables`|belongs to a number of columns)"):
+        Plan.from_dict({**made, **{key: value for key, value in more.items() if key == "questions"}})
+
+
+@pytest.mark.parametrize(("delta", "neighbours"), list(product(["0", "1e-6"], ["add-remove", "change-one"])))
+def test_both_verifiers_know_which_items_were_counted_together(delta: str, neighbours: str, tmp_path: Path) -> None:
+    made = plan(neighbours)
+    made["privacy"]["delta"] = delta
+    dp.sanitise(table(), made, tmp_path / "out")
+    certificate = verify_certificate.read((tmp_path / "out" / "certificate.json").read_text())
+    assert certificate["version"] == 3
+    verify_central.verify(certificate, tmp_path / "out")
+    assert dp.verify(tmp_path / "out") is not None
+    paired = {**made, "release": {"item_pairs": True}}
+    dp.sanitise(table(), paired, tmp_path / "paired")
+    other = verify_certificate.read((tmp_path / "paired" / "certificate.json").read_text())
+    verify_central.verify(other, tmp_path / "paired")
+    with pytest.raises(verify_certificate.Refused, match="other tables than the plan"):
+        verify_central.check_plan(
+            verify_certificate.opened(certificate, verify_central.FORMAT, 3, verify_central.CERTIFICATE), paired
+        )
+    with pytest.raises(verify_certificate.Refused, match="other tables than the plan"):
+        verify_central.check_plan(
+            verify_certificate.opened(other, verify_central.FORMAT, 3, verify_central.CERTIFICATE), made
+        )
 
 
 def test_a_listed_table_with_a_set_is_one_for_each_item() -> None:

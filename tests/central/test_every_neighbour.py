@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from dproof import Plan
+from dproof.central import workload
 from dproof.central.recipe import TableLaw, answers_of, measurements, table_law, with_noise
 from dproof.central.workload import largest_loss
 from dproof.certification import verify_central
@@ -64,6 +65,8 @@ def drawn_plan(random: Random) -> tuple[dict[str, Any], list[tuple[Any, ...]], l
             *(f"SELECT {c}, avg(c0) FROM release GROUP BY {c}" for c in by),
         ]
         plan |= {"questions": [{"sql": sql} for sql in asked], "release": {"sums": True, "tables": 1}}
+    if random.random() < 0.3:
+        plan["release"]["item_pairs"] = True
     rows = list(product(*values))
     return plan, random.sample(rows, min(len(rows), 45)), list(types)
 
@@ -82,6 +85,19 @@ def effects(law: TableLaw, rows: list[tuple[Any, ...]], types: list[Any]) -> lis
 
 @pytest.mark.parametrize("seed", [*range(12), *(pytest.param(n, marks=pytest.mark.slow) for n in range(12, 200))])
 def test_no_neighbour_loses_more_than_is_charged(seed: int) -> None:
+    check(seed)
+
+
+@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(n, marks=pytest.mark.slow) for n in range(6, 100))])
+def test_none_does_where_columns_that_are_alike_are_looked_at_together(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr(workload, "ENUMERATED", 0)
+    monkeypatch.setattr(verify_central, "ENUMERATED", 0)
+    check(seed)
+
+
+def check(seed: int) -> None:
     plan, rows, types = drawn_plan(Random(seed))
     read = Plan.from_dict(plan)
     law = table_law(read, read.privacy)

@@ -12,7 +12,7 @@ import pytest
 
 import dproof as dp
 from dproof import InputError, Plan
-from dproof.central.recipe import TableLaw, measurements, of_version_1, table_law, with_noise
+from dproof.central.recipe import TableLaw, measurements, of_version, table_law, with_noise
 from dproof.central.recipe import answers_of as answers
 from tests.makers import categories, exact_tables, interval
 from tests.makers import table_law as certified
@@ -148,7 +148,7 @@ def test_within_bins_counts_and_sums_have_less_noise() -> None:
 
 def before(plan: Plan) -> TableLaw:
     """The law of version 1."""
-    law = table_law(of_version_1(plan), plan.privacy)
+    law = table_law(of_version(plan, 1), plan.privacy)
     return with_noise(law, measurements(law), answers(law))
 
 

@@ -23,6 +23,8 @@ TABLES = HERE.with_name("version-1-tables")  # a release of tables, with made-up
 TABLES_ANSWERS = json.loads((TABLES / "answers.json").read_text("utf-8"))
 SUMS = HERE.with_name("version-1-sums")  # numbers and curves, added up about the middle of their range
 SUMS_ANSWERS = {file.stem: json.loads(file.read_text("utf-8")) for file in sorted(SUMS.glob("*.json"))}
+SETS = HERE.with_name("version-2-sets")  # items of one set counted by each other, and many columns under change-one
+SETS_ANSWERS = {file.stem: json.loads(file.read_text("utf-8")) for file in sorted(SETS.glob("*.json"))}
 EMPTY = pa.table(
     {"hobby": pa.array([], pa.string()), "age": pa.array([], pa.int64()), "born": pa.array([], pa.date32())}
     | {"interests": pa.array([], pa.string())}
@@ -72,15 +74,20 @@ def test_a_release_of_tables_still_answers_the_same(method: str, sql: str) -> No
         assert found == [pytest.approx(x) if isinstance(x, float) else x for x in then]
 
 
-@pytest.mark.parametrize("name", SUMS_ANSWERS)
-def test_sums_of_version_1_still_verify_with_both_verifiers_and_answer_the_same(name: str, tmp_path: Path) -> None:
-    release = dp.verify(shutil.copytree(SUMS / name, tmp_path / "release"))
-    assert release is not None and release.certificate["version"] == 1
+@pytest.mark.parametrize(
+    ("version", "name"), [*((1, name) for name in SUMS_ANSWERS), *((2, name) for name in SETS_ANSWERS)]
+)
+def test_tables_of_earlier_versions_still_verify_with_both_verifiers_and_answer_the_same(
+    version: int, name: str, tmp_path: Path
+) -> None:
+    stored, answers = (SUMS, SUMS_ANSWERS) if version == 1 else (SETS, SETS_ANSWERS)
+    release = dp.verify(shutil.copytree(stored / name, tmp_path / "release"))
+    assert release is not None and release.certificate["version"] == version
     assert release.law.record(release.certificate["release"], private=False) == release.certificate
     alone = [sys.executable, verify_central.__file__, str(tmp_path / "release" / "certificate.json")]
     said = subprocess.run(alone, capture_output=True, check=False, text=True).stdout
     assert "holds" in said and "does not hold" not in said  # it was drawn with seeded coins, which it also says
-    for sql, answer in SUMS_ANSWERS[name].items():
+    for sql, answer in answers[name].items():
         now = json.loads(json.dumps(release.query(sql).to_json(), default=str))
         for then, found in zip(figures(answer), figures(now), strict=True):
             assert found == [pytest.approx(x) if isinstance(x, float) else x for x in then]

@@ -135,7 +135,8 @@ def estimates(
     residual is weighed by precision. All of `tables` can be told, with columns that have one value too.
     """
     weighed, precisions = dict[Table, Floats](), dict[Table, float]()
-    for measurement, part, variance in _told(sizes, variances, number, plain):
+    measured = {measurement: variances[measurement] for measurement in noisy}
+    for measurement, part, variance in _told(sizes, measured, number, plain):
         estimate = _part(sizes, measurement, noisy[measurement], part, plain)
         weighed[part] = weighed.get(part, 0.0) + estimate / variance
         precisions[part] = precisions.get(part, 0.0) + 1 / variance

@@ -361,12 +361,17 @@ def measured_sum(release: Any, needed: Weights) -> Weights:
             "question under [[questions]] next time"
         )
     if needed.table not in release.estimates[number].variances:
-        asked = [law.axes[place] for place in (*needed.table, *([] if number is None else [number]))]
-        names = ", ".join(dict.fromkeys(f'"{axis.column.name}"' for axis in asked))  # not of the items of a set
-        fewer = "ask about fewer columns at once, or " if len(asked) > 1 else ""
+        axes = [law.axes[place] for place in (*needed.table, *([] if number is None else [number]))]
+        columns = list(dict.fromkeys(axis.column.name for axis in axes))
+        names = ", ".join(f'"{name}"' for name in columns)
+        way = f"[[release.tables]] with columns = [{names}] next time"
+        if len(columns) < len(axes):  # items of one set, which no listed table has together
+            pairs = law.asked.before is not None and len(axes) == 2
+            way = f"the question under [[questions]]{', or item_pairs = true under [release],' * pairs} next time"
+        fewer = "ask about fewer columns at once, or " if len(axes) > 1 else ""
         raise NotMeasured(
-            f"the question needs the table of {' × '.join(axis.name for axis in asked)}, which was not measured: "
-            f"{fewer}declare [[release.tables]] with columns = [{names}] next time"
+            f"the question needs the table of {' × '.join(axis.name for axis in axes)}, which was not measured: "
+            f"{fewer}declare {way}"
         )
     return needed
 

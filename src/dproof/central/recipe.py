@@ -481,7 +481,7 @@ def table_law(plan: Plan, person: Privacy) -> TableLaw:
         {n: added_curve(lattice) for n, lattice in lattices.items()},
         {n: _within_bins(axis) for n, axis in enumerate(axes) if axis.within},
         {n: axis.parts for n, axis in enumerate(axes) if axis.has_ladder},
-        apart=asked.version == 1,
+        version=asked.version,
     )
     tables = {tuple(places[name] for name in names): weight for names, weight in asked.tables}
     sums = {Residual(tuple(places[name] for name in by), places[of]): weight for by, of, weight in asked.sums}
@@ -605,10 +605,10 @@ def _check_steps(law: TableLaw, wanted: Sequence[Residual]) -> None:
                 raise TooLarge(f"the {law.measured_name(one)} has too many steps to be exact: {way}")
 
 
-def of_version_1(plan: Plan) -> Plan:
-    """The plan, with what was measured for it by certificates of version 1."""
+def of_version(plan: Plan, version: int) -> Plan:
+    """The plan, with what was measured for it by certificates of an earlier version."""
     assert plan.asked is not None
-    asked = plan.asked.of_version_1()
+    asked = plan.asked.of_version(version)
     plan = replace(plan, asked=asked)
     if not asked.questions:
         return plan
@@ -621,8 +621,8 @@ def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
     """The law of a release of tables, from its plan and certificate; refused where they do not fit each other."""
     promise = plan.privacy
     try:
-        if certificate["version"] == 1:
-            plan = of_version_1(plan)
+        if certificate["version"] in (1, 2):
+            plan = of_version(plan, certificate["version"])
         kept = Privacy(
             promise.epsilon, 0 if certificate["delta"] == "0" else promise.delta, neighbours=promise.neighbours
         )

@@ -95,7 +95,7 @@ class Domain:
     curves: Mapping[int, RowVector] = field(default_factory=dict)  # of curves: what one adds to their sum
     within: Mapping[int, WithinBins] = field(default_factory=dict)  # of numbers that are added up within bins
     ladders: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # of numbers: the parts of each bin
-    apart: bool = False  # whether sums are charged as if a row changed all of them at once, as of certificates before 2
+    version: int = 3  # of the certificate: in 1 each sum is charged by itself, up to 2 fewer sets of columns looked at
 
     def added(self, number: int | None) -> RowVector:
         """What one row adds to a cell of counts, or of the sums of a column.
@@ -234,7 +234,8 @@ def maximal(tables: Iterable[Table]) -> list[Table]:
 # What one row can do to residuals -------------------------------------------------------------------------------------
 
 ENUMERATED = 12  # columns of which every set that two rows may differ on is looked at
-_LOOKED_AT = 1 << 19  # sets of columns times tables, with more columns that are alike
+STATES = 1 << 18  # sets of columns that are looked at where some are alike, times counts and each number's sums
+_LOOKED_AT = 1 << 19  # such sets times tables, up to version 2
 _FIXED = 1 << 64  # units of the whole numbers in which losses are added up, rounded up
 
 
@@ -244,10 +245,11 @@ def largest_loss(domain: Domain, precisions: Mapping[Residual, Fraction], neighb
     With precisions 1/γ² this is twice the ρ of concentrated privacy. Each term is rounded up to one part in 2^64, so
     that the sum of many has a short denominator.
 
-    Under change-one it is a maximum over the columns on which the two rows differ. Up to twelve columns every set of
-    them is looked at, and more where columns are alike, such as the items of a set: then it only matters how many of
-    them there are. Beyond, pairs of columns are bounded as below. Where the number of rows is measured as well, a
-    row may also be replaced by none.
+    Under change-one it is a maximum over the columns on which the two rows differ. Every set of them is looked at, up
+    to about 17 columns, or more where columns are alike, such as the items of a set: then it only matters how many of
+    them there are. Where no table has two of them, all or none is the worst: with the others fixed every table is
+    linear in how many there are, and |Σ c| below is convex in it. Beyond, pairs of columns are bounded as below. Where
+    the number of rows is measured as well, a row may also be replaced by none.
 
     Sums: one row adds a vector z to its cell, the other z', each of length √L at most. With N = Π k(k − 1) over the
     columns of a table and c = Π k(k − 1) over those that are the same times Π −k over those that differ, the residuals
@@ -267,17 +269,26 @@ def _largest_change(domain: Domain, precisions: Mapping[Residual, Fraction]) -> 
     known = {
         r: p for r, p in precisions.items() if (r.table or r.number is not None) and domain.norm(r) and not r.ladder
     }
-    sums, apart = [r for r in known if r.number is not None], 4 if domain.apart else 2
-    always = Fraction(sum(_fixed(apart * domain.norm(r), known[r]) for r in sums) + ladders, _FIXED)
-    if domain.apart:
+    sums, once = [r for r in known if r.number is not None], 4 if domain.version == 1 else 2
+    always = Fraction(sum(_fixed(once * domain.norm(r), known[r]) for r in sums) + ladders, _FIXED)
+    if domain.version == 1:
         known = {r: p for r, p in known.items() if r.number is None}
     columns = sorted({i for r in known for i in r.table})
-    if len(columns) <= ENUMERATED:
-        return always + _enumerated(domain, known, columns)
-    alike = _alike(domain, known, columns)
-    if prod(len(same) + 1 for same in alike) * len(known) <= _LOOKED_AT:
-        return always + _of_alike(domain, known, alike)
-    return always + _bounded(domain, known, columns)
+    groups, steps = [[column] for column in columns], [1] * len(columns)
+    if len(columns) > ENUMERATED:
+        few = sum(1 << len(r.table) for r in known) <= STATES
+        most = few * STATES // len({r.number for r in known}) if domain.version > 2 else _LOOKED_AT // len(known)
+        groups = _alike(domain, known, columns, most)
+        steps = [len(same) if domain.version < 3 or _are_paired(known, same) else 1 for same in groups]
+        if prod(step + 1 for step in steps) > most:
+            return always + _bounded(domain, known, columns)
+    return always + _largest_of_groups(domain, known, groups, steps)
+
+
+def _are_paired(known: Iterable[Residual], alike: Sequence[int]) -> bool:
+    """Whether some table has two of these columns."""
+    same = set(alike)
+    return len(same) > 1 and any(len(same & {*one.table}) > 1 for one in known)
 
 
 def _fixed(length: Any, precision: Fraction) -> Any:
@@ -285,10 +296,10 @@ def _fixed(length: Any, precision: Fraction) -> Any:
     return -(-length * precision.numerator * _FIXED // precision.denominator)
 
 
-def _alike(domain: Domain, known: Mapping[Residual, Fraction], columns: Sequence[int]) -> list[list[int]]:
+def _alike(domain: Domain, known: Mapping[Residual, Fraction], columns: Sequence[int], most: int) -> list[list[int]]:
     """The columns in groups within which any two can be exchanged, and every table has its precision still.
 
-    With very many groups each column is one.
+    With so many groups that more than `most` sets would be looked at each column is one.
     """
     around: dict[int, dict[tuple[Table, int | None], Fraction]] = {column: {} for column in columns}
     for one, precision in known.items():
@@ -306,7 +317,7 @@ def _alike(domain: Domain, known: Mapping[Residual, Fraction], columns: Sequence
 
     groups: list[list[int]] = []
     for column in columns:
-        if len(known) << len(groups) > _LOOKED_AT:  # too many sets to look at
+        if 1 << len(groups) > most:
             return [[column] for column in columns]
         same = next((group for group in groups if exchangeable(group[0], column)), None)
         if same is None:
@@ -316,13 +327,56 @@ def _alike(domain: Domain, known: Mapping[Residual, Fraction], columns: Sequence
     return groups
 
 
-def _enumerated(domain: Domain, known: Mapping[Residual, Fraction], columns: Sequence[int]) -> Fraction:
-    """The maximum over all sets of columns."""
+def _largest_of_groups(
+    domain: Domain, known: Mapping[Residual, Fraction], groups: Sequence[Sequence[int]], steps: Sequence[int]
+) -> Fraction:
+    """The maximum over all sets of columns, of which the first ones of each group stand for any as many.
+
+    With one step all columns of a group differ, or none.
+    """
+    columns = [column for same in groups for column in same]
+    few = len(columns) == len(groups) <= ENUMERATED
 
     def added(terms: Mapping[Table, NDArray[Any]]) -> NDArray[Any]:
-        return _over_sets(terms, columns)
+        return _over_sets(terms, columns) if few else _over_groups(terms, groups, steps)
 
-    return Fraction(int(np.max(_of_counts(domain, known, added) + _of_sums(domain, known, added))), _FIXED)
+    losses = added(_terms(domain, {one.table: p for one, p in known.items() if one.number is None}, _changes))
+    by_number: dict[int, dict[Table, Fraction]] = {}
+    for one, precision in known.items():
+        if one.number is not None:
+            by_number.setdefault(one.number, {})[one.table] = precision
+    for number, sums in by_number.items():  # Σ over columns of 2L|Σ c|
+        moved = added(_terms(domain, sums, _inner, 2 * domain.added(number).square))
+        losses = losses + np.maximum(moved, len(sums) - moved)  # terms were rounded up, none by a whole unit
+    return Fraction(int(np.max(losses)), _FIXED)
+
+
+def _over_groups(
+    terms: Mapping[Table, NDArray[Any]], groups: Sequence[Sequence[int]], steps: Sequence[int]
+) -> NDArray[Any]:
+    """The sums of the terms of tables for every set of columns: an axis for each group, by how many of it differ.
+
+    What a table loses is written as a sum over sets of its columns of a part that counts where they all differ; these
+    are put at the first place where they do, and added up along every group.
+    """
+    first = {c: (n, place + 1 if steps[n] > 1 else 1) for n, same in enumerate(groups) for place, c in enumerate(same)}
+    total, parts_of = np.zeros([step + 1 for step in steps], object), dict[int, NDArray[Any]]()
+    for table, term in terms.items():
+        if id(term) not in parts_of:
+            parts = term
+            for axis in range(len(table)):
+                same, apart = np.split(parts, 2, axis)
+                parts = np.concatenate([same, apart - same], axis)
+            parts_of[id(term)] = parts
+        for differs, part in np.ndenumerate(parts_of[id(term)]):
+            place = [0] * len(steps)
+            for column in (c for c, is_apart in zip(table, differs, strict=True) if is_apart):
+                group, here = first[column]
+                place[group] = here  # of several of a group the last one, as columns ascend
+            total[tuple(place)] += part
+    for axis in range(len(steps)):
+        total = np.add.accumulate(total, axis)
+    return total
 
 
 _LIMB = 32  # bits: so many parts of whole numbers, of all tables that there can be, add up within 64
@@ -349,46 +403,6 @@ def _over_sets(terms: Mapping[Table, NDArray[Any]], columns: Sequence[int]) -> N
         found = absent + present
     total = sum(found[..., n].astype(object) << _LIMB * n for n in range(limbs))
     return np.asarray(total, object).reshape([2 if column in own else 1 for column in columns])
-
-
-def _of_alike(domain: Domain, known: Mapping[Residual, Fraction], alike: Sequence[Sequence[int]]) -> Fraction:
-    """The maximum over all sets of columns; of those that are alike, the first ones stand for any as many."""
-    numbers = np.indices([len(same) + 1 for same in alike]).reshape(len(alike), -1)
-    differs = {
-        column: (numbers[n] > place).astype(int) for n, same in enumerate(alike) for place, column in enumerate(same)
-    }
-
-    def added(terms: Mapping[Table, NDArray[Any]]) -> NDArray[Any]:
-        total = np.zeros(numbers.shape[1], object)
-        for table, term in terms.items():
-            total += np.asarray(term[tuple(differs[column] for column in table)], object)
-        return total
-
-    total = _of_counts(domain, known, added) + _of_sums(domain, known, added)
-    return Fraction(int(total.max(initial=0)), _FIXED)
-
-
-_Added: TypeAlias = Callable[[Mapping[Table, NDArray[Any]]], NDArray[Any]]
-
-
-def _of_counts(domain: Domain, known: Mapping[Residual, Fraction], added: _Added) -> NDArray[Any]:
-    """What tables of counts lose for every set of columns."""
-    counts = {one.table: p for one, p in known.items() if one.number is None}
-    return added(_terms(domain, counts, _changes))
-
-
-def _of_sums(domain: Domain, known: Mapping[Residual, Fraction], added: _Added) -> Any:
-    """Σ over columns of 2L|Σ c| for every set of columns; of terms that were rounded up, none is off by a unit."""
-    total: Any = 0
-    by_number: dict[int, dict[Table, Fraction]] = {}
-    for one, precision in known.items():
-        if one.number is not None:
-            by_number.setdefault(one.number, {})[one.table] = precision
-    for number, of_number in by_number.items():
-        square = 2 * domain.added(number).square
-        moved = added(_terms(domain, of_number, _inner, square))
-        total = total + np.maximum(moved, len(of_number) - moved)
-    return total
 
 
 def _terms(

@@ -40,6 +40,9 @@ moves it by one step, a change by two if the two rows differ on an odd number of
 Under change-one the number of rows is public, and then it is not measured; or it is measured, and then the rows of a
 person may also be replaced by fewer, down to none.
 
+Where a plan says of how many columns all tables are, items of one set are in no table together, unless the plan has
+item_pairs = true, or the version of the certificate is below 3.
+
 Not checked here, but by `dproof verify`: what the stored files hold and how many rows they say there are, how many bins
 a number or a date has where the plan does not list them, which tables the questions of a plan need where it lists no
 tables, and that the noise is shared out as the plan wants it; of curves the bounds of a box that the plan declares, and
@@ -61,10 +64,11 @@ if __package__:
 else:  # run as a program
     import verify_certificate as reading  # type: ignore[import-not-found,no-redef]
 
-FORMAT, VERSION = "dproof central certificate", 2
+FORMAT, VERSION = "dproof central certificate", 3
 STORED = r"tables\.parquet|rows\.parquet"
 ENUMERATED = 12  # columns of which every set that two rows may differ on is looked at
-LOOKED_AT = 1 << 19  # sets of columns times tables, with more columns that are alike
+STATES = 1 << 18  # sets of columns that are looked at where some are alike, times counts and each number's sums
+LOOKED_AT = 1 << 19  # such sets times tables, up to version 2
 UNIT = 1 << 64  # losses are added up in parts of it, rounded up
 TIGHT = Fraction(1, 1 << 30)  # how far a stated bound of δ may lie above the one that is found here
 SMOOTH, RIPPLE, CUT, LARGEST, LEAST = 4, Fraction(1, 1 << 104), Fraction(1, 1 << 64), Fraction(16), 25
@@ -216,24 +220,22 @@ def largest_change(
     columns = tuple(sorted({i for table, _ in known for i in table}))
     counts = {t: p for (t, n), p in known.items() if n is None}
     sums = [(2 * square, {t: p for (t, other), p in known.items() if other == n}) for n, square in numbers.items()]
-    if len(columns) <= ENUMERATED:
-        found = losses(sizes, counts, columns, (2, -2))
-        for double, tables in sums:
-            moved = losses(sizes, tables, columns, (0, double))
-            found = [here + beyond(x, tables) for here, x in zip(found, moved, strict=True)]
-        return Fraction(loss + max(found), UNIT)
-    groups = alike(sizes, known, columns)
-    if prod(len(same) + 1 for same in groups) * len(known) > LOOKED_AT:
-        return Fraction(loss, UNIT) + bounded_loss(sizes, numbers, known, columns)
-    # Of columns that are alike it only matters on how many of them the rows differ.
-    chosen = product(*([same[:n] for n in range(len(same) + 1)] for same in groups))
-    largest = 0
-    for apart in (tuple(i for some in one for i in some) for one in chosen):
-        here = sum(rounded(change(sizes, t, apart), p) for t, p in counts.items())
-        for double, tables in sums:
-            here += beyond(sum(rounded(double * inner(sizes, t, apart), p) for t, p in tables.items()), tables)
-        largest = max(largest, here)
-    return Fraction(loss + largest, UNIT)
+    groups, steps = [[i] for i in columns], [1] * len(columns)
+    if len(columns) > ENUMERATED:
+        few = sum(1 << len(table) for table, _ in known) <= STATES
+        most = few * STATES // (len(sums) + bool(counts)) if version > 2 else LOOKED_AT // len(known)
+        groups = alike(sizes, known, columns, most)
+        # Where no table has two of the columns that are alike, all or none of them is the worst: with the others fixed
+        # each table is linear in how many differ, and |Σ c| is convex. Else it matters on how many the rows differ.
+        paired = [any(len({*t} & {*same}) > 1 for t, _ in known) for same in groups]
+        steps = [len(same) if both or version < 3 else 1 for same, both in zip(groups, paired, strict=True)]
+        if prod(step + 1 for step in steps) > most:
+            return Fraction(loss, UNIT) + bounded_loss(sizes, numbers, known, columns)
+    found = losses(sizes, counts, groups, steps, (2, -2))
+    for double, tables in sums:
+        moved = losses(sizes, tables, groups, steps, (0, double))
+        found = [here + beyond(x, tables) for here, x in zip(found, moved, strict=True)]
+    return Fraction(loss + max(found), UNIT)
 
 
 def beyond(moved: int, tables: dict[Table, Fraction]) -> int:
@@ -241,28 +243,39 @@ def beyond(moved: int, tables: dict[Table, Fraction]) -> int:
     return max(moved, len(tables) - moved)
 
 
-def losses(sizes: list[int], precisions: dict[Table, Fraction], columns: Table, factors: tuple[int, int]) -> list[int]:
+def losses(
+    sizes: list[int], precisions: dict[Table, Fraction], groups: list[list[int]], steps: list[int], factors: Table
+) -> list[int]:
     """What tables lose for every set S of columns that the rows may differ on: so many times Π k(k − 1), and c.
 
-    A table and the part of it on which the rows differ are a number in base 3, with a digit for each column: not in the
-    table, in it and the same, in it and different. What a table loses counts for every S with this part, so digit by
-    digit what is not in the table is added to both others.
+    Of a group the first columns differ, as many as it has steps, or all of them with one step. What a table loses is a
+    sum over sets of its columns of a part that counts where these all differ: it is put where they first do, and then
+    all is added up along every group.
     """
-    found = [0] * 3 ** len(columns)
+    strides = [prod(step + 1 for step in steps[:n]) for n in range(len(steps) + 1)]
+    first = {i: (n, place + 1 if steps[n] > 1 else 1) for n, same in enumerate(groups) for place, i in enumerate(same)}
+    found = [0] * strides[-1]
     for table, precision in precisions.items():
-        parts = [(0, 1)]  # the digits, and the product over the columns
-        for i, k in ((i, sizes[i]) for i in columns):
-            digits = ((1, k * (k - 1)), (2, -k)) if i in table else ((0, 1),)
-            parts = [(3 * place + digit, both * factor) for place, both in parts for digit, factor in digits]
-        same = factors[0] * norm(sizes, table)
-        for place, both in parts:
-            found[place] = rounded(same + factors[1] * both, precision)
-    for _ in columns:  # the last digit in base 3 becomes the first in base 2
-        found = [here + x for d in (1, 2) for x, here in zip(found[::3], found[d::3], strict=True)]
+        whole = {
+            apart: factors[0] * norm(sizes, table) + factors[1] * inner(sizes, table, apart) for apart in parts(table)
+        }
+        part = {apart: rounded(value, precision) for apart, value in whole.items()}
+        for i in table:
+            part |= {apart: part[apart] - part[tuple(j for j in apart if j != i)] for apart in part if i in apart}
+        for apart, value in part.items():
+            differs = dict(first[i] for i in apart)  # of several of a group the last one, as columns ascend
+            found[sum(strides[group] * here for group, here in differs.items())] += value
+    for stride, step in zip(strides, steps, strict=False):
+        for start in range(0, len(found), stride * (step + 1)):
+            for at in range(start + stride, start + stride * (step + 1), stride):
+                before = found[at - stride : at]
+                found[at : at + stride] = [x + y for x, y in zip(before, found[at : at + stride], strict=True)]
     return found
 
 
-def alike(sizes: list[int], known: dict[tuple[Table, int | None], Fraction], columns: Table) -> list[list[int]]:
+def alike(
+    sizes: list[int], known: dict[tuple[Table, int | None], Fraction], columns: Table, most: int
+) -> list[list[int]]:
     """The columns in groups within which any two can be exchanged, and every table has its precision still."""
     around: dict[int, dict[tuple[Table, int | None], Fraction]] = {i: {} for i in columns}
     for (table, number), precision in known.items():
@@ -277,7 +290,7 @@ def alike(sizes: list[int], known: dict[tuple[Table, int | None], Fraction], col
 
     groups: list[list[int]] = []
     for i in columns:
-        if len(known) << len(groups) > LOOKED_AT:  # too many sets to look at
+        if 1 << len(groups) > most:  # too many sets to look at
             return [[i] for i in columns]
         group = next((group for group in groups if same(i, group[0])), None)
         if group is None:
@@ -377,7 +390,7 @@ def check_laplace(parsed: dict[str, Any], sizes: list[int], reach: Lengths, meas
         require(bounded, "a step of the noise costs more than the certificate says")
         checked.add(kind)
         costs[one] = steps * noise["epsilon"]
-    spent = parsed["rows_per_person"] * largest_cost(sizes, costs, parsed["neighbours"])
+    spent = parsed["rows_per_person"] * largest_cost(sizes, costs, parsed["neighbours"], parsed["version"])
     require(spent <= parsed["epsilon"], f"epsilon is larger than the promised {parsed['epsilon']}")
     require(parsed["rho"] is None, "rho goes with Gaussian noise alone")
     require(not parsed["tight"]["delta"], "delta must be 0 with Laplace noise")
@@ -400,7 +413,9 @@ def step_odds(noise: dict[str, Any], region: dict[str, Any] | None) -> Fraction:
     return Fraction(reading.power(1 / noise["fall"], REACH // int(noise["cell"]), 1))
 
 
-def largest_cost(sizes: list[int], costs: dict[Measured, Fraction], neighbours: str) -> Fraction:
+def largest_cost(
+    sizes: list[int], costs: dict[Measured, Fraction], neighbours: str, version: int = VERSION
+) -> Fraction:
     """The ε of a row, of which each measurement costs so much where the row comes or goes."""
     added = total(costs.values())
     if neighbours == "add-remove":
@@ -409,7 +424,7 @@ def largest_cost(sizes: list[int], costs: dict[Measured, Fraction], neighbours: 
     # With k = 2 the squared length of a change is 2^(|A|+2) where the rows differ on an odd number of columns, else 0.
     contrasts = {(t, None, PLAIN): c / 2 ** (len(t) + 1) for (t, _, kind), c in costs.items() if kind == CONTRAST and t}
     largest = max(contrasts.values(), default=Fraction(1))
-    changed = plain + largest * largest_change(sizes, [], {m: c / largest for m, c in contrasts.items()})
+    changed = plain + largest * largest_change(sizes, [], {m: c / largest for m, c in contrasts.items()}, version)
     return max(added, changed) if ((), None, CONTRAST) in costs else changed
 
 
@@ -505,6 +520,13 @@ def check_plan(parsed: dict[str, Any], plan: dict[str, Any]) -> None:
     places = {name: [counted.index(axis) for axis in own] for name, own in axes.items()}
     if isinstance(given, int):
         tables = [part for n in range(1, min(given, len(counted)) + 1) for part in combinations(every, n)]
+        if parsed["version"] > 2 and not release.get("item_pairs", False):  # items of one set are not counted together
+            sets = [
+                [*some][: -1 if columns[c].get("missing") == "category" else None]
+                for c, some in places.items()
+                if columns[c]["space"] == "subsets"
+            ]
+            tables = [table for table in tables if all(len({*table} & {*some}) < 2 for some in sets)]
     else:  # a set stands for each of its items
         listed = (product(*(places[name] for name in table["columns"])) for table in given)
         tables = [tuple(sorted(table)) for some in listed for table in some]

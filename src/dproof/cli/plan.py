@@ -70,6 +70,10 @@ _CONDITIONS = {  # what to ask of a number, by whether it answers conditions
     "the error is the chance of another bin.",
     False: "Numbers for sums and means only: {}. A condition on them has a wide interval; `bins` in the plan helps.",
 }
+_APART = (
+    "Two items of one set are not counted together, so no question can ask about both: {}. Declare such questions "
+    "under [[questions]], or write item_pairs = true under [release], which blurs all else"
+)
 
 
 @command
@@ -385,6 +389,7 @@ def _central(
             for axis, share in zip(law.axes, shares, strict=True)
         ],
         "dropped": plan.left_out,
+        **({"items_apart": list(apart)} if (apart := law.asked.unpaired) else {}),
     }
 
 
@@ -439,6 +444,8 @@ def _tables(answer: dict[str, Any]) -> Page:
     yield "\n±: of a count, or a sum, of one cell, whatever the data."
     if any("curves" in column for column in answer["columns"]):
         yield "For curves: a sum at one grid point; a mean, with --rows, at all grid points at once."
+    if "items_apart" in answer:
+        yield f"{escape(_APART.format(', '.join(answer['items_apart'])))}."
     if answer["verdict"] is None and answer["least_rows"]:
         yield f"With fewer than {math.ceil(answer['least_rows']):,} rows no count says anything."
     means = [one for one in answer["tables"] if one.get("mean_half_width") is not None and one["columns"]]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -400,7 +401,8 @@ class AskedTables:
     largest. A table that only questions need has no weight beside listed ones. With `rows` there are made-up rows too.
     Curves are added up wherever they stand in a table.
 
-    `version` is that of the certificate. In version 1 numbers are added up about the middle of their range.
+    `version` is that of the certificate. In version 1 numbers are added up about the middle of their range. `before` is
+    what the same plan asked for up to version 2, where items of one set are no longer counted by each other.
     """
 
     axes: tuple[TableAxis, ...]
@@ -410,17 +412,30 @@ class AskedTables:
     objective: Objective
     questions: bool = False
     listed: bool = True
-    version: int = 2
+    version: int = 3
+    before: AskedTables | None = None
 
-    def of_version_1(self) -> AskedTables:
+    def of_version(self, version: int) -> AskedTables:
         """What was measured for the same plan before: by the questions of a plan nothing yet."""
-        axes = tuple(axis.centred(within=False) for axis in self.axes)
-        curves = {axis.name for axis in axes if axis.has_curves}
-        kept = [(by, name, weight) for by, name, weight in self.sums if weight and name not in by]
-        sums = tuple((by, name, weight / (1 if name in curves else 4)) for by, name, weight in kept)
-        tables = tuple((names, weight) for names, weight in self.tables if weight)  # others only questions need
-        listed = (tables, sums) if self.listed else ((), ())
-        return AskedTables(axes, *listed, self.rows, self.objective, self.questions, self.listed, 1)
+        asked = replace(self.before or self, version=version, before=None)
+        # What only questions need, of the weight 0, is found anew.
+        tables = tuple((names, weight) for names, weight in asked.tables if weight)
+        sums = tuple((by, name, weight) for by, name, weight in asked.sums if weight)
+        if version == 1:
+            axes = tuple(axis.centred(within=False) for axis in self.axes)
+            curves = {axis.name for axis in axes if axis.has_curves}
+            kept = ((by, name, weight) for by, name, weight in sums if name not in by)
+            sums = tuple((by, name, weight / (1 if name in curves else 4)) for by, name, weight in kept)
+            asked = replace(asked, axes=axes)
+        return replace(asked, tables=tables if asked.listed else (), sums=sums if asked.listed else ())
+
+    @property
+    def unpaired(self) -> tuple[str, ...]:
+        """The sets whose items are not counted by each other."""
+        if self.before is None:
+            return ()
+        items = Counter(axis.column.name for axis in self.axes if axis.is_item)
+        return tuple(name for name, several in items.items() if several > 1)
 
 
 _LADDER = 96  # parts of bins on the ladder of a number, about
@@ -498,6 +513,11 @@ class TableAxis:
         else:
             found = whole_scale(self.column.space, True).whole(codes)
         return found if absent is None else np.where(codes == absent, 0, found)
+
+    @property
+    def is_item(self) -> bool:
+        """Whether it says if a set holds an item, and not whether the set is missing."""
+        return self.item is not None and self.column.space.absent != 1 << self.item
 
     @property
     def is_added_up(self) -> bool:

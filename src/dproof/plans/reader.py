@@ -712,6 +712,9 @@ _LARGEST_WEIGHT = Fraction(10**9)
 # Of a sum beside a cell of counts. At 1/4 a number's sums by group have 0.69 to 0.98 of the noise that 1/16 gave them
 # about the middle of the range, and counts 0.94 to 1.06 (docs/benchmarks-central.md).
 _SUM_WEIGHT, _CURVE_WEIGHT = Fraction(1, 4), Fraction(1, 16)
+_SETS_WEIGHT = Fraction(1, 16)  # of a table of items of several sets: twice the noise, for a quarter of what it costs
+_ITEM_WEIGHT = Fraction(2)  # of an item alone: as sharp as where items are counted by each other as well
+_ITEM_PAIRS = "item_pairs"  # whether items of one set are counted by each other
 # What a plan can say that changes how rows are drawn one by one, and nothing else.
 _ROW_BY_ROW = "belongs to model = 'local', where rows are drawn one by one: leave it out"
 
@@ -756,7 +759,7 @@ def read_asked(top: Reader, columns: Sequence[Column], model: str) -> AskedTable
     release = top.table("release") if "release" in top else Reader({}, ("release",))
     objective: Objective = release.choice("objective", ("total", "largest"), "total")  # type: ignore[assignment]
     if "questions" in top and "tables" not in release:
-        for key in ("sums", "rows"):
+        for key in ("sums", "rows", _ITEM_PAIRS):
             if release.flag(key):
                 raise release.wrong(
                     key, "needs `tables`, such as tables = 1: [[questions]] choose only the tables and sums they need"
@@ -766,12 +769,38 @@ def read_asked(top: Reader, columns: Sequence[Column], model: str) -> AskedTable
     tables, rows = _read_tables(release, by_column), release.flag("rows")
     if rows and all(column.space.holds_curves for column in private):
         raise release.wrong("rows", "would be empty: made-up rows leave out curves, and the plan has nothing else")
-    sums = _listed_sums(tables, axes, release.flag("sums"))
-    alone = {table[0] for table, _ in tables if len(table) == 1} & {name for _, name, _ in sums}
-    axes = tuple(axis.with_ladder(axis.name in alone) for axis in axes)
-    asked = AskedTables(axes, _counted(tables, axes), sums, rows, objective, questions=bool(top.tables("questions")))
+    has_numbers, is_paired = release.flag("sums"), release.flag(_ITEM_PAIRS)
+    is_listed, has_questions = isinstance(release.value("tables", None), list), bool(top.tables("questions"))
+    if is_paired and is_listed:
+        raise release.wrong(
+            _ITEM_PAIRS, "belongs to a number of columns, such as tables = 2: ask about items together in [[questions]]"
+        )
     release.finish()
-    return asked
+
+    def asked(tables: Listed) -> AskedTables:
+        sums = _listed_sums(tables, axes, has_numbers)
+        alone = {table[0] for table, _ in tables if len(table) == 1} & {name for _, name, _ in sums}
+        with_ladders = tuple(axis.with_ladder(axis.name in alone) for axis in axes)
+        return AskedTables(with_ladders, _counted(tables, axes), sums, rows, objective, questions=has_questions)
+
+    usual = tables if is_paired or is_listed else _items_apart(tables, axes)
+    return asked(tables) if len(usual) == len(tables) else replace(asked(usual), before=asked(tables))
+
+
+def _items_apart(tables: Listed, axes: Sequence[TableAxis]) -> Listed:
+    """The tables without those of several items of one set, and with weights for what is asked of sets.
+
+    That is an item alone, or by another column, and seldom one by an item of another set.
+    """
+    by_name, kept = {axis.name: axis for axis in axes}, list[tuple[tuple[str, ...], Fraction]]()
+    for table, weight in tables:
+        of_sets = [by_name[name] for name in table if by_name[name].item is not None]
+        items = [axis.column.name for axis in of_sets if axis.is_item]
+        if len(items) == len(set(items)):
+            several = len({axis.column.name for axis in of_sets}) > 1
+            counts = _SETS_WEIGHT if several else _ITEM_WEIGHT if of_sets and len(table) == 1 else 1
+            kept.append((table, weight * counts))
+    return tuple(kept)
 
 
 def _always_there(axes: Sequence[TableAxis]) -> set[str]:
