@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -355,6 +355,37 @@ def least_decimal(
     start = min(bisect_left(every, near, key=number), len(every) - 1)
     found = least_whole(lambda place: place >= len(every) or good(number(place)), start)
     return number(found) if found < len(every) else None
+
+
+def least_with(
+    value: Callable[[Fraction], float | None],
+    wanted: Fraction,
+    start: Fraction,
+    least: Fraction,
+    most: Fraction,
+    digits: int,
+    decimals: int = 0,
+) -> Fraction | None:
+    """The least number whose falling value is at most the wanted one, of those of `least_decimal`; None: there is none.
+
+    The search begins where the value would be that if it fell as a power from what it is at the `start`. None is more
+    than is wanted.
+
+    >>> asked = []
+    >>> found = least_with(lambda x: asked.append(x) or 3 / x**1.5, Fraction(7), Fraction(1), Fraction("0.1"), 9, 2)
+    >>> str(found), len(asked)
+    ('57/100', 4)
+    """
+    values = cache(value)
+
+    def reaches(place: Fraction) -> bool:
+        found = values(place)
+        return found is not None and found <= wanted
+
+    def tried(place: Fraction) -> Fraction:
+        return min(max(Fraction(f"{float(min(max(place, least), most)):.{digits - 1}e}"), least), most)
+
+    return least_decimal(reaches, guessed(values, wanted, start, -1, tried), least, most, digits, decimals)
 
 
 # Numbers as they are shown --------------------------------------------------------------------------------------------

@@ -5,34 +5,30 @@ share of the rows, if no noise were drawn; that is answered as a question always
 intervals. Values of a question's columns are taken to be independent of each other; in a law of several columns at once
 the bins of one are taken to hold equally many rows.
 
-`row_widths` and `table_widths`: ± of what a release tells of each column or table, for the worst data.
+`row_widths`: ± of what a release tells of each column, for the worst data; of tables `central.answer.table_widths`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from math import inf, isclose, isfinite, log, sqrt
 from statistics import NormalDist
 from typing import Any, Literal
 
-import numpy as np
-
 from dproof.arguments import choice, listed, whole
-from dproof.central.answer import curve_function
-from dproof.central.recipe import TableLaw, TableWidth, certify_tables
-from dproof.central.workload import Residual
+from dproof.central.recipe import TableLaw, certify_tables
 from dproof.columns.codec import quoted
 from dproof.curator.account import even_prices
-from dproof.curator.preview import spreads
+from dproof.curator.preview import known_widths
 from dproof.curator.recipe import measure
 from dproof.errors import ArgumentError, InputError
-from dproof.exact import exact, guessed, least_decimal, written
+from dproof.exact import exact, least_with, written
 from dproof.limits import LARGEST_FOUND_EPSILON, MOST_EXPECTED_ROWS
 from dproof.local.recipe import JointColumns, RowLaw, certify_row
 from dproof.plans.plan import Plan, schema_of
@@ -208,7 +204,7 @@ def expected_at(plan: Plan, planned: PlannedQuestion, rows: int | None, price: C
     try:
         question = resolve(replace(planned.question, table=schema.table), schema)
         measurement = measure(question, schema, privacy, rho=price.rho, unit=plan.unit)
-        known = spreads(measurement, LEVEL, rows if plan.rows_are_public else None)
+        known = known_widths(measurement, LEVEL, rows if plan.rows_are_public else None)
     except InputError:  # a curator cannot be asked about public columns, whose values nobody declared
         return _unknown(planned)
     found = _expected(planned, question, measurement, rows, [] if measurement.curves else None)
@@ -414,38 +410,6 @@ def shown_chances(group: JointColumns) -> tuple[Fraction, Fraction] | None:
     return group.mechanism.family.shown_chances(absent)
 
 
-def table_widths(law: TableLaw, rows: int | None = None) -> list[TableWidth]:
-    """± of every table and sum that the plan asks for, whatever the data are.
-
-    With a number of rows also ± of means, at most, where these are spread evenly over the cells: that of a mean at an
-    end of the range, where the noise of the number of rows weighs most; of curves ± of the band where it is widest.
-    """
-    keys = (*map(Residual, law.tables), *law.sums)
-    means = [None if rows is None or k.number is None else _mean_half_width(law, k, rows) for k in keys]
-    return [one._replace(mean=mean) for one, mean in zip(law.half_widths, means, strict=True)]
-
-
-def _mean_half_width(law: TableLaw, key: Residual, rows: int) -> float | None:
-    """± of a mean where each cell has its part of the rows; None where nothing would be known of it."""
-    place = key.number or 0
-    of_counts, of_sums = law.cell_variance(Residual(key.table)), law.cell_variance(key)
-    axis, cells = law.axes[place], law.domain.cells(key.table)
-    if not axis.has_curves:
-        variance = max(law.cell_variance(key, end) for end in (-1, 1))
-        if not axis.within:
-            variance = of_sums + of_counts * (axis.max_abs or 0) ** 2
-        return float(law.deviations() * float(axis.unit) * variance**0.5 * cells / rows) if rows >= cells else None
-    lattice = law.lattices[place]
-    made = curve_function(law, place, np.zeros(lattice.terms), rows / cells, (of_counts**0.5, of_sums**0.5), LEVEL)
-    if made is None:
-        return None
-    estimate, _, high, error = made.evaluate(made.times)
-    centre, space = lattice.centre(made.times), lattice.space
-    farthest = np.maximum(centre - float(space.low), float(space.high) - centre)
-    beyond = high - estimate - made.quantile * error  # what the basis may leave out
-    return float((made.quantile * np.hypot(error, farthest * of_counts**0.5 * cells / rows) + beyond).max())
-
-
 def too_noisy_message(law: TableLaw, rows: float) -> str | None:
     """A sentence where no count says more than that there are so many rows, as is public or measured; else None."""
     least, rows = law.least_half_width, max(rows, 0.0)
@@ -512,35 +476,6 @@ def epsilon_for(plan: Plan, rows: int, half_width: Any, questions: str | Sequenc
             "ask for a larger ±, or give the plan fewer columns"
         )
     return found
-
-
-def least_with(
-    width: Callable[[Fraction], float | None],
-    wanted: Fraction,
-    start: Fraction,
-    least: Fraction,
-    most: Fraction,
-    digits: int,
-) -> Fraction | None:
-    """The least ε of so many digits whose ± is at most the wanted one; None where that of `most` is not.
-
-    The search begins where ± would be that if it fell as a power of ε from what it is at the `start`.
-
-    >>> asked = []
-    >>> found = least_with(lambda e: asked.append(e) or 3 / e**1.5, Fraction(7), Fraction(1), Fraction("0.1"), 9, 2)
-    >>> str(found), len(asked)
-    ('57/100', 4)
-    """
-    widths = cache(width)
-
-    def reaches(epsilon: Fraction) -> bool:
-        found = widths(epsilon)
-        return found is not None and found <= wanted
-
-    def tried(epsilon: Fraction) -> Fraction:
-        return min(max(exact(f"{float(min(max(epsilon, least), most)):.{digits - 1}e}"), least), most)
-
-    return least_decimal(reaches, guessed(widths, wanted, start, -1, tried), least, most, digits)
 
 
 def _widths(plan: Plan, asked: Sequence[PlannedQuestion], rows: int) -> list[float]:

@@ -26,7 +26,6 @@ from dproof.advice.expect import (
     expected_of_release,
     law_if_allowed,
     law_of,
-    least_with,
     too_noisy_message,
     usual_question,
 )
@@ -38,7 +37,7 @@ from dproof.certification.compose import shuffled_epsilon, usual_delta
 from dproof.columns.codec import quoted
 from dproof.curator.account import even_prices
 from dproof.errors import ArgumentError, InputError, PlanError
-from dproof.exact import exact, least_decimal, several
+from dproof.exact import exact, least_decimal, least_with, several
 from dproof.limits import MOST_EXPECTED_ROWS
 from dproof.local.recipe import RowLaw
 from dproof.meaning import explain

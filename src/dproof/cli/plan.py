@@ -26,7 +26,6 @@ from dproof.advice.expect import (
     readable_widths,
     row_widths,
     shown_chances,
-    table_widths,
     unused_delta,
 )
 from dproof.advice.plan_advice import both_spreads
@@ -40,6 +39,7 @@ from dproof.advice.ways import (
     what_helps,
     with_epsilon,
 )
+from dproof.central.answer import table_widths
 from dproof.central.recipe import TableLaw
 from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import Page, Table, advise, emit, escape, pairs, promised

@@ -18,7 +18,7 @@ from dproof.curator.answer import SUGGESTIONS, NoisyAnswerSource, NoisyCurves, i
 from dproof.curator.recipe import CurveSums, Measurement, NoisyStatistic
 from dproof.curator.select import promise
 from dproof.errors import ArgumentError, InputError, TooLarge
-from dproof.exact import int_or_float, least_decimal, several, written
+from dproof.exact import int_or_float, least_with, several, written
 from dproof.limits import LARGEST_FOUND_EPSILON
 from dproof.privacy import Cost
 from dproof.questions.answer import Range, plain_json
@@ -87,18 +87,18 @@ class Preview:
         return tuple(texts)
 
     @cached_property
-    def _spreads(self) -> dict[str, tuple[float | None, float | None]]:
-        return spreads(self.measurement, self.level, self.rows)
+    def _widths(self) -> dict[str, tuple[float | None, float | None]]:
+        return known_widths(self.measurement, self.level, self.rows)
 
     @property
     def half_widths(self) -> dict[str, float | None]:
         """± of each column of the answer; None where it depends on the table, and of what is chosen."""
-        return {name: width for name, (width, _) in self._spreads.items()}
+        return {name: width for name, (width, _) in self._widths.items()}
 
     @property
     def errors(self) -> dict[str, float | None]:
         """The expected absolute error of each column; None where it depends on the table."""
-        return {name: error for name, (_, error) in self._spreads.items()}
+        return {name: error for name, (_, error) in self._widths.items()}
 
     @cached_property
     def ranges(self) -> dict[str, Range]:
@@ -126,7 +126,7 @@ class Preview:
         yield from (f"mechanism: {text}" for text in self.mechanisms)
         chosen = [choice.aggregate for choice in self.measurement.chosen]
         picked = [item.alias for item in self.measurement.question.select if item.expression in chosen]
-        for name, (width, error) in self._spreads.items():
+        for name, (width, error) in self._widths.items():
             if name in picked:
                 yield f"{name}: chosen, not measured, so it has no interval; the mechanism above says how good it is"
             elif width is None:
@@ -170,7 +170,9 @@ class Preview:
         }
 
 
-def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[str, tuple[float | None, float | None]]:
+def known_widths(
+    measurement: Measurement, level: float, rows: int | None
+) -> dict[str, tuple[float | None, float | None]]:
     """The half-width and the expected absolute error of each column of the answer; None where the table decides.
 
     Where noisy values choose the rows that are shown, the half-width is the largest that it can be.
@@ -334,7 +336,7 @@ def accurate(
     """
 
     def widest(epsilon: Fraction) -> float:
-        widths = {name: width for name, (width, _) in spreads(measured(epsilon), level, rows).items()}
+        widths = {name: width for name, (width, _) in known_widths(measured(epsilon), level, rows).items()}
         unknown = next((name for name, width in widths.items() if width is None), None)
         if unknown is not None:
             raise ArgumentError(
@@ -352,8 +354,6 @@ def accurate(
     most = Fraction(LARGEST_FOUND_EPSILON)
     if wanted <= 0 or widest(most) > wanted:
         raise ArgumentError(f"no epsilon up to {most} gives that accuracy: ask for a larger ±")
-    at_one = known_width(Fraction(1))  # ± is about as many times larger as ε is smaller
-    near = Fraction(at_one) / wanted if math.isfinite(at_one) else most
-    found = least_decimal(lambda epsilon: known_width(epsilon) <= wanted, near, _LEAST_EPSILON, most, 3, 3)
+    found = least_with(known_width, wanted, Fraction(1), _LEAST_EPSILON, most, 3, 3)
     assert found is not None
     return measured(found)
