@@ -264,3 +264,9 @@ def test_a_schema_keeps_what_one_question_needs_and_forgets_it_with_the_next() -
         asked = resolved(f"SELECT count(*) FROM data WHERE age < {age}", schema)
         assert cut(schema, [asked.where]).axes[0] is cut(schema, [asked.where]).axes[0]
         assert len(schema.cache) == 2  # the region of the condition, and the column that it cuts
+
+
+def test_a_condition_in_count_is_told_where_it_goes() -> None:
+    told = r"for a condition count\(\*\) FILTER \(WHERE town = 'Bonn'\)"
+    with pytest.raises(InputError, match=told):
+        parse("SELECT count(town = 'Bonn') AS n FROM data")
