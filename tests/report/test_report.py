@@ -116,15 +116,11 @@ def test_sets_and_missing_values_beside_others_are_written_as_a_reader_would() -
     assert "frozenset" not in page and "None, " not in page
 
 
-def test_the_report_command_writes_it_again(release: Release, tmp_path: Path) -> None:
-    from dproof.cli.app import main
-
+def test_the_report_command_writes_it_again(release: Release, dproof: Any, tmp_path: Path) -> None:
     release.save(tmp_path / "out")
     before = (tmp_path / "out" / "report.html").read_text()
     (tmp_path / "out" / "report.html").unlink()
-    with pytest.raises(SystemExit) as left:
-        main(["report", str(tmp_path / "out"), "--json"])
-    assert not left.value.code
+    assert dproof("report", tmp_path / "out").code == 0
     assert (tmp_path / "out" / "report.html").read_text() == before
 
 
