@@ -377,7 +377,7 @@ def test_all_mistakes_are_told_at_once(dproof: Dproof, drafted: Path) -> None:
     for part in (
         "x.toml, line 4: privacy.epsilon is wrong",
         "privacy.epsillon is not a known key",
-        "columns. town.low is not a known key",
+        "columns. town.low goes with space = 'interval'",
         "cannot be 'intervall'; did you mean 'interval'?",
         "columns.owns is wrong",
         "flie is not a known key",
