@@ -13,8 +13,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof import Release, sanitise
-from dproof.errors import DproofWarning
+from dproof import DproofWarning, Release, sanitise
 from dproof.report.drawings import law_picture, matrix_picture, profile_picture
 from dproof.report.page import release_page
 from tests.laws.test_examples import MECHANISMS
