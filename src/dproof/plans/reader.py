@@ -61,7 +61,6 @@ from dproof.plans.plan import (
 from dproof.privacy import Privacy
 from dproof.spaces.interval import Bins, default_bins, each_value
 from dproof.spaces.space import Space, plain
-from dproof.tables.engines import FILES
 from dproof.tables.source import USUAL, Layout, ending, open_source
 
 if TYPE_CHECKING:
@@ -156,6 +155,8 @@ _PARSER_HINTS = {
 
 def _toml_hint(error: str, text: str, name: str) -> str:
     """The way out of what the parser refuses, as a clause to end its sentence with; nothing where none is known."""
+    from dproof.tables.engines import FILES  # opens whatever a table can be, which a plan is not
+
     if ending(Path(name)) in FILES:
         return "; a table was given where a plan goes: were they exchanged?"
     number = re.search(r"at line (\d+)", error)
