@@ -36,7 +36,7 @@ class Receiver:
 
     def __init__(self, folder: Path) -> None:
         self.requests: list[tuple[str, str, dict[str, str], bytes]] = []
-        self.refuses = False
+        self.status = 204
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -51,7 +51,7 @@ class Receiver:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 receiver.requests.append(("POST", self.path, dict(self.headers), body))
-                self.send_response(503 if receiver.refuses else 204)
+                self.send_response(receiver.status)
                 self.send_header("Access-Control-Allow-Origin", "*")
                 self.end_headers()
 
@@ -187,7 +187,7 @@ def test_a_second_try_sends_the_same_line(browser: Any, receiver: Receiver, tmp_
         page.get_by_role("group", name="mood").get_by_label(mood, exact=True).check()
         page.get_by_role("button", name="Show what would be sent").click()
         assert page.get_by_text("drawn an answer for this survey before").count() == (mood == "5")
-        receiver.refuses = mood == "1"
+        receiver.status = 503 if mood == "1" else 204
         page.get_by_role("button", name="Send", exact=True).click()
         page.get_by_role("alert" if mood == "1" else "status").filter(has_text=re.compile(r"\S")).wait_for()
     assert len(receiver.sent) == 2 and receiver.sent[0] == receiver.sent[1]
@@ -198,6 +198,42 @@ def test_a_second_try_sends_the_same_line(browser: Any, receiver: Receiver, tmp_
     page.get_by_role("button", name="Do not send").click()
     page.get_by_text("Nothing was sent").wait_for()
     assert len(receiver.sent) == 2
+
+
+def test_a_ticket_is_taken_from_the_address_or_typed(browser: Any, receiver: Receiver, tmp_path: Path) -> None:
+    """It stands in the line that is shown and sent, and is not kept; a refusal is told, and can be mended."""
+    dp.collect(EVERY["joined"] | {"tickets": True}, tmp_path / "survey", send=f"{receiver.address}/in")
+    page, said = visit(browser)
+    page.goto(f"{receiver.address}/survey/survey.html#abc23")
+    page.locator("form").wait_for()
+    for group in page.locator("fieldset").all():
+        group.locator("input").first.check()
+    page.get_by_role("button", name="Show what would be sent").click()
+    field = page.get_by_label("Your ticket")
+    assert field.input_value() == "abc23"
+    look(page, "ticket")
+    exactly = page.locator("textarea")
+    assert json.loads(exactly.input_value())["ticket"] == "abc23"
+    field.fill("")
+    page.get_by_role("button", name="Send", exact=True).click()
+    page.get_by_role("alert").filter(has_text="Please give your ticket").wait_for()
+    assert receiver.sent == [] and field.evaluate("e => document.activeElement === e")
+    receiver.status = 403
+    field.fill(" Wrong ")
+    page.get_by_role("button", name="Send", exact=True).click()
+    page.get_by_role("alert").filter(has_text="not taken").wait_for()
+    receiver.status = 204
+    field.fill("abc23")
+    line = exactly.input_value()
+    page.get_by_role("button", name="Send", exact=True).click()
+    page.get_by_role("status").wait_for()
+    wrong, sent = receiver.requests[-2][3].decode(), receiver.requests[-1][3].decode()
+    assert json.loads(wrong)["ticket"] == "wrong" and sent == f"{line}\n"
+    assert {**json.loads(wrong), "ticket": "abc23"} == json.loads(sent)  # one draw, whatever the ticket
+    kept = page.evaluate("JSON.stringify(localStorage)")
+    assert "abc23" not in kept and json.loads(sent)["id"] in kept
+    assert all("abc23" not in path for _, path, _, _ in receiver.requests)
+    assert [text for text in said if "403" not in text] == []
 
 
 def test_by_keyboard_alone(browser: Any, receiver: Receiver, tmp_path: Path) -> None:
