@@ -77,7 +77,7 @@ def test_contrasts_and_tables_together_tell_what_least_squares_tell() -> None:
     full, precision = np.concatenate(design), np.array(weight)
     information = np.linalg.pinv(full.T @ (full * precision[:, None]))
     solution = information @ full.T @ (precision * np.concatenate(drawn))
-    found = estimates(sizes, noisy, variances, plain=True)
+    found = estimates(sizes, noisy, variances, {None: ()}, plain=True)[None]
     for table in [(0, 1), (1, 2), (1,)]:
         margin = np.stack([np.ravel(effect(Residual(table), cell, sizes)) for cell in cells], axis=1)
         assert np.allclose(found.table(table).ravel(), margin @ solution)

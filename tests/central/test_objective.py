@@ -14,11 +14,11 @@ from dproof.central.workload import (
     Domain,
     Residual,
     cell_costs,
-    combined_variances,
     residual_losses,
     shape,
     split_epsilon,
     subtables,
+    told_precisions,
 )
 
 
@@ -87,7 +87,8 @@ def test_no_other_split_of_epsilon_is_much_better(objective: Any) -> None:
     def error(costs: Any) -> float:
         total = sum(costs.values())
         spreads = {one: 2 * (total / cost) ** 2 for one, cost in costs.items()}
-        return answers.value(combined_variances(domain.sizes, spreads, answers.residuals, plain=True), objective)
+        told = told_precisions(domain.sizes, spreads, plain=True)
+        return answers.value(np.array([1 / told[residual] for residual in answers.residuals]), objective)
 
     chosen = {one: float(cost) for one, cost in best.items()}
     generator = np.random.default_rng(0)

@@ -63,7 +63,7 @@ def spent(tmp_path: Path) -> Any:
     ("module", "name"),
     [
         (page, "law_picture"),
-        (page, "local_page"),
+        (page, "release_page"),
         (CategoryCodec, "store"),
         (writing, "rehearsal_rows"),
         (storage, "check_absent"),

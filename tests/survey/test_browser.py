@@ -18,6 +18,7 @@ import pytest
 
 import dproof as dp
 from dproof.laws import Matrix
+from dproof.local.mechanisms import MECHANISMS
 from dproof.survey.form import page_record
 from tests.survey.node import DRAW
 from tests.survey.test_adopt import EVERY
@@ -283,6 +284,53 @@ def test_every_kind_of_column_is_asked_drawn_and_told(
     release = dp.adopt(tmp_path / "answers.jsonl", tmp_path / "survey", tmp_path / "release")
     assert release.rows == 4 and release.certificate["release"]["adopted"]["left_out"] == 0
     assert all(line["survey"] == survey.key for line in receiver.sent)
+
+
+COLUMNS: dict[str, dict[str, Any]] = {
+    "categories": {"values": ["a", "b", "c"]},
+    "interval": {"low": 1, "high": 50, "step": "1/2"},
+    "date": {"low": "2020-01-01", "high": "2020-12-31"},
+    "subsets": {"values": ["x", "y"]},
+}
+
+
+def test_every_mechanism_is_drawn_and_told_in_words(browser: Any, tmp_path: Path) -> None:
+    """One page with a column for each mechanism of each space, and for each where an answer may be missing."""
+    columns: dict[str, Any] = {}
+    for kind, column in COLUMNS.items():
+        for mechanism in MECHANISMS[{"date": "interval"}.get(kind, kind)]:
+            for missing in ({}, {"missing": "category"}):
+                own = {"space": kind, **column, "mechanism": mechanism, **missing}
+                if kind == "categories" and mechanism == "design":
+                    own["metric"] = "ordinal"
+                plan = {"privacy": {"epsilon": 2, "delta": "1e-3"}, "columns": {"x": own}}
+                try:
+                    dp.collect(plan, tmp_path / f"{kind} {mechanism} {len(missing)}")
+                except dp.InputError:
+                    continue  # what cannot be missing, or has too large a design
+                columns[f"{kind} {mechanism} {len(missing)}"] = own
+    assert len(columns) >= 30
+    plan = {"privacy": {"epsilon": 2 * len(columns), "delta": "1e-1"}, "columns": columns}
+    survey = dp.collect(plan, tmp_path / "survey")
+    page, said = visit(browser)
+    page.goto((tmp_path / "survey" / "survey.html").as_uri())
+    page.locator("form").wait_for()
+    for group in page.locator("fieldset").all():
+        for kind, value in {"number": "18.5", "date": "2020-05-25"}.items():
+            for field in group.locator(f"input[type={kind}]").all():
+                field.fill(value)
+        for field in group.locator("label.choice").all()[:1]:
+            if not group.locator("input[type=number], input[type=date]").count():
+                field.click()
+    page.get_by_role("button").first.click()
+    page.locator("dl").first.wait_for()
+    told = page.locator("main").inner_text()
+    assert said == [] and page.locator("dl").count() == len(columns)
+    assert not re.search(r"[{}]|undefined|NaN|null|Infinity|\[object", told), told
+    line = json.loads(page.locator("textarea").input_value())
+    assert line["row"].keys() == columns.keys() and line["survey"] == survey.key
+    (tmp_path / "answers.jsonl").write_text(json.dumps(line))
+    assert dp.adopt(tmp_path / "answers.jsonl", tmp_path / "survey", tmp_path / "release").rows == 1
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.central.estimates import Ladder, ResidualEstimates, contrast, estimates, residual_of, told_variances
+from dproof.central.estimates import Ladder, ResidualEstimates, contrast, estimates, residual_of
 from dproof.central.workload import (
     Answers,
     Domain,
@@ -27,7 +27,6 @@ from dproof.central.workload import (
     added_curve,
     calibrate,
     cell_costs,
-    combined_variances,
     cut_off,
     delta,
     has_k_norm,
@@ -44,6 +43,7 @@ from dproof.central.workload import (
     split_epsilon,
     steps,
     subtables,
+    told_precisions,
     variances_at_points,
 )
 from dproof.certification.certify import sealed
@@ -202,15 +202,13 @@ class TableLaw:
             one: cells.reshape(shape) / self.subdivisions[one]
             for (one, shape), cells in zip(self.shapes.items(), np.split(numbers, ends)[:-1], strict=True)
         }
-        found = {}
-        for number in dict.fromkeys([None, *(measurement.number for measurement in self.noise)]):
-            tables = self.tables if number is None else [key.table for key in self.sums if key.number == number]
-            known = rows if number is None else None
-            found[number] = estimates(
-                self.domain.sizes, noisy, self.variances, number=number, known=known, plain=self.is_pure, tables=tables
-            )
+        tables: dict[int | None, list[Table]] = {None: list(self.tables)}
+        for key in self.sums:
+            tables.setdefault(key.number, []).append(key.table)
+        variances = self.variances
+        found = estimates(self.domain.sizes, noisy, variances, tables, known=rows, plain=self.is_pure)
         parts = self.domain.ladders
-        ladders = {one.table[0]: (noisy[one], self.variances[one]) for one in self.noise if one.ladder}
+        ladders = {one.table[0]: (noisy[one], variances[one]) for one in self.noise if one.ladder}
         found[None] = replace(found[None], ladders={n: Ladder.of(parts[n], *told) for n, told in ladders.items()})
         return found
 
@@ -233,15 +231,11 @@ class TableLaw:
         return self.estimates(zeros, 0 if self.plan.rows_are_public else None)
 
     @cached_property
-    def spreads(self) -> dict[int | None, dict[Table, float]]:
-        """The variances of the residuals of counts (None), and of the sums of each number: those of `precisions`."""
-        public = self.plan.rows_are_public
-        return {
-            number: told_variances(
-                self.domain.sizes, self.variances, number=number, known=public and number is None, plain=self.is_pure
-            )
-            for number in dict.fromkeys([None, *(one.number for one in self.noise)])
-        }
+    def spreads(self) -> dict[Residual, float]:
+        """The variances of the residuals of counts and sums: those of `precisions`, but for columns with one value."""
+        told = told_precisions(self.domain.sizes, self.variances, plain=self.is_pure)
+        known = {Residual(()): 0.0} if self.plan.rows_are_public else {}
+        return {residual: 1 / precision for residual, precision in told.items()} | known
 
     def deviations(self, level: float = LEVEL) -> float:
         """How many standard deviations ± has in an answer.
@@ -286,7 +280,7 @@ class TableLaw:
     def cell_variance(self, key: Residual, about: float = 0.0) -> float:
         """The variance of one cell of counts, or of sums of a column: of x − about, that in units of half its range."""
         costs = cell_costs(self.domain, key, about)
-        total = sum(cost * self.spreads[one.number].get(one.table, 0.0) for one, cost in costs.items())
+        total = sum(cost * self.spreads.get(one, 0.0) for one, cost in costs.items())
         return float(total * self.domain.added(key.number).unit)
 
     @property
@@ -559,8 +553,8 @@ def with_noise(law: TableLaw, wanted: Sequence[Residual], answers: Answers) -> T
 
 def error_of(law: TableLaw, answers: Answers) -> float:
     """What the plan wants to be least, of the noise that is drawn."""
-    variances = combined_variances(law.domain.sizes, law.drawn_variances, law.residuals, plain=law.is_pure)
-    return answers.value(variances, law.asked.objective)
+    told = told_precisions(law.domain.sizes, law.drawn_variances, plain=law.is_pure)
+    return answers.value(np.array([1 / told[residual] for residual in law.residuals]), law.asked.objective)
 
 
 def _checked(law: TableLaw) -> TableLaw:
@@ -572,7 +566,7 @@ def _checked(law: TableLaw) -> TableLaw:
             f"the budget is too small to say anything: the standard deviation of every count is above {_MOST_ROWS:,}, "
             "more rows than a table may have; allow a larger epsilon or delta, or ask for fewer and smaller tables"
         )
-    if law.asked.rows and law.spreads[None][()] > _MOST_MADE_UP**2:
+    if law.asked.rows and law.spreads[Residual(())] > _MOST_MADE_UP**2:
         raise PlanError(
             f"made-up rows need to know about how many rows there are, and here that has a standard deviation above "
             f"{_MOST_MADE_UP:,}: allow a larger epsilon or delta, or leave out `rows`"

@@ -640,16 +640,18 @@ def residual_variances(sizes: tuple[int, ...], measurement: Residual, plain: boo
     return {Residual(part, number): float(cells) for part, cells in outside.items()}
 
 
-def combined_variances(
-    sizes: tuple[int, ...], variances: Mapping[Residual, float], residuals: Sequence[Residual], *, plain: bool
-) -> Floats:
-    """The variance of each residual, told by measurements whose numbers have these variances."""
-    precisions = dict.fromkeys(residuals, 0.0)
+def told_precisions(
+    sizes: tuple[int, ...], variances: Mapping[Residual, float], *, plain: bool
+) -> dict[Residual, float]:
+    """The precision, one over the variance, of each residual that measurements tell whose numbers have these variances.
+
+    No data change it. What several measurements tell of one residual is weighed by precision, so precisions add up.
+    """
+    precisions: dict[Residual, float] = {}
     for measurement, variance in variances.items():
         for residual, factor in residual_variances(sizes, measurement, plain).items():
-            if residual in precisions:  # the number of rows may be known
-                precisions[residual] += 1 / (factor * variance)
-    return 1 / np.array([precisions[residual] for residual in residuals])
+            precisions[residual] = precisions.get(residual, 0.0) + 1 / (factor * variance)
+    return precisions
 
 
 # Discrete Gaussian noise, where δ > 0 ---------------------------------------------------------------------------------

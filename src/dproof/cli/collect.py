@@ -10,7 +10,7 @@ import click
 
 from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import Page, emit, emit_text, escape, promised, quoted_path, what_next
-from dproof.exact import float_above, several
+from dproof.exact import several
 from dproof.limits import MOST_ANSWERS
 
 
@@ -45,8 +45,7 @@ def collect(plan: Path, out: Path, send: str | None, texts: Path | None, paper: 
         "asked": "one thing" if survey.law.weights is not None else "everything",
         "send": send,
         "paper": paper,
-        "epsilon": float_above(privacy.epsilon),
-        "delta": float_above(privacy.delta),
+        **privacy.to_json_above(),
     }
     emit(answer, as_json, lambda: _survey_page(answer))
 
@@ -121,8 +120,7 @@ def adopt(answers: tuple[Path, ...], plan: Path, out: Path, as_json: bool) -> No
         "left_out": adopted["left_out"],
         "coins": adopted["coins"],
         "tickets": release.plan.tickets,
-        "epsilon": float_above(privacy.epsilon),
-        "delta": float_above(privacy.delta),
+        **privacy.to_json_above(),
         "private": release.private,
         "seal": release.certificate["seal"],
     }

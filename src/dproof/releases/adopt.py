@@ -25,7 +25,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -238,11 +238,20 @@ def _lines(files: Mapping[Path, bool]) -> Iterator[tuple[Path, int, bytes]]:
         try:
             with path.open("rb") as file:
                 stored = (line for (line,) in _stored_rows(path, "SELECT line FROM answers ORDER BY id"))
-                for number, line in enumerate(stored if is_store else file, 1):
+                for number, line in enumerate(stored if is_store else _bounded(file), 1):
                     if line.strip():
                         yield path, number, line
         except OSError as error:
             raise FileError(f"the answers {str(path)!r} cannot be read: {error.strerror}") from None
+
+
+def _bounded(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file; of one that is too long for an answer, no more than shows that it is."""
+    while line := file.readline(_LONGEST_ANSWER + 2):
+        rest = line
+        while len(rest) > _LONGEST_ANSWER and not rest.endswith(b"\n"):
+            rest = file.readline(_LONGEST_ANSWER + 2)
+        yield line
 
 
 def _stored_rows(path: Path, query: str) -> Iterator[Any]:
