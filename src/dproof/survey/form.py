@@ -83,6 +83,7 @@ class Survey:
             "delta": written(three_digits(moved.failure)) if moved.failure else "",
             "send": self.send,
             "paper": self.paper,
+            "tickets": plan.tickets,
             "columns": [asked_as(column) for column in columns],
             "groups": [_group(group, [places[column.name] for column in group.columns]) for group in self.law.groups],
             "weights": None if self.law.weights is None else list(self.law.weights),

@@ -288,11 +288,23 @@ function complain(form, name, problem) {
   [...form.elements].filter((one) => one.name === name).forEach((one) => one.setAttribute("aria-invalid", String(problem !== "")));
 }
 
+// Where the plan has tickets: the field for that of a respondent, which may stand in the address.
+function ticketField() {
+  const given = element("input", {
+    type: "text", id: "ticket", value: location.hash.slice(1), autocomplete: "off", autocapitalize: "none", spellcheck: false,
+    "aria-describedby": "ticket-help" });
+  return element("div", { className: "card" }, element("label", { className: "choice", htmlFor: "ticket" }, element("strong", {}, texts.ticket)),
+    element("p", { className: "soft", id: "ticket-help" }, texts.ticket_help), given);
+}
+
 function review(groups, places, answers) {
   const codes = new Map(places.map((place) => [place, answers.get(place).code]));
   const again = typeof kept.read().line === "string";
   if (!again) kept.add({ line: drawnLine(groups, codes) });
-  const line = kept.read().line, row = sentCodes(line);
+  const row = sentCodes(kept.read().line), field = survey.tickets ? ticketField() : null, given = field?.querySelector("input");
+  const ticket = () => given.value.trim().toLowerCase();
+  const line = () => (field ? `{"ticket":${JSON.stringify(ticket())},${kept.read().line.slice(1)}` : kept.read().line);
+  const exact = element("textarea", { readOnly: true, value: line(), "aria-label": texts.exactly });
   const cards = groups.map((group) => element("div", { className: "card" }, element("dl", {},
     element("dt", {}, texts.question), element("dd", {}, group.columns.map((place) => survey.columns[place].question).join(" + ")),
     element("dt", {}, texts.answered), element("dd", { className: "true" }, group.columns.map((place) => answers.get(place).text).join(" + ")),
@@ -301,14 +313,20 @@ function review(groups, places, answers) {
   const send = element("button", { type: "button" }, survey.send === null ? texts.save : texts.send);
   const leave = element("button", { type: "button", className: "second" }, texts.leave);
   const failed = element("p", { className: "error", role: "alert" });
-  send.addEventListener("click", () => (survey.send === null ? save(line) : post(line, send, failed)));
+  send.addEventListener("click", () => {
+    failed.textContent = field && !ticket() ? texts.ticket_needed : "";
+    if (failed.textContent) return given.focus();
+    return survey.send === null ? save(line()) : post(line(), send, failed);
+  });
+  field?.addEventListener("input", () => (exact.value = line()));
   leave.addEventListener("click", () => show(element("h1", {}, survey.title || texts.title), element("p", { role: "status" }, texts.left)));
   show(
     element("h1", {}, texts.review), again ? element("p", { className: "card" }, texts.again) : null, ...cards,
     element("h2", {}, texts.means), element("p", {}, fill(survey.delta ? texts.promise_delta : texts.promise, survey)),
-    survey.custodian ? element("p", {}, fill(texts.receiver, survey)) : null, element("p", {}, texts.forget),
-    element("details", {}, element("summary", {}, texts.exactly), element("textarea", { readOnly: true, value: line, "aria-label": texts.exactly })),
-    send, leave, failed);
+    survey.custodian ? element("p", {}, fill(texts.receiver, survey)) : null,
+    survey.send === null ? null : element("p", {}, fill(texts.address, survey)), element("p", {}, texts.forget),
+    element("details", {}, element("summary", {}, texts.exactly), exact),
+    field, send, leave, failed);
 }
 
 // The codes of a line, whole however long they are.
@@ -319,7 +337,6 @@ function sentCodes(line) {
 
 async function post(line, button, failed) {
   button.disabled = true;
-  failed.textContent = "";
   try {
     const answer = await fetch(survey.send, {
       method: "POST", body: `${line}\n`, headers: { "Content-Type": "text/plain;charset=UTF-8" },
@@ -327,8 +344,8 @@ async function post(line, button, failed) {
     });
     if (!answer.ok) throw answer;
     show(element("h1", {}, survey.title || texts.title), element("p", { role: "status" }, texts.thanks));
-  } catch {
-    failed.textContent = texts.failed;
+  } catch (answer) {
+    failed.textContent = answer.status === 403 ? texts.ticket_refused : texts.failed;
     button.disabled = false;
   }
 }
