@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import dproof as dp
 from dproof import InputError, TooLarge
 from dproof.central.estimates import nearest_tables
 from dproof.central.release import about, release_of
-from dproof.cli.app import main
 from dproof.testing import seeded_coins
 from tests.makers import exact_tables, table_law
 
@@ -214,16 +212,13 @@ def test_deviations_reach_the_worst_case_within_bins() -> None:
         assert row["s"].low <= np.std(ages) <= row["s"].high
 
 
-def test_the_command_line_asks_the_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_asks_the_model(tmp_path: Path, dproof: Any) -> None:
     with seeded_coins(5):
         dp.sanitise(table(), plan(rows=True), tmp_path / "out")
-    with pytest.raises(SystemExit) as refused:
-        main(["query", str(tmp_path / "out"), BY_THREE])
-    assert refused.value.code == 2 and "--method model" in capsys.readouterr().err
-    with pytest.raises(SystemExit) as done:
-        main(["query", str(tmp_path / "out"), BY_THREE, "--method", "model", "--json"])
-    shown = json.loads(capsys.readouterr().out)
-    assert done.value.code == 0 and shown["rows"][0]["n"]["low"] is None and "model-based" in shown["method"]
+    refused = dproof("query", tmp_path / "out", BY_THREE)
+    assert refused.code == 2 and "--method model" in refused.err
+    done = dproof("query", tmp_path / "out", BY_THREE, "--method", "model", "--json")
+    assert done.code == 0 and done.json["rows"][0]["n"]["low"] is None and "model-based" in done.json["method"]
 
 
 def test_deviations_of_few_rows_in_many_bins_cover() -> None:

@@ -64,8 +64,11 @@ def loaded(folder: Path) -> Callable[..., list[str]]:
 @pytest.mark.parametrize(
     ("words", "more"),
     [
-        (["query", "release", QUESTION.format("release")], [*QUERY, "cryptography", "pyarrow.fs", "flint"]),
-        (["verify", "release"], ["duckdb", "sqlglot", "cryptography", "dproof.optimality.design"]),
+        (["query", "release", QUESTION.format("release")], [*QUERY, "cryptography", "pyarrow.fs", "flint", "sqlite3"]),
+        (
+            ["verify", "release"],
+            ["duckdb", "sqlglot", "cryptography", "sqlite3", "dproof.optimality.design", "dproof.survey.page"],
+        ),
         (ASKED, ["duckdb", "pyarrow.parquet", *MODELS, "dproof.optimality.design"]),
         (["--help"], ["numpy", "pyarrow", "duckdb", "rich", "pydantic", "sqlglot"]),
     ],

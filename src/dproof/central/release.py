@@ -220,12 +220,14 @@ def about(rows: int | None, made_up: int | None, files: Mapping[str, str]) -> di
 
 def rehearse(law: TableLaw) -> float:
     """Make the release of nobody, in memory: what fails without any data fails here. The bytes that it takes."""
+    from dproof.report.page import release_page
+
     coins = for_rehearsal()
     empty = {one: np.zeros(law.domain.table_shape(one), np.int64) for one in law.noise}
     sink = pa.BufferOutputStream()
     pa.parquet.write_table(_stored(law, law.measure(empty, coins), None, True), sink, **PARQUET)
     certificate = law.record(about(0 if law.plan.rows_are_public else None, None, {}), private=True)
-    _report_page(CentralRelease(law, certificate, np.zeros(0, np.int64), law.precisions), certificate)
+    release_page(CentralRelease(law, certificate, np.zeros(0, np.int64), law.precisions))
     if law.asked.rows:
         rows = made_up_table(law, law.precisions[None], coins)
         pa.parquet.write_table(rows, pa.BufferOutputStream(), **PARQUET)
@@ -234,6 +236,8 @@ def rehearse(law: TableLaw) -> float:
 
 def write(folder: Path, release: CentralRelease) -> dict[str, Any]:
     """Write the measured tables, the made-up rows, the plan, the certificate and the page; returns the certificate."""
+    from dproof.report.page import release_page
+
     law = release.law
     pa.parquet.write_table(_stored(law, release.measured, release.rows, release.private), folder / TABLES, **PARQUET)
     (folder / PLAN).write_text(law.plan.text, "utf-8")
@@ -243,15 +247,9 @@ def write(folder: Path, release: CentralRelease) -> dict[str, Any]:
     names = (TABLES, PLAN, *([ROWS] if made_up is not None else []))
     files = {name: digest(folder / name) for name in names}
     certificate = law.record(about(release.rows, made_up, files), private=release.private)
-    (folder / REPORT).write_text(_report_page(release, certificate), "utf-8")
+    (folder / REPORT).write_text(release_page(replace(release, certificate=certificate)), "utf-8")
     write_certificate(certificate, folder / CERTIFICATE)
     return certificate
-
-
-def _report_page(release: CentralRelease, certificate: Mapping[str, Any]) -> str:
-    from dproof.report.page import central_page
-
-    return central_page(release.law, certificate, release.estimates, release)
 
 
 def _stored(law: TableLaw, numbers: NDArray[np.int64], rows: int | None, private: bool) -> Any:

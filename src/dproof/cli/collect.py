@@ -9,7 +9,7 @@ import click
 
 from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import Page, emit, escape, promised, quoted_path, what_next
-from dproof.exact import float_above, several
+from dproof.exact import several
 
 
 @command
@@ -43,8 +43,7 @@ def collect(plan: Path, out: Path, send: str | None, texts: Path | None, paper: 
         "asked": "one thing" if survey.law.weights is not None else "everything",
         "send": send,
         "paper": paper,
-        "epsilon": float_above(privacy.epsilon),
-        "delta": float_above(privacy.delta),
+        **privacy.to_json_above(),
     }
     emit(answer, as_json, lambda: _survey_page(answer))
 
@@ -93,8 +92,7 @@ def adopt(answers: tuple[Path, ...], plan: Path, out: Path, as_json: bool) -> No
         "repeated": adopted["repeated"],
         "left_out": adopted["left_out"],
         "coins": adopted["coins"],
-        "epsilon": float_above(privacy.epsilon),
-        "delta": float_above(privacy.delta),
+        **privacy.to_json_above(),
         "private": release.private,
         "seal": release.certificate["seal"],
     }

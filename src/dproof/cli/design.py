@@ -128,8 +128,7 @@ def _design_json(mechanism: Mechanism, privacy: Privacy) -> dict[str, Any]:
     return {
         "mechanism": mechanism.name,
         "source": mechanism.source,
-        "epsilon": float_above(privacy.epsilon),
-        "delta": float_above(privacy.delta),
+        **privacy.to_json_above(),
         "loss": optimum.loss,
         "error": float_above(optimum.value),
         "lower_bound": float_below(optimum.lower_bound),

@@ -575,7 +575,7 @@ def readers_of(group: JointColumns, cuts: Mapping[str, Partition], scales: Mappi
     state = debias.state
     if state is not None and debias.bins is not None:
         ((column, outputs),) = touched
-        binned = _binned(column, debias.bins)
+        binned = _binned(column, codec_of(outputs, column).number_sql, debias.bins)
         read = Decoder([binned], lambda arrays: state([as_numpy(arrays[0], missing=outputs.absent)]))
         yield AxisReader(names, debias.axes, read)
     elif state is not None and debias.by_presence:
@@ -585,9 +585,9 @@ def readers_of(group: JointColumns, cuts: Mapping[str, Partition], scales: Mappi
     elif state is not None:
         yield _by_codes(names, group, debias, cuts)
     if debias.moments is not None:
-        ((column, _),), scale = touched, seen[0].scale
+        ((column, outputs),), scale = touched, seen[0].scale
         assert scale is not None
-        number = f"(({column.codec.number_sql} - {scale.middle!r}) / {scale.unit!r})"
+        number = f"(({codec_of(outputs, column).number_sql} - {scale.middle!r}) / {scale.unit!r})"
         yield AxisReader(() if state is not None else names, (debias.moments,), None, number)
 
 
@@ -614,10 +614,10 @@ def _by_codes(
     return AxisReader(names, debias.axes, Decoder.joined(decoders, state))
 
 
-def _binned(column: Column, bins: CodeBins) -> str:
-    """A code in the state of a number, in SQL: the lower end of a bin, or a cut that it has passed inside of that."""
+def _binned(column: Column, number: str, bins: CodeBins) -> str:
+    """A code in the state of a stored number, in SQL: the low end of a bin, or a cut that it has passed in there."""
     line = column.space.line
-    code = f"round(({column.codec.number_sql} - {float(line.origin)!r}) / {float(line.step)!r})"
+    code = f"round(({number} - {float(line.origin)!r}) / {float(line.step)!r})"
     first, last, wide, passed = bins.first, bins.last, gcd(bins.wide, *bins.cuts), ""
     if last - first > _MOST_BINS * wide:  # too many bins if every edge shall be the end of one
         wide, passed = bins.wide, f", {_passed(code, bins)}"

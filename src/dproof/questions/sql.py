@@ -449,7 +449,7 @@ def _column_and_part(node: Node) -> tuple[str, DatePart | None]:
         return column_of(node), None
     (argument, *others) = [node.expression] if isinstance(node, exp.Extract) else arguments_of(node) or [None]
     if others:
-        raise QuestionError(f"{part.upper()} takes one column of dates")
+        raise QuestionError(f"{part.upper()} takes one column")
     return column_of(argument), part
 
 
@@ -463,8 +463,8 @@ def arguments_of(node: Node) -> list[Node]:
 
 
 def is_date(node: Node) -> bool:
-    """DATE '2024-01-31', which says no more than the text alone."""
-    if type(node) is not exp.Cast or not node.to.is_type("date"):
+    """DATE '2024-01-31' or TIME '08:30', which say no more than the text alone."""
+    if type(node) is not exp.Cast or not node.to.is_type("date", "time"):
         return False
     return isinstance(node.this, exp.Literal) and bool(node.this.is_string)
 

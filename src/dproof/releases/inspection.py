@@ -18,9 +18,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dproof.columns.codec import Column, Suggestion, quoted, text_literal
-from dproof.columns.numbers import TIMES
 from dproof.columns.sets import HOW_FLAGS_ARE_READ
-from dproof.columns.suggestions import date_format, is_time, value_counts
+from dproof.columns.suggestions import date_format, time_format, value_counts
 from dproof.columns.values import decoded, stored, texts, written
 from dproof.errors import InputError, SourceError
 from dproof.plans.draft import DraftPlan, name_problems, read_draft
@@ -390,11 +389,12 @@ def _unreadable(column: Column, counts: ColumnInspection, present: int) -> str:
     """What to do about texts that are no numbers, or no dates."""
     noun, name = column.codec.noun, repr(counts.name)
     shown = [value for value, _ in counts.values]
-    is_date, written = date_format(shown) if shown else (False, None)
-    if is_date and noun == "date" and written not in (None, column.date_format) and 2 * counts.no_number > present:
-        return f'The dates of {name} look like {shown[0]}: add format = "{written}" to its table in the plan.'
-    if shown and all(map(is_time, shown)):
-        return f"{name} holds times of day: {TIMES}."
+    for kind, form in (("date", date_format), ("time", time_format)) if shown else ():
+        found, written = form(shown)
+        if found and noun == kind and written not in (None, column.date_format) and 2 * counts.no_number > present:
+            return f'The {kind}s of {name} look like {shown[0]}: add format = "{written}" to its table in the plan.'
+        if found and noun != kind == "time":
+            return f'{name} holds times of day: write space = "time", low = "00:00" and high = "23:59".'
     if counts.no_number >= present > 0:
         advice = column.codec.unreadable_advice
         return f"All values of {name} are not {noun}s, and would be missing: is its space right; {advice}"

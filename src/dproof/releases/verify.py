@@ -41,7 +41,6 @@ from dproof.plans.reader import MisplacedKey, added_sizes
 from dproof.recipe import Release
 from dproof.releases.load import load, opened
 from dproof.storage import CERTIFICATE, PLAN, SEEDED, SURVEY, check_metadata, fetch, is_remote, is_unfinished
-from dproof.survey.page import check_page
 
 _NAMES = (b"dproof certificate", CENTRAL.encode())  # one stands in each
 _BATCH = 1 << 17  # rows looked at together: they stay in cache
@@ -178,6 +177,8 @@ def _check_survey(release: LocalRelease, folder: Path) -> None:
     """A survey has no rows yet, and a page that draws from the certificate's laws."""
     if release.rows or not release.private or set(release.certificate["release"]["files"]) != {SURVEY, PLAN}:
         raise VerificationFailed("the certificate of a survey must name its page and its plan, and no rows")
+    from dproof.survey.page import check_page
+
     check_page(folder / SURVEY, release.law)
 
 
