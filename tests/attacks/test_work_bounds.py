@@ -189,7 +189,7 @@ def _units(length: int, precision: Fraction) -> int:
 
 def test_sums_by_every_table_of_a_short_plan_are_little_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Most tables are alike: what they lose is weighed once for all, and added up for all sets of columns at once."""
-    weighed, fixed, asked = 0, workload._fixed, recipe.answers_of
+    weighed, fixed, asked = 0, workload._fixed, recipe.wanted_answers
     cells: list[Any] = []
 
     def counted(length: Any, precision: Fraction) -> Any:

@@ -11,7 +11,7 @@ import pytest
 
 import dproof as dp
 from dproof import InputError, TooLarge
-from dproof.central.estimates import nearest
+from dproof.central.estimates import nearest_tables
 from dproof.central.release import about, release_of
 from dproof.testing import seeded_coins
 from tests.makers import exact_tables, table_law
@@ -82,7 +82,7 @@ def test_the_interval_of_a_projected_count_is_the_unbiased_one_and_holds_it(rele
 def test_nearest_tables_are_the_best_ones(release: Any) -> None:
     """No step towards another table without negative counts comes nearer: those of every made-up table are tried."""
     found, pairs = release.estimates[None], [pair for pair in release.law.tables if len(pair) == 2]
-    best, draw = nearest(found, release.law.tables), np.random.default_rng(1)
+    best, draw = nearest_tables(found, release.law.tables), np.random.default_rng(1)
     sizes, total = found.sizes, float(found.table(()))
     for _ in range(50):
         made = np.column_stack([draw.integers(0, size, 200) for size in sizes])

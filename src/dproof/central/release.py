@@ -32,7 +32,7 @@ from dproof.plans.plan import Plan
 from dproof.plans.rows import count_rows
 from dproof.privacy import Privacy
 from dproof.questions.partition import combined_places
-from dproof.questions.sums import CellSums, Codes
+from dproof.questions.sums import CellSums, CodesByColumn
 from dproof.recipe import Release
 from dproof.storage import CERTIFICATE, PARQUET, PLAN, REPORT, SEEDED, appearing, check_metadata, digest
 from dproof.tables.source import Progress, Source
@@ -119,7 +119,7 @@ class CentralRelease(Release):
 # Measured from the private rows, in one pass over them with every engine ----------------------------------------------
 
 
-def measure(source: Source, law: TableLaw, coins: Coins, progress: Progress | None = None) -> CentralRelease:
+def measure_tables(source: Source, law: TableLaw, coins: Coins, progress: Progress | None = None) -> CentralRelease:
     """The measured tables of a source, held in memory, with made-up rows if the plan wants them.
 
     The noise is drawn once, after the last row was counted.
@@ -171,7 +171,7 @@ class TableCounter:
             cells = prod(law.domain.table_shape(one)) // added.terms
             self.sums[one] = [CellSums(cells, isqrt(added.square)) for _ in range(added.terms)]
 
-    def add(self, rows: int, codes: Codes) -> None:
+    def add(self, rows: int, codes: CodesByColumn) -> None:
         """Count a batch of rows."""
         self.rows += rows
         axes = self.law.axes

@@ -34,7 +34,6 @@ from dproof.laws.debias import (
     SeenColumn,
     Sets,
     Sum,
-    along,
     public,
     tilted,
 )
@@ -48,7 +47,7 @@ from dproof.questions.question import Key, Predicate, condition, leaves, literal
 from dproof.questions.sums import Term
 from dproof.spaces.interval import Bins as ColumnBins
 from dproof.spaces.interval import Scale, scale_of
-from dproof.spaces.space import Partition
+from dproof.spaces.space import Partition, along
 from dproof.tables.duckdb import CLOSED, Decoder, count_alike, decode_all, expressions, stored_relation
 from dproof.tables.source import Parts
 
@@ -241,7 +240,7 @@ class QuestionAxes:
         found = share * nodes / max(nodes.sum(), 1e-300)
         for n, axis in enumerate(self.axes):
             if isinstance(axis, MomentsAxis):
-                found = found * along(axis.state_shares_if_uniform(moments.get(n, 0.0)), found, n)
+                found = found * along(axis.state_shares_if_uniform(moments.get(n, 0.0)), n, found.ndim)
             else:
                 found = axis.law.gather(found, n)
         return np.asarray(found)
@@ -255,7 +254,7 @@ class QuestionAxes:
                 choice, place = self._choice(key, n), self.grid.position(key.column)
                 middle = middle_of(len(choice.labels))
                 takes = choice.takes == middle if choice.takes.ndim == 1 else choice.takes[middle]
-                part = part * along(takes, part, place)
+                part = part * along(takes, place, part.ndim)
         return part.transpose(self._order).reshape([*self._blocks, *self._last])
 
     def _tilt(self, even: Array, part: Array, shares: Shares) -> tuple[Array, dict[int, float]]:
@@ -277,7 +276,7 @@ class QuestionAxes:
                     of_part = rows / rows.sum()
                     moved = tilted(values, of_part, mean)
                     times = np.divide(moved, of_part, out=np.ones_like(moved), where=of_part > 0)
-                    even = even * along(times, even, n)
+                    even = even * along(times, n, even.ndim)
         return even, moments
 
     def _table(self, counts: Array, combos: int, rows: int) -> Contingency:

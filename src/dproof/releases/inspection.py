@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dproof.columns.codec import Column, Suggestion, quoted, text_literal
 from dproof.columns.sets import HOW_FLAGS_ARE_READ
-from dproof.columns.suggestions import counted, date_format, time_format
+from dproof.columns.suggestions import date_format, time_format, value_counts
 from dproof.columns.values import decoded, stored, texts, written
 from dproof.errors import InputError, SourceError
 from dproof.plans.draft import DraftPlan, name_problems, read_draft
@@ -240,7 +240,7 @@ class _ColumnFigures:
             self._remember(array, _refused(flag([array])))
 
     def _remember(self, array: Any, strange: NDArray[np.bool_]) -> None:
-        for value, rows in counted(_flat(array).filter(pa.array(strange))):
+        for value, rows in value_counts(_flat(array).filter(pa.array(strange))):
             raw = value if isinstance(value, bytes) else written(value).encode("utf-8", "surrogatepass")
             text = raw.decode("utf-8", "replace")
             self._counts["undecodable"] += rows if _REPLACEMENT in text else 0
