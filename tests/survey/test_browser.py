@@ -237,6 +237,30 @@ def test_a_ticket_is_taken_from_the_address_or_typed(browser: Any, receiver: Rec
     assert [text for text in said if "403" not in text] == []
 
 
+def test_numbers_are_written_as_in_the_language_of_the_texts(browser: Any, tmp_path: Path) -> None:
+    """What is 9,999 in English is 9.999 in German, and 9,999 there is less than 10."""
+    german = Path(__file__).parents[2] / "examples" / "texts.de.toml"
+    pay = {"space": "interval", "low": "0.5", "high": 10000, "step": "1/2"}
+    plan = {"privacy": {"epsilon": "1"}, "columns": {"pay": pay}}
+    told = []
+    for texts in (None, german):
+        dp.collect(plan, tmp_path / f"survey{texts is None}", texts=texts)
+        page, said = visit(browser)
+        page.goto((tmp_path / f"survey{texts is None}" / "survey.html").as_uri())
+        told.append(page.locator("fieldset p").first.inner_text())
+        page.locator("input").fill("2400.5")
+        page.get_by_role("button").first.click()
+        page.locator("dl").wait_for()
+        words = page.locator("main").inner_text()
+        told += [
+            *page.locator("dd.true").all_inner_texts(),
+            *re.findall(r"[0-9][0-9.,]*[0-9](?= from| von der)", words),
+        ]
+        told += re.findall(r"(?:factor of|Faktor) ([0-9.,]*[0-9])", words)
+        assert said == []
+    assert told == ["From 0.5 to 10000.", "2400.5", "9,999", "2.72", "Von 0,5 bis 10000.", "2400,5", "9.999", "2,72"]
+
+
 def test_by_keyboard_alone(browser: Any, receiver: Receiver, tmp_path: Path) -> None:
     plan = EVERY["joined"]
     dp.collect(plan, tmp_path / "survey", send=f"{receiver.address}/in")
