@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.errors import NotMeasured, QuestionError
+from dproof import NotMeasured, QuestionError
 from dproof.questions.partition import cut, grouping
 from dproof.questions.question import DATE_PARTS, Schema, canonical, resolve
 from dproof.questions.sql import parse

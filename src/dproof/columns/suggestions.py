@@ -28,7 +28,7 @@ _REMEMBERED = 1 << 16  # different values of a column; beyond, the rare ones are
 _BEYOND = 1e300  # what is as far from 0 bounds nothing
 
 
-def counted(array: Any) -> list[tuple[Any, int]]:
+def value_counts(array: Any) -> list[tuple[Any, int]]:
     """Each different value of an Arrow array with its rows; nothing of a type whose values cannot be told apart."""
     try:
         found = array.value_counts()
@@ -52,7 +52,7 @@ class MostFrequent:
 
     def add(self, arrays: Sequence[Any]) -> None:
         array = decoded(stored(texts(arrays[0])))
-        for value, rows in counted(_leaves(array) if self._items and not self._separator else array):
+        for value, rows in value_counts(_leaves(array) if self._items and not self._separator else array):
             if isinstance(value, bool):
                 self._counts[value] += rows
                 continue
@@ -86,7 +86,7 @@ class Bounds:
 
     def add(self, arrays: Sequence[Any]) -> None:
         for array in arrays:
-            found = counted(_leaves(decoded(stored(texts(array)))))
+            found = value_counts(_leaves(decoded(stored(texts(array)))))
             read = (self._read(value) for value, _ in found if value is not None)
             numbers = [Fraction(number) for number in read if number is not None and -_BEYOND < number < _BEYOND]
             if numbers:

@@ -60,7 +60,6 @@ from dproof.plans.plan import (
 from dproof.privacy import Privacy
 from dproof.spaces.interval import Bins, default_bins, each_value
 from dproof.spaces.space import Space, plain
-from dproof.tables.engines import FILES
 from dproof.tables.source import USUAL, Layout, ending, open_source
 
 if TYPE_CHECKING:
@@ -155,6 +154,8 @@ _PARSER_HINTS = {
 
 def _toml_hint(error: str, text: str, name: str) -> str:
     """The way out of what the parser refuses, as a clause to end its sentence with; nothing where none is known."""
+    from dproof.tables.engines import FILES  # opens whatever a table can be, which a plan is not
+
     if ending(Path(name)) in FILES:
         return "; a table was given where a plan goes: were they exchanged?"
     number = re.search(r"at line (\d+)", error)
@@ -458,11 +459,11 @@ def read_plan(top: Reader, text: str) -> Plan:
         if model == "local":
             columns, groups = _with_question_bins(columns, groups, questions, privacy, spread)
     about = _read_about(Reader(top.value("about", {}), ("about",)))
-    shuffle = _read_shuffle(top, model, privacy)
+    shuffle, tickets = _read_shuffle(top, model, privacy), top.flag("tickets")
     top.finish()
     _check_columns(columns, person, spread)
     given = privacy, columns, groups, order, rows_per_person, person, questions, text, file, asked, spread, about
-    plan = Plan(*given, shuffle)  # type: ignore[arg-type]
+    plan = Plan(*given, shuffle, tickets)  # type: ignore[arg-type]
     if shuffle.rows is not None:
         _check_shuffled(plan)
     if asked is None or not questions:
@@ -843,7 +844,7 @@ def _listed_sums(
 
 
 def _refuse_row_by_row(top: Reader) -> None:
-    for key in top.given("joint", "order"):
+    for key in top.given("joint", "order", "tickets"):
         raise top.wrong(key, _ROW_BY_ROW)
     columns = top.table("columns")
     for table in map(columns.table, columns):

@@ -22,7 +22,7 @@ from dproof.arguments import expect, whole
 from dproof.errors import QuestionError, did_you_mean
 from dproof.exact import exact, several
 from dproof.limits import DEEPEST_QUESTION, LONGEST_QUESTION
-from dproof.questions.aggregates import AGGREGATES, GIVEN, named
+from dproof.questions.aggregates import AGGREGATES, GIVEN, aggregate_named
 from dproof.questions.question import (
     DATE_PARTS,
     Aggregate,
@@ -324,7 +324,7 @@ def _aggregate(node: Node) -> Expression:
             raise QuestionError("PROPORTION takes one condition, as in PROPORTION(hobby = 'Cars')")
         chosen = Aggregate("count", where=both(where, predicate_of(arguments[0])))
         return Arithmetic("/", chosen, Aggregate("count", where=where))
-    entry = named(called)
+    entry = aggregate_named(called)
     if entry is None:
         known = ("count", "proportion", *(name for definition in AGGREGATES.values() for name in definition.names))
         advice = did_you_mean(called or kind(node).casefold(), dict.fromkeys(known))

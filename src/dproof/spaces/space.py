@@ -378,7 +378,14 @@ def plain(value: Any) -> Any:
 
 # Codes in blocks ------------------------------------------------------------------------------------------------------
 
-Places = NDArray[np.int64] | int  # of each row, or of all rows
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Places = Integers | int  # of each row, or of all rows
+
+
+def along(values: NDArray[Any], place: int, axes: int) -> NDArray[Any]:
+    """Values along one of several axes."""
+    return values.reshape([-1 if n == place else 1 for n in range(axes)])
 
 
 @dataclass(frozen=True, eq=False)  # without slots: what follows from it is worked out once
