@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from dproof.certification.verify_certificate import main as verify_alone
 from dproof.coins import current
 from dproof.local.draw import asking
 from dproof.local.recipe import RowLaw, certify_row
+from dproof.releases.adopt import read_answers
 from dproof.survey.form import survey_key
 from tests.survey.test_collect import HABITS, resealed
 
@@ -174,6 +176,17 @@ def test_what_no_law_can_give_is_left_out_and_counted(tmp_path: Path) -> None:
     assert (release.rows, about["adopted"]["left_out"], about["adopted"]["repeated"]) == (10, len(bad), 2)
     sent = sorted(json.dumps(line["row"]) for line in good)  # the first answer of an id counts
     assert sorted(json.dumps(row) for row in stored_rows(release)) == sent
+
+
+def test_a_line_without_end_takes_no_memory(tmp_path: Path) -> None:
+    survey = dp.collect(TWO, tmp_path / "survey")
+    one, other = (json.dumps(line) for line in drawn_lines(survey.law, {"read": [0, 1], "age": [7, 7]}))
+    (tmp_path / "a.jsonl").write_text(f"{one}\n{'x' * (1 << 24)}\n{other}\n{one[:-1]}")
+    tracemalloc.start()
+    received = read_answers([tmp_path / "a.jsonl"], survey.law)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (received.rows, received.left_out) == (2, 2) and peak < 1 << 21
 
 
 def test_one_possible_row_among_the_bad_ones_is_none_of_them(tmp_path: Path) -> None:

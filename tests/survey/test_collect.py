@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from base64 import b64encode
 from fractions import Fraction
@@ -197,6 +198,8 @@ def test_texts_can_be_replaced(tmp_path: Path) -> None:
         ('skp = "?"', "line 1: skp is not a text of the page; did you mean 'skip'"),
         ('same = "{people}"', "has {people}"),
         ("skip = 3", "skip must be text"),
+        ('lang = "de_DE"', "lang must name a language as HTML does"),
+        ('lang = "German"', "lang must name a language as HTML does"),
     ],
 )
 def test_mistakes_in_texts_are_told(text: str, match: str, tmp_path: Path) -> None:
@@ -209,6 +212,14 @@ def test_the_odds_that_the_page_promises_are_rounded_up(tmp_path: Path) -> None:
     dp.collect(HABITS, tmp_path / "survey")
     data = data_in((tmp_path / "survey" / "survey.html").read_text("utf-8"))
     assert (Fraction(data["factor"]), data["delta"]) == (Fraction("20.09"), "")  # e³ = 20.0855…
+
+
+@pytest.mark.parametrize("epsilon", ["6.9", "7.2", "12.34"])
+def test_great_odds_are_rounded_up_too(epsilon: str, tmp_path: Path) -> None:
+    """e^7.2 is 1339.43: a factor of 1,339 at most would be false."""
+    dp.collect({**HABITS, "privacy": {"epsilon": epsilon}}, tmp_path / "survey")
+    data = data_in((tmp_path / "survey" / "survey.html").read_text("utf-8"))
+    assert 0 < float(data["factor"].replace(",", "")) - math.exp(float(epsilon)) <= 1
 
 
 @pytest.mark.parametrize("delta", ["1e-6", "0.01", "0.2"])

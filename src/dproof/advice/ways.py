@@ -272,7 +272,7 @@ def _without_public(draft: Draft) -> dict[str, Any]:
 def _without_model(draft: Draft) -> dict[str, Any]:
     """A draft without what belongs to one of the models alone."""
     columns = {name: _without(table, *_LOCAL_KEYS) for name, table in draft.get("columns", {}).items()}
-    return {**_without(draft, "release", "joint", "order", "shuffle"), "columns": columns}
+    return {**_without(draft, "release", "joint", "order", "shuffle", "tickets"), "columns": columns}
 
 
 # All ways beside each other -------------------------------------------------------------------------------------------

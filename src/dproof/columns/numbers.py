@@ -33,6 +33,7 @@ from dproof.columns.values import (
     Numerals,
     as_numpy,
     from_numpy,
+    from_texts,
     infinite_sign,
     is_missing,
     is_text,
@@ -153,7 +154,7 @@ class Written:
         year, day = (_whole(parts, name) for name in ("year", "day"))
         if self.months:
             named = pc.ascii_lower(parts.field("month").cast(pa.string()))
-            month = as_numpy(pc.index_in(named, pa.array(self.months))).astype(np.int64) + 1
+            month = as_numpy(pc.index_in(named, from_texts(self.months))).astype(np.int64) + 1
         else:
             month = _whole(parts, "month")
         since = 12 * (year - 1970) + month.clip(1, 12) - 1
@@ -759,7 +760,7 @@ def _floats(array: Any, numerals: Numerals) -> NDArray[np.float64]:
         if numerals != PLAIN:
             texts = array.cast(pa.large_binary()).to_pylist()  # which may be no UTF-8
             read = [None if text is None else numerals.plain(text.decode("utf-8", "replace")) for text in texts]
-            array = pa.array(read, pa.string())
+            array = from_texts(read)
         array = pc.if_else(pc.match_substring_regex(array, _NUMBER), pc.ascii_trim_whitespace(array), None)
     try:
         if pa.types.is_boolean(array.type):  # among other objects True is a text, and no number

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.ipc
 
 from dproof.columns.codec import Column, codec_of, quoted, text_literal
-from dproof.columns.values import as_numpy
+from dproof.columns.values import as_numpy, which_have
 from dproof.errors import QuestionError, TooLarge
 from dproof.laws.debias import (
     AnswerGroups,
@@ -444,7 +444,7 @@ class StoredRows:
         if wanted not in self.counted:
             self.counted[wanted] = count(self.data, [quoted(ASKED), *keys], sums)
         (asked, *values), numbers, totals = self.counted[wanted]
-        is_asked = pc.equal(asked.cast(pa.string()), self.group)
+        is_asked = which_have(asked, self.group)
         chosen = as_numpy(is_asked).astype(bool)
         return [array.filter(is_asked) for array in values], numbers[chosen], [total[chosen] for total in totals]
 

@@ -459,11 +459,11 @@ def read_plan(top: Reader, text: str) -> Plan:
         if model == "local":
             columns, groups = _with_question_bins(columns, groups, questions, privacy, spread)
     about = _read_about(Reader(top.value("about", {}), ("about",)))
-    shuffle = _read_shuffle(top, model, privacy)
+    shuffle, tickets = _read_shuffle(top, model, privacy), top.flag("tickets")
     top.finish()
     _check_columns(columns, person, spread)
     given = privacy, columns, groups, order, rows_per_person, person, questions, text, file, asked, spread, about
-    plan = Plan(*given, shuffle)  # type: ignore[arg-type]
+    plan = Plan(*given, shuffle, tickets)  # type: ignore[arg-type]
     if shuffle.rows is not None:
         _check_shuffled(plan)
     if asked is None or not questions:
@@ -844,7 +844,7 @@ def _listed_sums(
 
 
 def _refuse_row_by_row(top: Reader) -> None:
-    for key in top.given("joint", "order"):
+    for key in top.given("joint", "order", "tickets"):
         raise top.wrong(key, _ROW_BY_ROW)
     columns = top.table("columns")
     for table in map(columns.table, columns):
