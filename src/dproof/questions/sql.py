@@ -377,6 +377,8 @@ def _count(node: Node, where: Predicate | None) -> Aggregate:
         return Aggregate("distinct", (column_of(counted),), where=where)
     if constant_of(node.this) is not None:
         return Aggregate("count", where=where)
+    if isinstance(node.this, exp.Predicate):  # which counts all rows in SQL, where it is not missing
+        raise QuestionError(f"COUNT takes a column or *: for a condition count(*) FILTER (WHERE {node.this.sql()})")
     return Aggregate("count", (column_of(node.this),), where=where)
 
 
@@ -510,9 +512,12 @@ def predicate_of(node: Node) -> Predicate:
         (column, part), low, high = _column_and_part(node.this), value_of(node.args["low"]), value_of(node.args["high"])
         return And((Compare(column, ">=", low, part), Compare(column, "<=", high, part)))
     if isinstance(node, exp.In):
-        if isinstance(node.args.get("field"), exp.Column):
+        field = node.args.get("field")
+        if isinstance(field, exp.Column):
             of_a_set = f"list_contains({column_of(node.args['field'])}, {node.this.sql()})"
             raise QuestionError(f"IN takes values in brackets; of a set ask {of_a_set}")
+        if field is not None:
+            raise QuestionError(f"IN takes values in brackets, such as IN ({field.sql()})")
         only(node, "this", "expressions")
         column, part = _column_and_part(node.this)
         return Among(column, tuple(value_of(value) for value in node.expressions), part)
