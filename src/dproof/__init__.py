@@ -112,6 +112,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.spaces.products import Table as Table
     from dproof.spaces.products import Vectors as Vectors
     from dproof.spaces.space import Space as Space
+    from dproof.spaces.times import Times as Times
     from dproof.survey.page import collect as collect
 
 __version__ = "0.2.0.dev0"
@@ -122,6 +123,7 @@ _NAMES = {  # the public names of each module
     "dproof.spaces.categories": "Categories Subsets",
     "dproof.spaces.interval": "Interval",
     "dproof.spaces.dates": "Dates",
+    "dproof.spaces.times": "Times",
     "dproof.spaces.products": "Vectors Rows Table",
     "dproof.spaces.curves": "Curves",
     "dproof.plans.reader": "add_space plan_keys WrongKey",

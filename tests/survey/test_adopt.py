@@ -12,7 +12,6 @@ import pytest
 
 import dproof as dp
 from dproof.certification.verify_certificate import main as verify_alone
-from dproof.cli.app import main
 from dproof.coins import current
 from dproof.local.draw import asking
 from dproof.local.recipe import RowLaw, certify_row
@@ -75,7 +74,7 @@ EVERY: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_answers_become_a_release_that_holds(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_answers_become_a_release_that_holds(name: str, tmp_path: Path, dproof: Any) -> None:
     survey = dp.collect(EVERY[name], tmp_path / "survey")
     private = [column for column in survey.law.plan.columns if column.private]
     true = {column.name: [n % column.sanitised.size for n in range(300)] for column in private}
@@ -94,9 +93,7 @@ def test_answers_become_a_release_that_holds(name: str, tmp_path: Path, capsys: 
     sent = sorted(json.dumps(line["row"]) for line in lines)
     stored = sorted(json.dumps(row) for row in stored_rows(opened))
     assert stored == sent
-    with pytest.raises(SystemExit):
-        main(["verify", str(tmp_path / "release")])
-    capsys.readouterr()
+    assert dproof("verify", tmp_path / "release").code == 0
 
 
 def stored_rows(release: Any) -> list[dict[str, Any]]:
@@ -276,27 +273,21 @@ def test_rows_of_a_sampled_survey_that_stay_away_are_no_forgery(tmp_path: Path) 
     dp.verify(tmp_path / "release")
 
 
-def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands(tmp_path: Path, dproof: Any) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(dp.Plan.of(TWO).text)
-
-    def run(*words: Any) -> tuple[Any, dict[str, Any]]:
-        with pytest.raises(SystemExit) as left:
-            main([*map(str, words), "--json"])
-        return left.value.code, json.loads(capsys.readouterr().out)
-
-    code, made = run("collect", plan, "--out", tmp_path / "survey", "--send", "https://example.org/in")
-    assert code == 0 and made["questions"] == 2 and made["send"] == "https://example.org/in"
+    made = dproof("collect", plan, "--out", tmp_path / "survey", "--send", "https://example.org/in", "--json")
+    assert made.code == 0 and made.json["questions"] == 2 and made.json["send"] == "https://example.org/in"
     law = certify_row(dp.Plan.of(TWO))
     answers = write(tmp_path / "a.jsonl", [*drawn_lines(law, {"read": [0, 1], "age": [3, 4]}), "{}"])
-    code, release = run("adopt", answers, "--plan", tmp_path / "survey", "--out", tmp_path / "release")
-    assert (code, release["rows"], release["left_out"]) == (0, 2, 1)
-    code, problem = run("adopt", answers, "--plan", tmp_path / "survey", "--out", tmp_path / "release")
-    assert code == 2 and problem["code"] == "file"
+    adopt = ["adopt", answers, "--plan", tmp_path / "survey", "--out", tmp_path / "release", "--json"]
+    release = dproof(*adopt)
+    assert (release.code, release.json["rows"], release.json["left_out"]) == (0, 2, 1)
+    problem = dproof(*adopt)
+    assert problem.code == 2 and problem.json["code"] == "file"
     for words in (
         ["collect", plan, "--out", tmp_path / "s"],
         ["adopt", answers, "--plan", plan, "--out", tmp_path / "r"],
     ):
-        with pytest.raises(SystemExit) as left:
-            main([*map(str, words)])
-        assert left.value.code in (0, None) and "dproof verify" in capsys.readouterr().out
+        ran = dproof(*words)
+        assert ran.code == 0 and "dproof verify" in ran.out

@@ -19,7 +19,6 @@ import dproof as dp
 from dproof.certification.certify import read_certificate, write_certificate
 from dproof.certification.verify_certificate import main as verify_alone
 from dproof.certification.verify_certificate import seal
-from dproof.cli.app import main
 from dproof.laws import LAWS, Matrix
 from dproof.local.mechanisms import MECHANISMS
 from dproof.survey.form import usual_texts
@@ -95,14 +94,13 @@ def test_the_page_is_one_small_file_that_loads_nothing(tmp_path: Path) -> None:
     ]
 
 
-def test_verify_checks_page_laws_and_certificate_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_checks_page_laws_and_certificate_together(tmp_path: Path, dproof: Any) -> None:
     folder = tmp_path / "survey"
     dp.collect(HABITS, folder)
     dp.verify(folder)
     assert verify_alone([str(folder / "certificate.json")]) == 0
-    with pytest.raises(SystemExit) as left:
-        main(["verify", str(folder)])
-    assert left.value.code == 0 and "the page of the survey" in " ".join(capsys.readouterr().out.split())
+    ran = dproof("verify", folder)
+    assert ran.code == 0 and "the page of the survey" in " ".join(ran.out.split())
     with pytest.raises(dp.FileError, match="adopt"):
         dp.load(folder)
 

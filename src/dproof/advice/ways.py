@@ -529,8 +529,7 @@ def _row(plan: Plan, key: Key, found: Mapping[str, WayAnswers]) -> AnswerRow:
     if key[0] in (COUNT, MEAN):
         column = plan.column(key[1])
         what = "mean" if key[0] == MEAN or column.is_averaged else "count"
-        # A mean of what cannot be added up is one of dates.
-        unit = "days" if what == "mean" and not column.space.has_sums else None
+        unit = column.space.unit if what == "mean" else None
     return AnswerRow(key, what, unit, {way: one.found.get(key) for way, one in found.items()})
 
 

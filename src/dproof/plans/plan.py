@@ -185,7 +185,7 @@ class Plan:
     @cached_property
     def sources(self) -> tuple[str, ...]:
         """The columns of the source that the release needs, in the plan's order."""
-        return tuple(name for column in self.kept for name in column.sources)
+        return tuple(dict.fromkeys(name for column in self.kept for name in column.sources))
 
     @cached_property
     def stored(self) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 from fractions import Fraction
 from functools import cache, cached_property
 from importlib.resources import files
@@ -157,7 +156,7 @@ def asked_as(column: Column) -> dict[str, Any]:
         labels = map(space.label, range(space.size))
         asked |= {"form": "one", "choices": [one if isinstance(one, bool) else _plain(one) for one in labels]}
     else:
-        form = "date" if isinstance(space.label(0), date) else "number"
+        form = {"days": "date", "minutes": "time"}.get(space.unit, "number")
         shown = [_plain(space.label(code)) for code in (0, space.size - 1)]
         asked |= {"form": form, "low": str(space.line.origin), "step": str(space.line.step)}
         asked |= {"points": str(space.size), "ends": shown}

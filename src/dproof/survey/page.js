@@ -110,7 +110,7 @@ function field(column, place) {
     column.choices.forEach((one, code) => one === null || parts.push(choice(type, String(code), label(one))));
     if (column.skip !== null) parts.push(choice(type, "skip", texts.skip));
   } else {
-    const limits = column.form === "date" ? { min: column.ends[0], max: column.ends[1] } : { step: "any", inputMode: "decimal" };
+    const limits = column.form !== "number" ? { min: column.ends[0], max: column.ends[1] } : { step: "any", inputMode: "decimal" };
     parts.push(element("input", { type: column.form, name, id: name, autocomplete: "off", "aria-describedby": described, "aria-label": column.question, ...limits }));
     if (column.skip !== null) parts.push(choice("checkbox", "skip", texts.skip));
   }
@@ -153,10 +153,21 @@ function read(form, column, place) {
     return { code: BigInt(chosen), text: label(column.choices[chosen]) };
   }
   if (typed.value === "" && !typed.validity.badInput) return needed;
-  const given = column.form === "date" ? String(Math.round(Date.parse(typed.value) / DAY) + DAYS) : plain(typed.value);
-  const code = nearest(column, given);
+  const code = nearest(column, NUMBERS[column.form](typed.value));
   if (code !== null) return { code, text: number(typed.value) };
   return { problem: fill(texts.outside, { ...ends(column), question: column.question }) };
+}
+
+// What is typed as a number: of days, of minutes after midnight, or itself.
+const NUMBERS = {
+  date: (text) => String(Math.round(Date.parse(text) / DAY) + DAYS),
+  time: (text) => String(60 * Number(text.slice(0, 2)) + Number(text.slice(3, 5))),
+  number: plain,
+};
+
+// A number of minutes as a time of day.
+function clock(minutes) {
+  return [Math.floor(minutes / 60), minutes % 60].map((part) => String(part).padStart(2, "0")).join(":");
 }
 
 // A number as it is typed, without an exponent.
@@ -177,7 +188,8 @@ function told(column, line, code) {
   if (line === null) return label(column.choices[Number(code)]);
   const [low, a] = ratio(line.low), [step, b] = ratio(line.step);
   const value = Number(low * b + code * step * a) / Number(a * b);
-  if (column.form !== "date") return number(String(Number(value.toPrecision(12))));
+  if (column.form === "number") return number(String(Number(value.toPrecision(12))));
+  if (column.form === "time") return clock(Math.min(Math.max(Math.round(value), 0), 1439));
   const day = new Date((Math.round(value) - DAYS) * DAY);
   return isNaN(day) ? String(Math.round(value)) : day.toISOString().slice(0, 10);
 }
@@ -233,8 +245,9 @@ function share(part, ...rest) {
 }
 
 function meaning(group, code) {
-  const { law } = group, date = group.columns.length === 1 && survey.columns[group.columns[0]].form === "date";
-  const noise = () => fill(date ? texts.noise_days : texts.noise, { error: number(group.error) });
+  const { law } = group, form = group.columns.length === 1 && survey.columns[group.columns[0]].form;
+  const told = { date: texts.noise_days, time: texts.noise_minutes };
+  const noise = () => fill(told[form] || texts.noise, { error: number(group.error) });
   if (law.kind === "keep-or-other") return fill(texts.same, inPeople(share(law.keep, BigInt(law.other) * (BigInt(law.size) - 1n))));
   if (law.kind === "bits" || law.kind === "one-item") {
     return fill(law.kind === "bits" ? texts.items : texts.one_item, inPeople(share(law.stay, law.flip)));
