@@ -47,6 +47,33 @@ def at(made, name, step, do, **more):
     return post(made, path, fields_of(made, path, made.carla), made.carla, do, **more)
 
 
+def test_a_survey_is_planned_by_the_names_of_its_questions_alone(made):
+    """A table without a row will do; what a survey shows is typed beside a column, and kept."""
+    (made.root / "tables" / "asked.csv").write_text("smokes,age\n")
+    assert at(made, "asked", "table", "begin").status == 303
+    path, columns = (
+        "/plans/asked/columns",
+        {
+            "smokes": {
+                "kind": "categories",
+                "values": "never\ndaily",
+                "question": "Do you smoke?",
+                "help": "Cigarettes.",
+            },
+            "age": {"kind": "interval", "low": "0", "high": "99"},
+        },
+    )
+    for name, typed in columns.items():
+        post(made, path, column(fields_of(made, path, made.carla), name, **typed), made.carla, "look")
+    at(made, "asked", "trust", "look", epsilon="2", model="local", delta="0", row_count="1000")
+    told = at(made, "asked", "release", "save").raw.decode()
+    assert "dproof collect plans/asked.toml --out surveys/asked --send https://SERVER/collect/asked" in told
+    survey = dp.collect(made.root / "plans" / "asked.toml", made.root / "surveys" / "asked")
+    assert [(one.question, one.help) for one in survey.law.plan.columns] == [("Do you smoke?", "Cigarettes."), ("", "")]
+    at(made, "asked", "trust", "look", model="central", delta="1e-6")
+    assert "dproof collect" not in at(made, "asked", "release", "save").raw.decode()
+
+
 def test_a_saved_plan_fills_the_steps_and_is_saved_again_as_it_is(made):
     fields = fields_of(made, "/plans/survey/columns", made.carla)
     assert ("values", "f\nm") in fields and ("stand_in", "40") in fields

@@ -104,6 +104,10 @@ class Planning:
         except tomllib.TOMLDecodeError:
             return False
 
+    @property
+    def is_central(self) -> bool:
+        return bool(self.plan.get("privacy", {}).get("model") == "central")
+
     def of(self, step: str) -> list[Problem]:
         return [one for one in self.problems if one.step == step]
 
@@ -547,7 +551,6 @@ def _shown_questions(desk: Desk, now: Planning, shown: Mapping[str, Any]) -> dic
     return {
         "questions": plan_form.questions_of(now.plan),
         "fields": plan_form.fields_of(now.plan, "release", RELEASE),
-        "is_central": now.plan.get("privacy", {}).get("model") == "central",
         "ask": question_form("", _askable(now.plan), "data", chosen, None),
         "chosen": chosen,
         **_widths(desk, now),
