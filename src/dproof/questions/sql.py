@@ -163,10 +163,10 @@ def _tests(node: Node, aliases: dict[str, Expression]) -> list[Test]:
         return _tests(node.this, aliases)
     if isinstance(node, exp.And):
         return _tests(node.this, aliases) + _tests(node.expression, aliases)
-    if type(node) not in COMPARISONS:
+    if type(node) not in _COMPARISONS:
         refuse(node, "HAVING takes comparisons of aggregates joined by AND")
     left, right = _expression(node.this, aliases), _expression(node.expression, aliases)
-    return [Test(left, COMPARISONS[type(node)], right)]
+    return [Test(left, _COMPARISONS[type(node)], right)]
 
 
 def _position(node: Node, items: tuple[Item, ...]) -> Expression | None:
@@ -383,7 +383,7 @@ def _count(node: Node, where: Predicate | None) -> Aggregate:
 
 
 Node: TypeAlias = Any  # sqlglot's classes carry no useful static types
-COMPARISONS: dict[type, Operator] = {
+_COMPARISONS: dict[type, Operator] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
 }  # fmt: skip
 _MIRRORED: dict[Operator, Operator] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -499,8 +499,8 @@ def predicate_of(node: Node) -> Predicate:
     if isinstance(node, (exp.And, exp.Or)):
         parts = (predicate_of(node.this), predicate_of(node.expression))
         return And(parts) if isinstance(node, exp.And) else Or(parts)
-    if type(node) in COMPARISONS:
-        operator = COMPARISONS[type(node)]
+    if type(node) in _COMPARISONS:
+        operator = _COMPARISONS[type(node)]
         value_first = is_date(node.this) or not isinstance(node.this, (exp.Column, exp.Func))
         compared, value = node.this, node.expression
         if value_first and (isinstance(value, exp.Column) or _date_part(value) is not None):

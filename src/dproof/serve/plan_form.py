@@ -37,12 +37,13 @@ ABOUT = ("title", "custodian", "contact", "purpose")
 FILE = ("separator", "encoding", "decimal", "thousands", "sheet", "header")
 RELEASE = ("tables", "sums", "rows")
 _FIELDS = ("values", "low", "high", "step", "bins", "format", "separator", "outside", "outside_value", "missing")
-COLUMN_FIELDS = ("kind", "taken", "stand_in", *_FIELDS)
+_SURVEY = ("question", "help")  # what a survey shows of a column
+COLUMN_FIELDS = ("kind", "taken", "stand_in", *_FIELDS, *_SURVEY)
 _KEYS = {  # of a column, that the form has fields for
     "drop": (),
     "public": (),
     "curves": ("low", "high"),
-    **{kind: tuple(key.name for key in plan_keys(kind) if key.name in _FIELDS) for kind in _SPACES},
+    **{kind: (*(key.name for key in plan_keys(kind) if key.name in _FIELDS), *_SURVEY) for kind in _SPACES},
 }
 _CODE = re.compile(r"\s*(?:=|:|\t|;|,|\s-\s|\s–\s)\s*")  # between the code and the label of a line of a code book
 
@@ -205,7 +206,7 @@ def _column_fields(table: Any) -> dict[str, str]:
     if kind not in _KEYS or (_sources(table) and kind not in ("drop", "curves")) or (kind == "curves" != _curve(given)):
         kind = AS_SAVED
     values, bins = given.get("values", ()), given.get("bins", ())
-    plain = ("low", "high", "step", "format", "separator", "outside_value")
+    plain = ("low", "high", "step", "format", "separator", "outside_value", *_SURVEY)
     fields = {key: "" if given.get(key) == "?" else _text(given.get(key, "")) for key in plain}
     fields |= {
         "kind": kind,
