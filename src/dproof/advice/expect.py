@@ -198,6 +198,11 @@ def blur(widths: Iterable[ExpectedWidth]) -> tuple[int, float]:
     return -len(told), sum(log(max(width, _BIAS)) for width in told)
 
 
+def questions_even(ratio: float, price: Cost | None) -> float:
+    """How many questions share the budget when ± has grown by a ratio: as many, or at a price in ρ its square."""
+    return ratio ** (1 if price is None or price.rho is None else 2)
+
+
 def expected_at(plan: Plan, planned: PlannedQuestion, rows: int | None, price: Cost) -> list[ExpectedWidth]:
     """± of each column of the answer to one question, from `Curator.ask` at this price."""
     schema, privacy = schema_of(plan), Privacy(price.epsilon, price.delta, neighbours=plan.privacy.neighbours)
