@@ -18,7 +18,7 @@ from benchmarks.central_tables import TABLES
 from benchmarks.pages import _table
 from benchmarks.pair_errors import counted
 from dproof.central.estimates import ResidualEstimates, projection
-from dproof.central.recipe import TableLaw, answers_of, measurements, table_law, with_noise
+from dproof.central.recipe import TableLaw, measurements, table_law, wanted_answers, with_noise
 from dproof.central.release import count_tables
 from dproof.central.rows import made_up_table
 from dproof.central.workload import Residual
@@ -39,7 +39,7 @@ def weighed(law: TableLaw, weight: Callable[[Key], float]) -> TableLaw:
     tables = {table: w * Fraction(weight(Key(table))).limit_denominator(10**7) for table, w in law.tables.items()}
     sums = {key: w * Fraction(weight(key)).limit_denominator(10**7) for key, w in law.sums.items()}
     law = replace(law, tables=tables, sums=sums)
-    return with_noise(law, measurements(law), answers_of(law))
+    return with_noise(law, measurements(law), wanted_answers(law))
 
 
 def cells(law: TableLaw, key: Key) -> int:

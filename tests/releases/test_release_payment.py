@@ -401,8 +401,8 @@ def test_nobody_else_can_read_a_draw_before_it_is_published(
 
 SIGNALLED = """
 import os, signal, sys
+from dproof import Ledger
 from dproof.cli.app import main
-from dproof.curator.ledger import Ledger
 
 publish = Ledger.publish
 

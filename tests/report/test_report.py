@@ -13,8 +13,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof import Release, sanitise
-from dproof.errors import DproofWarning
+from dproof import DproofWarning, Release, sanitise
 from dproof.report.drawings import law_picture, matrix_picture, profile_picture
 from dproof.report.page import release_page
 from tests.laws.test_examples import MECHANISMS
@@ -116,15 +115,11 @@ def test_sets_and_missing_values_beside_others_are_written_as_a_reader_would() -
     assert "frozenset" not in page and "None, " not in page
 
 
-def test_the_report_command_writes_it_again(release: Release, tmp_path: Path) -> None:
-    from dproof.cli.app import main
-
+def test_the_report_command_writes_it_again(release: Release, dproof: Any, tmp_path: Path) -> None:
     release.save(tmp_path / "out")
     before = (tmp_path / "out" / "report.html").read_text()
     (tmp_path / "out" / "report.html").unlink()
-    with pytest.raises(SystemExit) as left:
-        main(["report", str(tmp_path / "out"), "--json"])
-    assert not left.value.code
+    assert dproof("report", tmp_path / "out").code == 0
     assert (tmp_path / "out" / "report.html").read_text() == before
 
 

@@ -20,7 +20,6 @@ from dataclasses import dataclass, field, replace
 from math import prod, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dproof.central.workload import (
     Residual,
@@ -35,9 +34,7 @@ from dproof.central.workload import (
 from dproof.errors import TooLarge
 from dproof.laws.debias import on_simplex
 from dproof.limits import MOST_PROJECTED
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from dproof.spaces.space import Floats, Integers
 
 
 def residual_of(counts: Integers, columns: int | None = None) -> Integers:
@@ -276,10 +273,10 @@ def projection(estimates: ResidualEstimates, tables: Iterable[Table]) -> Residua
     listed, k = list(tables), estimates.sizes
     if sum(prod(k[i] for i in table) for table in maximal(listed)) > MOST_PROJECTED:
         raise TooLarge(f"projection takes tables of {MOST_PROJECTED:,} cells at most: leave the method out")
-    return nearest(shrunk(estimates, listed), listed)
+    return nearest_tables(shrunk(estimates, listed), listed)
 
 
-def nearest(estimates: ResidualEstimates, tables: Iterable[Table]) -> ResidualEstimates:
+def nearest_tables(estimates: ResidualEstimates, tables: Iterable[Table]) -> ResidualEstimates:
     """The estimates with the least Σ (change of a cell)² over these tables that have no negative cell in any of them.
 
     Tables stay sums of residuals, so they agree on what they share; the total stays, and is 0 at least. Solved from the
@@ -289,7 +286,7 @@ def nearest(estimates: ResidualEstimates, tables: Iterable[Table]) -> ResidualEs
     which all cells are equal.
 
     >>> found = ResidualEstimates((3,), {(): np.array(9.0), (0,): np.array([5.0, -4.0, -1.0])}, {(): 1.0, (0,): 1.0})
-    >>> found.table((0,)).tolist(), nearest(found, [(0,)]).table((0,)).round(2).tolist()
+    >>> found.table((0,)).tolist(), nearest_tables(found, [(0,)]).table((0,)).round(2).tolist()
     ([8.0, -1.0, 2.0], [7.5, 0.0, 1.5])
     """
     largest, k = maximal(tables), estimates.sizes

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from dproof.central.estimates import Ladder, ResidualEstimates, contrast, estimates, residual_of
 from dproof.central.workload import (
-    Answers,
     Domain,
     Residual,
     Table,
+    WeighedAnswers,
     WithinBins,
     added_curve,
     calibrate,
@@ -38,7 +38,7 @@ from dproof.central.workload import (
     measured_tables,
     noise_law,
     parts_of,
-    pure_law,
+    pure_noise,
     shape,
     split_epsilon,
     steps,
@@ -57,6 +57,7 @@ from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
 from dproof.privacy import Cost, Privacy
 from dproof.questions.measured import HIGHEST_LEVEL, level_of_seldom, normal_quantile
 from dproof.spaces.interval import scale_of
+from dproof.spaces.space import Integers
 
 if TYPE_CHECKING:
     from dproof.questions.estimated import Options
@@ -73,8 +74,6 @@ _NOISE_TOLERANCE = Fraction(1, 1000)
 
 # Of the weight of a table that is listed beside questions: twice the noise, for a quarter of what it would cost.
 _BESIDE_QUESTIONS = Fraction(1, 16)
-
-Integers = NDArray[np.int64]
 
 
 class TableWidth(NamedTuple):
@@ -187,7 +186,7 @@ class TableLaw:
         if not self.is_pure:
             return noise_law(parameter * self.subdivisions[measurement] ** 2)
         lattice = self.lattices.get(measurement.number)  # type: ignore[arg-type]  # counts, None, have none
-        return laplace_law(parameter) if lattice is None else pure_law(lattice, parameter)
+        return laplace_law(parameter) if lattice is None else pure_noise(lattice, parameter)
 
     def wholes(self, place: int, codes: NDArray[Any], places: Integers) -> Integers:
         """What each row adds to a sum of the column there: a whole number or, of a curve, its coefficients."""
@@ -426,7 +425,7 @@ def certify_tables(plan: Plan) -> TableLaw:
     """
     if not plan.privacy.epsilon and not plan.privacy.delta:
         raise PlanError("model = 'central' needs epsilon above 0: with none, nothing can be told")
-    laws, refused = list[tuple[TableLaw, Answers]](), list[InputError]()
+    laws, refused = list[tuple[TableLaw, WeighedAnswers]](), list[InputError]()
     for person in _keeping(plan.privacy):
         try:
             laws += _laws_keeping(replace(plan, privacy=person, text=""))
@@ -439,11 +438,11 @@ def certify_tables(plan: Plan) -> TableLaw:
 
 
 @lru_cache(maxsize=8)  # a plan with δ is compared with that without: both have the second one's laws
-def _laws_keeping(plan: Plan) -> list[tuple[TableLaw, Answers]]:
+def _laws_keeping(plan: Plan) -> list[tuple[TableLaw, WeighedAnswers]]:
     """The laws by which a person loses what the plan allows, with what they answer."""
     law = table_law(plan, plan.privacy)
     at_any = replace(plan, privacy=Privacy(1, neighbours=plan.privacy.neighbours))
-    answers = answers_of(law) if law.lattices else _answers_at(at_any)
+    answers = wanted_answers(law) if law.lattices else _answers_at(at_any)
     choices = [measurements(law)]
     # With δ = 0 contrasts are better where many columns have two values, plain tables where few have.
     if law.is_pure and (contrasts := measurements(law, contrasts=True)) != choices[0]:
@@ -453,8 +452,8 @@ def _laws_keeping(plan: Plan) -> list[tuple[TableLaw, Answers]]:
 
 
 @lru_cache(maxsize=8)  # what is answered does not hang on the promise, but for curves
-def _answers_at(plan: Plan) -> Answers:
-    return answers_of(table_law(plan, plan.privacy))
+def _answers_at(plan: Plan) -> WeighedAnswers:
+    return wanted_answers(table_law(plan, plan.privacy))
 
 
 def _keeping(promise: Privacy) -> list[Privacy]:
@@ -524,23 +523,23 @@ def measurements(law: TableLaw, *, contrasts: bool = False) -> Sequence[Residual
     return [*counts, *sums, *(one for one in law.residuals if one.ladder)]
 
 
-def answers_of(law: TableLaw) -> Answers:
+def wanted_answers(law: TableLaw) -> WeighedAnswers:
     """What shall be sharp, with weights: the answers to the plan's questions, a cell of every listed table and sum."""
     if not law.asked.questions:
         return _cells_of(law)
     from dproof.central.question_sums import question_costs  # takes a parser of SQL, which few plans need
 
-    questions = Answers.of(question_costs(law.plan, law.domain), law.residuals)
+    questions = WeighedAnswers.of(question_costs(law.plan, law.domain), law.residuals)
     return questions.and_of(_cells_of(law, _BESIDE_QUESTIONS)) if law.asked.listed else questions
 
 
-def _cells_of(law: TableLaw, part: Fraction = Fraction(1)) -> Answers:
+def _cells_of(law: TableLaw, part: Fraction = Fraction(1)) -> WeighedAnswers:
     """A cell of every listed table and sum, with this part of its weight."""
     keys = {**{Residual(table): weight for table, weight in law.tables.items()}, **law.sums}
-    return Answers.of_cells(law.domain, keys, law.residuals, part)
+    return WeighedAnswers.of_cells(law.domain, keys, law.residuals, part)
 
 
-def with_noise(law: TableLaw, wanted: Sequence[Residual], answers: Answers) -> TableLaw:
+def with_noise(law: TableLaw, wanted: Sequence[Residual], answers: WeighedAnswers) -> TableLaw:
     """The law with the least noise that keeps the promise: floats choose its shape, whole numbers certify it."""
     if not wanted:
         return law
@@ -551,7 +550,7 @@ def with_noise(law: TableLaw, wanted: Sequence[Residual], answers: Answers) -> T
     return replace(law, noise=calibrate(law.domain, shaped, promise, rows, in_parts=law.in_parts))
 
 
-def error_of(law: TableLaw, answers: Answers) -> float:
+def error_of(law: TableLaw, answers: WeighedAnswers) -> float:
     """What the plan wants to be least, of the noise that is drawn."""
     told = told_precisions(law.domain.sizes, law.drawn_variances, plain=law.is_pure)
     return answers.value(np.array([1 / told[residual] for residual in law.residuals]), law.asked.objective)
@@ -660,7 +659,7 @@ def check_noise(law: TableLaw) -> None:
     Floats choose the shares, so that another machine may find them a little different.
     """
     # Earlier versions shared the noise out by the cells of listed tables alone, beside questions too.
-    for answers in [answers_of(law)] + [_cells_of(law)] * (law.asked.questions and law.asked.listed):
+    for answers in [wanted_answers(law)] + [_cells_of(law)] * (law.asked.questions and law.asked.listed):
         wanted = with_noise(law, list(law.noise), answers).noise
         if all(abs(wanted[one] / parameter - 1) <= _NOISE_TOLERANCE for one, parameter in law.noise.items()):
             return

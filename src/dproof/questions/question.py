@@ -30,7 +30,7 @@ from dproof.spaces.space import as_space
 
 Value: TypeAlias = str | bool | Fraction
 Operator = Literal["=", "<>", "<", "<=", ">", ">="]
-DatePart = Literal["year", "quarter", "month", "weekday"]
+DatePart = Literal["year", "quarter", "month", "weekday", "hour"]
 DATE_PARTS: tuple[DatePart, ...] = get_args(DatePart)
 
 
@@ -484,17 +484,24 @@ class Schema:
         """
         same = [known for known in self.spaces if known.casefold() == column.casefold()]
         if column not in self.spaces and len(same) != 1:
-            items = {name: space.items for name, space in self.spaces.items() if not isinstance(space, Open)}
-            holder = next((name for name, known in items.items() if known and column in known), None)
-            raise QuestionError(
-                f"there is no column {column!r}{did_you_mean(column, self.spaces)}"
-                if holder is None
-                else f"{column!r} is no column, but an item of {holder!r}: ask list_contains({holder}, {column!r})"
-            )
+            holder = self._item_called(column)
+            if holder is None:
+                raise QuestionError(f"there is no column {column!r}{did_you_mean(column, self.spaces)}")
+            written = holder[0] if holder[0].isidentifier() else quoted(holder[0])
+            asked = f"list_contains({written}, {text_literal(holder[1])})"
+            raise QuestionError(f"{column!r} is no column, but an item of {holder[0]!r}: ask {asked}")
         name = column if column in self.spaces else same[0]
         if self.spaces[name].holds_curves and not curves and not (missing and name in self.may_be_missing):
             raise QuestionError(_ALONE.format(name))
         return name
+
+    def _item_called(self, name: str) -> tuple[str, str] | None:
+        """The column of sets, and the item of it, that a name means: a box is called by the item, or by both."""
+        for column, space in self.spaces.items():
+            for item in () if isinstance(space, Open) else map(str, space.items or ()):
+                if name == item or (name.startswith(column) and name.endswith(item)):
+                    return column, item
+        return None
 
 
 def as_schema(table: Any) -> Schema:
@@ -649,7 +656,7 @@ def _aggregate(aggregate: Aggregate, schema: Schema) -> Aggregate:
         if definition.accepts == "numbers" and not (space.has_numbers or space.holds_curves):
             raise QuestionError(f"{aggregate.kind.upper()} needs numbers, and column {column!r} has none: COUNT it")
         if definition.shape == "linear" and not definition.counts and not space.has_sums:
-            raise QuestionError(f"column {column!r} has dates, which have no sum: ask for AVG({column})")
+            raise QuestionError(f"the values of column {column!r} have no sum: ask for AVG({column})")
         if definition.accepts == "values" and space.items is not None:
             raise QuestionError(f"column {column!r} holds sets: ask TOP({column}, 1)")
         if definition.accepts == "sets" and space.items is None:
@@ -732,8 +739,11 @@ def _number_in(text: str) -> Fraction | None:
 
 def _check_part(part: DatePart, column: str, schema: Schema) -> None:
     if schema.is_open(column) or schema.declared(column).date_part(part) is None:
-        advice = "declare it with space = 'date'" if schema.is_open(column) else "it takes a column of dates"
-        raise QuestionError(f"{part.upper()} needs dates, and column {column!r} has none that are declared: {advice}")
+        needed, space = ("times of day", "time") if part == "hour" else ("dates", "date")
+        advice = f"declare it with space = '{space}'" if schema.is_open(column) else f"it takes a column of {needed}"
+        raise QuestionError(
+            f"{part.upper()} needs {needed}, and column {column!r} has none that are declared: {advice}"
+        )
 
 
 def _check_compared(value: Value, operator: Operator, column: str, space: Space | Open) -> None:
