@@ -151,7 +151,8 @@ def section() -> list[str]:
     """The lines of the page."""
     text, surveys = ["## Other weights\n", _ABOUT], [Survey(name) for name in SURVEYS]
     rows = [(one.name, how, *answered(one, how)) for one in surveys if one.data.exists() for how in NEIGHBOURS]
-    text += [*_table(("survey", "neighbours", *_WAYS), rows), "", _NEAR]
+    sums = (sum(int(row[2 + n]) for row in rows) for n in range(len(_WAYS)))
+    text += [*_table(("survey", "neighbours", *_WAYS), rows), "", _TOGETHER.format(", ".join(map(str, sums))), _NEAR]
     names = [*(name for name, table in TABLES.items() if table.path.exists())]
     names += [one.name for one in surveys if one.data.exists() and one.name not in ("adult", "gss_wages")]
     ends = ("projection", "rows")
@@ -166,8 +167,13 @@ table counts by how far its cells are from useful (Σ r/(1 + r), √r the half-w
 rows, in parts of a quarter of it). Last, tables of single columns alone.
 """
 
+_TOGETHER = """Together: {}. No weights answer more on every survey, so all tables keep the same.
+"""
+
 _NEAR = f"""At ε = {_EPSILON}, add-remove: the mean of Σ |share − true share| over all tables of two columns, of the
-projection and of made-up rows, {_RELEASES} releases. With `tables = 1` columns count as independent.
+projection and of made-up rows, {_RELEASES} releases. With `tables = 1` columns count as independent: nearer in small
+tables, where the noise hides what two columns say of each other, but no question about two columns is answered.
+`dproof plan` prices it, and nothing chooses it by itself. Heavier single columns help some tables and harm others.
 """
 
 
