@@ -66,6 +66,8 @@ def columns_of(plan: Tables) -> dict[str, dict[str, str]]:
 def kinds_of(table: Any) -> dict[str, str]:
     """The kinds that a column can be given, with what the form calls them; of several columns that are one, fewer."""
     kind, several = _column_fields(table)["kind"], _sources(table)
+    if len(several) == 1:  # of dates with times, which another column is made of as well
+        return {AS_SAVED: _SAID[AS_SAVED]}
     if several:
         return {key: f"{_SAID[key]} of {len(several)} columns" for key in dict.fromkeys((kind, "drop", APART))}
     return {AS_SAVED: _SAID[AS_SAVED], **_KINDS} if kind == AS_SAVED else _KINDS

@@ -19,8 +19,10 @@ from starlette.exceptions import HTTPException
 
 from dproof import (
     ArgumentError,
+    Cost,
     DproofError,
     InputError,
+    Ledger,
     Plan,
     PlanError,
     Privacy,
@@ -257,17 +259,18 @@ def sanitise(name: str, desk: TheDesk, who: Custodian, sent: Sent) -> Response:
     _save(desk, who, _shown_before(desk, who, name, sent))
     desk.folder.new_release(release)  # refused before anything is asked
     shown = edition_of(desk.folder.state(name))  # as old as what is shown, or older
-    plan, budget = desk.folder.plan(name), desk.budget(who, name)
-    promise, left = plan.privacy, budget["remaining"]
-    unfinished = release in desk.unfinished(name)
-    if not unfinished and (float(promise.epsilon) > left["epsilon"] or float(promise.delta) > left["delta"]):
+    plan, unfinished = desk.folder.plan(name), release in desk.unfinished(name)
+    cost = Cost.of(plan.promise(plan.rows_per_person)).to_json()
+    # The first release begins the ledger with what it costs.
+    left = desk.budget(who, name) if Ledger.is_begun(desk.folder.ledger(name)) else None
+    if left and not unfinished and any(cost[key] > left["remaining"][key] for key in ("epsilon", "delta")):
         error = "What is left does not pay for it: it would be refused, and nothing would be spent."
     context: dict[str, Any] = {
         "name": name,
         "release": release,
         "shown": shown,
-        "cost": {"epsilon": float(promise.epsilon), "delta": float(promise.delta)},
-        "budget": budget,
+        "cost": cost,
+        "left": left,
         "warnings": warnings_before(plan),
         "unfinished": unfinished,
         "error": error,
