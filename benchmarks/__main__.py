@@ -32,6 +32,7 @@ SECTIONS = (
     "frequencies",
     "hashed_estimators",
     "curves",
+    "surveys",
     "service",
     "installation",
 )

@@ -24,11 +24,11 @@ from benchmarks.census import FOLDER
 from benchmarks.pages import _table
 from dproof.central.recipe import (
     TableLaw,
-    answers_of,
     certify_tables,
     measurements,
     of_version,
     table_law,
+    wanted_answers,
     with_noise,
 )
 from dproof.central.release import about, count_tables, release_of
@@ -181,7 +181,7 @@ def defaults(survey: Survey, neighbours: str) -> tuple[TableLaw, TableLaw]:
     """The law of the default by certificates of version 2, and as it is now."""
     now = certify_tables(survey.plan(neighbours, release=DEFAULT))
     before = table_law(of_version(now.plan, 2), now.person)
-    return with_noise(before, measurements(before), answers_of(before)), now
+    return with_noise(before, measurements(before), wanted_answers(before)), now
 
 
 KINDS = ("an item", "another column", "item × column", "two columns", "items of two sets")

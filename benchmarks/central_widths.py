@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.central_tables import TABLES, Table
 from dproof import Plan
-from dproof.central.recipe import TableLaw, answers_of, measurements, of_version, table_law, with_noise
+from dproof.central.recipe import TableLaw, measurements, of_version, table_law, wanted_answers, with_noise
 from dproof.central.release import about, count_tables, release_of
 from dproof.privacy import Neighbours
 from dproof.tables import open_source
@@ -25,7 +25,7 @@ HEADER = ("table", "neighbours", "counts", "sums by group", "± of a sum by grou
 def law_of(plan: Plan) -> TableLaw:
     """The law with Gaussian noise."""
     law = table_law(plan, plan.privacy)
-    return with_noise(law, measurements(law), answers_of(law))
+    return with_noise(law, measurements(law), wanted_answers(law))
 
 
 def lines(tables: Sequence[Table]) -> Iterator[tuple[str, ...]]:

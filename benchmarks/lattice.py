@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.measure import Line, Section, in_turns, peer, rate, rate_of
 from dproof import coins
 from dproof.exact import exp_below
-from dproof.laws.gaussian import gaussian
+from dproof.laws.gaussian import gaussian_law
 from dproof.laws.laplace import stairs, two_sided
 
 DRAWS = 10_000_000
@@ -31,8 +31,8 @@ def run() -> Section:
         ]
         ratios.append((f"dproof to NumPy at scale {scale:,}", lines[-2].value / lines[-1].value, wanted))
     for name, noise in (
-        ("Gaussian noise, σ = 100", gaussian(Fraction(10_000))),
-        ("Gaussian noise, σ = 100,000", gaussian(Fraction(10**10))),
+        ("Gaussian noise, σ = 100", gaussian_law(Fraction(10_000))),
+        ("Gaussian noise, σ = 100,000", gaussian_law(Fraction(10**10))),
         ("staircase noise, width 1,000, ε = 1", stairs(exp_below(Fraction(1)), 1000)),
     ):
         lines.append(rate(f"dproof, {name}", DRAWS, lambda n=noise: n.draw(DRAWS, coins.current()), unit="draws/s"))

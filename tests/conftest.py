@@ -3,8 +3,10 @@
 `make test` tries the same examples in every run; `--hypothesis-profile search` tries new ones.
 """
 
+import json
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -25,6 +27,32 @@ settings.load_profile("same")
 def pytest_sessionstart() -> None:
     # In the background of a shell Ctrl-C is ignored, also by the commands that tests start and interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class Ran(NamedTuple):
+    """What became of a command: its exit code and both streams."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def dproof(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Call `dproof(*arguments)` as a user does, in this process."""
+    from dproof.cli.app import main
+
+    def run(*arguments: object) -> Ran:
+        with pytest.raises(SystemExit) as left:
+            main([str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        return Ran(left.value.code or 0, said.out, said.err)
+
+    return run
 
 
 @pytest.fixture(scope="module")

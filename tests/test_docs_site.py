@@ -12,6 +12,7 @@ import pytest
 import dproof
 from docs.check_site import problems
 from docs.conf import listed, navigation, reference
+from dproof.spaces.space import Points
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -84,13 +85,14 @@ SPACES = ["Space", "Categories", "Subsets", "Interval", "Dates", "Vectors", "Cur
 
 @pytest.mark.parametrize("name", SPACES)
 def test_every_public_method_of_a_space_is_in_the_reference(name: str) -> None:
-    """What every space has is shown with `Space` alone."""
+    """What every space has is shown with `Space` alone, also what curves share with it."""
     made = (property, classmethod, staticmethod)
     found = inspect.getmembers_static(
         getattr(dproof, name), lambda part: inspect.isfunction(part) or isinstance(part, made)
     )
     shown = {item: set(methods) for module, item, methods in ITEMS if module == "dproof"}
-    every = shown["Space"] if issubclass(getattr(dproof, name), dproof.Space) and name != "Space" else set()
+    is_finite = issubclass(getattr(dproof, name), dproof.Space)
+    every = (shown["Space"] if is_finite else set(vars(Points))) if name != "Space" else set()
     assert {method for method, _ in found if method[0] != "_"} - every == shown[name]
 
 

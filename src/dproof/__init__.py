@@ -90,6 +90,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.questions.sql import Select as Select
     from dproof.recipe import Release as Release
     from dproof.releases.adopt import Inbox as Inbox
+    from dproof.releases.adopt import TicketRefused as TicketRefused
     from dproof.releases.adopt import adopt as adopt
     from dproof.releases.drafting import draft_plan as draft_plan
     from dproof.releases.inspection import check as check
@@ -111,6 +112,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.spaces.products import Table as Table
     from dproof.spaces.products import Vectors as Vectors
     from dproof.spaces.space import Space as Space
+    from dproof.spaces.times import Times as Times
     from dproof.survey.page import collect as collect
 
 __version__ = "0.2.0.dev0"
@@ -121,6 +123,7 @@ _NAMES = {  # the public names of each module
     "dproof.spaces.categories": "Categories Subsets",
     "dproof.spaces.interval": "Interval",
     "dproof.spaces.dates": "Dates",
+    "dproof.spaces.times": "Times",
     "dproof.spaces.products": "Vectors Rows Table",
     "dproof.spaces.curves": "Curves",
     "dproof.plans.reader": "add_space plan_keys WrongKey",
@@ -146,7 +149,7 @@ _NAMES = {  # the public names of each module
     "dproof.releases.inspection": "check header",
     "dproof.releases.sanitise": "sanitise sanitize ReleasePayment",
     "dproof.survey.page": "collect",
-    "dproof.releases.adopt": "adopt Inbox",
+    "dproof.releases.adopt": "adopt Inbox TicketRefused",
     "dproof.recipe": "Release",
     "dproof.releases.load": "load",
     "dproof.sklearn": "Sanitiser",

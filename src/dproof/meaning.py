@@ -253,8 +253,7 @@ def explain(privacy: Promise, *, stake: Any = 10_000, rows_per_person: int = 1) 
     privacy = Privacy.of(privacy)
     moved, two = odds_factor(privacy), privacy.for_group(2)
     return Explanation(
-        epsilon=float_above(privacy.epsilon),
-        delta=float_above(privacy.delta),
+        **privacy.to_json_above(),
         neighbours=privacy.neighbours,
         odds_factor=_above(moved.factor),
         odds_factor_fails_with_probability=_above(moved.failure),

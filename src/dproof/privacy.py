@@ -128,6 +128,10 @@ class Privacy:
         two = self.for_group(2)
         return self.derived(two.epsilon, two.delta, neighbours)
 
+    def to_json_above(self) -> dict[str, float]:
+        """ε and δ as floats that are not below the exact numbers."""
+        return {"epsilon": float_above(self.epsilon), "delta": float_above(self.delta)}
+
     def __repr__(self) -> str:
         return f"Privacy(epsilon='{self.epsilon}', delta='{self.delta}', neighbours='{self.neighbours}')"
 

@@ -18,7 +18,7 @@ from dproof import coins
 from dproof.columns.codec import Column
 from dproof.exact import whole_numbers
 from dproof.laws.divergence import hockey_stick
-from dproof.laws.law import listed
+from dproof.laws.law import listed_sizes
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.spaces.space import Space
 
@@ -80,7 +80,7 @@ def check_column(column: Column) -> None:
 def check_mechanism(mechanism: Mechanism) -> None:
     """Rows sum to the total, and the tight values agree with the definition over all pairs."""
     family = mechanism.family
-    inputs, _, total = listed(family)
+    inputs, _, total = listed_sizes(family)
     laws = [family.weights(n) for n in range(inputs)]
     assert all(sum(map(int, law)) == total and min(law) >= 0 for law in laws), "a law sums to its total"
     neighbours = family.neighbours

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.advice.before_spending import least_rows, public_rows, tells_little, tells_nothing, warnings_before
+from dproof import warnings_before
+from dproof.advice.before_spending import least_rows, public_rows, tells_little, tells_nothing
 from dproof.advice.expect import row_widths
 from dproof.tables import Source
 from tests.makers import SEX, interval, row_law, table_law

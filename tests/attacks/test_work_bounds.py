@@ -189,7 +189,7 @@ def _units(length: int, precision: Fraction) -> int:
 
 def test_sums_by_every_table_of_a_short_plan_are_little_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Most tables are alike: what they lose is weighed once for all, and added up for all sets of columns at once."""
-    weighed, fixed, asked = 0, workload._fixed, recipe.answers_of
+    weighed, fixed, asked = 0, workload._fixed, recipe.wanted_answers
     cells: list[Any] = []
 
     def counted(length: Any, precision: Fraction) -> Any:
@@ -200,7 +200,7 @@ def test_sums_by_every_table_of_a_short_plan_are_little_work(monkeypatch: pytest
     columns = {n: {"space": "interval", "low": 0, "high": 9999, "bins": [0, 5000, 9999]} for n in "abcdefgh"}
     plan: dict[str, Any] = {**CENTRAL, "columns": columns, "release": {"tables": 8, "sums": True}}
     monkeypatch.setattr(workload, "_fixed", counted)
-    monkeypatch.setattr(recipe, "answers_of", lambda law: (cells.append(law), asked(law))[1])
+    monkeypatch.setattr(recipe, "wanted_answers", lambda law: (cells.append(law), asked(law))[1])
     recipe.certify_tables(dp.Plan.from_dict(plan))
     assert weighed < 200_000 and len(cells) == 1
 
@@ -213,7 +213,9 @@ def test_widths_need_no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
         law = recipe.certify_tables(dp.Plan.from_dict(asked))
         assert law.half_widths
     for number, told in law.precisions.items():
-        assert dict.fromkeys(told.variances, 0.0) | law.spreads[number] == told.variances
+        told_of = [one for one in law.spreads if one.number == number and not one.ladder]
+        spreads = {one.table: law.spreads[one] for one in told_of}
+        assert dict.fromkeys(told.variances, 0.0) | spreads == told.variances
 
 
 def test_tables_with_very_many_columns_in_common_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

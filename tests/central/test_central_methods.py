@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,8 @@ import pytest
 
 import dproof as dp
 from dproof import InputError, TooLarge
-from dproof.central.estimates import nearest
+from dproof.central.estimates import nearest_tables
 from dproof.central.release import about, release_of
-from dproof.cli.app import main
 from dproof.testing import seeded_coins
 from tests.makers import exact_tables, table_law
 
@@ -84,7 +82,7 @@ def test_the_interval_of_a_projected_count_is_the_unbiased_one_and_holds_it(rele
 def test_nearest_tables_are_the_best_ones(release: Any) -> None:
     """No step towards another table without negative counts comes nearer: those of every made-up table are tried."""
     found, pairs = release.estimates[None], [pair for pair in release.law.tables if len(pair) == 2]
-    best, draw = nearest(found, release.law.tables), np.random.default_rng(1)
+    best, draw = nearest_tables(found, release.law.tables), np.random.default_rng(1)
     sizes, total = found.sizes, float(found.table(()))
     for _ in range(50):
         made = np.column_stack([draw.integers(0, size, 200) for size in sizes])
@@ -214,16 +212,13 @@ def test_deviations_reach_the_worst_case_within_bins() -> None:
         assert row["s"].low <= np.std(ages) <= row["s"].high
 
 
-def test_the_command_line_asks_the_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_asks_the_model(tmp_path: Path, dproof: Any) -> None:
     with seeded_coins(5):
         dp.sanitise(table(), plan(rows=True), tmp_path / "out")
-    with pytest.raises(SystemExit) as refused:
-        main(["query", str(tmp_path / "out"), BY_THREE])
-    assert refused.value.code == 2 and "--method model" in capsys.readouterr().err
-    with pytest.raises(SystemExit) as done:
-        main(["query", str(tmp_path / "out"), BY_THREE, "--method", "model", "--json"])
-    shown = json.loads(capsys.readouterr().out)
-    assert done.value.code == 0 and shown["rows"][0]["n"]["low"] is None and "model-based" in shown["method"]
+    refused = dproof("query", tmp_path / "out", BY_THREE)
+    assert refused.code == 2 and "--method model" in refused.err
+    done = dproof("query", tmp_path / "out", BY_THREE, "--method", "model", "--json")
+    assert done.code == 0 and done.json["rows"][0]["n"]["low"] is None and "model-based" in done.json["method"]
 
 
 def test_deviations_of_few_rows_in_many_bins_cover() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 import dproof as dp
-from dproof.report.page import central_page
+from dproof.report.page import release_page
 from dproof.testing import seeded_coins
 
 
@@ -27,7 +27,7 @@ def shown(**release: Any) -> str:
     }
     with seeded_coins(1):
         made = dp.sanitise(pa.table({name: codes.tolist() for name, codes in columns.items()}), plan)
-    return central_page(made.law, made.certificate, made.estimates)
+    return release_page(made)
 
 
 def test_both_promises_are_told_without_formulas() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dproof.central.estimates import ResidualEstimates, _expected, _kept, nearest, projected, projection, shrunk
+from dproof.central.estimates import ResidualEstimates, _expected, _kept, nearest_tables, projected, projection, shrunk
 from dproof.central.workload import subtables
 
 
@@ -44,7 +44,7 @@ def test_the_tables_are_nearer_to_the_truth(variance: float) -> None:
     full = population((8, 6, 9, 4), 3000)
     for seed in range(5):
         found, truth = estimated(full, variance, PAIRS, seed)
-        assert error(projection(found, PAIRS), truth, PAIRS) < error(nearest(found, PAIRS), truth, PAIRS)
+        assert error(projection(found, PAIRS), truth, PAIRS) < error(nearest_tables(found, PAIRS), truth, PAIRS)
 
 
 def test_where_there_is_no_noise_nothing_is_drawn_out() -> None:
@@ -86,7 +86,7 @@ def test_a_table_of_three_columns_is_drawn_towards_what_its_pairs_say() -> None:
     for seed in range(3):
         found, truth = estimated(full, 200.0, [(0, 1, 2)], seed)
         tables = [(0, 1, 2), *combinations(range(3), 2)]
-        assert error(projection(found, tables), truth, tables) < error(nearest(found, tables), truth, tables)
+        assert error(projection(found, tables), truth, tables) < error(nearest_tables(found, tables), truth, tables)
 
 
 def test_a_large_table_is_looked_at_in_parts() -> None:

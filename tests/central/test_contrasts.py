@@ -15,9 +15,9 @@ from dproof import Privacy
 from dproof.central.estimates import contrast, estimates
 from dproof.central.recipe import TableLaw
 from dproof.central.workload import (
-    Answers,
     Domain,
     Residual,
+    WeighedAnswers,
     cell_costs,
     measured_tables,
     spent,
@@ -77,7 +77,7 @@ def test_contrasts_and_tables_together_tell_what_least_squares_tell() -> None:
     full, precision = np.concatenate(design), np.array(weight)
     information = np.linalg.pinv(full.T @ (full * precision[:, None]))
     solution = information @ full.T @ (precision * np.concatenate(drawn))
-    found = estimates(sizes, noisy, variances, plain=True)
+    found = estimates(sizes, noisy, variances, {None: ()}, plain=True)[None]
     for table in [(0, 1), (1, 2), (1,)]:
         margin = np.stack([np.ravel(effect(Residual(table), cell, sizes)) for cell in cells], axis=1)
         assert np.allclose(found.table(table).ravel(), margin @ solution)
@@ -111,7 +111,7 @@ def test_a_set_with_many_items_is_measured_by_contrasts_under_change_one() -> No
 def test_contrasts_never_cost_more_than_is_promised(epsilon: str) -> None:
     domain, tables = Domain((2,) * 4, {}), list(combinations(range(4), 2))
     residuals = [Residual(table) for table in subtables(tables) if table]
-    answers = Answers.of([(1.0, cell_costs(domain, Residual(table))) for table in tables], residuals)
+    answers = WeighedAnswers.of([(1.0, cell_costs(domain, Residual(table))) for table in tables], residuals)
     measured = [one for one in measured_tables(domain, tables, contrasts=True) if one.table]
     promise = Privacy(epsilon, neighbours="change-one")
     paid = spent(domain, split_epsilon(domain, measured, answers, promise), "change-one", 1)

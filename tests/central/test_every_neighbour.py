@@ -15,7 +15,7 @@ import pytest
 
 from dproof import Plan
 from dproof.central import workload
-from dproof.central.recipe import TableLaw, answers_of, measurements, table_law, with_noise
+from dproof.central.recipe import TableLaw, measurements, table_law, wanted_answers, with_noise
 from dproof.central.workload import largest_loss
 from dproof.certification import verify_central
 from tests.makers import exact_tables
@@ -101,7 +101,7 @@ def check(seed: int) -> None:
     plan, rows, types = drawn_plan(Random(seed))
     read = Plan.from_dict(plan)
     law = table_law(read, read.privacy)
-    law = with_noise(law, measurements(law), answers_of(law))
+    law = with_noise(law, measurements(law), wanted_answers(law))
     about = {"rows": 0 if read.rows_are_public else None, "made_up_rows": None, "files": {}}
     verify_central.verify(law.record(about, private=True))
     alone = effects(law, rows, types)

@@ -12,11 +12,11 @@ import pytest
 
 from dproof import InputError, Plan, Privacy, VerificationFailed
 from dproof.central.estimates import ResidualEstimates, residual_of
-from dproof.central.recipe import answers_of, recorded_table_law, table_law, with_noise
+from dproof.central.recipe import recorded_table_law, table_law, wanted_answers, with_noise
 from dproof.central.workload import (
-    Answers,
     Domain,
     Residual,
+    WeighedAnswers,
     calibrate,
     cell_costs,
     delta,
@@ -37,7 +37,7 @@ def adult(neighbours: Any) -> tuple[Domain, Any]:
     tables = subtables(combinations(range(10), 2))
     residuals = [Residual(t) for t in tables if t or neighbours == "add-remove"]
     variances = shape(
-        domain, Answers.of([(1.0, cell_costs(domain, Residual(t))) for t in tables if t], residuals), "total"
+        domain, WeighedAnswers.of([(1.0, cell_costs(domain, Residual(t))) for t in tables if t], residuals), "total"
     )
     return domain, calibrate(domain, variances, Privacy(1, "1e-6", neighbours=neighbours))
 
@@ -163,7 +163,7 @@ def test_a_certificate_with_other_parts_is_refused(parts: Any) -> None:
         {"privacy": {"model": "central", "epsilon": 3, "delta": "1e-3"}, "columns": {"a": column, "b": column}}
     )
     law = table_law(plan, plan.privacy)
-    law = with_noise(law, law.residuals, answers_of(law))
+    law = with_noise(law, law.residuals, wanted_answers(law))
     certificate = law.record({"rows": 5, "made_up_rows": None, "files": {}}, private=True)
     assert recorded_table_law(plan, certificate).noise == law.noise
     certificate["measurements"][0]["parts"] = parts

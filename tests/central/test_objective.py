@@ -10,15 +10,15 @@ import pytest
 
 from dproof import Privacy
 from dproof.central.workload import (
-    Answers,
     Domain,
     Residual,
+    WeighedAnswers,
     cell_costs,
-    combined_variances,
     residual_losses,
     shape,
     split_epsilon,
     subtables,
+    told_precisions,
 )
 
 
@@ -30,7 +30,7 @@ def test_no_other_noise_of_the_same_loss_is_better(sizes: tuple[int, ...]) -> No
     asked = [(w, cell_costs(domain, Residual(t))) for t, w in tables.items()]
     asked += [(w, cell_costs(domain, key)) for key, w in sums.items()]
     residuals = list(dict.fromkeys(residual for _, costs in asked for residual in costs))
-    best = shape(domain, Answers.of(asked, residuals), "total")
+    best = shape(domain, WeighedAnswers.of(asked, residuals), "total")
 
     def cost(variances: Any) -> float:
         """Σ weight · variance of a cell, with the variances scaled to a loss of 1."""
@@ -51,12 +51,12 @@ def test_no_other_noise_of_the_same_loss_is_better(sizes: tuple[int, ...]) -> No
         assert cost({r: s * float(generator.uniform(0.7, 1.4)) for r, s in best.items()}) >= least * (1 - 1e-12)
 
 
-def asked(domain: Domain, tables: Any) -> Answers:
+def asked(domain: Domain, tables: Any) -> WeighedAnswers:
     weighed = [(float(weight), cell_costs(domain, Residual(table))) for table, weight in tables.items()]
-    return Answers.of(weighed, [Residual(table) for table in subtables(tables)])
+    return WeighedAnswers.of(weighed, [Residual(table) for table in subtables(tables)])
 
 
-def at_one_loss(domain: Domain, answers: Answers, variances: Any) -> Any:
+def at_one_loss(domain: Domain, answers: WeighedAnswers, variances: Any) -> Any:
     """The variances of the answers when those of the residuals are scaled to a loss of 1."""
     found = np.array([variances[residual] for residual in answers.residuals])
     return answers.variances(found) * (residual_losses(domain, answers.residuals) / found).sum()
@@ -87,7 +87,8 @@ def test_no_other_split_of_epsilon_is_much_better(objective: Any) -> None:
     def error(costs: Any) -> float:
         total = sum(costs.values())
         spreads = {one: 2 * (total / cost) ** 2 for one, cost in costs.items()}
-        return answers.value(combined_variances(domain.sizes, spreads, answers.residuals, plain=True), objective)
+        told = told_precisions(domain.sizes, spreads, plain=True)
+        return answers.value(np.array([1 / told[residual] for residual in answers.residuals]), objective)
 
     chosen = {one: float(cost) for one, cost in best.items()}
     generator = np.random.default_rng(0)

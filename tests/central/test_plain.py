@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dproof import Privacy
-from dproof.central.workload import Answers, Domain, Residual, laplace_law, split_epsilon, steps
+from dproof.central.workload import Domain, Residual, WeighedAnswers, laplace_law, split_epsilon, steps
 from dproof.exact import exp_below
 
 DOMAIN = Domain((2, 3), {1: 4})
@@ -38,7 +38,7 @@ def test_all_tables_together_cost_no_more_than_epsilon(neighbours: Any) -> None:
     costs = split_epsilon(
         DOMAIN,
         TABLES,
-        Answers.of([(1.0, {table: 1.0}) for table in TABLES], TABLES),
+        WeighedAnswers.of([(1.0, {table: 1.0}) for table in TABLES], TABLES),
         Privacy("0.7", neighbours=neighbours),
         3,
     )
@@ -50,7 +50,7 @@ def test_all_tables_together_cost_no_more_than_epsilon(neighbours: Any) -> None:
 
 def test_no_other_split_is_better() -> None:
     weights = {Residual((0,)): 1.0, Residual((1,)): 20.0, Residual((0,), 1): 0.01}
-    answers = Answers.of([(weight, {table: 1.0}) for table, weight in weights.items()], list(weights))
+    answers = WeighedAnswers.of([(weight, {table: 1.0}) for table, weight in weights.items()], list(weights))
     best = split_epsilon(DOMAIN, list(weights), answers, Privacy(1, neighbours="add-remove"))
 
     def error(costs: Any) -> float:

@@ -21,22 +21,24 @@ def margin(full: Any, table: Any) -> Any:
     return full.sum(axis=tuple(i for i in range(3) if i not in table))
 
 
+def of_counts(noisy: Any, variances: Any, **options: Any) -> Any:
+    return estimates(SIZES, noisy, variances, {None: ()}, **options)[None]
+
+
 def test_without_noise_every_table_is_itself() -> None:
     full = np.random.default_rng(0).integers(0, 50, SIZES)
     noisy = {Residual(t): residual_of(margin(full, t)) for t in TABLES}
-    found = estimates(SIZES, noisy, dict.fromkeys(noisy, 1.0))
+    found = of_counts(noisy, dict.fromkeys(noisy, 1.0))
     for table in TABLES:
         assert np.allclose(found.table(table), margin(full, table))
-    public = estimates(
-        SIZES, {r: v for r, v in noisy.items() if r.table}, dict.fromkeys(noisy, 1.0), known=int(full.sum())
-    )
+    public = of_counts({r: v for r, v in noisy.items() if r.table}, dict.fromkeys(noisy, 1.0), known=int(full.sum()))
     assert np.allclose(public.table((0, 2)), margin(full, (0, 2)))
 
 
 def test_tables_agree_on_what_they_share_whatever_the_noise() -> None:
     generator = np.random.default_rng(1)
     noisy = {Residual(t): generator.integers(-99, 99, tuple(SIZES[i] for i in t)) for t in TABLES}
-    found = estimates(SIZES, noisy, dict.fromkeys(noisy, 1.0))
+    found = of_counts(noisy, dict.fromkeys(noisy, 1.0))
     assert np.allclose(found.table((0, 1)).sum(axis=1), found.table((0, 2)).sum(axis=1))
     assert np.allclose(found.table((0, 1)).sum(axis=1), found.table((0,)))
     assert found.table(()) == pytest.approx(found.table((1, 2)).sum())
@@ -64,7 +66,7 @@ def test_estimates_and_covariances_are_those_of_generalised_least_squares() -> N
         size = prod(SIZES[i] for i in residual.table)
         noisy[residual] = drawn[place : place + size].reshape(tuple(SIZES[i] for i in residual.table))
         place += size
-    found = estimates(SIZES, noisy, squares)
+    found = of_counts(noisy, squares)
     for table in TABLES:
         fold = np.zeros((prod(SIZES[i] for i in table), len(cells)))
         for n, cell in enumerate(cells):
@@ -93,7 +95,7 @@ def test_whole_tables_are_combined_as_by_generalised_least_squares() -> None:
     weight = np.concatenate([np.full(noisy[r].size, 1 / v) for r, v in variances.items()])
     information = np.linalg.pinv(design.T @ (design * weight[:, None]))
     solution = information @ design.T @ (weight * np.concatenate([v.ravel() for v in noisy.values()]))
-    found = estimates(SIZES, noisy, variances, plain=True)
+    found = of_counts(noisy, variances, plain=True)
     for table in TABLES:
         assert np.allclose(found.table(table).ravel(), fold(table) @ solution)
         wanted = fold(table) @ information @ fold(table).T

@@ -14,7 +14,7 @@ import pytest
 
 import dproof as dp
 from dproof import Ledger, Privacy, ReleasePayment, VerificationFailed
-from dproof.central.recipe import TableLaw, answers_of, error_of
+from dproof.central.recipe import TableLaw, error_of, wanted_answers
 from dproof.central.release import count_tables
 from dproof.central.workload import largest_loss, shape
 from dproof.certification import verify_central as verifier
@@ -48,7 +48,7 @@ def distance(promise: Privacy) -> Fraction:
 
 def optimum(law: TableLaw) -> float:
     """The total variance with normal noise of the best shape, were there no lattice."""
-    answers, domain = answers_of(law), law.domain
+    answers, domain = wanted_answers(law), law.domain
     shaped = shape(domain, answers, "total")
     precisions = {r: 1 / (Fraction(s) * domain.scale(r) ** 2) for r, s in shaped.items()}
     loss = largest_loss(domain, precisions, law.plan.privacy.neighbours) / distance(law.plan.privacy) ** 2
@@ -59,10 +59,10 @@ def check(case: tuple[int, str, int, str, str]) -> None:
     columns, neighbours, tables, epsilon, delta = case
     laws = (table_law(plan(COLUMNS[columns], epsilon, d, neighbours, tables)) for d in (delta, "0"))
     own, pure = laws
-    best = error_of(pure, answers_of(pure))
+    best = error_of(pure, wanted_answers(pure))
     if own.plan.privacy.delta:
         best = min(best, optimum(own))
-    assert error_of(own, answers_of(own)) <= 1.05 * best
+    assert error_of(own, wanted_answers(own)) <= 1.05 * best
 
 
 @pytest.mark.parametrize("case", CASES[::37], ids=str)
@@ -87,9 +87,9 @@ def test_the_total_variance_with_sums_is_near_the_best(sizes: list[int], case: t
         return table_law({**own, "release": {"tables": 2, "sums": True}})
 
     own, pure = law(delta), law("0")
-    best = error_of(pure, answers_of(pure))
+    best = error_of(pure, wanted_answers(pure))
     best = min(best, optimum(own)) if own.plan.privacy.delta else best
-    assert error_of(own, answers_of(own)) <= 1.05 * best
+    assert error_of(own, wanted_answers(own)) <= 1.05 * best
 
 
 SMALL = plan([3, 2], "3", "1e-6", "add-remove")

@@ -13,7 +13,7 @@ import pytest
 import dproof as dp
 from dproof import InputError, Plan
 from dproof.central.recipe import TableLaw, measurements, of_version, table_law, with_noise
-from dproof.central.recipe import answers_of as answers
+from dproof.central.recipe import wanted_answers as answers
 from tests.makers import categories, exact_tables, interval
 from tests.makers import table_law as certified
 

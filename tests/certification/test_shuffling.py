@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dproof as dp
+from dproof import shuffled
 from dproof.certification import verify_certificate
-from dproof.certification.compose import blankets, shuffled, usual_delta
+from dproof.certification.compose import blankets, usual_delta
 from dproof.certification.verify_certificate import LAWS as RECORDED
 from dproof.certification.verify_certificate import blanket_of, by_kind, exp_below, row_blankets, shuffled_delta
 

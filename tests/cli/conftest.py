@@ -1,39 +1,13 @@
-"""Running a command as a user does: arguments in, exit code and both streams out."""
+"""A command that must refuse what it is given."""
 
-import json
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from dproof.cli.app import main
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
 
 @pytest.fixture
-def dproof(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    """Call `dproof(*arguments)` in this process."""
-
-    def run(*arguments: object) -> Ran:
-        with pytest.raises(SystemExit) as left:
-            main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return Ran(left.value.code or 0, said.out, said.err)
-
-    return run
-
-
-@pytest.fixture
-def refused(dproof: Callable[..., Ran]) -> Callable[..., str]:
+def refused(dproof: Callable[..., Any]) -> Callable[..., str]:
     """Call `refused(*arguments)`: the command must leave with 2 and one sentence on stderr, which is returned."""
 
     def run(*arguments: object) -> str:

@@ -135,8 +135,8 @@ def test_what_an_office_has_is_drafted_so_that_it_can_be_released(dproof: Dproof
         "format": "%d.%m.%Y",
         "bins": "calendar",
     }
-    assert draft.count("format = ") == 1 and draft.count("bins = ") == 2  # once in the head
-    assert columns["Ankunft"] == {"drop": True} and "# times of day: as minutes after midnight they are" in draft
+    assert draft.count("\nformat = ") == 1 and draft.count("bins = ") == 3  # once in the head
+    assert columns["Ankunft"] == {"space": "time", "low": "00:00", "high": "23:59", "bins": "hours"}
     assert columns["x"]["columns"] == ["x_a", "x_b", "x_c"] and columns["x"]["space"] == "subsets"
     assert columns["Note"]["missing"] == "category" and "# some are blank" in draft
     assert columns["Note"]["step"] == 1 and "step" not in columns["Gehalt"]  # whole numbers: 3 is no [2.5, 3.5)

@@ -12,14 +12,16 @@ import pytest
 
 from tests.makers import categories, interval, plan_text, subsets
 
-PLAN = plan_text(
-    {
-        "hobby": categories("Cars", "Chess", missing="category"),
-        "likes": subsets("Music", "Football", separator=";"),
-        "age": interval(0, 110, missing=40),
-    },
-    epsilon="2",
-)
+COLUMNS = {
+    "hobby": categories("Cars", "Chess", missing="category"),
+    "likes": subsets("Music", "Football", separator=";"),
+    "age": interval(0, 110, missing=40),
+}
+PLANS = {
+    "release": plan_text(COLUMNS, epsilon="2"),
+    "sampled": plan_text(COLUMNS, epsilon="2", spread="sample"),
+    "central": plan_text(COLUMNS, model="central", epsilon="2", delta="1e-6") + "[release]\ntables = 2\nsums = true\n",
+}
 RUN = """
 import sys
 from dproof.cli.app import main
@@ -33,7 +35,17 @@ HEAVY = ["pandas", "polars", "altair", "vl_convert", "scipy", "dp_accounting", "
 QUERY = ["dproof.curator", "dproof.report", "dproof.optimality", "dproof.releases.sanitise", "dproof.local.draw"]
 MODELS = ["dproof.releases", "dproof.local", "dproof.central"]
 QUESTION = "SELECT hobby, count(*) AS n, avg(age) AS a FROM {} WHERE list_contains(likes, 'Music') GROUP BY hobby"
-ASKED = ["ask", "people.csv", "--plan", "plan.toml", "--ledger", "budget.db", "--epsilon", "1", QUESTION.format("data")]
+ASKED = [
+    "ask",
+    "people.csv",
+    "--plan",
+    "release.toml",
+    "--ledger",
+    "budget.db",
+    "--epsilon",
+    "1",
+    QUESTION.format("data"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +53,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import dproof as dp
 
     made = tmp_path_factory.mktemp("imports")
-    (made / "plan.toml").write_text(PLAN, "utf-8")
     (made / "people.csv").write_text("hobby,likes,age\n" + "Cars,Music;Football,41\nChess,,20\n,Music,\n" * 30, "utf-8")
-    dp.sanitise(made / "people.csv", made / "plan.toml", made / "release")
+    for name, text in PLANS.items():
+        (made / f"{name}.toml").write_text(text, "utf-8")
+        dp.sanitise(made / "people.csv", made / f"{name}.toml", made / name)
     return made
 
 
@@ -64,17 +77,27 @@ def loaded(folder: Path) -> Callable[..., list[str]]:
 @pytest.mark.parametrize(
     ("words", "more"),
     [
-        (["query", "release", QUESTION.format("release")], [*QUERY, "cryptography", "pyarrow.fs", "flint"]),
-        (["verify", "release"], ["duckdb", "sqlglot", "cryptography", "dproof.optimality.design"]),
+        (["query", "release", QUESTION.format("release")], [*QUERY, "cryptography", "pyarrow.fs", "flint", "sqlite3"]),
+        (
+            ["verify", "release"],
+            ["duckdb", "sqlglot", "cryptography", "sqlite3", "dproof.optimality.design", "dproof.survey.page"],
+        ),
+        (
+            ["query", "central", "SELECT hobby, count(*), avg(age) FROM release GROUP BY hobby"],
+            ["duckdb", "cryptography", "sqlite3"],
+        ),
+        (["verify", "central"], ["duckdb", "sqlglot", "cryptography", "sqlite3", "dproof.survey.page"]),
+        (["verify", "sampled"], ["duckdb", "sqlglot", "cryptography", "sqlite3", "dproof.survey.page"]),
         (ASKED, ["duckdb", "pyarrow.parquet", *MODELS, "dproof.optimality.design"]),
         (["--help"], ["numpy", "pyarrow", "duckdb", "rich", "pydantic", "sqlglot"]),
     ],
-    ids=["query", "verify", "ask", "help"],
+    ids=["query", "verify", "query central", "verify central", "verify sampled", "ask", "help"],
 )
 def test_a_command_loads_no_more_than_it_needs(loaded: Any, words: list[str], more: list[str]) -> None:
     assert loaded([*HEAVY, *more], *words) == []
 
 
-def test_sanitising_and_its_report_load_neither_charts_nor_pandas(loaded: Any) -> None:
-    words = ["sanitise", "people.csv", "--plan", "plan.toml", "--out", "another"]
+@pytest.mark.parametrize("name", PLANS)
+def test_sanitising_and_its_report_load_neither_charts_nor_pandas(loaded: Any, name: str) -> None:
+    words = ["sanitise", "people.csv", "--plan", f"{name}.toml", "--out", f"another-{name}", "--no-ledger"]
     assert loaded(["pandas", "polars", "altair", "vl_convert", "scipy", "dp_accounting"], *words) == []

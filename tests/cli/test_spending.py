@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.curator.ledger import Ledger
+from dproof import Ledger
 from tests.makers import categories, interval, plan_text
 
 Dproof = Callable[..., Any]

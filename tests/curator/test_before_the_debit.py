@@ -111,7 +111,7 @@ def test_no_law_is_first_drawn_after_the_debit(
     curator = opened(tmp_path, {}, {})
     for law in (TwoSided, Gaussian, GaussianSum, KNorm):
         monkeypatch.setattr(law, "draw", broken)
-    monkeypatch.setattr("dproof.curator.draw.choose", broken)
+    monkeypatch.setattr("dproof.curator.draw.pick", broken)
     with pytest.raises(Broken) as raised:
         if asked == "declared":
             query, _ = declare("least", lambda rows: min((r["x"] or 0 for r in rows), default=0), 9, curator.schema)

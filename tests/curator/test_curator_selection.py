@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 
 from benchmarks.medians import chances_of_flips
 from dproof.curator.recipe import Choice
-from dproof.curator.select import _ends, _miss, _runs, exponential, permute_and_flip, reach, uniform_integer_below
+from dproof.curator.select import (
+    _ends,
+    _miss,
+    _runs,
+    exponential_choice,
+    permute_and_flip,
+    reach,
+    uniform_integer_below,
+)
 from dproof.exact import exp_above, exp_below
 from dproof.questions.question import Aggregate
 from dproof.testing import seeded_coins
@@ -93,7 +101,7 @@ def test_a_weight_that_is_a_little_too_large_is_made_up_for(accepted: bool) -> N
     # Beside the best with its 2^192 the other has a weight of 1, far above 2^192·e^(−140): it is hardly ever kept.
     best, other = [2**63, 0, 0, 0], [0, 0, 0, 2**63]
     coins = Told(other, [0 if accepted else 2**64 - 1], best)
-    assert exponential([1, 1], [7, 147], Fraction(1), coins) == int(accepted)  # type: ignore[arg-type]
+    assert exponential_choice([1, 1], [7, 147], Fraction(1), coins) == int(accepted)  # type: ignore[arg-type]
 
 
 @given(st.lists(st.integers(0, 200), min_size=1), st.fractions(Fraction(1, 100), 3))
@@ -110,7 +118,7 @@ def test_every_weight_that_can_be_told_has_ends_and_the_first_is_two_below_at_mo
     assert low <= weight <= high and high - 2 <= weight
 
 
-@pytest.mark.parametrize("choose", [permute_and_flip, exponential])
+@pytest.mark.parametrize("choose", [permute_and_flip, exponential_choice])
 @pytest.mark.parametrize("rate", ["1e-300", "1e-60", "1e-9", "1e9", "1e300"])
 def test_no_rate_is_too_small_or_too_large(choose: Any, rate: str) -> None:
     # Whether candidates differ at all must not show in a failure, nor in the memory that a choice takes.
@@ -125,7 +133,7 @@ def test_the_exponential_mechanism_draws_its_law() -> None:
     weights = [math.exp(-0.5 * miss) for length, miss in zip(lengths, misses, strict=True) for _ in range(length)]
     law = [weight / sum(weights) for weight in weights]
     with seeded_coins(2) as coins:
-        agrees(frequencies(lambda: exponential(lengths, misses, Fraction(1, 2), coins), 20_000, 6), law, 20_000)
+        agrees(frequencies(lambda: exponential_choice(lengths, misses, Fraction(1, 2), coins), 20_000, 6), law, 20_000)
 
 
 @pytest.mark.parametrize("rate", [0.3, 1.0])

@@ -86,9 +86,7 @@ def test_sixteen_threads(file: Path) -> None:
 
 HAMMER = """
 import sys
-from dproof.curator.ledger import Ledger
-from dproof.errors import OverBudget
-from dproof.privacy import Privacy
+from dproof import Ledger, OverBudget, Privacy
 
 given, ledger = 0, Ledger(sys.argv[1])
 for n in range(10):
@@ -117,8 +115,7 @@ def test_a_process_that_dies_after_the_debit_leaves_it(file: Path) -> None:
     program = textwrap.dedent(
         f"""
         import os, signal
-        from dproof.curator.ledger import Ledger
-        from dproof.privacy import Privacy
+        from dproof import Ledger, Privacy
         Ledger({str(file)!r}).debit("question", Privacy("1/3"))
         os.kill(os.getpid(), signal.SIGKILL)
         """

@@ -267,10 +267,8 @@ def test_a_ledger_says_how_it_accounts(tmp_path: Path) -> None:
 HAMMER = """
 import sys
 from fractions import Fraction
-from dproof.curator.ledger import Ledger
+from dproof import Cost, Ledger, OverBudget
 from dproof.curator.account import rho_for
-from dproof.errors import OverBudget
-from dproof.privacy import Cost
 
 given, ledger = 0, Ledger(sys.argv[1])
 for n in range(40):

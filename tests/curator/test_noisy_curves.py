@@ -11,7 +11,7 @@ import pytest
 
 from dproof import Curves, Privacy
 from dproof.coins import Coins
-from dproof.curator.answer import _curve_function, covariances
+from dproof.curator.answer import _curve_function, covariance_answer
 from dproof.curator.recipe import CurveSums
 from dproof.curves.lattice import Expansion
 from dproof.curves.noise import vector_noise
@@ -39,7 +39,7 @@ def test_the_covariance_of_coefficients(weight: int) -> None:
     values = np.array([900.0, -400.0, 5100.0, 1700.0, 2600.0, *[3 * 120.0] * (weight > 0)])
 
     def cells(numbers: np.ndarray) -> list[Any]:
-        answer = covariances(asked, {"noisy": [numbers.tolist()], "rows": 120}, 0.95)
+        answer = covariance_answer(asked, {"noisy": [numbers.tolist()], "rows": 120}, 0.95)
         return [row["covariance"] for row in answer.rows]
 
     moved = slopes(lambda numbers: np.array([cell.raw for cell in cells(numbers)]), values)

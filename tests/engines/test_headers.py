@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dproof import InputError
-from dproof.errors import SourceError
+from dproof import InputError, SourceError
 from dproof.plans.reader import MisplacedKey, Reader, read_layout
 from dproof.tables import Source, open_source
 from dproof.tables.source import Layout

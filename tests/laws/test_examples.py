@@ -9,6 +9,7 @@ import dproof as dp
 from dproof import InputError, Mechanism, Privacy, Space, certify
 from dproof.exact import exact
 from dproof.spaces.categories import Answers, Codes, OptionalSubsets
+from dproof.spaces.dates import Moments
 from dproof.spaces.space import OptionalSpace
 from dproof.testing import check_mechanism, check_metric, seeded_coins
 
@@ -46,6 +47,10 @@ SPACES: dict[type[Space], tuple[Space, ...]] = {
         dp.Dates("2024-02-01", "2024-03-10"),
         dp.Dates("1999-12-27", "2000-03-06", 7),
         dp.Dates("2024-01-01", "2024-01-01"),
+    ),
+    dp.Times: (
+        dp.Times("08:00", "08:20"),
+        dp.Times("23:59", "23:59"),
     ),
     OptionalSpace: (
         OptionalSpace(dp.Interval(0, 10, 1)),
@@ -130,13 +135,13 @@ def spaces() -> list[object]:
 
 
 def test_every_space_has_an_example() -> None:
-    """But for sets that may be missing, where several codes stand for one value."""
+    """But for sets that may be missing, where several codes stand for one value, and for what dates and times share."""
     found, kinds = set(), [Space]
     while kinds:
         kinds.extend(kinds.pop().__subclasses__())
         own = [kind for kind in kinds if kind.__module__.startswith("dproof.spaces.") and not kind.__abstractmethods__]
         found.update(kind.__name__ for kind in own)
-    assert found == {kind.__name__ for kind in (*SPACES, OptionalSubsets)}
+    assert found == {kind.__name__ for kind in (*SPACES, OptionalSubsets, Moments)}
 
 
 def test_every_public_mechanism_has_an_example() -> None:

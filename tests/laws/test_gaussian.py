@@ -14,7 +14,7 @@ from dproof.curves.noise import vector_noise
 from dproof.exact import exp_below
 from dproof.laws import Gaussian
 from dproof.laws.divergence import normal_delta
-from dproof.laws.gaussian import gaussian
+from dproof.laws.gaussian import gaussian_law
 from dproof.testing import seeded_coins
 
 CASES = [("0.01", "1e-9", 2), ("0.01", "1e-9", 10), ("0.03", "1e-6", 100), ("0.001", "1e-6", 3), ("0.03", "1e-6", 64)]
@@ -86,7 +86,7 @@ def of_the_normal(mu: float, epsilon: float) -> float:
 @pytest.mark.parametrize("odds", [Fraction(2), Fraction(20), Fraction(1000)])
 def test_the_bound_is_the_best_over_all_orders(square: int, odds: Fraction) -> None:
     variance = 100
-    bound = float(gaussian(Fraction(variance)).delta_vector(odds, square, 50))
+    bound = float(gaussian_law(Fraction(variance)).delta_vector(odds, square, 50))
     best = by_orders(square / (2 * variance), log(odds))
     assert bound == pytest.approx(best, rel=1e-3)
     assert bound >= of_the_normal(sqrt(square / variance), log(odds))

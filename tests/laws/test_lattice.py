@@ -17,7 +17,7 @@ from dproof import Interval, TooLarge
 from dproof.exact import exp_above, exp_below, log_above
 from dproof.laws import Gaussian, Lattice, Matrix, TwoSided
 from dproof.laws.divergence import hockey_stick
-from dproof.laws.gaussian import gaussian
+from dproof.laws.gaussian import gaussian_law
 from dproof.laws.laplace import IdealLaplace, stairs, two_sided
 from dproof.laws.noise import _STATES, NODES, NoiseLaw, lay_nodes, membership, node_law
 from tests import brute_force
@@ -27,8 +27,8 @@ LAWS: dict[str, NoiseLaw] = {
     "scale 1": two_sided(exp_below(Fraction(1))),
     "scale 3": two_sided(exp_below(Fraction(1, 3))),
     "truncated": two_sided(exp_below(Fraction(1, 2)), 9),
-    "gaussian 1/2": gaussian(Fraction(1, 4)),
-    "gaussian 2": gaussian(Fraction(4)),
+    "gaussian 1/2": gaussian_law(Fraction(1, 4)),
+    "gaussian 2": gaussian_law(Fraction(4)),
     "gaussian in cells of 3": Gaussian(Fraction(4), 3),
     "stairs of 4": stairs(exp_below(Fraction(1)), 4),
     "stairs of 1": stairs(exp_below(Fraction(2)), 1),
@@ -126,7 +126,7 @@ def test_too_wide_a_scale_is_refused_when_the_law_is_made() -> None:
     with pytest.raises(TooLarge):
         two_sided(exp_below(Fraction(1, 10**17)))
     with pytest.raises(TooLarge):
-        gaussian(Fraction(10**40))
+        gaussian_law(Fraction(10**40))
     two_sided(exp_below(Fraction(1, 10**15)))
 
 
@@ -147,7 +147,7 @@ def test_a_vector_of_laplace_noise_is_no_worse_than_one_coordinate(shifts: tuple
 @pytest.mark.parametrize(("shape", "square"), [((1, 1), 2), ((2, 1), 5), ((2, 2), 8)])
 @pytest.mark.parametrize("odds", [Fraction(1), Fraction(2), Fraction(9)])
 def test_a_vector_of_gaussian_noise(shape: tuple[int, int], square: int, odds: Fraction) -> None:
-    law = gaussian(Fraction(9, 4))
+    law = gaussian_law(Fraction(9, 4))
     window = range(-17, 18)
     p = [law.probability(k) for k in window]
     rows = [[law.probability(k - d) for k in window] for d in shape]
@@ -208,7 +208,7 @@ def test_the_tight_odds_of_a_family_keep_their_delta() -> None:
         odds = family.odds(delta).value
         assert odds is not None and family.worst(odds).value <= delta
         assert family.worst(odds * (1 - Fraction(1, 10**6))).value > delta
-    assert Lattice(4, gaussian(Fraction(1))).odds(Fraction(0)).value is None
+    assert Lattice(4, gaussian_law(Fraction(1))).odds(Fraction(0)).value is None
     assert family.odds(Fraction(1)).value == 1
 
 
@@ -232,7 +232,7 @@ LATTICES = {
     "small": Lattice(7, two_sided(Fraction(2))),
     "clamped": Lattice(7, two_sided(Fraction(2)), clamped=True),
     "wide": Lattice(1000, two_sided(Fraction(11, 10))),
-    "wide and clamped": Lattice(1000, gaussian(Fraction(400)), clamped=True),
+    "wide and clamped": Lattice(1000, gaussian_law(Fraction(400)), clamped=True),
 }
 
 

@@ -10,13 +10,13 @@ import dproof as dp
 from dproof import VerificationFailed
 from dproof.exact import exp_below
 from dproof.laws import Lattice
-from dproof.laws.gaussian import gaussian
+from dproof.laws.gaussian import gaussian_law
 from dproof.laws.laplace import two_sided
 from dproof.laws.law import law_from_json
 from dproof.laws.noise import NoiseLaw
 
 # Gaussian noise has one table, so points lie in at most 2 blocks; this two-sided noise repeats every `block` points.
-NOISES = {"gaussian": gaussian(Fraction(4)), "two-sided": two_sided(Fraction(2))}
+NOISES = {"gaussian": gaussian_law(Fraction(4)), "two-sided": two_sided(Fraction(2))}
 
 
 @pytest.mark.parametrize("name", NOISES)

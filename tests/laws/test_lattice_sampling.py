@@ -12,7 +12,7 @@ import pytest
 from dproof.coins import uniform_below
 from dproof.exact import exp_below
 from dproof.laws import Gaussian, Lattice, Stairs, SubsetSelection, TwoSided, Unary
-from dproof.laws.gaussian import gaussian
+from dproof.laws.gaussian import gaussian_law
 from dproof.laws.laplace import stairs, two_sided
 from dproof.laws.noise import NoiseLaw
 from dproof.testing import ScriptedCoins, seeded_coins
@@ -86,7 +86,7 @@ def test_the_probabilities_are_the_counts() -> None:
 
 
 def test_every_word_of_a_gaussian_table_counts_once() -> None:
-    law = gaussian(Fraction(2))
+    law = gaussian_law(Fraction(2))
     half = (20000, 12000, 6000, 3000, 1768)
     object.__setattr__(law, "weights", half)
     assert 2 * sum(half) - half[0] == 1 << 16
@@ -143,9 +143,9 @@ LAWS: dict[str, NoiseLaw] = {
     "Laplace 10,000": two_sided(exp_below(Fraction(1, 10_000))),
     "Laplace 10^9": two_sided(exp_below(Fraction(1, 10**9))),
     "truncated": two_sided(exp_below(Fraction(1, 50)), 60),
-    "Gaussian 1": gaussian(Fraction(1)),
-    "Gaussian 300": gaussian(Fraction(90_000)),
-    "Gaussian 5000": gaussian(Fraction(25_000_000)),
+    "Gaussian 1": gaussian_law(Fraction(1)),
+    "Gaussian 300": gaussian_law(Fraction(90_000)),
+    "Gaussian 5000": gaussian_law(Fraction(25_000_000)),
     "Gaussian in cells of 3": Gaussian(Fraction(4), 3),
     "stairs": stairs(exp_below(Fraction(1)), 40),
     "stairs of 1": stairs(exp_below(Fraction(1, 3)), 1),

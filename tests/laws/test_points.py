@@ -9,7 +9,7 @@ import pytest
 
 from dproof import Interval, Mechanism, Privacy, bounded_laplace, gaussian, laplace, staircase
 from dproof.laws import Lattice
-from dproof.laws.debias import MatrixAxis, Points, PresenceAxis, SeenColumn
+from dproof.laws.debias import MatrixAxis, NodePoints, PresenceAxis, SeenColumn
 from dproof.laws.noise import lay_nodes, node_law
 from dproof.questions.partition import cut
 from dproof.questions.question import Schema
@@ -73,13 +73,13 @@ def test_both_ends_of_every_block_are_points() -> None:
 
 def test_a_mean_lies_on_the_chord_and_the_gap_is_a_quarter_of_the_bend() -> None:
     nothing = np.zeros(3, np.int64)
-    points = Points(np.eye(4), np.array([0, 1, 3]), np.array([0, 0.25, 0]), nothing, nothing, even=3)
+    points = NodePoints(np.eye(4), np.array([0, 1, 3]), np.array([0, 0.25, 0]), nothing, nothing, even=3)
     means, gap = points.means_and_gaps(np.array([0.0, 1.0, 4.0, 100.0]))
     assert means.tolist() == [0.0, 1.75, 100.0] and gap == 2 / 4
     several, gaps = points.means_and_gaps(np.array([[0.0, 0.0], [1.0, 1.0], [4.0, 2.0], [100.0, 3.0]]))
     assert several.tolist() == [[0.0, 0.0], [1.75, 1.25], [100.0, 3.0]] and gaps.tolist() == [0.5, 0.0]
     assert (
-        Points(np.eye(2), nothing, nothing, nothing, nothing).means_and_gaps(np.array([0.0, 9.0]))[1] == 0
+        NodePoints(np.eye(2), nothing, nothing, nothing, nothing).means_and_gaps(np.array([0.0, 9.0]))[1] == 0
     )  # every code is there
 
 
@@ -110,6 +110,6 @@ def test_whether_numbers_are_there_is_told_apart_from_what_they_are() -> None:
 
 @pytest.mark.parametrize("even", [0, 2])
 def test_without_a_bend_nothing_is_off(even: int) -> None:
-    points = Points(np.eye(2), np.array([0, 1]), np.zeros(2), np.array([0, 1]), np.array([3.0, 5.0]), even)
+    points = NodePoints(np.eye(2), np.array([0, 1]), np.zeros(2), np.array([0, 1]), np.array([3.0, 5.0]), even)
     means, off = points.means_and_gaps(np.array([[1.0], [7.0]]))
     assert means.tolist() == [[1.0], [7.0]] and off.tolist() == [0.0]

@@ -35,7 +35,7 @@ from dproof.optimality import design as module
 from dproof.optimality.bounds import _tight_span
 from dproof.optimality.design import RoundedAtRandom, _exactly_unbiased, output_lattice, unbiased_law
 from dproof.optimality.programme import least_favourable, pure_bound
-from dproof.spaces.curves import Norm
+from dproof.spaces.curves import CurveNorm
 from tests.strategies import metrics
 
 pytestmark = pytest.mark.filterwarnings("ignore:this design cannot be inverted")
@@ -71,7 +71,7 @@ def test_bounds_are_rounded_down() -> None:
 
 
 @pytest.mark.parametrize("norm", ["sup", "l2"])
-def test_the_diameter_of_curves_is_rounded_down_with_a_missing_value_too(norm: Norm) -> None:
+def test_the_diameter_of_curves_is_rounded_down_with_a_missing_value_too(norm: CurveNorm) -> None:
     """The diameter √2 of curves in L2 is rounded up: as it is, the bound would be one that no mechanism need keep."""
     curves = Curves(0, 2, 5, 0, 1, norm=norm)
     for kept in (Expansion(curves, terms=2), Expansion(curves, terms=2).with_missing()):

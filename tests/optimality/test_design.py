@@ -35,7 +35,7 @@ from dproof.exact import exp_above, exp_below
 from dproof.laws import Matrix
 from dproof.mechanisms.mechanism import losses
 from dproof.optimality.programme import (
-    TOTAL,
+    WHOLE,
     Programme,
     Symmetry,
     certified_law,
@@ -159,9 +159,9 @@ def test_rounding_repairs_what_a_solver_breaks(violation: float) -> None:
     e = exp(1) * (1 + violation)
     law = np.array([[e, 1, 1], [1, e, 1], [1, 1, e]]) / (e + 2)
     family = certified_law(law, Fraction(1), Fraction(0))
-    assert family.total == TOTAL and (family.rows.sum(axis=1) == TOTAL).all()
+    assert family.total == WHOLE and (family.rows.sum(axis=1) == WHOLE).all()
     assert family.worst(exp_below(Fraction(1))).value == 0
-    assert np.abs(family.rows / TOTAL - law).max() < 2 * violation + 1e-15
+    assert np.abs(family.rows / WHOLE - law).max() < 2 * violation + 1e-15
 
 
 def test_rounding_repairs_delta_too() -> None:
@@ -475,8 +475,8 @@ _EDGES = [(0, 1, Fraction(2)), (1, 0, Fraction(2)), (1, 2, Fraction(3, 2)), (2, 
 
 
 def _rows(family: Matrix) -> list[list[Fraction]]:
-    assert family.total == TOTAL and (family.rows.sum(axis=1) == TOTAL).all()
-    return [[Fraction(int(w), TOTAL) for w in row] for row in family.rows]
+    assert family.total == WHOLE and (family.rows.sum(axis=1) == WHOLE).all()
+    return [[Fraction(int(w), WHOLE) for w in row] for row in family.rows]
 
 
 @settings(max_examples=60, deadline=None)

@@ -133,18 +133,13 @@ def test_it_is_planned_sanitised_verified_and_asked_about(out: Path) -> None:
     assert dp.advise(PLAN, rows=4000, questions=asked.replace("release", "data")).comparisons
 
 
-def test_the_commands_know_it(own: Any, out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from dproof.cli.app import main
-
+def test_the_commands_know_it(own: Any, out: Path, tmp_path: Path, dproof: Any) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(dp.Plan.of(PLAN).text)
     for command in (["plan", plan, "--rows", 100], ["query", out, "SELECT count(*) AS n FROM release WHERE n = 3"]):
-        with pytest.raises(SystemExit) as ended:
-            main([*map(str, command), "--json"])
-        assert ended.value.code == 0 and json.loads(capsys.readouterr().out)
-    with pytest.raises(SystemExit):
-        main(["report", str(out), "--json"])
-    assert "error" not in json.loads(capsys.readouterr().out)
+        ran = dproof(*command, "--json")
+        assert ran.code == 0 and ran.json
+    assert dproof("report", out).code == 0
 
 
 def test_a_law_that_breaks_its_promise_is_not_verified(out: Path) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.errors import DproofError
+from dproof import DproofError
 
 PLAN = """
 [privacy]

@@ -17,6 +17,7 @@ TABLES: dict[str, list[dict[str, Any]]] = {
     "categories": [{"values": ["a", "b"]}, {"values": [1, 2], "outside": "category", "outside_value": 9}],
     "interval": [{"low": 0, "high": 9}, {"low": 0, "high": 9, "step": 3, "bins": [0, 6, 9]}],
     "date": [{"low": "2024-01-01", "high": "2024-01-31"}, {"low": "2024-01-01", "high": "2024-01-29", "step": 7}],
+    "time": [{"low": "00:00", "high": "23:59"}, {"low": "08:30", "high": "17:00", "bins": "hours"}],
     "subsets": [{"values": ["a", "b"]}, {"columns": ["a", "b", "c"]}],
     "curves": [{"low": 0, "high": 5, "points": 4}],
 }

@@ -40,7 +40,7 @@ DATES = 'space = "date"\nlow = 2024-01-01\nhigh = 2024-12-31\nformat = '
         ('model = "central"', 'model = "global"', "did you mean 'central'?"),
         ('space = "categories"', 'type = "categories"', "type is not a known key; did you mean 'space'?"),
         ("low = 0", "min = 0", "min is not a known key; did you mean 'low'?"),
-        ('space = "interval"\nlow = 0\nhigh = 100', f'{DATES}"%H:%M"', "make them minutes after midnight in the table"),
+        ('space = "interval"\nlow = 0\nhigh = 100', f'{DATES}"%H:%M"', 'for times of day write space = "time"'),
     ],
 )
 def test_a_slip_is_told_with_the_way_out(good: str, slip: str, told: str) -> None:
@@ -74,7 +74,7 @@ def test_words_of_other_tools_are_understood() -> None:
         ("high = 1", 'columns.age.space is missing: write space = "categories", or'),
         (
             'space = "interval"\nlow = 0\nhigh = 1440\nformat = "%H:%M"',
-            "format goes with space = 'date'; no space holds",
+            "format goes with space = 'date' or 'time'",
         ),
         ('space = "categories"\nvalues = ["a"]\nlow = 0', "low goes with space = 'interval'"),
     ],

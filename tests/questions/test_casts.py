@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dproof.errors import QuestionError
+from dproof import QuestionError
 from dproof.questions.question import Schema, canonical, resolve
 from dproof.questions.sql import parse
 from dproof.spaces import Categories, Dates, Interval, Subsets

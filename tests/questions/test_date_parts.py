@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.errors import NotMeasured, QuestionError
+from dproof import NotMeasured, QuestionError
 from dproof.questions.partition import cut, grouping
 from dproof.questions.question import DATE_PARTS, Schema, canonical, resolve
 from dproof.questions.sql import parse
@@ -59,7 +59,7 @@ def test_a_condition_holds_for_the_days_that_duckdb_finds(space: Any, where: str
 
 
 @pytest.mark.parametrize("space", SPACES, ids=str)
-@pytest.mark.parametrize("part", DATE_PARTS)
+@pytest.mark.parametrize("part", [part for part in DATE_PARTS if part != "hour"])
 def test_a_key_groups_the_days_as_duckdb_does(space: Any, part: str) -> None:
     schema = table_of(space)
     (key,) = resolve(parse(f"SELECT {part}(day), count(*) FROM data GROUP BY {part}(day)"), schema).group_by
@@ -93,11 +93,12 @@ def test_the_text_of_a_question_parses_back(sql: str) -> None:
         ("SELECT month(ward), count(*) FROM data GROUP BY month(ward)", "MONTH needs dates"),
         ("SELECT count(*) FROM data WHERE year(day) = '2024'", "is a number, and '2024' is none"),
         ("SELECT count(*) FROM data WHERE year(2024) = 2024", "the name of a column was expected"),
-        ("SELECT count(*) FROM data WHERE weekday(day, 1) = 3", "takes one column of dates"),
+        ("SELECT count(*) FROM data WHERE weekday(day, 1) = 3", "takes one column"),
         ("SELECT count(*) FROM data WHERE weekday() = 3", "the name of a column was expected"),
         ("SELECT sum(year(day)) FROM data", "the name of a column was expected"),
         ("SELECT year(day), count(*) FROM data GROUP BY month(day)", "neither in an aggregate nor in GROUP BY"),
-        ("SELECT count(*) FROM data WHERE hour(day) = 3", "not supported"),
+        ("SELECT count(*) FROM data WHERE hour(day) = 3", "HOUR needs times of day, and column 'day' has none"),
+        ("SELECT count(*) FROM data WHERE minute(day) = 3", "not supported"),
     ],
 )
 def test_what_is_no_part_of_a_date_is_refused(sql: str, why: str) -> None:

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof import Categories, Interval, Subsets
-from dproof.errors import QuestionError
+from dproof import Categories, Interval, QuestionError, Subsets
 from dproof.questions.question import Schema, canonical
 from dproof.testing import seeded_coins
 from tests.makers import resolved

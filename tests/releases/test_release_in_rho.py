@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof import ReleasePayment
 from dproof.central.recipe import certify_tables
-from dproof.releases.sanitise import ReleasePayment
 
 COLUMNS = {f"c{n}": {"space": "categories", "values": ["a", "b", "c"]} for n in range(12)}
 TABLE = pa.table({name: ["a", "b", "c"] * 100 for name in COLUMNS})

@@ -63,7 +63,7 @@ def spent(tmp_path: Path) -> Any:
     ("module", "name"),
     [
         (page, "law_picture"),
-        (page, "local_page"),
+        (page, "release_page"),
         (CategoryCodec, "store"),
         (writing, "rehearsal_rows"),
         (storage, "check_absent"),
@@ -401,8 +401,8 @@ def test_nobody_else_can_read_a_draw_before_it_is_published(
 
 SIGNALLED = """
 import os, signal, sys
+from dproof import Ledger
 from dproof.cli.app import main
-from dproof.curator.ledger import Ledger
 
 publish = Ledger.publish
 

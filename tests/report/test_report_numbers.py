@@ -11,7 +11,7 @@ import pytest
 import dproof as dp
 from dproof.advice.expect import row_widths
 from dproof.exact import written
-from dproof.report.page import local_page
+from dproof.report.page import release_page
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def release() -> dp.Release:
 
 @pytest.fixture(scope="module")
 def articles(release: dp.Release) -> dict[str, str]:
-    text = re.sub(r"<svg.*?</svg>", "", html.unescape(local_page(release.law, release.certificate)), flags=re.DOTALL)
+    text = re.sub(r"<svg.*?</svg>", "", html.unescape(release_page(release)), flags=re.DOTALL)
     found = re.findall(r"<article><h3>(.*?)</h3>(.*?)</article>", text, re.DOTALL)
     return {**dict(found), "after": text.rpartition("</article>")[2]}
 
@@ -49,4 +49,4 @@ def test_papers_are_named_in_full(articles: dict[str, str]) -> None:
 def test_the_error_of_a_number_in_bins_is_explained() -> None:
     age = {"space": "interval", "low": 0, "high": 40, "step": 1, "bins": [0, 10, 40]}
     release = dp.sanitise(pa.table({"age": [20] * 50}), {"privacy": {"epsilon": 2}, "columns": {"age": age}})
-    assert "an error of 1 is another bin" in html.unescape(local_page(release.law, release.certificate))
+    assert "an error of 1 is another bin" in html.unescape(release_page(release))

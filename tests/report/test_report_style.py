@@ -11,7 +11,7 @@ import pytest
 import dproof as dp
 from dproof.html import render
 from dproof.report import page
-from dproof.report.page import central_page
+from dproof.report.page import release_page
 from dproof.testing import seeded_coins
 
 
@@ -37,6 +37,6 @@ def test_a_mean_curve_is_drawn_within_the_declared_range(monkeypatch: pytest.Mon
     }
     with seeded_coins(1):
         made = dp.sanitise(pa.table({"load": [[0.0, 0.1, 3.9, 4.0]] * 300}), plan)
-    assert "Mean curves" in central_page(made.law, made.certificate, made.estimates)
+    assert "Mean curves" in release_page(made)
     _, estimate, low, high = drawn[-1]
     assert min(low) == 0 and max(high) == 4 and 0 <= min(estimate) <= max(estimate) <= 4

@@ -15,7 +15,6 @@ import pytest
 
 import dproof as dp
 from dproof.certification import verify_central, verify_certificate
-from dproof.cli.app import main
 from dproof.report import page
 from dproof.report.page import _limit
 
@@ -81,11 +80,10 @@ def test_the_verifiers_take_a_plan_with_about_and_titles(privacy: dict[str, Any]
 
 
 @pytest.mark.parametrize("privacy", MODELS)
-def test_the_page_is_the_same_when_it_is_made_again(privacy: dict[str, Any], tmp_path: Path) -> None:
+def test_the_page_is_the_same_when_it_is_made_again(privacy: dict[str, Any], dproof: Any, tmp_path: Path) -> None:
     before = released(tmp_path / "out", privacy)
-    with pytest.raises(SystemExit) as left:
-        main(["report", str(tmp_path / "out"), "--json"])
-    assert not left.value.code and (tmp_path / "out" / "report.html").read_text("utf-8") == before
+    assert dproof("report", tmp_path / "out").code == 0
+    assert (tmp_path / "out" / "report.html").read_text("utf-8") == before
 
 
 @pytest.mark.parametrize("privacy", MODELS)

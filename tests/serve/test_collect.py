@@ -72,6 +72,30 @@ def test_what_is_no_answer_is_refused(made, path, body, status):
     assert not store.exists() or len(dp.Inbox(made.root / "surveys" / "habits", store)) == 0
 
 
+def test_a_ticket_is_good_for_one_answer(made):
+    """Who has none, or one that was used, is told so on a page of any site; nothing is kept."""
+    folder, store = made.root / "surveys" / "paid", made.root / "answers" / "paid.db"
+    survey = dp.collect({"tickets": True, **TWO}, folder)
+    custodian = dp.Inbox(folder, store)  # as `dproof tickets` does, also while the server runs
+    (ticket,) = custodian.issue(1)
+    one, other = drawn_lines(survey.law, {"read": [0, 1], "age": [7, 8]})
+
+    def answer(line, **more):
+        sent = send(made, "POST", "/collect/paid", json.dumps({**line, **more}).encode(), Origin="https://a.example")
+        assert sent.headers["access-control-allow-origin"] == "*"
+        return sent
+
+    assert (answer(one).status, answer(one).json["error"]) == (
+        403,
+        "an answer to this survey needs a ticket: nothing was kept",
+    )
+    assert "is not one of this survey" in answer(one, ticket="guess").json["error"]
+    assert [answer(one, ticket=ticket).status for _ in range(2)] == [204, 204]  # the second says the same again
+    assert "was used before" in answer(other, ticket=ticket).json["error"]
+    release = dp.adopt(store, folder, made.root / "releases" / "paid")
+    assert release.rows == 1
+
+
 def test_a_place_that_sends_too_much_waits(tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "ANSWERS_AT_ONCE", 3)
     now = [0.0]

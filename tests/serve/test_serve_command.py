@@ -1,6 +1,5 @@
 """`dproof serve` and `dproof token` as a user runs them."""
 
-import json
 import shutil
 import signal
 import socket
@@ -19,50 +18,44 @@ from tests.serve.server import make_folder, send
 DPROOF = str(Path(sys.executable).parent / "dproof")
 
 
-def run(*words):
-    return subprocess.run([DPROOF, *map(str, words)], capture_output=True, text=True, check=False)
-
-
-def test_tokens_from_the_command_line(tmp_path):
+def test_tokens_from_the_command_line(tmp_path, dproof):
     made = make_folder(tmp_path)
-    told = json.loads(
-        run("token", tmp_path, "--analyst", "dan", "--table", "people", "--epsilon", "0.5", "--json").stdout
-    )
+    told = dproof("token", tmp_path, "--analyst", "dan", "--table", "people", "--epsilon", "0.5", "--json").json
     assert made.tokens.holder(told["token"]).name == "dan"
-    assert json.loads(run("token", tmp_path, "--revoke", told["number"], "--json").stdout)["token"] is None
+    assert dproof("token", tmp_path, "--revoke", told["number"], "--json").json["token"] is None
     assert made.tokens.holder(told["token"]) is None
-    listed = run("token", tmp_path)
-    assert "dan" in listed.stdout and "dproof_" not in listed.stdout
+    listed = dproof("token", tmp_path).out
+    assert "dan" in listed and "dproof_" not in listed
     for words, said in [
         (["--analyst", "dan"], "--analyst needs --table"),
         (["--analyst", "dan", "--table", "pay", "--epsilon", "1"], "there is no table 'pay'"),
         (["--custodian", "a", "--revoke", "1"], "one thing at a time"),
     ]:
-        refused = run("token", tmp_path, *words)
-        assert refused.returncode == 2 and said in refused.stderr
+        refused = dproof("token", tmp_path, *words)
+        assert refused.code == 2 and said in refused.err
 
 
 @pytest.mark.parametrize("words", [["--custodian", "--help"], ["--custodian", "-h"], ["--analyst", "--help"]])
-def test_help_makes_no_token(tmp_path, words):
-    told = run("token", tmp_path, *words)
-    assert told.returncode == 0 and told.stdout.startswith("Usage: dproof token")
+def test_help_makes_no_token(tmp_path, dproof, words):
+    told = dproof("token", tmp_path, *words)
+    assert told.code == 0 and told.out.startswith("Usage: dproof token")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_token_is_told_where_others_can_look(tmp_path):
+def test_a_token_is_told_where_others_can_look(tmp_path, dproof):
     (tmp_path / "tables").mkdir(0o755)
     tmp_path.chmod(0o755)
-    assert "other people on this machine can look into tables/" in run("token", tmp_path).stderr
+    assert "other people on this machine can look into tables/" in dproof("token", tmp_path).err
     tmp_path.chmod(0o700)
-    assert run("token", tmp_path).stderr == ""
+    assert dproof("token", tmp_path).err == ""
 
 
-def test_a_token_of_the_command_line_comes_before_its_table_is_read(tmp_path):
+def test_a_token_of_the_command_line_comes_before_its_table_is_read(tmp_path, dproof):
     made = make_folder(tmp_path)
     (tmp_path / "tables" / "people.csv").write_text("sex,age\nf,40\nm,41,a third field\n")
-    told = run("token", tmp_path, "--analyst", "dan", "--table", "people", "--epsilon", "0.5", "--json")
-    assert told.returncode == 0 and made.tokens.holder(json.loads(told.stdout)["token"]).name == "dan"
-    assert "line 3 has 3 fields" in told.stderr
+    told = dproof("token", tmp_path, "--analyst", "dan", "--table", "people", "--epsilon", "0.5", "--json")
+    assert told.code == 0 and made.tokens.holder(told.json["token"]).name == "dan"
+    assert "line 3 has 3 fields" in told.err
     assert [one["to"] for one in Record(made.folder.record).latest(9)] == ["dan"]
 
 
@@ -74,9 +67,9 @@ def test_a_token_of_the_command_line_comes_before_its_table_is_read(tmp_path):
         (["--tick", "0"], "from 0.05 to 60"),
     ],
 )
-def test_what_is_not_safe_is_refused(tmp_path, words, said):
-    refused = run("serve", tmp_path, *words)
-    assert refused.returncode == 2 and said in refused.stderr
+def test_what_is_not_safe_is_refused(tmp_path, dproof, words, said):
+    refused = dproof("serve", tmp_path, *words)
+    assert refused.code == 2 and said in refused.err
 
 
 def test_what_cannot_be_started_is_told_before_it_is_announced(tmp_path, capfd):
@@ -92,7 +85,7 @@ def test_what_cannot_be_started_is_told_before_it_is_announced(tmp_path, capfd):
     assert "serving" not in capfd.readouterr().err
 
 
-def test_a_server_serves_until_it_is_told_to_end(tmp_path):
+def test_a_server_serves_until_it_is_told_to_end(tmp_path, dproof):
     made = make_folder(tmp_path)
     made.port = 8731
     (tmp_path / "tables" / "bad.parquet").write_bytes(b"PAR1 and nothing more")
@@ -107,8 +100,8 @@ def test_a_server_serves_until_it_is_told_to_end(tmp_path):
                 time.sleep(0.1)
         assert told.json[0]["name"] == "people"
         assert "serving" in server.stderr.readline() and "'bad' is closed to analysts" in server.stderr.readline()
-        second = run("serve", tmp_path, "--port", "8732")
-        assert second.returncode == 2 and "another server" in second.stderr
+        second = dproof("serve", tmp_path, "--port", "8732")
+        assert second.code == 2 and "another server" in second.err
         server.send_signal(signal.SIGINT)
         said = server.communicate(timeout=60)[1]
     finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -141,23 +140,17 @@ def test_a_plan_names_its_mistakes(postcodes: Any) -> None:
             dp.Plan.from_dict({**PLAN, "columns": {"home": {**TABLE, **keys}}})
 
 
-def test_a_draft_knows_it(postcodes: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from dproof.cli.app import main
-
+def test_a_draft_knows_it(postcodes: Any, tmp_path: Path, dproof: Any) -> None:
     pa.parquet.write_table(pa.table({"home": pa.array([b"53113"], pa.binary(5))}), tmp_path / "x.parquet")
-    with pytest.raises(SystemExit):
-        main(["init", str(tmp_path / "x.parquet")])
-    assert '[columns.home]\nspace = "postcodes"\nregions = []\n' in capsys.readouterr().out
+    ran = dproof("init", tmp_path / "x.parquet")
+    assert ran.code == 0 and '[columns.home]\nspace = "postcodes"\nregions = []\n' in ran.out
 
 
-def test_the_commands_know_it(postcodes: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from dproof.cli.app import main
-
+def test_the_commands_know_it(postcodes: Any, tmp_path: Path, dproof: Any) -> None:
     def run(*command: Any) -> Any:
-        with pytest.raises(SystemExit) as ended:
-            main([*map(str, command), "--json"])
-        assert ended.value.code == 0
-        return json.loads(capsys.readouterr().out)
+        ran = dproof(*command, "--json")
+        assert ran.code == 0
+        return ran.json
 
     plan, data, out = tmp_path / "plan.toml", tmp_path / "x.parquet", tmp_path / "out"
     plan.write_text(dp.Plan.of(PLAN).text)

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dproof import Dates, InputError, Interval, Plan
+from dproof import Dates, InputError, Interval, Plan, TooLarge
 from dproof.certification import verify_certificate
-from dproof.errors import TooLarge
 from dproof.plans.reader import MisplacedKey, Reader, read_column
 from dproof.spaces.dates import PERIODS, calendar_bins, uncut_period
 from dproof.spaces.interval import bins_between, default_bins

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dproof.columns.numbers import DateCodec, date_format
+from dproof.columns.numbers import DateCodec, written_as
 from dproof.columns.values import object_array
 from dproof.plans.reader import MisplacedKey, Reader, read_column
 
@@ -108,13 +108,15 @@ def test_numbers_and_typed_dates_are_read_too() -> None:
         ("%d.%m.%y", "leaves the century open"),
         ("%d.%m", "a year, a month and a day, each once"),
         ("%d.%m.%Y %b", "a year, a month and a day, each once"),
-        ("%d.%m.%Y %p", "'%p' is not one of %Y, %m, %b, %B, %d, %H, %M and %S"),
+        ("%d.%m.%Y %f", "'%f' is not one of %Y, %m, %b, %B, %d, %H, %I, %M, %S and %p"),
+        ("%d.%m.%Y %p", "%I, an hour of twelve, and %p, AM or PM, go together"),
+        ("%H:%M", 'for times of day write space = "time"'),
         ("%d.%m.%Y%", "'%' is not one of"),
         ("%%%d.%m.%Y", "'%%' is not one of"),
         ("%d.%m.%Y 00:00", "a digit stands in it"),
         ("%d.%m.%Y %H:%H", "stands in it twice"),
-        ("%Y-%d-%m", "would be read as other days"),
-        ("%Y-%d-%mT%H:%M", "would be read as other days"),
+        ("%Y-%d-%m", "would be read as others"),
+        ("%Y-%d-%mT%H:%M", "would be read as others"),
         ("%d.%m.%Y" + " " * 60, "more than 64 characters"),
         ("", "a year, a month and a day, each once"),
         (7, "must be text"),
@@ -129,4 +131,4 @@ def test_other_formats_are_refused(text: Any, problem: str) -> None:
 def test_the_format_does_not_touch_what_is_stored() -> None:
     codec = codec_of("%d.%m.%Y")
     (stored,) = codec.store(codec.encode([pa.array(["03.04.2024"])]))
-    assert stored.to_pylist() == [dt.date(2024, 4, 3)] and date_format("%d.%m.%Y").text == "%d.%m.%Y"
+    assert stored.to_pylist() == [dt.date(2024, 4, 3)] and written_as("%d.%m.%Y").text == "%d.%m.%Y"

@@ -246,7 +246,7 @@ def test_conditions_and_groups_are_dates(release: Any) -> None:
 @pytest.mark.parametrize(
     ("asked", "problem"),
     [
-        ("sum(day) AS s FROM {}", "has dates, which have no sum: ask for AVG"),
+        ("sum(day) AS s FROM {}", "the values of column 'day' have no sum: ask for AVG"),
         ("count(*) AS n FROM {} WHERE day > 5", "holds dates, and '5' is not one such as"),
         ("count(*) AS n FROM {} WHERE day = 'soon'", "holds dates, and 'soon' is not one"),
         ("count(*) AS n FROM {} WHERE day = '2025-01-01'", "never has the value 2025-01-01: it goes from 2024-01-01"),

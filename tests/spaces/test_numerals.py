@@ -185,17 +185,20 @@ def test_dates_all_at_once_are_read_as_each_alone(parts: list[tuple[str, str, st
     assert codec_of(space, column).lookups(pa.array(texts, pa.binary())).tolist() == alone
 
 
-@pytest.mark.parametrize("space", ["interval", "date"])
+@pytest.mark.parametrize("space", ["interval", "date", "time"])
 def test_texts_of_a_file_are_read_row_by_row_whether_they_are_alike_or_not(
     space: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So the number of rows decides how long it takes, and not how many of them differ."""
     import dproof.columns.numbers as numbers
 
-    reads, seen = ("read_decimals" if space == "interval" else "_written_days"), list[int]()
-    read = getattr(numbers, reads)
-    monkeypatch.setattr(numbers, reads, lambda texts, *more: [seen.append(len(texts)), read(texts, *more)][1])
-    texts = [f"{n}" for n in range(28)] if space == "interval" else [f"2024-02-{n:02}" for n in range(1, 29)]
+    places = {"interval": (numbers, "read_decimals"), "date": (numbers.DateCodec, "plain")}
+    place, reads = places.get(space, (numbers.TimeCodec, "plain"))
+    read, seen = getattr(place, reads), list[int]()
+    spy = lambda texts, *more: [seen.append(len(texts)), read(texts, *more)][1]  # noqa: E731
+    monkeypatch.setattr(place, reads, spy if space == "interval" else staticmethod(spy))
+    shape = {"interval": "{}", "date": "2024-02-{:02}", "time": "09:{:02}"}[space]
+    texts = [shape.format(n) for n in range(1, 29)]
     ends = {"low": texts[0], "high": texts[-1], "missing": texts[0]}
     column = read_column("x", Reader({"space": space, **ends}, ()))
     for rows in ([texts[7]] * 28, texts):

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.questions.answer import Answer, Cell
+from dproof import Answer, Cell
 
 FUNCTIONS = [name for name in dp.__all__ if inspect.isfunction(getattr(dp, name))]
 ADVICE = {"advise", "expect", "compare_ways", "least_epsilon"}

@@ -47,6 +47,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Subsets": (dp.Subsets, {"values": ["a", "b"], "metric": "symmetric"}),
     "Interval": (dp.Interval, {"low": 0, "high": 4, "step": 1}),
     "Dates": (dp.Dates, {"low": "2024-01-01", "high": "2024-12-31", "step": 1}),
+    "Times": (dp.Times, {"low": "08:00", "high": "17:59"}),
     "Vectors": (dp.Vectors, {"axes": [dp.Interval(0, 4, 1)] * 2, "metric": "l1"}),
     "additive_noise": (dp.additive_noise, {"vectors": dp.Vectors([LINE] * 2), "privacy": 1, "noise": "laplace"}),
     "from_program": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,10 @@ import pytest
 
 import dproof as dp
 from dproof.certification.verify_certificate import main as verify_alone
-from dproof.cli.app import main
 from dproof.coins import current
 from dproof.local.draw import asking
 from dproof.local.recipe import RowLaw, certify_row
+from dproof.releases.adopt import read_answers
 from dproof.survey.form import survey_key
 from tests.survey.test_collect import HABITS, resealed
 
@@ -73,7 +74,7 @@ EVERY: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_answers_become_a_release_that_holds(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_answers_become_a_release_that_holds(name: str, tmp_path: Path, dproof: Any) -> None:
     survey = dp.collect(EVERY[name], tmp_path / "survey")
     private = [column for column in survey.law.plan.columns if column.private]
     true = {column.name: [n % column.sanitised.size for n in range(300)] for column in private}
@@ -92,9 +93,7 @@ def test_answers_become_a_release_that_holds(name: str, tmp_path: Path, capsys: 
     sent = sorted(json.dumps(line["row"]) for line in lines)
     stored = sorted(json.dumps(row) for row in stored_rows(opened))
     assert stored == sent
-    with pytest.raises(SystemExit):
-        main(["verify", str(tmp_path / "release")])
-    capsys.readouterr()
+    assert dproof("verify", tmp_path / "release").code == 0
 
 
 def stored_rows(release: Any) -> list[dict[str, Any]]:
@@ -177,6 +176,17 @@ def test_what_no_law_can_give_is_left_out_and_counted(tmp_path: Path) -> None:
     assert (release.rows, about["adopted"]["left_out"], about["adopted"]["repeated"]) == (10, len(bad), 2)
     sent = sorted(json.dumps(line["row"]) for line in good)  # the first answer of an id counts
     assert sorted(json.dumps(row) for row in stored_rows(release)) == sent
+
+
+def test_a_line_without_end_takes_no_memory(tmp_path: Path) -> None:
+    survey = dp.collect(TWO, tmp_path / "survey")
+    one, other = (json.dumps(line) for line in drawn_lines(survey.law, {"read": [0, 1], "age": [7, 7]}))
+    (tmp_path / "a.jsonl").write_text(f"{one}\n{'x' * (1 << 24)}\n{other}\n{one[:-1]}")
+    tracemalloc.start()
+    received = read_answers([tmp_path / "a.jsonl"], survey.law)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (received.rows, received.left_out) == (2, 2) and peak < 1 << 21
 
 
 def test_one_possible_row_among_the_bad_ones_is_none_of_them(tmp_path: Path) -> None:
@@ -263,27 +273,21 @@ def test_rows_of_a_sampled_survey_that_stay_away_are_no_forgery(tmp_path: Path) 
     dp.verify(tmp_path / "release")
 
 
-def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands(tmp_path: Path, dproof: Any) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(dp.Plan.of(TWO).text)
-
-    def run(*words: Any) -> tuple[Any, dict[str, Any]]:
-        with pytest.raises(SystemExit) as left:
-            main([*map(str, words), "--json"])
-        return left.value.code, json.loads(capsys.readouterr().out)
-
-    code, made = run("collect", plan, "--out", tmp_path / "survey", "--send", "https://example.org/in")
-    assert code == 0 and made["questions"] == 2 and made["send"] == "https://example.org/in"
+    made = dproof("collect", plan, "--out", tmp_path / "survey", "--send", "https://example.org/in", "--json")
+    assert made.code == 0 and made.json["questions"] == 2 and made.json["send"] == "https://example.org/in"
     law = certify_row(dp.Plan.of(TWO))
     answers = write(tmp_path / "a.jsonl", [*drawn_lines(law, {"read": [0, 1], "age": [3, 4]}), "{}"])
-    code, release = run("adopt", answers, "--plan", tmp_path / "survey", "--out", tmp_path / "release")
-    assert (code, release["rows"], release["left_out"]) == (0, 2, 1)
-    code, problem = run("adopt", answers, "--plan", tmp_path / "survey", "--out", tmp_path / "release")
-    assert code == 2 and problem["code"] == "file"
+    adopt = ["adopt", answers, "--plan", tmp_path / "survey", "--out", tmp_path / "release", "--json"]
+    release = dproof(*adopt)
+    assert (release.code, release.json["rows"], release.json["left_out"]) == (0, 2, 1)
+    problem = dproof(*adopt)
+    assert problem.code == 2 and problem.json["code"] == "file"
     for words in (
         ["collect", plan, "--out", tmp_path / "s"],
         ["adopt", answers, "--plan", plan, "--out", tmp_path / "r"],
     ):
-        with pytest.raises(SystemExit) as left:
-            main([*map(str, words)])
-        assert left.value.code in (0, None) and "dproof verify" in capsys.readouterr().out
+        ran = dproof(*words)
+        assert ran.code == 0 and "dproof verify" in ran.out

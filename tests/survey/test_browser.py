@@ -18,6 +18,7 @@ import pytest
 
 import dproof as dp
 from dproof.laws import Matrix
+from dproof.local.mechanisms import MECHANISMS
 from dproof.survey.form import page_record
 from tests.survey.node import DRAW
 from tests.survey.test_adopt import EVERY
@@ -36,7 +37,7 @@ class Receiver:
 
     def __init__(self, folder: Path) -> None:
         self.requests: list[tuple[str, str, dict[str, str], bytes]] = []
-        self.refuses = False
+        self.status = 204
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -51,7 +52,7 @@ class Receiver:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 receiver.requests.append(("POST", self.path, dict(self.headers), body))
-                self.send_response(503 if receiver.refuses else 204)
+                self.send_response(receiver.status)
                 self.send_header("Access-Control-Allow-Origin", "*")
                 self.end_headers()
 
@@ -187,7 +188,7 @@ def test_a_second_try_sends_the_same_line(browser: Any, receiver: Receiver, tmp_
         page.get_by_role("group", name="mood").get_by_label(mood, exact=True).check()
         page.get_by_role("button", name="Show what would be sent").click()
         assert page.get_by_text("drawn an answer for this survey before").count() == (mood == "5")
-        receiver.refuses = mood == "1"
+        receiver.status = 503 if mood == "1" else 204
         page.get_by_role("button", name="Send", exact=True).click()
         page.get_by_role("alert" if mood == "1" else "status").filter(has_text=re.compile(r"\S")).wait_for()
     assert len(receiver.sent) == 2 and receiver.sent[0] == receiver.sent[1]
@@ -198,6 +199,66 @@ def test_a_second_try_sends_the_same_line(browser: Any, receiver: Receiver, tmp_
     page.get_by_role("button", name="Do not send").click()
     page.get_by_text("Nothing was sent").wait_for()
     assert len(receiver.sent) == 2
+
+
+def test_a_ticket_is_taken_from_the_address_or_typed(browser: Any, receiver: Receiver, tmp_path: Path) -> None:
+    """It stands in the line that is shown and sent, and is not kept; a refusal is told, and can be mended."""
+    dp.collect(EVERY["joined"] | {"tickets": True}, tmp_path / "survey", send=f"{receiver.address}/in")
+    page, said = visit(browser)
+    page.goto(f"{receiver.address}/survey/survey.html#abc23")
+    page.locator("form").wait_for()
+    for group in page.locator("fieldset").all():
+        group.locator("input").first.check()
+    page.get_by_role("button", name="Show what would be sent").click()
+    field = page.get_by_label("Your ticket")
+    assert field.input_value() == "abc23"
+    look(page, "ticket")
+    exactly = page.locator("textarea")
+    assert json.loads(exactly.input_value())["ticket"] == "abc23"
+    field.fill("")
+    page.get_by_role("button", name="Send", exact=True).click()
+    page.get_by_role("alert").filter(has_text="Please give your ticket").wait_for()
+    assert receiver.sent == [] and field.evaluate("e => document.activeElement === e")
+    receiver.status = 403
+    field.fill(" Wrong ")
+    page.get_by_role("button", name="Send", exact=True).click()
+    page.get_by_role("alert").filter(has_text="not taken").wait_for()
+    receiver.status = 204
+    field.fill("abc23")
+    line = exactly.input_value()
+    page.get_by_role("button", name="Send", exact=True).click()
+    page.get_by_role("status").wait_for()
+    wrong, sent = receiver.requests[-2][3].decode(), receiver.requests[-1][3].decode()
+    assert json.loads(wrong)["ticket"] == "wrong" and sent == f"{line}\n"
+    assert {**json.loads(wrong), "ticket": "abc23"} == json.loads(sent)  # one draw, whatever the ticket
+    kept = page.evaluate("JSON.stringify(localStorage)")
+    assert "abc23" not in kept and json.loads(sent)["id"] in kept
+    assert all("abc23" not in path for _, path, _, _ in receiver.requests)
+    assert [text for text in said if "403" not in text] == []
+
+
+def test_numbers_are_written_as_in_the_language_of_the_texts(browser: Any, tmp_path: Path) -> None:
+    """What is 9,999 in English is 9.999 in German, and 9,999 there is less than 10."""
+    german = Path(__file__).parents[2] / "examples" / "texts.de.toml"
+    pay = {"space": "interval", "low": "0.5", "high": 10000, "step": "1/2"}
+    plan = {"privacy": {"epsilon": "1"}, "columns": {"pay": pay}}
+    told = []
+    for texts in (None, german):
+        dp.collect(plan, tmp_path / f"survey{texts is None}", texts=texts)
+        page, said = visit(browser)
+        page.goto((tmp_path / f"survey{texts is None}" / "survey.html").as_uri())
+        told.append(page.locator("fieldset p").first.inner_text())
+        page.locator("input").fill("2400.5")
+        page.get_by_role("button").first.click()
+        page.locator("dl").wait_for()
+        words = page.locator("main").inner_text()
+        told += [
+            *page.locator("dd.true").all_inner_texts(),
+            *re.findall(r"[0-9][0-9.,]*[0-9](?= from| von der)", words),
+        ]
+        told += re.findall(r"(?:factor of|Faktor) ([0-9.,]*[0-9])", words)
+        assert said == []
+    assert told == ["From 0.5 to 10000.", "2400.5", "9,999", "2.72", "Von 0,5 bis 10000.", "2400,5", "9.999", "2,72"]
 
 
 def test_by_keyboard_alone(browser: Any, receiver: Receiver, tmp_path: Path) -> None:
@@ -247,6 +308,53 @@ def test_every_kind_of_column_is_asked_drawn_and_told(
     release = dp.adopt(tmp_path / "answers.jsonl", tmp_path / "survey", tmp_path / "release")
     assert release.rows == 4 and release.certificate["release"]["adopted"]["left_out"] == 0
     assert all(line["survey"] == survey.key for line in receiver.sent)
+
+
+COLUMNS: dict[str, dict[str, Any]] = {
+    "categories": {"values": ["a", "b", "c"]},
+    "interval": {"low": 1, "high": 50, "step": "1/2"},
+    "date": {"low": "2020-01-01", "high": "2020-12-31"},
+    "subsets": {"values": ["x", "y"]},
+}
+
+
+def test_every_mechanism_is_drawn_and_told_in_words(browser: Any, tmp_path: Path) -> None:
+    """One page with a column for each mechanism of each space, and for each where an answer may be missing."""
+    columns: dict[str, Any] = {}
+    for kind, column in COLUMNS.items():
+        for mechanism in MECHANISMS[{"date": "interval"}.get(kind, kind)]:
+            for missing in ({}, {"missing": "category"}):
+                own = {"space": kind, **column, "mechanism": mechanism, **missing}
+                if kind == "categories" and mechanism == "design":
+                    own["metric"] = "ordinal"
+                plan = {"privacy": {"epsilon": 2, "delta": "1e-3"}, "columns": {"x": own}}
+                try:
+                    dp.collect(plan, tmp_path / f"{kind} {mechanism} {len(missing)}")
+                except dp.InputError:
+                    continue  # what cannot be missing, or has too large a design
+                columns[f"{kind} {mechanism} {len(missing)}"] = own
+    assert len(columns) >= 30
+    plan = {"privacy": {"epsilon": 2 * len(columns), "delta": "1e-1"}, "columns": columns}
+    survey = dp.collect(plan, tmp_path / "survey")
+    page, said = visit(browser)
+    page.goto((tmp_path / "survey" / "survey.html").as_uri())
+    page.locator("form").wait_for()
+    for group in page.locator("fieldset").all():
+        for kind, value in {"number": "18.5", "date": "2020-05-25"}.items():
+            for field in group.locator(f"input[type={kind}]").all():
+                field.fill(value)
+        for field in group.locator("label.choice").all()[:1]:
+            if not group.locator("input[type=number], input[type=date]").count():
+                field.click()
+    page.get_by_role("button").first.click()
+    page.locator("dl").first.wait_for()
+    told = page.locator("main").inner_text()
+    assert said == [] and page.locator("dl").count() == len(columns)
+    assert not re.search(r"[{}]|undefined|NaN|null|Infinity|\[object", told), told
+    line = json.loads(page.locator("textarea").input_value())
+    assert line["row"].keys() == columns.keys() and line["survey"] == survey.key
+    (tmp_path / "answers.jsonl").write_text(json.dumps(line))
+    assert dp.adopt(tmp_path / "answers.jsonl", tmp_path / "survey", tmp_path / "release").rows == 1
 
 
 @pytest.mark.parametrize(

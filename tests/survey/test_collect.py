@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from base64 import b64encode
 from fractions import Fraction
@@ -18,7 +19,6 @@ import dproof as dp
 from dproof.certification.certify import read_certificate, write_certificate
 from dproof.certification.verify_certificate import main as verify_alone
 from dproof.certification.verify_certificate import seal
-from dproof.cli.app import main
 from dproof.laws import LAWS, Matrix
 from dproof.local.mechanisms import MECHANISMS
 from dproof.survey.form import usual_texts
@@ -94,14 +94,13 @@ def test_the_page_is_one_small_file_that_loads_nothing(tmp_path: Path) -> None:
     ]
 
 
-def test_verify_checks_page_laws_and_certificate_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_checks_page_laws_and_certificate_together(tmp_path: Path, dproof: Any) -> None:
     folder = tmp_path / "survey"
     dp.collect(HABITS, folder)
     dp.verify(folder)
     assert verify_alone([str(folder / "certificate.json")]) == 0
-    with pytest.raises(SystemExit) as left:
-        main(["verify", str(folder)])
-    assert left.value.code == 0 and "the page of the survey" in " ".join(capsys.readouterr().out.split())
+    ran = dproof("verify", folder)
+    assert ran.code == 0 and "the page of the survey" in " ".join(ran.out.split())
     with pytest.raises(dp.FileError, match="adopt"):
         dp.load(folder)
 
@@ -199,6 +198,8 @@ def test_texts_can_be_replaced(tmp_path: Path) -> None:
         ('skp = "?"', "line 1: skp is not a text of the page; did you mean 'skip'"),
         ('same = "{people}"', "has {people}"),
         ("skip = 3", "skip must be text"),
+        ('lang = "de_DE"', "lang must name a language as HTML does"),
+        ('lang = "German"', "lang must name a language as HTML does"),
     ],
 )
 def test_mistakes_in_texts_are_told(text: str, match: str, tmp_path: Path) -> None:
@@ -211,6 +212,14 @@ def test_the_odds_that_the_page_promises_are_rounded_up(tmp_path: Path) -> None:
     dp.collect(HABITS, tmp_path / "survey")
     data = data_in((tmp_path / "survey" / "survey.html").read_text("utf-8"))
     assert (Fraction(data["factor"]), data["delta"]) == (Fraction("20.09"), "")  # e³ = 20.0855…
+
+
+@pytest.mark.parametrize("epsilon", ["6.9", "7.2", "12.34"])
+def test_great_odds_are_rounded_up_too(epsilon: str, tmp_path: Path) -> None:
+    """e^7.2 is 1339.43: a factor of 1,339 at most would be false."""
+    dp.collect({**HABITS, "privacy": {"epsilon": epsilon}}, tmp_path / "survey")
+    data = data_in((tmp_path / "survey" / "survey.html").read_text("utf-8"))
+    assert 0 < float(data["factor"].replace(",", "")) - math.exp(float(epsilon)) <= 1
 
 
 @pytest.mark.parametrize("delta", ["1e-6", "0.01", "0.2"])

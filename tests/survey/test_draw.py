@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dproof import Categories, Dates, Interval, Privacy, Rows, Subsets
+from dproof import Categories, Dates, Interval, Privacy, Rows, Subsets, Times
 from dproof.laws import KeepOrOther, Matrix, PlaneDesign, SubsetSelection
 from dproof.laws.gaussian import Gaussian
 from dproof.laws.laplace import BoundedLattice, two_sided
@@ -50,6 +50,7 @@ CASES: dict[str, tuple[Any, str, float] | Law] = {
     "rating": (Interval(1, 5, 1), "unbiased_design", 1),
     "unbiased design": (Interval(0, 1000, 1), "unbiased_design", 1),
     "dates": (Dates("2024-01-01", "2024-12-31"), "laplace", 1),
+    "times": (Times("08:00", "17:59"), "laplace", 1),
     "a number that may be missing": (AGE.with_missing(), "laplace", 1),
     "a clamped one that may be missing": (AGE.with_missing(), "clamped_laplace", 1),
     "a rating that may be missing": (Interval(1, 5, 1).with_missing(), "unbiased_design", 1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -96,3 +97,21 @@ def test_a_kill_loses_no_answer_that_was_acknowledged(survey: Any, tmp_path: Pat
     assert 50 <= kept < 2000
     inbox = dp.Inbox(tmp_path / "survey", tmp_path / "answers.db")
     assert kept <= len(inbox) <= kept + 1  # one may be kept and not yet said to be
+
+
+def test_answers_are_adopted_after_a_kill_that_cut_a_change_short(survey: Any, tmp_path: Path) -> None:
+    inbox = dp.Inbox(tmp_path / "survey", tmp_path / "answers.db")
+    for line in drawn_lines(survey.law, {"read": [0, 1], "age": [7, 7]}):
+        inbox.receive(json.dumps(line).encode())
+    inbox.close()
+    (tmp_path / "killed").mkdir()
+    with sqlite3.connect(tmp_path / "answers.db") as store:
+        store.execute("PRAGMA cache_size = 1")  # so that pages are written before the change is whole
+        store.executemany("INSERT INTO answers VALUES (?, '')", [(f"cut short {n}",) for n in range(2000)])
+        for file in tmp_path.glob("answers.db*"):
+            shutil.copy(file, tmp_path / "killed" / file.name)
+        store.rollback()
+    store.close()
+    assert (tmp_path / "killed" / "answers.db-journal").stat().st_size
+    release = dp.adopt(tmp_path / "killed" / "answers.db", tmp_path / "survey", tmp_path / "release")
+    assert release.rows == 2 and release.certificate["release"]["adopted"]["left_out"] == 0

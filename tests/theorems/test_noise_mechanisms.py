@@ -21,7 +21,7 @@ from dproof import (
 )
 from dproof.exact import exp_below
 from dproof.laws.divergence import normal_delta
-from dproof.laws.gaussian import gaussian as gaussian_law
+from dproof.laws.gaussian import gaussian_law
 from dproof.laws.laplace import stairs, two_sided
 from dproof.mechanisms.noise import _bounded_scale, integer_gaussian
 from tests.numerical import noise_part, numerical

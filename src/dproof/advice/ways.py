@@ -272,7 +272,7 @@ def _without_public(draft: Draft) -> dict[str, Any]:
 def _without_model(draft: Draft) -> dict[str, Any]:
     """A draft without what belongs to one of the models alone."""
     columns = {name: _without(table, *_LOCAL_KEYS) for name, table in draft.get("columns", {}).items()}
-    return {**_without(draft, "release", "joint", "order", "shuffle"), "columns": columns}
+    return {**_without(draft, "release", "joint", "order", "shuffle", "tickets"), "columns": columns}
 
 
 # All ways beside each other -------------------------------------------------------------------------------------------
@@ -529,8 +529,7 @@ def _row(plan: Plan, key: Key, found: Mapping[str, WayAnswers]) -> AnswerRow:
     if key[0] in (COUNT, MEAN):
         column = plan.column(key[1])
         what = "mean" if key[0] == MEAN or column.is_averaged else "count"
-        # A mean of what cannot be added up is one of dates.
-        unit = "days" if what == "mean" and not column.space.has_sums else None
+        unit = column.space.unit if what == "mean" else None
     return AnswerRow(key, what, unit, {way: one.found.get(key) for way, one in found.items()})
 
 

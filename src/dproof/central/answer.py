@@ -161,7 +161,7 @@ class ResidualAnswerSource:
             return self._different(aggregate, level)
         counts = self.asked.by_bins(aggregate)
         measured_sum(self.release, counts.counts)
-        spread = Distribution(counts, counts.ends, self.asked.groups, estimates, self.by_method)
+        spread = BinnedDistribution(counts, counts.ends, self.asked.groups, estimates, self.by_method)
         if definition.chosen == Rank():
             law, parts = self.release.law, (_FINE, 1 - _FINE) if counts.has_ladder else (1.0,)
             missed = 1 - law.plain_level(level)
@@ -257,7 +257,7 @@ _EVENLY = 12  # the square of a bin's width over the variance of numbers that li
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Distribution:
+class BinnedDistribution:
     """A number by its bins in every group: the counts that are asked for, and the ends of the bins of the column there.
 
     `estimates` are unbiased, and intervals come from them; `by_method` are the counts that what is shown is made from.

@@ -15,20 +15,26 @@ needed but the estimates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dproof.central.workload import Residual, Table, cell_shares, maximal, parts_within, residual_variances, subtables
+from dproof.central.workload import (
+    Residual,
+    Table,
+    cell_shares,
+    maximal,
+    parts_within,
+    residual_variances,
+    subtables,
+    told_precisions,
+)
 from dproof.errors import TooLarge
 from dproof.laws.debias import on_simplex
 from dproof.limits import MOST_PROJECTED
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from dproof.spaces.space import Floats, Integers
 
 
 def residual_of(counts: Integers, columns: int | None = None) -> Integers:
@@ -122,58 +128,36 @@ def estimates(
     sizes: tuple[int, ...],
     noisy: Mapping[Residual, Floats],
     variances: Mapping[Residual, float],
+    tables: Mapping[int | None, Iterable[Table]],
     *,
-    number: int | None = None,
     known: int | None = None,
     plain: bool = False,
-    tables: Iterable[Table] = (),
-) -> ResidualEstimates:
+) -> dict[int | None, ResidualEstimates]:
     """The estimates from measured residuals, or from plain tables, with the variance of the noise on each number.
 
-    `number` is the column whose sums are estimated instead of counts: of numbers or of curves. `known` is the number of
-    rows where that is public: then the residual of the empty table has no noise. What several plain tables tell of one
-    residual is weighed by precision. All of `tables` can be told, with columns that have one value too.
+    They are those of counts (None), and of the sums of each column, of numbers or of curves, that has `tables`: all of
+    these can be told, with columns that have one value too. `known` is the number of rows where that is public: then
+    the residual of the empty table has no noise.
     """
-    weighed, precisions = dict[Table, Floats](), dict[Table, float]()
-    measured = {measurement: variances[measurement] for measurement in noisy}
-    for measurement, part, variance in _told(sizes, measured, number, plain):
-        estimate = _part(sizes, measurement, noisy[measurement], part, plain)
-        weighed[part] = weighed.get(part, 0.0) + estimate / variance
-        precisions[part] = precisions.get(part, 0.0) + 1 / variance
-    residuals = {part: total / precisions[part] for part, total in weighed.items()}
-    spreads = {part: 1 / precision for part, precision in precisions.items()}
-    if known is not None:
-        residuals[()], spreads[()] = np.array(float(known)), 0.0
-    for table in subtables([*residuals, *tables]):
-        if table not in residuals:  # that of a column with one value is zero
-            terms = residuals[()].shape if table else ()
-            residuals[table], spreads[table] = np.zeros((*(sizes[i] for i in table), *terms)), 0.0
-    return ResidualEstimates(sizes, residuals, spreads)
-
-
-def told_variances(
-    sizes: tuple[int, ...],
-    variances: Mapping[Residual, float],
-    *,
-    number: int | None = None,
-    known: bool = False,
-    plain: bool = False,
-) -> dict[Table, float]:
-    """The variances of `estimates`, which no data change; those of columns with one value are left out, and zero."""
-    precisions: dict[Table, float] = {}
-    for _, part, variance in _told(sizes, variances, number, plain):
-        precisions[part] = precisions.get(part, 0.0) + 1 / variance
-    return {part: 1 / precision for part, precision in precisions.items()} | ({(): 0.0} if known else {})
-
-
-def _told(
-    sizes: tuple[int, ...], variances: Mapping[Residual, float], number: int | None, plain: bool
-) -> Iterator[tuple[Residual, Table, float]]:
-    """Each measurement of counts, or of the sums of a column, with each residual that it tells, and its variance."""
-    for measurement, variance in variances.items():
-        if measurement.number == number and not measurement.ladder:
-            for residual, factor in residual_variances(sizes, measurement, plain).items():
-                yield measurement, residual.table, factor * variance
+    precisions = told_precisions(sizes, {one: variances[one] for one in noisy if not one.ladder}, plain=plain)
+    weighed: dict[Residual, Floats] = {}
+    for one, values in noisy.items():
+        for residual, factor in () if one.ladder else residual_variances(sizes, one, plain).items():
+            estimate = _part(sizes, one, values, residual.table, plain)
+            weighed[residual] = weighed.get(residual, 0.0) + estimate / (factor * variances[one])
+    found = {}
+    for number, some in tables.items():
+        of_number = [residual for residual in weighed if residual.number == number]
+        residuals = {residual.table: weighed[residual] / precisions[residual] for residual in of_number}
+        spreads = {residual.table: 1 / precisions[residual] for residual in of_number}
+        if known is not None and number is None:
+            residuals[()], spreads[()] = np.array(float(known)), 0.0
+        for table in subtables([*residuals, *some]):
+            if table not in residuals:  # that of a column with one value is zero
+                terms = residuals[()].shape if table else ()
+                residuals[table], spreads[table] = np.zeros((*(sizes[i] for i in table), *terms)), 0.0
+        found[number] = ResidualEstimates(sizes, residuals, spreads)
+    return found
 
 
 def _part(sizes: Sequence[int], measurement: Residual, values: Floats, part: Table, plain: bool) -> Floats:
@@ -286,10 +270,10 @@ def projection(estimates: ResidualEstimates, tables: Iterable[Table]) -> Residua
     listed, k = list(tables), estimates.sizes
     if sum(prod(k[i] for i in table) for table in maximal(listed)) > MOST_PROJECTED:
         raise TooLarge(f"projection takes tables of {MOST_PROJECTED:,} cells at most: leave the method out")
-    return nearest(shrunk(estimates, listed), listed)
+    return nearest_tables(shrunk(estimates, listed), listed)
 
 
-def nearest(estimates: ResidualEstimates, tables: Iterable[Table]) -> ResidualEstimates:
+def nearest_tables(estimates: ResidualEstimates, tables: Iterable[Table]) -> ResidualEstimates:
     """The estimates with the least Σ (change of a cell)² over these tables that have no negative cell in any of them.
 
     Tables stay sums of residuals, so they agree on what they share; the total stays, and is 0 at least. Solved from the
@@ -299,7 +283,7 @@ def nearest(estimates: ResidualEstimates, tables: Iterable[Table]) -> ResidualEs
     which all cells are equal.
 
     >>> found = ResidualEstimates((3,), {(): np.array(9.0), (0,): np.array([5.0, -4.0, -1.0])}, {(): 1.0, (0,): 1.0})
-    >>> found.table((0,)).tolist(), nearest(found, [(0,)]).table((0,)).round(2).tolist()
+    >>> found.table((0,)).tolist(), nearest_tables(found, [(0,)]).table((0,)).round(2).tolist()
     ([8.0, -1.0, 2.0], [7.5, 0.0, 1.5])
     """
     largest, k = maximal(tables), estimates.sizes

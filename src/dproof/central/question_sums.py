@@ -25,10 +25,10 @@ from dproof.plans.reader import MisplacedKey
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.partition import combined_places, cut, grouping
 from dproof.questions.question import Aggregate, Contains, Question, Schema, both, is_curve, leaves, resolve
-from dproof.questions.sums import Term, along, centred_terms, present
+from dproof.questions.sums import Term, centred_terms, present
 from dproof.spaces.dates import uncut_period
 from dproof.spaces.interval import Bins, Scale, scale_of
-from dproof.spaces.space import Partition
+from dproof.spaces.space import Partition, along
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,17 +17,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.central.estimates import Ladder, ResidualEstimates, contrast, estimates, residual_of, told_variances
+from dproof.central.estimates import Ladder, ResidualEstimates, contrast, estimates, residual_of
 from dproof.central.workload import (
-    Answers,
     Domain,
     Residual,
     Table,
+    WeighedAnswers,
     WithinBins,
     added_curve,
     calibrate,
     cell_costs,
-    combined_variances,
     cut_off,
     delta,
     has_k_norm,
@@ -39,11 +38,12 @@ from dproof.central.workload import (
     measured_tables,
     noise_law,
     parts_of,
-    pure_law,
+    pure_noise,
     shape,
     split_epsilon,
     steps,
     subtables,
+    told_precisions,
     variances_at_points,
 )
 from dproof.certification.certify import sealed
@@ -57,6 +57,7 @@ from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
 from dproof.privacy import Cost, Privacy
 from dproof.questions.measured import HIGHEST_LEVEL, level_of_seldom, normal_quantile
 from dproof.spaces.interval import scale_of
+from dproof.spaces.space import Integers
 
 if TYPE_CHECKING:
     from dproof.questions.estimated import Options
@@ -73,8 +74,6 @@ _NOISE_TOLERANCE = Fraction(1, 1000)
 
 # Of the weight of a table that is listed beside questions: twice the noise, for a quarter of what it would cost.
 _BESIDE_QUESTIONS = Fraction(1, 16)
-
-Integers = NDArray[np.int64]
 
 
 class TableWidth(NamedTuple):
@@ -187,7 +186,7 @@ class TableLaw:
         if not self.is_pure:
             return noise_law(parameter * self.subdivisions[measurement] ** 2)
         lattice = self.lattices.get(measurement.number)  # type: ignore[arg-type]  # counts, None, have none
-        return laplace_law(parameter) if lattice is None else pure_law(lattice, parameter)
+        return laplace_law(parameter) if lattice is None else pure_noise(lattice, parameter)
 
     def wholes(self, place: int, codes: NDArray[Any], places: Integers) -> Integers:
         """What each row adds to a sum of the column there: a whole number or, of a curve, its coefficients."""
@@ -202,15 +201,13 @@ class TableLaw:
             one: cells.reshape(shape) / self.subdivisions[one]
             for (one, shape), cells in zip(self.shapes.items(), np.split(numbers, ends)[:-1], strict=True)
         }
-        found = {}
-        for number in dict.fromkeys([None, *(measurement.number for measurement in self.noise)]):
-            tables = self.tables if number is None else [key.table for key in self.sums if key.number == number]
-            known = rows if number is None else None
-            found[number] = estimates(
-                self.domain.sizes, noisy, self.variances, number=number, known=known, plain=self.is_pure, tables=tables
-            )
+        tables: dict[int | None, list[Table]] = {None: list(self.tables)}
+        for key in self.sums:
+            tables.setdefault(key.number, []).append(key.table)
+        variances = self.variances
+        found = estimates(self.domain.sizes, noisy, variances, tables, known=rows, plain=self.is_pure)
         parts = self.domain.ladders
-        ladders = {one.table[0]: (noisy[one], self.variances[one]) for one in self.noise if one.ladder}
+        ladders = {one.table[0]: (noisy[one], variances[one]) for one in self.noise if one.ladder}
         found[None] = replace(found[None], ladders={n: Ladder.of(parts[n], *told) for n, told in ladders.items()})
         return found
 
@@ -233,15 +230,11 @@ class TableLaw:
         return self.estimates(zeros, 0 if self.plan.rows_are_public else None)
 
     @cached_property
-    def spreads(self) -> dict[int | None, dict[Table, float]]:
-        """The variances of the residuals of counts (None), and of the sums of each number: those of `precisions`."""
-        public = self.plan.rows_are_public
-        return {
-            number: told_variances(
-                self.domain.sizes, self.variances, number=number, known=public and number is None, plain=self.is_pure
-            )
-            for number in dict.fromkeys([None, *(one.number for one in self.noise)])
-        }
+    def spreads(self) -> dict[Residual, float]:
+        """The variances of the residuals of counts and sums: those of `precisions`, but for columns with one value."""
+        told = told_precisions(self.domain.sizes, self.variances, plain=self.is_pure)
+        known = {Residual(()): 0.0} if self.plan.rows_are_public else {}
+        return {residual: 1 / precision for residual, precision in told.items()} | known
 
     def deviations(self, level: float = LEVEL) -> float:
         """How many standard deviations ± has in an answer.
@@ -286,7 +279,7 @@ class TableLaw:
     def cell_variance(self, key: Residual, about: float = 0.0) -> float:
         """The variance of one cell of counts, or of sums of a column: of x − about, that in units of half its range."""
         costs = cell_costs(self.domain, key, about)
-        total = sum(cost * self.spreads[one.number].get(one.table, 0.0) for one, cost in costs.items())
+        total = sum(cost * self.spreads.get(one, 0.0) for one, cost in costs.items())
         return float(total * self.domain.added(key.number).unit)
 
     @property
@@ -432,7 +425,7 @@ def certify_tables(plan: Plan) -> TableLaw:
     """
     if not plan.privacy.epsilon and not plan.privacy.delta:
         raise PlanError("model = 'central' needs epsilon above 0: with none, nothing can be told")
-    laws, refused = list[tuple[TableLaw, Answers]](), list[InputError]()
+    laws, refused = list[tuple[TableLaw, WeighedAnswers]](), list[InputError]()
     for person in _keeping(plan.privacy):
         try:
             laws += _laws_keeping(replace(plan, privacy=person, text=""))
@@ -445,11 +438,11 @@ def certify_tables(plan: Plan) -> TableLaw:
 
 
 @lru_cache(maxsize=8)  # a plan with δ is compared with that without: both have the second one's laws
-def _laws_keeping(plan: Plan) -> list[tuple[TableLaw, Answers]]:
+def _laws_keeping(plan: Plan) -> list[tuple[TableLaw, WeighedAnswers]]:
     """The laws by which a person loses what the plan allows, with what they answer."""
     law = table_law(plan, plan.privacy)
     at_any = replace(plan, privacy=Privacy(1, neighbours=plan.privacy.neighbours))
-    answers = answers_of(law) if law.lattices else _answers_at(at_any)
+    answers = wanted_answers(law) if law.lattices else _answers_at(at_any)
     choices = [measurements(law)]
     # With δ = 0 contrasts are better where many columns have two values, plain tables where few have.
     if law.is_pure and (contrasts := measurements(law, contrasts=True)) != choices[0]:
@@ -459,8 +452,8 @@ def _laws_keeping(plan: Plan) -> list[tuple[TableLaw, Answers]]:
 
 
 @lru_cache(maxsize=8)  # what is answered does not hang on the promise, but for curves
-def _answers_at(plan: Plan) -> Answers:
-    return answers_of(table_law(plan, plan.privacy))
+def _answers_at(plan: Plan) -> WeighedAnswers:
+    return wanted_answers(table_law(plan, plan.privacy))
 
 
 def _keeping(promise: Privacy) -> list[Privacy]:
@@ -530,23 +523,23 @@ def measurements(law: TableLaw, *, contrasts: bool = False) -> Sequence[Residual
     return [*counts, *sums, *(one for one in law.residuals if one.ladder)]
 
 
-def answers_of(law: TableLaw) -> Answers:
+def wanted_answers(law: TableLaw) -> WeighedAnswers:
     """What shall be sharp, with weights: the answers to the plan's questions, a cell of every listed table and sum."""
     if not law.asked.questions:
         return _cells_of(law)
     from dproof.central.question_sums import question_costs  # takes a parser of SQL, which few plans need
 
-    questions = Answers.of(question_costs(law.plan, law.domain), law.residuals)
+    questions = WeighedAnswers.of(question_costs(law.plan, law.domain), law.residuals)
     return questions.and_of(_cells_of(law, _BESIDE_QUESTIONS)) if law.asked.listed else questions
 
 
-def _cells_of(law: TableLaw, part: Fraction = Fraction(1)) -> Answers:
+def _cells_of(law: TableLaw, part: Fraction = Fraction(1)) -> WeighedAnswers:
     """A cell of every listed table and sum, with this part of its weight."""
     keys = {**{Residual(table): weight for table, weight in law.tables.items()}, **law.sums}
-    return Answers.of_cells(law.domain, keys, law.residuals, part)
+    return WeighedAnswers.of_cells(law.domain, keys, law.residuals, part)
 
 
-def with_noise(law: TableLaw, wanted: Sequence[Residual], answers: Answers) -> TableLaw:
+def with_noise(law: TableLaw, wanted: Sequence[Residual], answers: WeighedAnswers) -> TableLaw:
     """The law with the least noise that keeps the promise: floats choose its shape, whole numbers certify it."""
     if not wanted:
         return law
@@ -557,10 +550,10 @@ def with_noise(law: TableLaw, wanted: Sequence[Residual], answers: Answers) -> T
     return replace(law, noise=calibrate(law.domain, shaped, promise, rows, in_parts=law.in_parts))
 
 
-def error_of(law: TableLaw, answers: Answers) -> float:
+def error_of(law: TableLaw, answers: WeighedAnswers) -> float:
     """What the plan wants to be least, of the noise that is drawn."""
-    variances = combined_variances(law.domain.sizes, law.drawn_variances, law.residuals, plain=law.is_pure)
-    return answers.value(variances, law.asked.objective)
+    told = told_precisions(law.domain.sizes, law.drawn_variances, plain=law.is_pure)
+    return answers.value(np.array([1 / told[residual] for residual in law.residuals]), law.asked.objective)
 
 
 def _checked(law: TableLaw) -> TableLaw:
@@ -572,7 +565,7 @@ def _checked(law: TableLaw) -> TableLaw:
             f"the budget is too small to say anything: the standard deviation of every count is above {_MOST_ROWS:,}, "
             "more rows than a table may have; allow a larger epsilon or delta, or ask for fewer and smaller tables"
         )
-    if law.asked.rows and law.spreads[None][()] > _MOST_MADE_UP**2:
+    if law.asked.rows and law.spreads[Residual(())] > _MOST_MADE_UP**2:
         raise PlanError(
             f"made-up rows need to know about how many rows there are, and here that has a standard deviation above "
             f"{_MOST_MADE_UP:,}: allow a larger epsilon or delta, or leave out `rows`"
@@ -666,7 +659,7 @@ def check_noise(law: TableLaw) -> None:
     Floats choose the shares, so that another machine may find them a little different.
     """
     # Earlier versions shared the noise out by the cells of listed tables alone, beside questions too.
-    for answers in [answers_of(law)] + [_cells_of(law)] * (law.asked.questions and law.asked.listed):
+    for answers in [wanted_answers(law)] + [_cells_of(law)] * (law.asked.questions and law.asked.listed):
         wanted = with_noise(law, list(law.noise), answers).noise
         if all(abs(wanted[one] / parameter - 1) <= _NOISE_TOLERANCE for one, parameter in law.noise.items()):
             return

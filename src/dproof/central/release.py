@@ -26,13 +26,14 @@ from dproof.central.rows import ROWS, made_up_table
 from dproof.central.workload import Residual, maximal
 from dproof.certification.certify import write_certificate
 from dproof.coins import Coins, for_rehearsal
+from dproof.columns.values import as_numpy, from_numpy, from_texts
 from dproof.errors import ArgumentError, VerificationFailed
 from dproof.exact import several
 from dproof.plans.plan import Plan
 from dproof.plans.rows import count_rows
 from dproof.privacy import Privacy
 from dproof.questions.partition import combined_places
-from dproof.questions.sums import CellSums, Codes
+from dproof.questions.sums import CellSums, CodesByColumn
 from dproof.recipe import Release
 from dproof.storage import CERTIFICATE, PARQUET, PLAN, REPORT, SEEDED, appearing, check_metadata, digest
 from dproof.tables.source import Progress, Source
@@ -119,7 +120,7 @@ class CentralRelease(Release):
 # Measured from the private rows, in one pass over them with every engine ----------------------------------------------
 
 
-def measure(source: Source, law: TableLaw, coins: Coins, progress: Progress | None = None) -> CentralRelease:
+def measure_tables(source: Source, law: TableLaw, coins: Coins, progress: Progress | None = None) -> CentralRelease:
     """The measured tables of a source, held in memory, with made-up rows if the plan wants them.
 
     The noise is drawn once, after the last row was counted.
@@ -171,7 +172,7 @@ class TableCounter:
             cells = prod(law.domain.table_shape(one)) // added.terms
             self.sums[one] = [CellSums(cells, isqrt(added.square)) for _ in range(added.terms)]
 
-    def add(self, rows: int, codes: Codes) -> None:
+    def add(self, rows: int, codes: CodesByColumn) -> None:
         """Count a batch of rows."""
         self.rows += rows
         axes = self.law.axes
@@ -220,12 +221,14 @@ def about(rows: int | None, made_up: int | None, files: Mapping[str, str]) -> di
 
 def rehearse(law: TableLaw) -> float:
     """Make the release of nobody, in memory: what fails without any data fails here. The bytes that it takes."""
+    from dproof.report.page import release_page
+
     coins = for_rehearsal()
     empty = {one: np.zeros(law.domain.table_shape(one), np.int64) for one in law.noise}
     sink = pa.BufferOutputStream()
     pa.parquet.write_table(_stored(law, law.measure(empty, coins), None, True), sink, **PARQUET)
     certificate = law.record(about(0 if law.plan.rows_are_public else None, None, {}), private=True)
-    _report_page(CentralRelease(law, certificate, np.zeros(0, np.int64), law.precisions), certificate)
+    release_page(CentralRelease(law, certificate, np.zeros(0, np.int64), law.precisions))
     if law.asked.rows:
         rows = made_up_table(law, law.precisions[None], coins)
         pa.parquet.write_table(rows, pa.BufferOutputStream(), **PARQUET)
@@ -234,6 +237,8 @@ def rehearse(law: TableLaw) -> float:
 
 def write(folder: Path, release: CentralRelease) -> dict[str, Any]:
     """Write the measured tables, the made-up rows, the plan, the certificate and the page; returns the certificate."""
+    from dproof.report.page import release_page
+
     law = release.law
     pa.parquet.write_table(_stored(law, release.measured, release.rows, release.private), folder / TABLES, **PARQUET)
     (folder / PLAN).write_text(law.plan.text, "utf-8")
@@ -243,15 +248,9 @@ def write(folder: Path, release: CentralRelease) -> dict[str, Any]:
     names = (TABLES, PLAN, *([ROWS] if made_up is not None else []))
     files = {name: digest(folder / name) for name in names}
     certificate = law.record(about(release.rows, made_up, files), private=release.private)
-    (folder / REPORT).write_text(_report_page(release, certificate), "utf-8")
+    (folder / REPORT).write_text(release_page(replace(release, certificate=certificate)), "utf-8")
     write_certificate(certificate, folder / CERTIFICATE)
     return certificate
-
-
-def _report_page(release: CentralRelease, certificate: Mapping[str, Any]) -> str:
-    from dproof.report.page import central_page
-
-    return central_page(release.law, certificate, release.estimates, release)
 
 
 def _stored(law: TableLaw, numbers: NDArray[np.int64], rows: int | None, private: bool) -> Any:
@@ -264,11 +263,10 @@ def _stored(law: TableLaw, numbers: NDArray[np.int64], rows: int | None, private
     sizes, names = list(map(prod, law.shapes.values())), law.measured_names
     if rows is not None:
         sizes, names, numbers = [1, *sizes], ["", *names], np.append(rows, numbers)
-    names = pa.array(names, pa.string())
-    tables = names.take(pa.array(np.repeat(np.arange(len(sizes)), sizes)))
+    tables = from_texts(names).take(from_numpy(np.repeat(np.arange(len(sizes)), sizes)))
     cells = np.concatenate([np.zeros(0, np.int64), *map(np.arange, sizes)])
     schema = _SCHEMA if private else _SCHEMA.with_metadata(SEEDED)
-    return pa.Table.from_arrays([tables, pa.array(cells), pa.array(numbers)], schema=schema)
+    return pa.Table.from_arrays([tables, from_numpy(cells), from_numpy(numbers)], schema=schema)
 
 
 def opened_tables(folder: Path, plan: Plan, certificate: Mapping[str, Any]) -> CentralRelease:
@@ -303,7 +301,7 @@ def _read_measured(file: Path, law: TableLaw, rows: int | None, private: bool) -
         raise VerificationFailed("the stored tables were drawn with seeded coins, and the certificate does not say so")
     if table.schema.names != _SCHEMA.names or table.schema.types != _SCHEMA.types or table["measured"].null_count:
         raise VerificationFailed("the stored tables are not as the plan determines them")
-    numbers = table["measured"].to_numpy()
+    numbers = as_numpy(table["measured"])
     if rows is not None:
         if not len(numbers) or numbers[0] != rows:
             raise VerificationFailed("the stored tables have another number of rows than the certificate")

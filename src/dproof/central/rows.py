@@ -19,11 +19,10 @@ from dproof.coins import NOT_PRIVATE, Coins, uniform_below
 from dproof.errors import VerificationFailed
 from dproof.laws.debias import on_simplex
 from dproof.plans.plan import TableAxis
+from dproof.spaces.space import Floats, Integers
 from dproof.storage import check_metadata
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Codes = NDArray[np.unsignedinteger[Any]]  # a row of them for each column
+RowCodes = NDArray[np.unsignedinteger[Any]]  # a row of them for each column
 _ROUNDS = 20
 _FIRST_STEP, _LAST_STEP = 1.0, 0.1  # how much of the difference to a table is made up for in the first and last round
 _CHANGES = 400  # times that each column is changed in some rows
@@ -73,7 +72,7 @@ def _codes_by_chance(chances: Floats, rows: int, coins: Coins) -> Integers:
 
 
 def _move(
-    made: Codes, table: Table, target: Floats, noise: float, sizes: Sequence[int], step: float, coins: Coins
+    made: RowCodes, table: Table, target: Floats, noise: float, sizes: Sequence[int], step: float, coins: Coins
 ) -> None:
     """Move rows from cells that have too many to cells that have too few, a part `step` of what exceeds the noise."""
     shape = tuple(sizes[i] for i in table)
@@ -105,7 +104,7 @@ def _move(
 
 
 def _settle(
-    made: Codes,
+    made: RowCodes,
     targets: Mapping[Table, Floats],
     deviations: Mapping[Table, float],
     sizes: Sequence[int],
@@ -154,7 +153,7 @@ def _settle(
             made[turn, batch[better]] = best
 
 
-def _cells(made: Codes, table: Table, sizes: Sequence[int]) -> NDArray[np.int32]:
+def _cells(made: RowCodes, table: Table, sizes: Sequence[int]) -> NDArray[np.int32]:
     """The cell of a table that each row is in."""
     cells = made[table[0]].astype(np.int32)
     for column in table[1:]:

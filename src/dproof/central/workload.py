@@ -29,13 +29,13 @@ from dproof.curves.noise import FEW_ROWS, least_noise
 from dproof.errors import PlanError
 from dproof.exact import exp_above, exp_below, least, least_falling, root_above
 from dproof.laws.divergence import normal_delta
-from dproof.laws.gaussian import Gaussian, GaussianSum, gaussian, gaussian_sum
+from dproof.laws.gaussian import Gaussian, GaussianSum, gaussian_law, gaussian_sum
 from dproof.laws.k_norm import MOST_TERMS_L2, KNorm, k_norm
 from dproof.laws.laplace import TwoSided, two_sided
 from dproof.plans.plan import Objective
 from dproof.privacy import Neighbours, Privacy
+from dproof.spaces.space import Floats
 
-Floats = NDArray[np.float64]
 Table: TypeAlias = tuple[int, ...]  # columns, by their places, in ascending order
 
 
@@ -522,7 +522,7 @@ def range_costs(domain: Domain, place: int) -> dict[Residual, float]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answers:
+class WeighedAnswers:
     """Answers with their weights: the weighed variance of each is Σ cost · variance over some residuals."""
 
     residuals: tuple[Residual, ...]
@@ -532,7 +532,7 @@ class Answers:
     count: int
 
     @classmethod
-    def of(cls, weighed: Iterable[tuple[float, Costs]], residuals: Sequence[Residual]) -> Answers:
+    def of(cls, weighed: Iterable[tuple[float, Costs]], residuals: Sequence[Residual]) -> WeighedAnswers:
         """The answers with these weights and costs; what is not among the residuals has no variance."""
         place = {residual: n for n, residual in enumerate(residuals)}
         places, entries, weights = array("q"), array("d"), list[tuple[float, int]]()
@@ -552,17 +552,17 @@ class Answers:
     @classmethod
     def of_cells(
         cls, domain: Domain, weights: Mapping[Residual, Fraction], residuals: Sequence[Residual], part: Fraction
-    ) -> Answers:
+    ) -> WeighedAnswers:
         """A cell of every table of counts or sums with this part of its weight, and the rows up to a number."""
         cells = ((float(part * weight), cell_costs(domain, key)) for key, weight in weights.items() if weight)
         ranges = ((float(part) * _LADDER_WEIGHT, range_costs(domain, place)) for place in domain.ladders)
         return cls.of(chain(cells, ranges), residuals)
 
-    def and_of(self, other: Answers) -> Answers:
+    def and_of(self, other: WeighedAnswers) -> WeighedAnswers:
         """These answers and others, of the same residuals."""
         residual = np.concatenate([self.residual, other.residual])
         answer, cost = np.concatenate([self.answer, other.answer + self.count]), np.concatenate([self.cost, other.cost])
-        return Answers(self.residuals, answer, residual, cost, self.count + other.count)
+        return WeighedAnswers(self.residuals, answer, residual, cost, self.count + other.count)
 
     def costs(self, factors: Floats) -> Floats:
         """Of each residual, the costs of all answers, each times its factor."""
@@ -578,7 +578,7 @@ class Answers:
         return float(variances.sum() if objective == "total" else variances.max(initial=0.0))
 
 
-def best(answers: Answers, objective: Objective, solve: Callable[[Floats], Floats]) -> Floats:
+def best(answers: WeighedAnswers, objective: Objective, solve: Callable[[Floats], Floats]) -> Floats:
     """The costs of residuals for which `solve` gives the variances that make the total, or the largest, least.
 
     `solve` gives the variances of residuals that make Σ cost · variance least at a fixed loss. With f(λ) that least sum
@@ -608,7 +608,7 @@ def residual_losses(domain: Domain, residuals: Sequence[Residual]) -> Floats:
     return np.array([domain.norm(one) / domain.scale(one) ** 2 for one in residuals])
 
 
-def shape(domain: Domain, answers: Answers, objective: Objective) -> dict[Residual, float]:
+def shape(domain: Domain, answers: WeighedAnswers, objective: Objective) -> dict[Residual, float]:
     """The variances of residuals, up to one factor, that make the total or the largest variance of answers least.
 
     With c the cost of a residual and p its loss for each unit of 1/2s, the least Σ cs at a given Σ p/2s has s = √(p/c).
@@ -640,16 +640,18 @@ def residual_variances(sizes: tuple[int, ...], measurement: Residual, plain: boo
     return {Residual(part, number): float(cells) for part, cells in outside.items()}
 
 
-def combined_variances(
-    sizes: tuple[int, ...], variances: Mapping[Residual, float], residuals: Sequence[Residual], *, plain: bool
-) -> Floats:
-    """The variance of each residual, told by measurements whose numbers have these variances."""
-    precisions = dict.fromkeys(residuals, 0.0)
+def told_precisions(
+    sizes: tuple[int, ...], variances: Mapping[Residual, float], *, plain: bool
+) -> dict[Residual, float]:
+    """The precision, one over the variance, of each residual that measurements tell whose numbers have these variances.
+
+    No data change it. What several measurements tell of one residual is weighed by precision, so precisions add up.
+    """
+    precisions: dict[Residual, float] = {}
     for measurement, variance in variances.items():
         for residual, factor in residual_variances(sizes, measurement, plain).items():
-            if residual in precisions:  # the number of rows may be known
-                precisions[residual] += 1 / (factor * variance)
-    return 1 / np.array([precisions[residual] for residual in residuals])
+            precisions[residual] = precisions.get(residual, 0.0) + 1 / (factor * variance)
+    return precisions
 
 
 # Discrete Gaussian noise, where δ > 0 ---------------------------------------------------------------------------------
@@ -674,7 +676,7 @@ def noise_law(square: Fraction) -> Gaussian | GaussianSum:
         raise PlanError("the noise would be too narrow to be charged as Gaussian noise: ask for a smaller epsilon")
     if square > _LARGEST_TABLED:
         return gaussian_sum(square)
-    law = gaussian(square)
+    law = gaussian_law(square)
     if law.unit != 1 or law.distance > _CUT:
         raise AssertionError("a table must hold the discrete Gaussian law itself")
     return law
@@ -844,7 +846,7 @@ def spent(domain: Domain, costs: Mapping[Residual, Fraction], neighbours: Neighb
 def split_epsilon(
     domain: Domain,
     measurements: Sequence[Residual],
-    answers: Answers,
+    answers: WeighedAnswers,
     privacy: Privacy,
     persons_rows: int = 1,
     objective: Objective = "total",
@@ -930,7 +932,7 @@ def has_k_norm(lattice: CurveLattice) -> bool:
     return lattice.ball == "linf" or lattice.terms <= MOST_TERMS_L2
 
 
-def pure_law(lattice: CurveLattice, cost: Fraction) -> KNorm | TwoSided:
+def pure_noise(lattice: CurveLattice, cost: Fraction) -> KNorm | TwoSided:
     """The noise with δ = 0 on the vector of each cell: K-norm noise, of which a curve that comes or goes costs so much;
     or Laplace noise on each number, of which a step does."""
     if not has_k_norm(lattice):

@@ -26,7 +26,7 @@ from dproof.coins import NOT_PRIVATE
 from dproof.errors import ArgumentError, InputError, NotPrivate, TooLarge, VerificationFailed
 from dproof.exact import exact, exp_above, exp_below, float_above, log_above, written
 from dproof.laws.divergence import Worst, worst_set
-from dproof.laws.law import Law, listed
+from dproof.laws.law import Law, listed_sizes
 from dproof.laws.matrix import Matrix
 from dproof.mechanisms.mechanism import Distribution, Mechanism, as_mechanism
 from dproof.privacy import Privacy, Promise, as_delta, as_epsilon
@@ -94,7 +94,7 @@ def decide(family: Law, epsilon: Fraction, delta: Fraction) -> Decision:
 
 def pairwise_law(mechanism: Mechanism) -> Matrix:
     """The law as a matrix small enough for metric privacy, which is decided pair by pair."""
-    inputs, outputs, _ = listed(mechanism.family)
+    inputs, outputs, _ = listed_sizes(mechanism.family)
     if inputs**2 * outputs > _LARGEST_PAIRWISE:
         raise TooLarge("metric privacy is checked pair by pair, for up to about 250 inputs and outputs")
     return Matrix(*mechanism.weights())
@@ -184,7 +184,7 @@ def find_witness(mechanism: Mechanism, source: int, target: int, odds: Fraction)
 # The certificate, as it is written ------------------------------------------------------------------------------------
 
 FORMAT = "dproof certificate"
-VERSION = 1
+CERTIFICATE_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +296,7 @@ class Certificate:
         body["release"] = None if self.release is None else dict(self.release)
         if self.sampled is not None:
             body["sample"] = [{"columns": list(columns), "weight": weight} for columns, weight in self.sampled]
-        return sealed(FORMAT, VERSION, self.private, self.privacy, body)
+        return sealed(FORMAT, CERTIFICATE_VERSION, self.private, self.privacy, body)
 
     def write(self, path: str | Path) -> None:
         """Store it as JSON, which `dproof verify` and the stand-alone verifier read."""
@@ -516,7 +516,7 @@ def sufficient_sets(mechanism: Mechanism, d: Any, d_prime: Any) -> SufficientSet
     source, target = mechanism.inputs.code(d), mechanism.inputs.code(d_prime)
     if source == target:
         raise ArgumentError("give two different inputs")
-    _, outputs, _ = listed(mechanism.family)
+    _, outputs, _ = listed_sizes(mechanism.family)
     p, q = mechanism.family.weights(source), mechanism.family.weights(target)
     codes = worst_set(p, q, Fraction(1))
     levels: list[list[int]] = []

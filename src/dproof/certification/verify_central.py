@@ -599,7 +599,7 @@ def axes_of(name: str, column: dict[str, Any], within: bool = False) -> list[tup
     if column["space"] == "subsets":
         items = [*(column["values"] if "values" in column else column["columns"]), *["(missing)"] * absent]
         return [(f"{name}: {item}", 2, 0) for item in items]
-    if column["space"] in ("interval", "date"):
+    if column["space"] in ("interval", "date", "time"):
         values = reading.bins(column) + absent if "bins" in column else None
         return [(name, values, reach_of(column, absent, within) if column["space"] == "interval" else 0)]
     return [(name, reading.declared(column, {}) if column["space"] == "categories" else None, 0)]

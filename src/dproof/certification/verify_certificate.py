@@ -1063,10 +1063,11 @@ def number(given: Any) -> Fraction:
 
 
 def points(column: dict[str, Any]) -> int:
-    """The number of points of a range; without a step it is a day, or a power of ten that fits 5000 times or more."""
-    dates, ends = column["space"] == "date", (column["low"], column["high"])
-    low, high = (Fraction(date.fromisoformat(str(end)).toordinal()) if dates else number(end) for end in ends)
-    length, step = high - low, number(column["step"]) if "step" in column else Fraction(1) if dates else None
+    """The number of points of a range; without a step it is a day, a minute, or a power of ten that fits 5000 times or
+    more."""
+    low, high = (end_of(column["space"], column[name]) for name in ("low", "high"))
+    moments = column["space"] in ("date", "time")
+    length, step = high - low, number(column["step"]) if "step" in column else Fraction(1) if moments else None
     require(length >= 0 and (step is None or step > 0), "the plan declares an interval without points")
     if step is None:
         finest = Fraction(10) ** (len(str(int(length))) + 1)
@@ -1075,6 +1076,18 @@ def points(column: dict[str, Any]) -> int:
         steps = (finest / 10**n for n in range(3))
         step = next((s for s in steps if (length / s).denominator == 1), length / 10_000)
     return int(length / step) + 1
+
+
+def end_of(space: str, given: Any) -> Fraction:
+    """An end of a range as a number: of dates in days, of times of day in minutes."""
+    if space == "date":
+        return Fraction(date.fromisoformat(str(given)).toordinal())
+    if space != "time":
+        return number(given)
+    written = re.fullmatch("([01]?[0-9]|2[0-3]):([0-5][0-9])(:[0-5][0-9])?", str(given).strip())
+    require(written is not None, "a time of day of the plan cannot be read")
+    assert written is not None
+    return Fraction(60 * int(written[1]) + int(written[2]))
 
 
 MOST_PERIODS = 1 << 12  # bins of a column
@@ -1090,6 +1103,9 @@ def bins(column: dict[str, Any]) -> int:
     named = column["bins"]
     if isinstance(named, list):
         return len(named) - 1
+    if named == "hours" and column["space"] == "time":
+        first, last = (end_of("time", column[name]) // 60 for name in ("low", "high"))
+        return int(last - first) + 1
     require(
         named in ("calendar", "weeks", *MONTHS) and column["space"] == "date", "the plan has bins that are not known"
     )
@@ -1136,7 +1152,7 @@ def declared(column: dict[str, Any], others: Spaces) -> int | None:
     if space in others:
         return others[space](column)
     absent = int(column.get("missing") == "category")  # one more value, or item of a set
-    if space in ("interval", "date"):
+    if space in ("interval", "date", "time"):
         return (bins(column) if "bins" in column else points(column)) + absent
     if space == "subsets":
         return 1 << len(column["values"] if "values" in column else column["columns"]) + absent
@@ -1152,7 +1168,9 @@ def with_bins(column: dict[str, Any], starts: list[int] | None) -> dict[str, Any
     """A column of a plan with the bins that a release chose, by the places where they begin."""
     if starts is None:
         return column
-    require("bins" not in column and column["space"] in ("interval", "date"), "the certificate has bins of its own")
+    require(
+        "bins" not in column and column["space"] in ("interval", "date", "time"), "the certificate has bins of its own"
+    )
     rising = starts[0] == 0 and all(low < high for low, high in zip(starts, (*starts[1:], points(column)), strict=True))
     require(rising, "the certificate has bins that do not rise")
     return {**column, "bins": [*starts, points(column)]}

@@ -40,6 +40,7 @@ COMMANDS = {
     "check": "Count values that a plan does not cover: confidential.",
     "sanitise": "Sanitise a table once; then anyone may query it without limit.",
     "collect": "Make a survey page that sanitises answers on the respondent's device.",
+    "tickets": "Make tickets, each good for one answer to a survey.",
     "adopt": "Make a release of answers that were sanitised elsewhere.",
     "query": "Query a release: debiased answers with intervals, at no cost.",
     "ask": "Ask the private table a question; the ledger is debited first.",
@@ -55,7 +56,13 @@ COMMANDS = {
     "mcp": "Let an assistant ask a server, by the Model Context Protocol.",
 }
 ALIASES = {"sanitize": "sanitise"}
-_TOGETHER = {"adopt": "collect", "token": "serve", "mcp": "serve"}  # commands that stand in the file of another
+# Commands that stand in the file of another.
+_TOGETHER = {
+    "adopt": "collect",
+    "tickets": "collect",
+    "token": "serve",
+    "mcp": "serve",
+}
 _SIGNAL_DELAY = 0.01  # seconds until a signal is looked at again
 _WIDEST_HELP = 100  # columns that help takes, however wide the terminal is
 

@@ -14,9 +14,9 @@ from dproof.certification.certify import Witness, find_witness
 from dproof.cli.command import PATH, command, delta_option, epsilon_option, json_option
 from dproof.cli.matrix_file import read_law
 from dproof.cli.output import Page, advise, emit, escape, pairs, promised
-from dproof.exact import exp_below, float_above
+from dproof.exact import exp_below
 from dproof.laws.divergence import Worst
-from dproof.laws.law import listed
+from dproof.laws.law import listed_sizes
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
 
@@ -67,7 +67,7 @@ def _certify_json(mechanism: Mechanism, privacy: Privacy, holds: bool, worst: Wo
             "probability_from": _float(witness.probability),
             "probability_to": _float(witness.probability_prime),
         },
-        "promised": {"epsilon": float_above(privacy.epsilon), "delta": float_above(privacy.delta)},
+        "promised": privacy.to_json_above(),
         "neighbours": privacy.neighbours,
         "inputs": mechanism.family.inputs,
         "outputs": mechanism.family.outputs,
@@ -83,7 +83,7 @@ def _witness(mechanism: Mechanism, privacy: Privacy, worst: Worst) -> Witness | 
         return find_witness(mechanism, worst.source, worst.target, exp_below(privacy.epsilon))
     # No set exceeds these odds, so the largest ratio of all is told; two ratios differ by at least 1/total².
     odds = family.odds(Fraction(0))
-    _, _, total = listed(family)
+    _, _, total = listed_sizes(family)
     largest = Fraction(total + 1) if odds.value is None else odds.value
     return find_witness(mechanism, odds.source, odds.target, largest - Fraction(1, 2 * total**2))
 

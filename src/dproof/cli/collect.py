@@ -1,4 +1,5 @@
-"""`dproof collect` makes a page that asks and sanitises before anything is sent; `dproof adopt` a release of it all."""
+"""`dproof collect` makes a page that asks and sanitises before anything is sent, `dproof tickets` lets each respondent
+answer it once, and `dproof adopt` makes a release of it all."""
 
 from __future__ import annotations
 
@@ -8,8 +9,9 @@ from typing import Any
 import click
 
 from dproof.cli.command import PATH, command, json_option
-from dproof.cli.output import Page, emit, escape, promised, quoted_path, what_next
-from dproof.exact import float_above, several
+from dproof.cli.output import Page, emit, emit_text, escape, promised, quoted_path, what_next
+from dproof.exact import several
+from dproof.limits import MOST_ANSWERS
 
 
 @command
@@ -43,8 +45,7 @@ def collect(plan: Path, out: Path, send: str | None, texts: Path | None, paper: 
         "asked": "one thing" if survey.law.weights is not None else "everything",
         "send": send,
         "paper": paper,
-        "epsilon": float_above(privacy.epsilon),
-        "delta": float_above(privacy.delta),
+        **privacy.to_json_above(),
     }
     emit(answer, as_json, lambda: _survey_page(answer))
 
@@ -66,6 +67,30 @@ def _survey_page(answer: dict[str, Any]) -> Page:
 
 
 @command
+@click.argument("survey", metavar="SURVEY", type=PATH, help="The folder of the survey.")
+@click.argument("store", metavar="STORE.db", type=PATH, help="The file that the server keeps answers in.")
+@click.option("--count", metavar="N", type=click.IntRange(1, MOST_ANSWERS), required=True, help="How many.")
+@json_option
+def tickets(survey: Path, store: Path, count: int, as_json: bool) -> None:
+    """Make tickets, each good for one answer to a survey.
+
+    The plan has tickets = true at its top: then an answer counts only with a ticket. They are printed once, a line
+    each, and may stand behind a # in the address of the page; STORE.db gets their hashes. In the folder of a server
+    that is answers/NAME.db. For files of lines it has any name, and is given to `dproof adopt` beside them.
+
+    Hand them out so that nobody notes who has which. STORE.db says which were used, and not with which answer; but
+    whoever sees answers come in, or compares copies of the file, can tell.
+    """
+    from dproof.releases.adopt import Inbox
+
+    made = Inbox(survey, store).issue(count)
+    if as_json:
+        emit({"survey": str(survey), "store": str(store), "tickets": made}, as_json, lambda: ())
+    else:
+        emit_text("".join(f"{ticket}\n" for ticket in made))
+
+
+@command
 @click.argument("answers", metavar="ANSWERS...", type=PATH, nargs=-1, required=True, help="Files of lines of JSON.")
 @click.option(
     "--plan", metavar="PLAN.toml-or-DIR", type=PATH, required=True, help="The folder of the survey, or a plan."
@@ -80,8 +105,9 @@ def adopt(answers: tuple[Path, ...], plan: Path, out: Path, as_json: bool) -> No
     which says that dproof did not see the coins, and a page about them. Then `dproof query` and `dproof verify` work as
     on every release.
 
-    Lines that no law can give are counted and left out. Lines with the same id count once. Answers to another plan, or
-    under other laws, are refused, and nothing is written then.
+    Lines that no law can give are counted and left out. Lines with the same id count once. Where the plan has tickets,
+    a ticket counts once, lines without one are left out, and ANSWERS need the file of `dproof tickets`. Answers to
+    another plan, or under other laws, are refused, and nothing is written then.
     """
     from dproof.releases.adopt import adopt as make
 
@@ -93,8 +119,8 @@ def adopt(answers: tuple[Path, ...], plan: Path, out: Path, as_json: bool) -> No
         "repeated": adopted["repeated"],
         "left_out": adopted["left_out"],
         "coins": adopted["coins"],
-        "epsilon": float_above(privacy.epsilon),
-        "delta": float_above(privacy.delta),
+        "tickets": release.plan.tickets,
+        **privacy.to_json_above(),
         "private": release.private,
         "seal": release.certificate["seal"],
     }
@@ -106,8 +132,9 @@ def _adopted_page(answer: dict[str, Any]) -> Page:
     yield f"\n[bold]{escape(answer['release'])}[/bold] holds {held}."
     yield f"The coins were {escape(answer['coins'])}."
     if answer["left_out"] or answer["repeated"]:
+        needed, own = (" or without a ticket", "or ticket ") if answer["tickets"] else ("", "")
         left = several(answer["left_out"], "line"), several(answer["repeated"], "line")
-        yield f"Not counted: {left[0]} that no law can give, {left[1]} with the id of another."
+        yield f"Not counted: {left[0]} that no law can give{needed}, {left[1]} with the id {own}of another."
     if not answer["private"]:
         yield "[bold red]NOT PRIVATE: it was shuffled with seeded coins.[/bold red]"
     yield from what_next(answer["release"])

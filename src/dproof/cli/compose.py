@@ -137,8 +137,7 @@ def _row(made: Composition, asked: Privacy, at_epsilon: bool) -> dict[str, Any]:
 
 def _derived(privacy: Privacy, tight: bool) -> dict[str, Any]:
     """A guarantee that follows, tight while its δ is at most 1/2."""
-    figures = {"epsilon": float_above(privacy.epsilon), "delta": float_above(privacy.delta)}
-    return {"tight": tight and privacy.delta * 2 <= 1, **figures}
+    return {"tight": tight and privacy.delta * 2 <= 1, **privacy.to_json_above()}
 
 
 def _finite(answer: dict[str, Any]) -> dict[str, Any]:

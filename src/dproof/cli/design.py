@@ -14,7 +14,7 @@ from dproof.cli.output import Page, Table, advise, emit, escape, pairs, promised
 from dproof.columns.codec import Column
 from dproof.errors import ArgumentError, FileError
 from dproof.exact import float_above, float_below
-from dproof.laws.law import listed
+from dproof.laws.law import listed_sizes
 from dproof.local.mechanisms import MECHANISMS
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.optimality import design as optimality
@@ -123,13 +123,12 @@ def _loss(given: str) -> Any:
 
 def _design_json(mechanism: Mechanism, privacy: Privacy) -> dict[str, Any]:
     family, optimum = mechanism.family, mechanism.optimum
-    inputs, outputs, _ = listed(family)
+    inputs, outputs, _ = listed_sizes(family)
     assert isinstance(optimum, Optimum)  # every design has one
     return {
         "mechanism": mechanism.name,
         "source": mechanism.source,
-        "epsilon": float_above(privacy.epsilon),
-        "delta": float_above(privacy.delta),
+        **privacy.to_json_above(),
         "loss": optimum.loss,
         "error": float_above(optimum.value),
         "lower_bound": float_below(optimum.lower_bound),

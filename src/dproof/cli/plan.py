@@ -198,8 +198,7 @@ def _local(
     """What is told of rows: `plan` has the ε of a row, where that of the plan is of shuffled ones."""
     known = plan.shuffle.rows or rows
     return {
-        "epsilon": float_above(plan.privacy.epsilon),
-        "delta": float_above(plan.privacy.delta),
+        **plan.privacy.to_json_above(),
         "neighbours": plan.privacy.neighbours,
         "tight": None if law is None else law.tight().to_json(),
         "person": None if law is None else law.person_to_json(),
@@ -231,8 +230,7 @@ def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:
                 "mechanism": part.mechanism,
                 "source": part.source,
                 "share": float(share) if spends else None,
-                "epsilon": float_above(group.privacy.epsilon),
-                "delta": float_above(group.privacy.delta),
+                **group.privacy.to_json_above(),
                 "error": None if part.error is None else float(part.error),
                 "lower_bound": None if part.lower_bound is None else float(part.lower_bound),
                 "half_width": known.count,
@@ -357,8 +355,7 @@ def _central(
     shares = cost_shares(law, [[place] for place in range(len(law.axes))])
     return {
         "model": plan.model,
-        "epsilon": float_above(privacy.epsilon),
-        "delta": float_above(privacy.delta),
+        **privacy.to_json_above(),
         "allowed_delta": float_above(plan.privacy.delta),
         "unused_delta": unused_delta(law),
         "neighbours": privacy.neighbours,

@@ -95,9 +95,9 @@ def query(release: Path, sql: str, raw: bool, printing: Printing, **options: Any
 
     SELECT with COUNT, SUM, AVG, VAR, STDDEV, COVAR, CORR, MIN, MAX, MEDIAN, QUANTILE, MODE, TOP, PROPORTION and
     arithmetic of them, also inside ROUND, ABS, SQRT, POWER or COALESCE; FILTER, WHERE with =, <>, <, BETWEEN, IN, AND,
-    OR, NOT, IS NULL, list_contains; YEAR, QUARTER, MONTH and WEEKDAY of dates; GROUP BY columns, BIN(column, width),
-    CASE, unnest(set); HAVING, ORDER BY, LIMIT; WITH and subqueries that name columns and choose rows. The table is
-    called release.
+    OR, NOT, IS NULL, list_contains; YEAR, QUARTER, MONTH and WEEKDAY of dates, HOUR of times; GROUP BY columns,
+    BIN(column, width), CASE, unnest(set); HAVING, ORDER BY, LIMIT; WITH and subqueries that name columns and choose
+    rows. The table is called release.
 
     With --json: columns, and rows in which an estimate has estimate, low, high, stderr, raw and informative.
     """

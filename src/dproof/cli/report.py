@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import emit, having_done
 from dproof.releases.load import load
-from dproof.report.page import central_page, local_page
+from dproof.report.page import release_page
 from dproof.storage import REPORT
 
 
@@ -24,13 +23,8 @@ def report(release: Path, out: Path | None, as_json: bool) -> None:
     For non-experts: one HTML file with its charts inside, without scripts or network access. What [about] in
     the plan says stands at its top, then the answers to the plan's [[questions]]; the proof is folded below.
     """
-    opened = load(release)
+    text = release_page(load(release))
     target = release / REPORT if out is None else out
-    if opened.plan.model == "central":
-        tables: Any = opened
-        text = central_page(tables.law, tables.certificate, tables.estimates, tables)
-    else:
-        text = local_page(opened.law, opened.certificate, release=opened)
     target.write_text(text, encoding="utf-8")
     answer = {"report": str(target), "bytes": len(text.encode())}
     with having_done(f"the page is in {target}"):

@@ -14,7 +14,7 @@ from dproof.cli.budget import ledger_option, no_ledger_option, paying_ledger, te
 from dproof.cli.command import PATH, command, data_argument, json_option, table_option
 from dproof.cli.output import Page, advise, emit, escape, having_done, naming_options, promised, what_next
 from dproof.errors import SourceError
-from dproof.exact import float_above, several
+from dproof.exact import several
 from dproof.meaning import advice, in_random_order
 from dproof.plans.plan import Plan, not_protected
 from dproof.releases import sanitise as sanitisation
@@ -110,8 +110,7 @@ def _release_json(release: Any, out: Path, nothing: str | None) -> dict[str, Any
         **model,
         "rows": release.rows,
         **what,
-        "epsilon": float_above(privacy.epsilon),
-        "delta": float_above(privacy.delta),
+        **privacy.to_json_above(),
         "neighbours": privacy.neighbours,
         **promise,
         "private": release.private,

@@ -21,7 +21,7 @@ from dproof.advice.expect import expect, usual_question
 from dproof.advice.ways import compare_ways
 from dproof.cli.output import Page, emit, escape
 from dproof.cli.plan import ways_page
-from dproof.columns.numbers import date_format
+from dproof.columns.numbers import written_as
 from dproof.columns.suggestions import date_format as format_of
 from dproof.errors import FileError, InputError
 from dproof.exact import exact, plain_number, written
@@ -43,6 +43,7 @@ _KINDS: dict[
     "c": ("categories", {"values": []}),
     "n": ("interval", {"low": "?", "high": "?"}),
     "d": ("date", {"low": "?", "high": "?", "bins": "calendar"}),
+    "t": ("time", {"low": "00:00", "high": "23:59", "bins": "hours"}),
     "s": ("subsets", {"separator": ";", "values": []}),
     "x": ("", {}),
 }
@@ -180,7 +181,9 @@ def _column(
             return {}
     else:
         usual = next((kind for kind, (space, _) in _KINDS.items() if space == keys.get("space", "")), "c")
-        kind = _choice("(c)ategory, (n)umber, (d)ate, (s)et of items, or x to leave it out", tuple(_KINDS), usual)
+        kind = _choice(
+            "(c)ategory, (n)umber, (d)ate, (t)ime of day, (s)et of items, or x to leave it out", tuple(_KINDS), usual
+        )
         if kind == "x":
             return {}
         space, begun = _KINDS[kind]
@@ -284,8 +287,8 @@ def _value(answer: str, key: str, keys: Mapping[str, Any], drafted: TableDraft) 
 def _day(answer: str, keys: Mapping[str, Any]) -> Any:
     """A date, written in ISO 8601 or as the table writes it."""
     day, written = day_of(answer), keys.get("format")
-    if day is None and written is not None and (found := date_format(written).matches(answer)) is not None:
-        day = date_format(written).day(found)
+    if day is None and written is not None and (found := written_as(written).matches(answer)) is not None:
+        day = written_as(written).number(found)
     if day is None:
         raise InputError("answer with a date, such as 2024-12-31")
     return date_of(day)

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 from dproof.columns.codec import CODECS, CategoryCodec, Codec, CodeCodec
-from dproof.columns.numbers import DateCodec, NumberCodec
+from dproof.columns.numbers import DateCodec, NumberCodec, TimeCodec
 from dproof.columns.sets import AnswerCodec, SetCodec
 from dproof.spaces.categories import Answers, Categories, Codes, Subsets
 from dproof.spaces.dates import Dates, Days
 from dproof.spaces.interval import Interval, Line
 from dproof.spaces.space import Space
+from dproof.spaces.times import Minutes, Times
 
 CODECS |= {
     Space: Codec,
@@ -21,6 +22,8 @@ CODECS |= {
     Line: NumberCodec,
     Dates: DateCodec,
     Days: DateCodec,
+    Times: TimeCodec,
+    Minutes: TimeCodec,
     Subsets: SetCodec,
     Answers: AnswerCodec,
 }

@@ -274,6 +274,7 @@ class Codec:
     kind: ClassVar[str | None] = None  # what plans call the space; None where they cannot name it
     noun: ClassVar[str | None] = None  # what a text must be to be read; None where any text may be one of the values
     unreadable_advice: ClassVar[str] = ""  # where to look when texts cannot be read
+    unit: ClassVar[Any] = None  # what moments are counted in: dates in days, and times of day in minutes
     closing: ClassVar[Mapping[str, Any]] = {}  # for each key that a draft leaves open, what takes in every value
 
     def __init__(self, space: Any, column: Column) -> None:
@@ -312,7 +313,7 @@ class Codec:
     @classmethod
     def open_keys(cls, table: Mapping[str, Any]) -> tuple[str, ...]:
         """The keys of a column's table in a plan that a draft left open: a number "?", or a list without values."""
-        bounds = [key.name for key in cls.keys if key.form in ("number", "date") and table.get(key.name) == "?"]
+        bounds = [key.name for key in cls.keys if key.form in ("number", "date", "time") and table.get(key.name) == "?"]
         lists = [key.name for key in cls.keys if key.form in ("list", "texts") and table.get(key.name) == []]
         return (*bounds, *(() if table.get("columns") else lists))
 
@@ -569,7 +570,7 @@ class NullCodec(Codec):
         super().__init__(space, column)
         self.inner = inner
         self.noun, self.unreadable_advice = inner.noun, inner.unreadable_advice  # type: ignore[misc]
-        self.keys = inner.keys  # type: ignore[misc]
+        self.keys, self.unit = inner.keys, inner.unit  # type: ignore[misc]
 
     def stand_in(self, code: int) -> str | None:
         return None if code == self.space.absent else self.inner.stand_in(code)

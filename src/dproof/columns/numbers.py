@@ -1,11 +1,11 @@
-"""Columns of numbers and dates: how they are read from texts and Arrow arrays, exactly, and how they are stored.
+"""Columns of numbers, dates and times of day: how they are read from texts and Arrow arrays, exactly, and stored.
 
 Texts are read a whole column at once, in time that the number of rows decides, and mean what `Numerals.plain` makes of
 each. The few that are left open are read one by one: those beyond ASCII, with more than 18 digits or more than two in
 the exponent, and words that begin like `inf`, `true` or `false`.
 
-    texts ─ read_decimals, _written_days ─► ±digits·10^power, days ─┐
-    whole and floating numbers, dates and times of Arrow ───────────┴► the nearest points of the lattice, exactly
+    texts ─ read_decimals, Written.numbers ─► ±digits·10^power, days, minutes ─┐
+    whole and floating numbers, dates and times of Arrow ──────────────────────┴► the nearest points, exactly
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import datetime
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, time
 from fractions import Fraction
 from functools import lru_cache
 from math import inf
@@ -33,6 +33,7 @@ from dproof.columns.values import (
     Numerals,
     as_numpy,
     from_numpy,
+    from_texts,
     infinite_sign,
     is_missing,
     is_text,
@@ -45,9 +46,10 @@ from dproof.columns.values import (
 )
 from dproof.errors import ArgumentError, InputError, SourceError
 from dproof.exact import int_or_float
-from dproof.spaces.dates import CLOCK, EXAMPLE, PERIODS, calendar_bins, day_of
+from dproof.spaces.dates import CLOCK, DAYS, PERIODS, Unit, calendar_bins
 from dproof.spaces.interval import Bins, bins_between, largest
 from dproof.spaces.space import MISSING
+from dproof.spaces.times import MINUTES, hour_bins, time_of
 
 if TYPE_CHECKING:
     from dproof.plans.reader import Reader
@@ -72,80 +74,116 @@ _MONTHS = [
     "December",
 ]
 _NAMES = {"%b": [name[:3].lower() for name in _MONTHS], "%B": [name.lower() for name in _MONTHS]}
-_PART = {"%Y": "year", "%m": "month", "%b": "month", "%B": "month", "%d": "day"}
-_CLOCK = {"%H": "(?:2[0-3]|[01]?[0-9])", "%M": "[0-5][0-9]", "%S": "[0-5][0-9]"}
-DIRECTIVES = (*_PART, *_CLOCK)
+_DAY = {"%Y": "year", "%m": "month", "%b": "month", "%B": "month", "%d": "day"}
+_CLOCK = {"%H": "hour", "%I": "hour", "%M": "minute", "%S": "second", "%p": "half"}
+_PART = _DAY | _CLOCK
+_SHAPES = {
+    "%Y": "[0-9]{4}",
+    "%H": "2[0-3]|[01]?[0-9]",
+    "%I": "1[0-2]|0?[1-9]",
+    "%M": "[0-5][0-9]",
+    "%S": "[0-5][0-9]",
+    "%p": "(?i:[ap]\\.?m\\.?)",
+    **{sign: f"(?i:{'|'.join(names)})" for sign, names in _NAMES.items()},
+}
+DIRECTIVES = tuple(_PART)
 _BLANKS = r"[\t\n\v\f\r ]*"
-_ISO = [
-    "2024-02-03",
-    *(f"2024-02-03{sign}{clock}" for sign in "T " for clock in ("04:05", "04:05:06", "0405", "040506")),
-]
+_CLOCKS = ("04:05", "04:05:06", "0405", "040506")
+_DATES = ("2024-02-03", *(f"2024-02-03{sign}{clock}" for sign in "T " for clock in _CLOCKS))  # in ISO 8601
+_TIMES = ("04:05", "04:05:06", *(text for text in _DATES if ":" in text))
 
 
 @dataclass(frozen=True, slots=True)
-class DateFormat:
-    """A pattern of bytes that the texts of dates match, and how its month is written.
+class Written:
+    """How texts of dates, or of times of day, are written: a pattern of bytes that they match, and what a month and an
+    hour are.
 
     A number of a day or month has one digit or two, but two where no sign stands between it and another number. The
-    names of months are English, in upper or lower case. A time of day must be one, and is cut off. A text of another
-    shape is no date in this format, and one of this shape that the calendar does not have, such as 30.02.2024, is none
-    in any.
+    names of months are English, in upper or lower case; an hour of `%I` is one of twelve, of the half of the day that
+    `%p` says. What a date or a time does not need must be there and is cut off. A text of another shape is none in this
+    format, and one of this shape that the calendar does not have, such as 30.02.2024, is none in any.
     """
 
     text: str
     pattern: str
-    names: tuple[str, ...]
+    months: tuple[str, ...]
+    twelve: bool
+    unit: Unit
 
     def matches(self, value: Any) -> re.Match[bytes] | None:
         """The parts of a value whose text has the shape of the format."""
-        text = text_of(value)
+        text = None if isinstance(value, (date, time)) else text_of(value)
         return None if text is None else re.fullmatch(self.pattern.encode(), text.encode("utf-8", "surrogatepass"))
 
-    def day(self, found: re.Match[bytes]) -> int | None:
-        """The day that the parts of a text stand for; None where the calendar does not have it."""
+    def number(self, found: re.Match[bytes]) -> int | None:
+        """The day or minute that the parts of a text stand for; None where the calendar does not have it."""
+        if self.unit is MINUTES:
+            hour = int(found["hour"]) % 12 + 12 * found["half"].lower().startswith(b"p") if self.twelve else None
+            return 60 * (int(found["hour"]) if hour is None else hour) + int(found["minute"])
         month = found["month"].decode().lower()
-        number = self.names.index(month) + 1 if self.names else int(month)
+        number = self.months.index(month) + 1 if self.months else int(month)
         try:
             return date(int(found["year"]), number, int(found["day"])).toordinal() - 1
         except ValueError:
             return None
 
-    def days(self, texts: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
-        """The day of each text of an Arrow array, which texts have one, and which have the shape of the format."""
+    def numbers(self, texts: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+        """The day or minute of each text of an Arrow array, which texts have one, and which have the shape."""
         import pyarrow.compute as pc
 
         texts = texts.cast(pa.large_binary())
         shown = as_numpy(pc.match_substring_regex(texts, f"^{self.pattern}$"), missing=False)
         parts = pc.extract_regex(texts.filter(from_numpy(shown)), f"^{self.pattern}$")
-        year, day = (as_numpy(parts.field(name).cast(pa.string()).cast(pa.int64())) for name in ("year", "day"))
-        named = parts.field("month").cast(pa.string())
-        if self.names:
-            month = as_numpy(pc.index_in(pc.ascii_lower(named), pa.array(self.names))).astype(np.int64) + 1
+        found, there = (self._minutes if self.unit is MINUTES else self._days)(parts)
+        numbers, known = np.zeros(len(shown), np.int64), np.zeros(len(shown), bool)
+        numbers[shown], known[shown] = found, there
+        return numbers, known, shown
+
+    def _minutes(self, parts: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        import pyarrow.compute as pc
+
+        hours, minutes = (_whole(parts, name) for name in ("hour", "minute"))
+        if self.twelve:
+            halves = pc.ascii_lower(parts.field("half").cast(pa.string()))
+            hours = hours % 12 + 12 * as_numpy(pc.starts_with(halves, "p"))
+        return 60 * hours + minutes, np.ones(len(hours), bool)
+
+    def _days(self, parts: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        import pyarrow.compute as pc
+
+        year, day = (_whole(parts, name) for name in ("year", "day"))
+        if self.months:
+            named = pc.ascii_lower(parts.field("month").cast(pa.string()))
+            month = as_numpy(pc.index_in(named, from_texts(self.months))).astype(np.int64) + 1
         else:
-            month = as_numpy(named.cast(pa.int64()))
+            month = _whole(parts, "month")
         since = 12 * (year - 1970) + month.clip(1, 12) - 1
         first, following = (
             n.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64) for n in (since, since + 1)
         )
         there = (year > 0) & (month > 0) & (month < 13) & (day > 0) & (day <= following - first)
-        days, known = np.zeros(len(shown), np.int64), np.zeros(len(shown), bool)
-        days[shown], known[shown] = first + day - 1 + _1970, there
-        return days, known, shown
+        return first + day - 1 + _1970, there
+
+
+def _whole(parts: Any, name: str) -> NDArray[np.int64]:
+    """The whole numbers of a part of texts."""
+    return np.asarray(as_numpy(parts.field(name).cast(pa.string()).cast(pa.int64())), np.int64)
 
 
 @lru_cache
-def date_format(text: str) -> DateFormat:
-    """The format that a plan writes.
+def written_as(text: str, unit: Unit = DAYS) -> Written:
+    """The format of dates, or of times of day, that a plan writes.
 
-    >>> written = date_format("%d. %B %Y")
-    >>> found = written.matches("3. may 2024")
-    >>> date.fromordinal(written.day(found) + 1)
+    >>> written = written_as("%d. %B %Y")
+    >>> date.fromordinal(written.number(written.matches("3. may 2024")) + 1)
     datetime.date(2024, 5, 3)
+    >>> clock = written_as("%m/%d/%Y %I:%M %p", MINUTES)
+    >>> clock.number(clock.matches("5/3/2024 2:35 PM"))
+    875
     """
     if len(text) > _LONGEST:
         raise ArgumentError(f"it has more than {_LONGEST} characters")
     pieces = re.findall("%.?|[^%]", text, re.DOTALL)
-    parts = [_PART[piece] for piece in pieces if piece in _PART]
     for piece in pieces:
         if piece == "%y":
             raise ArgumentError(
@@ -153,39 +191,44 @@ def date_format(text: str) -> DateFormat:
             )
         if piece[0] == "%" and piece not in DIRECTIVES:
             known = f"{', '.join(DIRECTIVES[:-1])} and {DIRECTIVES[-1]}"
-            raise ArgumentError(f"{piece!r} is not one of {known}: the table must have its dates written by these")
+            raise ArgumentError(
+                f"{piece!r} is not one of {known}: the table must have its {unit.noun}s written by these"
+            )
         if piece.isdecimal():
-            raise ArgumentError("a digit stands in it: write %Y, %m and %d for the numbers, and signs between them")
-    if sorted(parts) != ["day", "month", "year"]:
-        timed = not parts and any(piece in _CLOCK for piece in pieces)
-        raise ArgumentError(
-            'it must have a year, a month and a day, each once, such as "%d.%m.%Y"' + (f"; {TIMES}" if timed else "")
-        )
-    if len({piece for piece in pieces if piece in _CLOCK}) < sum(piece in _CLOCK for piece in pieces):
-        raise ArgumentError("a part of the time of day stands in it twice")
+            raise ArgumentError("a digit stands in it: write %Y, %m, %d, %H and %M for numbers, and signs between them")
+    parts = [_PART[piece] for piece in pieces if piece in _PART]
+    _check_parts(parts, pieces, unit)
     signs = ["", *pieces, ""]
     shapes = [_shape(*signs[n - 1 : n + 2]) for n in range(1, len(signs) - 1)]
-    names = next((tuple(_NAMES[piece]) for piece in pieces if piece in _NAMES), ())
-    made = DateFormat(text, f"{_BLANKS}{''.join(shapes)}{_BLANKS}", names)
-    found = filter(None, map(made.matches, _ISO))
-    if any(made.day(parts) != day_of(_ISO[0]) for parts in found):
-        raise ArgumentError("dates in ISO 8601, as workbooks and frames have them, would be read as other days")
+    months = next((tuple(_NAMES[piece]) for piece in pieces if piece in _NAMES), ())
+    made = Written(text, f"{_BLANKS}{''.join(shapes)}{_BLANKS}", months, "half" in parts, unit)
+    for iso in _DATES if unit is DAYS else _TIMES:
+        found = made.matches(iso)
+        if found is not None and made.number(found) != unit.read(iso):
+            raise ArgumentError(f"{unit.noun}s in ISO 8601, as workbooks and frames have them, would be read as others")
     return made
+
+
+def _check_parts(parts: Sequence[str], pieces: Sequence[str], unit: Unit) -> None:
+    """Refuse a format that lacks what a date or a time of day needs, or has a part twice."""
+    of_day = sorted(part for part in parts if part in _DAY.values())
+    if unit is DAYS and of_day != ["day", "month", "year"]:
+        hint = '; for times of day write space = "time"' if parts and not of_day else ""
+        raise ArgumentError(f'it must have a year, a month and a day, each once, such as "%d.%m.%Y"{hint}')
+    if unit is MINUTES and not {"hour", "minute"} <= {*parts}:
+        raise ArgumentError('it must have an hour and a minute, each once, such as "%H:%M"')
+    if len({*parts}) < len(parts):
+        raise ArgumentError("a part of the date or of the time of day stands in it twice")
+    if ("%I" in pieces) != ("%p" in pieces):
+        raise ArgumentError("%I, an hour of twelve, and %p, AM or PM, go together")
 
 
 def _shape(before: str, piece: str, after: str) -> str:
     """A regular expression of what a piece of a format stands for, in the syntax of Python and of Arrow."""
-    if piece in _CLOCK:
-        return _CLOCK[piece]
     if piece not in _PART:
         return re.escape(piece)
-    if piece in _NAMES:
-        shape = f"(?i:{'|'.join(_NAMES[piece])})"
-    elif piece == "%Y":
-        shape = "[0-9]{4}"
-    else:
-        shape = "[0-9]{2}" if "%" in (before[:1], after[:1]) else "[0-9]{1,2}"
-    return f"(?P<{_PART[piece]}>{shape})"
+    digits = "[0-9]{2}" if "%" in (before[:1], after[:1]) else "[0-9]{1,2}"
+    return f"(?P<{_PART[piece]}>{_SHAPES.get(piece, digits)})"
 
 
 # Codecs ---------------------------------------------------------------------------------------------------------------
@@ -203,19 +246,27 @@ _BINS = Key(
     "Edges from low to high: a row is sanitised by its bin, and conditions at the edges are sharp.",
     default=None,
 )
-TIMES = (
-    "no space holds times of day: make them minutes after midnight in the table, and declare "
-    'space = "interval", low = 0 and high = 1440'
-)
-_FORMAT_EXAMPLE = 'format = "%d.%m.%Y"'
-_FORMAT = Key(
-    "format",
-    "text",
-    f"How the table writes its dates, from {', '.join(f'`{sign}`' for sign in DIRECTIVES)} and signs between them; "
-    "without it, and for any text of another shape, ISO 8601.",
-    _FORMAT_EXAMPLE,
+
+
+def _format_key(what: str, example: str) -> Key:
+    """The key of how a table writes its dates, or its times of day."""
+    return Key(
+        "format",
+        "text",
+        f"How the table writes its {what}, from {', '.join(f'`{sign}`' for sign in DIRECTIVES)} and signs between "
+        "them; without it, and for any text of another shape, ISO 8601.",
+        f'format = "{example}"',
+        None,
+        draft=f'format = "{example}"    # where the table writes them otherwise',
+    )
+
+
+_SOURCE = Key(
+    "columns",
+    "texts",
+    "The column of the table, where that has another name: dates with times can be read twice, for days and for times.",
+    'columns = ["arrived"]',
     None,
-    draft=f"{_FORMAT_EXAMPLE}    # where the table writes them otherwise",
 )
 _CLAMP = "it becomes the nearer end, or is refused"
 
@@ -396,11 +447,94 @@ class NumberCodec(Codec):
         return as_numpy(array, missing=0)
 
 
-class DateCodec(NumberCodec):
-    """Dates in the plan's format or in ISO 8601, or of Arrow's own types; stored as days after 1970, as Arrow has them.
+class MomentCodec(NumberCodec):
+    """Dates or times of day, in the plan's format or in ISO 8601, or of Arrow's own types.
 
-    Also with a format a text of another shape is read in ISO 8601: that is how the dates of a workbook come.
+    Also with a format a text of another shape is read in ISO 8601: that is how those of a workbook come.
     """
+
+    unit: ClassVar[Unit]
+
+    @classmethod
+    def read_column(cls, space: Any, name: str, kind: str, table: Reader) -> Column:
+        given, sources = _format_key("", "").read(table), _SOURCE.read(table)
+        if sources is not None and len(sources) != 1:
+            raise table.wrong(_SOURCE.name, "must name one column of the table")
+        made = super().read_column(space, name, kind, table)
+        made = made if sources is None else replace(made, sources=tuple(sources))
+        try:
+            return made if given is None else replace(made, date_format=written_as(given, cls.unit).text)
+        except InputError as error:
+            raise table.wrong("format", f"cannot be read: {error}") from None
+
+    @property
+    def format(self) -> Written | None:
+        """How the plan says that they are written."""
+        return None if self.column.date_format is None else written_as(self.column.date_format, self.unit)
+
+    def suggestion(self) -> Suggestion | None:
+        from dproof.columns.suggestions import Bounds
+
+        return Bounds(self.read_number, self.rounded)
+
+    @classmethod
+    def bound(cls, table: Reader, key: Key) -> Any:
+        """The low or the high end that a plan declares, with nothing more than that in it."""
+        given = key.read(table)
+        if cls.unit.read(given) is None or isinstance(given, datetime.datetime):
+            raise table.wrong(key.name, f"must be a {cls.unit.noun} {cls.unit.example}")
+        return given
+
+    def stand_in(self, code: int) -> str:
+        return str(self.space.label(code))
+
+    def read_number(self, value: Any) -> Fraction | None:
+        written = self.format
+        found = None if written is None else written.matches(value)
+        number = self.unit.read(value) if written is None or found is None else written.number(found)
+        return None if number is None else Fraction(number)
+
+    def lookups(self, values: Any) -> NDArray[np.int64]:
+        """Texts all at once where they are written as the plan says, or in ISO 8601 as most are; others one by one."""
+        import pyarrow.compute as pc
+
+        if not is_text(values.type):
+            return self.one_by_one(values)
+        numbers, known = self.plain(values.cast(pa.large_binary()))
+        odd = ~known & (as_numpy(pc.binary_length(values), missing=0) > 0)
+        if self.format is not None:
+            formatted, there, shown = self.format.numbers(values)
+            numbers, known, odd = np.where(shown, formatted, numbers), np.where(shown, there, known), odd & ~shown
+        codes: NDArray[np.int64] = self.space.codes_of(numbers, clamp=True).astype(np.int64)
+        if not self.column.clamp:
+            codes[~self.space.holds(numbers)] = OUTSIDE
+        codes[~known] = MISSING
+        codes[odd] = self.one_by_one(values.filter(from_numpy(odd)))
+        return codes
+
+    @classmethod
+    def plain(cls, texts: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The number of each text in ISO 8601 without an offset, and which texts these are."""
+        raise NotImplementedError
+
+    @classmethod
+    def rounded(cls, low: Fraction, high: Fraction) -> dict[str, Any]:
+        """Bounds that tell less of the data than the least and the greatest of a table."""
+        raise NotImplementedError
+
+
+_CLOCKED = Written(
+    "",
+    rf"(?:[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[T ])?(?P<hour>{_SHAPES['%H']}):(?P<minute>[0-5][0-9])"
+    r"(?::[0-5][0-9](?:\.[0-9]{1,9})?)?Z?",
+    (),
+    False,
+    MINUTES,
+)
+
+
+class DateCodec(MomentCodec):
+    """Dates; stored as days after 1970, as Arrow has them."""
 
     kind: ClassVar[str | None] = "date"
     keys: ClassVar[tuple[Key, ...]] = (
@@ -409,7 +543,7 @@ class DateCodec(NumberCodec):
             "date",
             "The first day.",
             "low = 2024-01-01",
-            draft=f"low and high are dates in ISO 8601, {EXAMPLE}",
+            draft=f"low and high are dates in ISO 8601, {DAYS.example}",
         ),
         Key("high", "date", "The last day.", "high = 2024-12-31"),
         Key(
@@ -420,7 +554,8 @@ class DateCodec(NumberCodec):
             1,
             draft="step = 1    # in days",
         ),
-        _FORMAT,
+        _format_key("dates", "%d.%m.%Y"),
+        _SOURCE,
         Key(
             "bins",
             "list or text",
@@ -437,39 +572,23 @@ class DateCodec(NumberCodec):
             "a date stands for it",
         ),
     )
-    noun: ClassVar[str | None] = "date"
+    noun: ClassVar[str | None] = DAYS.noun
     unreadable_advice: ClassVar[str] = (
-        f"write them in ISO 8601, {EXAMPLE}, or say in the plan how they are written, as in {_FORMAT_EXAMPLE}."
+        f'write them in ISO 8601, {DAYS.example}, or say in the plan how they are written, as in format = "%d.%m.%Y".'
     )
+    closing: ClassVar[Mapping[str, Any]] = {"low": date.min, "high": date.max}
+    unit: ClassVar[Unit] = DAYS
 
     @classmethod
-    def read_column(cls, space: Any, name: str, kind: str, table: Reader) -> Column:
-        made, given = super().read_column(space, name, kind, table), _FORMAT.read(table)
-        try:
-            return made if given is None else replace(made, date_format=date_format(given).text)
-        except InputError as error:
-            raise table.wrong(_FORMAT.name, f"cannot be read: {error}") from None
+    def rounded(cls, low: Fraction, high: Fraction) -> dict[str, Any]:
+        from dproof.columns.suggestions import whole_years
 
-    @property
-    def format(self) -> DateFormat | None:
-        """How the plan says that dates are written."""
-        return None if self.column.date_format is None else date_format(self.column.date_format)
-
-    closing: ClassVar[Mapping[str, Any]] = {"low": date.min, "high": date.max}
-
-    def suggestion(self) -> Suggestion | None:
-        from dproof.columns.suggestions import Bounds, whole_years
-
-        return Bounds(self.read_number, whole_years)
+        return whole_years(low, high)
 
     @classmethod
     def declared_space(cls, space: Any, table: Reader) -> Any:
         low, high, step = cls.keys[:3]
-        for key in (low, high):
-            given = key.read(table)
-            if day_of(given) is None or isinstance(given, datetime.datetime):
-                raise table.wrong(key.name, f"must be a date {EXAMPLE}")
-        return space(low.read(table), high.read(table), step.read(table))
+        return space(cls.bound(table, low), cls.bound(table, high), step.read(table))
 
     @classmethod
     def declared_bins(cls, space: Any, given: Any) -> Bins:
@@ -481,41 +600,25 @@ class DateCodec(NumberCodec):
         is_date = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
         return Draft("date", {"low": "?", "high": "?", "bins": "calendar"}) if is_date else None
 
-    def stand_in(self, code: int) -> str:
-        return str(self.space.label(code))
+    @classmethod
+    def plain(cls, texts: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        import pyarrow.compute as pc
 
-    def read_number(self, value: Any) -> Fraction | None:
-        written = self.format
-        found = None if written is None or isinstance(value, date) else written.matches(value)
-        day = day_of(value) if written is None or found is None else written.day(found)
-        return None if day is None else Fraction(day)
-
-    def lookups(self, values: Any) -> NDArray[np.int64]:
-        """Texts all at once where they are a date in the plan's format, or in ISO 8601 alone or with a time that has no
-        offset; others one by one."""
-        if not is_text(values.type):
-            return self.one_by_one(values)
-        days, known, odd = _written_days(values)
-        if self.format is not None:
-            formatted, there, shown = self.format.days(values)
-            days, known, odd = np.where(shown, formatted, days), np.where(shown, there, known), odd & ~shown
-        codes: NDArray[np.int64] = self.space.codes_of(days, clamp=True).astype(np.int64)
-        if not self.column.clamp:
-            codes[~self.space.holds(days)] = OUTSIDE
-        codes[~known] = MISSING
-        codes[odd] = self.one_by_one(values.filter(from_numpy(odd)))
-        return codes
+        shown = pc.match_substring_regex(texts, _DATE)
+        calendar = pc.binary_slice(pc.if_else(shown, texts, None), 0, 10).cast(pa.string())
+        dates = pc.strptime(calendar, format="%Y-%m-%d", unit="s", error_is_null=True).cast(pa.date32())
+        days = as_numpy(dates.view(pa.int32()), missing=0).astype(np.int64) + _1970
+        # Arrow takes 30 February for the first of March, and knows a year 0.
+        return days, as_numpy(pc.equal(dates.cast(pa.string()), calendar), missing=False) & (days >= 0)
 
     def encode(self, arrays: Sequence[Any]) -> NDArray[Any]:
         """Arrow's dates and timestamps all rows at once."""
-        array = single(arrays[0])
-        kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+        array = _undivided(arrays[0])
+        kind = array.type
         if not pa.types.is_date(kind) and not pa.types.is_timestamp(kind):
-            return self.encode_texts(array)
-        array = array.cast(kind)
+            return self.encode_texts(single(arrays[0]))
         parts = 1 if pa.types.is_date32(kind) else _A_DAY["ms" if pa.types.is_date64(kind) else kind.unit]
-        numbers = as_numpy(array.view(pa.int32() if parts == 1 else pa.int64()), missing=0)
-        return self.encode_numbers(numbers.astype(np.int64) // parts + _1970, as_numpy(array.is_null()))
+        return self.encode_numbers(_integers(array) // parts + _1970, as_numpy(array.is_null()))
 
     def to_arrow(self, numbers: NDArray[Any]) -> Any:
         days = (numbers - _1970).clip(-_FARTHEST_DAY, _FARTHEST_DAY).astype(np.int32)
@@ -529,19 +632,90 @@ class DateCodec(NumberCodec):
         return f"({self.sql} - DATE '0001-01-01')::DOUBLE"
 
 
-def _written_days(texts: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """The day of each text that is a date, alone or with a time that has no offset, which texts these are, and which of
-    the others are not empty."""
-    import pyarrow.compute as pc
+class TimeCodec(MomentCodec):
+    """Times of day, also after a date; stored as Arrow's times, and as minutes where noise on them has no end."""
 
-    texts = texts.cast(pa.large_binary())
-    shown = pc.match_substring_regex(texts, _DATE)
-    calendar = pc.binary_slice(pc.if_else(shown, texts, None), 0, 10).cast(pa.string())
-    dates = pc.strptime(calendar, format="%Y-%m-%d", unit="s", error_is_null=True).cast(pa.date32())
-    days = as_numpy(dates.view(pa.int32()), missing=0).astype(np.int64) + _1970
-    # Arrow takes 30 February for the first of March, and knows a year 0.
-    known = as_numpy(pc.equal(dates.cast(pa.string()), calendar), missing=False) & (days >= 0)
-    return days, known, ~known & (as_numpy(pc.binary_length(texts), missing=0) > 0)
+    kind: ClassVar[str | None] = "time"
+    keys: ClassVar[tuple[Key, ...]] = (
+        Key("low", "time", "The first minute.", 'low = "00:00"'),
+        Key("high", "time", "The last minute.", 'high = "23:59"'),
+        _format_key("times of day", "%I:%M %p"),
+        _SOURCE,
+        Key(
+            "bins",
+            "list or text",
+            f"{_BINS.help} Or the text `hours`.",
+            'bins = "hours"',
+            None,
+            draft='bins = "hours"',
+        ),
+        outside_key("clamp", "refuse", meaning=_CLAMP),
+        missing_key("time from low to high", 'missing = a time, or "category"', "a time stands for it"),
+    )
+    noun: ClassVar[str | None] = MINUTES.noun
+    unreadable_advice: ClassVar[str] = (
+        f'write them as {MINUTES.example}, or say in the plan how they are written, as in format = "%I:%M %p".'
+    )
+    closing: ClassVar[Mapping[str, Any]] = {"low": "00:00", "high": "23:59"}
+    unit: ClassVar[Unit] = MINUTES
+
+    @classmethod
+    def rounded(cls, low: Fraction, high: Fraction) -> dict[str, Any]:
+        """Whole hours."""
+        return {"low": time_of(int(low) // 60 * 60), "high": time_of(int(high) // 60 * 60 + 59)}
+
+    @classmethod
+    def declared_space(cls, space: Any, table: Reader) -> Any:
+        low, high = cls.keys[:2]
+        return space(cls.bound(table, low), cls.bound(table, high))
+
+    @classmethod
+    def declared_bins(cls, space: Any, given: Any) -> Bins:
+        """By their edges, or by hours."""
+        return hour_bins(space, given) if isinstance(given, str) else bins_between(space, given)
+
+    @classmethod
+    def draft(cls, kind: Any) -> Draft | None:
+        return Draft("time", {**cls.closing, "bins": "hours"}) if pa.types.is_time(kind) else None
+
+    @classmethod
+    def plain(cls, texts: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        return _CLOCKED.numbers(texts)[:2]
+
+    def encode(self, arrays: Sequence[Any]) -> NDArray[Any]:
+        """Arrow's times and timestamps all rows at once."""
+        array = _undivided(arrays[0])
+        kind = array.type
+        if not pa.types.is_time(kind) and not pa.types.is_timestamp(kind):
+            return self.encode_texts(single(arrays[0]))
+        minutes = _integers(array) // (_A_DAY[kind.unit] // 1440) % 1440
+        return self.encode_numbers(minutes, as_numpy(array.is_null()))
+
+    def to_arrow(self, numbers: NDArray[Any]) -> Any:
+        if self.space.size is None:
+            return super().to_arrow(numbers)
+        return from_numpy((60 * numbers).astype(np.int32)).view(pa.time32("s"))
+
+    def from_arrow(self, array: Any) -> NDArray[Any]:
+        if self.space.size is None:
+            return super().from_arrow(array)
+        return as_numpy(array.view(pa.int32()), missing=0).astype(np.int64) // 60
+
+    @property
+    def number_sql(self) -> str:
+        return super().number_sql if self.space.size is None else f"(extract(epoch FROM {self.sql}) / 60)"
+
+
+def _undivided(array: Any) -> Any:
+    """One array of values, without a dictionary of them."""
+    array = single(array)
+    return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
+
+
+def _integers(array: Any) -> NDArray[np.int64]:
+    """The whole numbers that Arrow's dates and times are."""
+    kind = pa.int32() if array.type.bit_width == 32 else pa.int64()
+    return as_numpy(array.view(kind), missing=0).astype(np.int64)
 
 
 # Rows of numbers ------------------------------------------------------------------------------------------------------
@@ -586,7 +760,7 @@ def _floats(array: Any, numerals: Numerals) -> NDArray[np.float64]:
         if numerals != PLAIN:
             texts = array.cast(pa.large_binary()).to_pylist()  # which may be no UTF-8
             read = [None if text is None else numerals.plain(text.decode("utf-8", "replace")) for text in texts]
-            array = pa.array(read, pa.string())
+            array = from_texts(read)
         array = pc.if_else(pc.match_substring_regex(array, _NUMBER), pc.ascii_trim_whitespace(array), None)
     try:
         if pa.types.is_boolean(array.type):  # among other objects True is a text, and no number

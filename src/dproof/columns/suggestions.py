@@ -21,14 +21,14 @@ import pyarrow as pa
 from dproof.columns.codec import python_values
 from dproof.columns.values import PLAIN, Numerals, decoded, number_of, stored, text_of, texts
 from dproof.exact import int_or_float
-from dproof.spaces.dates import date_of
+from dproof.spaces.dates import date_of, day_of
 
 _MOST = 40  # values
 _REMEMBERED = 1 << 16  # different values of a column; beyond, the rare ones are forgotten
 _BEYOND = 1e300  # what is as far from 0 bounds nothing
 
 
-def counted(array: Any) -> list[tuple[Any, int]]:
+def value_counts(array: Any) -> list[tuple[Any, int]]:
     """Each different value of an Arrow array with its rows; nothing of a type whose values cannot be told apart."""
     try:
         found = array.value_counts()
@@ -52,7 +52,7 @@ class MostFrequent:
 
     def add(self, arrays: Sequence[Any]) -> None:
         array = decoded(stored(texts(arrays[0])))
-        for value, rows in counted(_leaves(array) if self._items and not self._separator else array):
+        for value, rows in value_counts(_leaves(array) if self._items and not self._separator else array):
             if isinstance(value, bool):
                 self._counts[value] += rows
                 continue
@@ -86,7 +86,7 @@ class Bounds:
 
     def add(self, arrays: Sequence[Any]) -> None:
         for array in arrays:
-            found = counted(_leaves(decoded(stored(texts(array)))))
+            found = value_counts(_leaves(decoded(stored(texts(array)))))
             read = (self._read(value) for value, _ in found if value is not None)
             numbers = [Fraction(number) for number in read if number is not None and -_BEYOND < number < _BEYOND]
             if numbers:
@@ -146,11 +146,11 @@ _MOST_ITEMS = 64
 _FEW = 12  # different whole numbers, which may be codes
 _LEAST_ROWS = 20  # from here on it means something that all values differ
 _ALL_DIFFERENT = 0.9
-_CLOCK = r"(?P<clock>(?P<between>[ T])(\d\d?:\d\d)(?P<seconds>:\d\d)?)?"
+_TIME = r"([01]?\d|2[0-3]):[0-5]\d(?P<seconds>:[0-5]\d)?(?P<half> ?[AaPp]\.?[Mm]\.?)?"
+_CLOCK = rf"(?P<clock>(?P<between>[ T]){_TIME})?"
 _DATES = (
-    (re.compile(r"(?a)\d{4}-\d\d-\d\d([T ]\d\d?:\d\d.*)?"), ""),  # ISO 8601, which needs no format
-    (re.compile(rf"(?a)(?P<first>\d\d?)(?P<sign>[./-])(?P<second>\d\d?)(?P=sign)\d{{4}}{_CLOCK}"), "days or months"),
-    (re.compile(rf"(?a)\d{{4}}(?P<sign>[./])(?P<first>\d\d?)(?P=sign)(?P<second>\d\d?){_CLOCK}"), "years first"),
+    (re.compile(rf"(?a)(?P<first>\d\d?)(?P<sign>[./-])(?P<second>\d\d?)(?P=sign)\d{{4}}{_CLOCK}"), False),
+    (re.compile(rf"(?a)\d{{4}}(?P<sign>[./-])(?P<first>\d\d?)(?P=sign)(?P<second>\d\d?){_CLOCK}"), True),
 )
 
 
@@ -158,10 +158,10 @@ _DATES = (
 class Kind:
     """What the values of a column are, most of them: an Arrow type, or None for texts.
 
-    `marks` are the two texts of a column of yes and no, `date_format` how its dates are written where that is not ISO
-    8601, and `separator` what stands between items. Whole numbers of which there are `few` may be codes, or answers on
-    a `scale`; texts that are nearly all `different` may be names, and `times` are of a day. Of a column that is `blank`
-    some rows have no value.
+    `marks` are the two texts of a column of yes and no, `date_format` how its dates or times of day are written where
+    that is not ISO 8601, and `separator` what stands between items. Whole numbers of which there are `few` may be
+    codes, or answers on a `scale`; texts that are nearly all `different` may be names. Of a column that is `blank` some
+    rows have no value.
     """
 
     type: Any = None
@@ -171,7 +171,6 @@ class Kind:
     few: bool = False
     different: bool = False
     scale: bool = False
-    times: bool = False
     blank: bool = False
 
 
@@ -201,9 +200,11 @@ def kind_of(texts: Sequence[str], numerals: Numerals = PLAIN) -> Kind:
         return Kind(pa.float64(), few=few, scale=few and max(points) - min(points) <= _FEW)
     found, written = date_format(texts)
     if found:
-        return Kind(pa.date32(), date_format=written)
-    if sum(is_time(text) for text in texts) >= _LEAST_SHARE * len(texts):
-        return Kind(times=True)
+        timed = 2 * sum(":" in text for text in texts) > len(texts)
+        return Kind(pa.timestamp("s") if timed else pa.date32(), date_format=written)
+    found, written = time_format(texts)
+    if found:
+        return Kind(pa.time32("s"), date_format=written)
     different = len(texts) >= _LEAST_ROWS and len(distinct) >= _ALL_DIFFERENT * len(texts)
     separator = _separator(texts)
     return Kind(separator=separator) if separator else Kind(different=different)
@@ -238,37 +239,45 @@ def date_format(texts: Sequence[str]) -> tuple[bool, str | None]:
     >>> date_format(["3/4/2024", "25/4/2024"]), date_format(["2024-01-31"])
     ((True, '%d/%m/%Y'), (True, None))
     """
-    for pattern, order in _DATES:
+    if texts and sum(day_of(text) is not None for text in texts) >= _LEAST_SHARE * len(texts):
+        return True, None
+    for pattern, year_first in _DATES:
         found = [match for text in texts if (match := pattern.fullmatch(text)) is not None]
-        if len(found) < _LEAST_SHARE * len(texts):
+        if not found or len(found) < _LEAST_SHARE * len(texts):
             continue
-        if not order:
-            return True, None
         sign = found[0]["sign"]
         first, second = (max(int(match[part]) for match in found) for part in ("first", "second"))
-        if order == "years first":
-            return True, f"%Y{sign}%m{sign}%d" + _clock(found)
+        if year_first:
+            return True, f"%Y{sign}%m{sign}%d" + _with_clock(found)
         month_first = second > 12 or (sign == "/" and first <= 12)
-        return True, (f"%m{sign}%d{sign}%Y" if month_first else f"%d{sign}%m{sign}%Y") + _clock(found)
+        return True, (f"%m{sign}%d{sign}%Y" if month_first else f"%d{sign}%m{sign}%Y") + _with_clock(found)
     short = sum(re.fullmatch(r"(?a)\d\d?([./-])\d\d?\1\d\d", text) is not None for text in texts)
     return short >= _LEAST_SHARE * len(texts), None
 
 
-def is_time(text: str) -> bool:
-    """Whether a text is a time of day, which no space holds.
+def time_format(texts: Sequence[str]) -> tuple[bool, str | None]:
+    """Whether most texts are times of day, and how they are written; None for 09:30, also with seconds.
 
-    >>> is_time("09:30"), is_time("9:30:59"), is_time("10:65"), is_time("1:2")
-    (True, True, False, False)
+    >>> time_format(["09:30", "9:30:59"]), time_format(["9:30 AM", "12:05 pm"]), time_format(["10:65"])
+    ((True, None), (True, '%I:%M %p'), (False, None))
     """
-    return re.fullmatch(r"(?a)([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?", text.strip()) is not None
+    found = [match for text in texts if (match := re.fullmatch(f"(?a){_TIME}", text.strip())) is not None]
+    if not found or len(found) < _LEAST_SHARE * len(texts):
+        return False, None
+    return True, _clock(found[0]) if found[0]["half"] else None
 
 
-def _clock(found: Sequence[re.Match[str]]) -> str:
+def _clock(found: re.Match[str]) -> str:
+    """How a time of day is written."""
+    half = found["half"] or ""
+    hours = "%I" if half else "%H"
+    return f"{hours}:%M{':%S' if found['seconds'] else ''}{' ' * half.startswith(' ')}{'%p' if half else ''}"
+
+
+def _with_clock(found: Sequence[re.Match[str]]) -> str:
     """The time of day after the date, where most have one."""
     timed = [match for match in found if match["clock"]]
-    if len(timed) <= len(found) / 2:
-        return ""
-    return f"{timed[0]['between']}%H:%M{':%S' if timed[0]['seconds'] else ''}"
+    return timed[0]["between"] + _clock(timed[0]) if len(timed) > len(found) / 2 else ""
 
 
 def _separator(texts: Sequence[str]) -> str | None:

@@ -375,6 +375,13 @@ def from_texts(texts: Sequence[str | None]) -> Any:
     return pa.Array.from_buffers(pa.string(), len(parts), [validity, ends, pa.py_buffer(b"".join(parts))])
 
 
+def which_have(array: Any, text: str) -> Any:
+    """Which rows of an Arrow array of texts, or of codes of texts, have this one."""
+    import pyarrow.compute as pc
+
+    return pc.is_in(array.cast(pa.string()), from_texts([text]))
+
+
 def store_labels(labels: Any, size: int, codes: NDArray[Any]) -> Any:
     """The labels of codes as an Arrow array; texts with a dictionary, null for a code beyond the labels."""
     absent = codes == len(labels) if len(labels) < size else None

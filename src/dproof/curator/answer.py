@@ -62,9 +62,9 @@ from dproof.questions.measured import (
 )
 from dproof.questions.question import Aggregate, Arithmetic, Expression, Number, Schema, aggregates_of
 from dproof.questions.sums import Statistics, Tally, Term, terms, value_of
+from dproof.spaces.space import Floats
 
-SUGGESTIONS = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing
-Floats = NDArray[np.float64]
+WAYS_TO_ASK = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing
 _AS_DRAWN = "This costs nothing. The numbers as drawn are in the cell's `raw` (on the command line: with --json)."
 
 
@@ -101,7 +101,7 @@ def answer_of(measurement: Measurement, released: Released, level: float) -> Ans
     """The answer to a question from its released numbers."""
     curves = measurement.curves
     if curves is not None and curves.is_covariance:
-        return covariances(curves, released, level)
+        return covariance_answer(curves, released, level)
     measured = NoisyAnswerSource if curves is None else NoisyCurves
     return answer(measurement.question, measurement.schema, partial(measured, measurement, released), level)
 
@@ -126,7 +126,7 @@ def public_seed(released: Released) -> bytes:
 class NoisyAnswerSource:
     """One question on one set of released numbers: noisy sums, and values that were chosen (see `AnswerSource`)."""
 
-    suggestions = SUGGESTIONS
+    suggestions = WAYS_TO_ASK
 
     def __init__(self, measurement: Measurement, released: Released, level: float) -> None:
         self.question, self.schema = measurement.question, measurement.schema
@@ -628,7 +628,7 @@ def is_affine(expression: Expression, schema: Schema, exact: Callable[[Any], boo
 class NoisyCurves(MeasuredCurves):
     """Means or totals of curves from one set of released numbers, a function for each group (see `AnswerSource`)."""
 
-    suggestions, private = SUGGESTIONS, True  # what was drawn with seeded coins is told by the receipt
+    suggestions, private = WAYS_TO_ASK, True  # what was drawn with seeded coins is told by the receipt
 
     def __init__(self, measurement: Measurement, released: Released, level: float) -> None:
         assert measurement.curves is not None
@@ -654,7 +654,7 @@ def _curve_function(sums: CurveSums, values: Floats, rows: int | None, level: fl
     return noisy_curve(sums.lattice, values[:terms], count, deviations, level, quantile, is_total=sums.is_total)
 
 
-def covariances(sums: CurveSums, released: Released, level: float) -> Answer:
+def covariance_answer(sums: CurveSums, released: Released, level: float) -> Answer:
     """Cov of the coefficients c_j = scales_j · z_j, entry by entry, with intervals that hold for all at once."""
     lattice, noise, weight = sums.lattice, sums.noise, sums.weight
     values = np.array(released["noisy"][0], np.float64)
@@ -675,4 +675,4 @@ def covariances(sums: CurveSums, released: Released, level: float) -> Answer:
         cell = Cell(float(y), float(y - h), float(y + h), float(s), float(y))
         reach = Range(Fraction(0)) if a == b else Range()  # no variance is negative
         cells.append({"i": int(a) + 1, "j": int(b) + 1, "covariance": reach.cut(cell)})
-    return Answer(("i", "j", "covariance"), cells, level, tuple(cautions(cells, SUGGESTIONS)))
+    return Answer(("i", "j", "covariance"), cells, level, tuple(cautions(cells, WAYS_TO_ASK)))

@@ -22,7 +22,7 @@ from dproof.columns.codec import quoted
 from dproof.columns.values import as_numpy
 from dproof.curator.account import Released
 from dproof.curator.recipe import CurveSums, Measurement
-from dproof.curator.select import choose
+from dproof.curator.select import pick
 from dproof.plans.plan import Plan
 from dproof.plans.rows import count_rows, read_codes
 from dproof.questions.measured import number_of_values, rows_by_value
@@ -143,7 +143,7 @@ def draw(measurement: Measurement, counted: Tally, coins: Coins) -> Released:
             exact if part.values is None else [exact[n : n + part.values] for n in range(0, len(exact), part.values)]
         )
     chosen = [
-        [choose(choice, histogram, measurement.schema, coins) for histogram in counted.histograms[choice.aggregate]]
+        [pick(choice, histogram, measurement.schema, coins) for histogram in counted.histograms[choice.aggregate]]
         for choice in measurement.chosen
     ]
     released: Released = {"noisy": noisy, "chosen": chosen, "private": coins.private}

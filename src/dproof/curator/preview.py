@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dproof.curator.account import Released
-from dproof.curator.answer import SUGGESTIONS, NoisyAnswerSource, NoisyCurves, is_affine
+from dproof.curator.answer import WAYS_TO_ASK, NoisyAnswerSource, NoisyCurves, is_affine
 from dproof.curator.recipe import CurveSums, Measurement, NoisyStatistic
 from dproof.curator.select import promise
 from dproof.errors import ArgumentError, InputError, TooLarge
@@ -137,7 +137,7 @@ class Preview:
             if name in self.ranges and width is not None:
                 low, high = (written(end) for end in (self.ranges[name].low, self.ranges[name].high))
                 anyway = f"{name} lies between {low} and {high} anyway"
-                yield f"  no information at this ε: {anyway}. Ways out: {SUGGESTIONS}"
+                yield f"  no information at this ε: {anyway}. Ways out: {WAYS_TO_ASK}"
         yield from self.notes
 
     def to_json(self) -> dict[str, Any]:

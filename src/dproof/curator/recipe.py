@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from dproof.curator.account import WIDEST_SIGMA_BY_VALUE, covers_cut, pure_part
 from dproof.curator.select import Choice, choice_of
-from dproof.curves.lattice import CurveLattice, Expansion, Integers, Split
+from dproof.curves.lattice import CurveLattice, Expansion, Split
 from dproof.curves.noise import FEW_ROWS, VectorNoise, least_noise, noised, vector_noise
 from dproof.errors import QuestionError, TooLarge
 from dproof.exact import root_above
@@ -56,6 +56,7 @@ from dproof.questions.question import (
 )
 from dproof.questions.sensitivity import Coordinate, Effects, effects
 from dproof.questions.sums import Counter, Term, present, terms
+from dproof.spaces.space import Integers
 
 if TYPE_CHECKING:
     from dproof.columns.codec import Column

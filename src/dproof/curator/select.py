@@ -89,7 +89,7 @@ def _coin(exponent: Fraction, number: int, bits: int, coins: Coins) -> bool:
         number, bits = number << 64 | int(coins.words64(1)[0]), bits + 64
 
 
-def exponential(lengths: Sequence[int], misses: Sequence[int], rate: Fraction, coins: Coins) -> int:
+def exponential_choice(lengths: Sequence[int], misses: Sequence[int], rate: Fraction, coins: Coins) -> int:
     """The position of the chosen candidate where candidates come in runs that miss the mark by the same.
 
     A candidate is drawn by whole numbers just above the weights 2^192·e^(−t·(k − least k)), and drawn again with the
@@ -97,7 +97,7 @@ def exponential(lengths: Sequence[int], misses: Sequence[int], rate: Fraction, c
     every k moves by at most d, each weight and the sum of all weights change by a factor of at most e^(t·d).
 
     >>> from dproof.coins import current
-    >>> exponential([5, 1, 5], [9000, 0, 9000], Fraction(1), current())
+    >>> exponential_choice([5, 1, 5], [9000, 0, 9000], Fraction(1), current())
     5
     """
     least = min(misses)
@@ -215,7 +215,7 @@ def choice_of(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int,
     return Choice(aggregate, mechanism, epsilon / (2 * moves), candidates)
 
 
-def choose(choice: Choice, histogram: Mapping[int, int], schema: Schema, coins: Coins) -> int | list[int]:
+def pick(choice: Choice, histogram: Mapping[int, int], schema: Schema, coins: Coins) -> int | list[int]:
     """The code that is chosen, or the codes."""
     space = schema.declared(choice.aggregate.columns[0])
     chosen = choice.aggregate.definition.chosen
@@ -230,7 +230,7 @@ def choose(choice: Choice, histogram: Mapping[int, int], schema: Schema, coins: 
         {place: histogram[code] for place, code in enumerate(by_value) if code in histogram} if by_value else histogram
     )
     lengths, misses = _runs(choice, counts, len(by_value) if by_value else space.size)
-    draw = exponential if choice.mechanism == "exponential" else permute_and_flip
+    draw = exponential_choice if choice.mechanism == "exponential" else permute_and_flip
     place = draw(lengths, misses, choice.rate, coins)
     return by_value[place] if by_value else place
 

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.curves.bases import Floats
 from dproof.curves.lattice import TERMS, Expansion
 from dproof.curves.noise import VectorNoiseLaw
 from dproof.exact import bisect
+from dproof.spaces.space import Floats
 
 _NORMAL = NormalDist()
 DRAWS = 8_000

@@ -23,8 +23,8 @@ from dproof.errors import ArgumentError
 from dproof.exact import exact
 from dproof.limits import MOST_BASIS_TERMS, MOST_BERNSTEIN_TERMS, MOST_HATS
 from dproof.spaces.curves import Curves, moderate
+from dproof.spaces.space import Floats
 
-Floats = NDArray[np.float64]
 Functions = Callable[[Floats], Floats]  # of x in [0, 1]; one row per function
 
 HAT = "hat"

@@ -16,13 +16,11 @@ from math import isqrt, sqrt
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dproof.arguments import expect, listed, whole
 from dproof.curves.bases import (
     HAT,
     Basis,
-    Floats,
     Kernel,
     basis,
     eigenbasis,
@@ -35,11 +33,10 @@ from dproof.exact import exact
 from dproof.limits import MOST_HATS
 from dproof.privacy import Neighbours
 from dproof.spaces.curves import PLACES, Curves, moderate
-from dproof.spaces.space import ABSENT, MISSING, Endless
+from dproof.spaces.space import ABSENT, MISSING, Endless, Floats, Integers
 
 Split = Literal["laplace", "gaussian", "k_norm"]
-Norm = Literal["l1", "l2", "linf"]
-Integers = NDArray[np.int64]
+LatticeNorm = Literal["l1", "l2", "linf"]
 _REACH = 1 << 14  # lattice points from the centre of the region to its edge
 TERMS = 8
 _BITS = 62
@@ -222,7 +219,7 @@ class CurveLattice(Endless):
         """The public curve that stands for z = 0."""
         return np.interp(np.asarray(at, np.float64), self.space.times, centre_of(self.expansion))
 
-    def size(self, norm: Norm, neighbours: Neighbours) -> int:
+    def size(self, norm: LatticeNorm, neighbours: Neighbours) -> int:
         """The largest distance of two curves (change-one), or of one from the centre (add-remove).
 
         The l1 or the sup norm, or the squared l2 norm. In a ball of radius R, |z|₁ ≤ √J·|z|₂ and |z − z'|₂ ≤ 2R.

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from dproof import coins
 from dproof.arguments import COLUMN, choice, expect, listed
 from dproof.coins import Coins
-from dproof.curves.bases import Floats, l2_norms
-from dproof.curves.lattice import CurveLattice, Expansion, Integers, Norm, Split, expand, l2_left_out
+from dproof.curves.bases import l2_norms
+from dproof.curves.lattice import CurveLattice, Expansion, LatticeNorm, Split, expand, l2_left_out
 from dproof.errors import ArgumentError, InputError
 from dproof.exact import bisect, exact, exp_below, root_above, written
 from dproof.laws.debias import SeenColumn
@@ -37,7 +37,7 @@ from dproof.mechanisms.noise import demand_gaussian, integer_laplace
 from dproof.privacy import Neighbours, Privacy, Promise
 from dproof.spaces.curves import Curves
 from dproof.spaces.products import Vectors
-from dproof.spaces.space import ABSENT
+from dproof.spaces.space import ABSENT, Floats, Integers
 
 _SPLITS: tuple[Split, ...] = ("laplace", "gaussian", "k_norm")
 _KINDS: dict[str, Split] = {TwoSided.kind: "laplace", GaussianSum.kind: "gaussian", KNorm.kind: "k_norm"}
@@ -295,11 +295,11 @@ def _step(lattice: CurveLattice) -> float:
     return float((lattice.scales / lattice.expansion.functions()[1])[0])
 
 
-def moves(lattice: CurveLattice, split: Split, neighbours: Neighbours) -> tuple[Norm, int]:
+def moves(lattice: CurveLattice, split: Split, neighbours: Neighbours) -> tuple[LatticeNorm, int]:
     """The norm that a kind of noise goes by, and how far a neighbour moves a lattice point: see `VectorNoise`."""
     if split == "k_norm":
         return lattice.ball, lattice.size("linf", neighbours)  # in a ball as far in the l2 norm
-    norm: Norm = "l1" if split == "laplace" else "l2"
+    norm: LatticeNorm = "l1" if split == "laplace" else "l2"
     return norm, lattice.size(norm, neighbours)
 
 
@@ -491,7 +491,7 @@ def _gaussian(size: int, terms: int, epsilon: Fraction, delta: Fraction) -> Vect
 
 # Vectors of a grid ----------------------------------------------------------------------------------------------------
 
-_NORMS: dict[Split, tuple[Norm, str]] = {
+_NORMS: dict[Split, tuple[LatticeNorm, str]] = {
     "laplace": ("l1", "HLM15, Example 5, by the l1 norm"),
     "gaussian": ("l2", "Balle and Wang 2018, by the l2 norm"),
     "k_norm": ("linf", "Hardt and Talwar 2010, by the sup norm"),

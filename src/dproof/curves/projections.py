@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from dproof.curves.bases import Floats, exponential_norm
+from dproof.curves.bases import exponential_norm
 from dproof.errors import ArgumentError
 from dproof.exact import exact, float_above
 from dproof.laws.divergence import normal_delta
+from dproof.spaces.space import Floats
 
 __all__ = ["Projection", "exponential_norm", "gaussian_delta", "projected_norm", "refine"]
 

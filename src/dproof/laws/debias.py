@@ -47,7 +47,7 @@ from numpy.typing import NDArray
 
 from dproof.errors import ArgumentError, TooLarge
 from dproof.spaces.interval import Line, Scale
-from dproof.spaces.space import Partition, Space
+from dproof.spaces.space import Partition, Space, along
 
 Array = NDArray[Any]
 Powers = tuple[int, ...]  # of each number that an axis carries
@@ -110,7 +110,7 @@ class MatrixAxis:
     rough: bool = False
     likely: Array | None = None
     cautious: Array | None = None
-    points: Points | None = None
+    points: NodePoints | None = None
     node_sizes: Array | None = None
     _scores: dict[Powers, DenseScores] = field(default_factory=dict, init=False)
 
@@ -169,12 +169,12 @@ class MatrixAxis:
         scores = self.scores(powers)
         return replace(scores, matrix=self.matrix @ scores.matrix)
 
-    def singles(self) -> Points:
+    def singles(self) -> NodePoints:
         """The true values of a rough axis one by one, for what must hold wherever inside of a node they lie."""
         if self.points is not None:
             return self.points
         start = np.arange(len(self.matrix))
-        return Points(self.matrix, start, np.zeros(len(start)), self.member.argmax(axis=1), self.values)
+        return NodePoints(self.matrix, start, np.zeros(len(start)), self.member.argmax(axis=1), self.values)
 
     def tested(self, tests: Array) -> MatrixAxis:
         """The axis with any functions of its states in the place of blocks, which stand for their own means."""
@@ -274,7 +274,7 @@ class MomentsAxis:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Points:
+class NodePoints:
     """Single codes of a number, each in one block: both ends of every run of codes in a block, and a grid of others.
 
     `matrix` is the law of the codes of the grid. A point lies `part` of the way from code `start` of the grid to the
@@ -680,11 +680,11 @@ class BlockSums:
     blocks: int
 
     def gather(self, counts: Array, axis: int) -> Array:
-        return _summed(counts * along(self.values, counts, axis), self.block, self.blocks, axis)
+        return _summed(counts * along(self.values, axis, counts.ndim), self.block, self.blocks, axis)
 
     def spread(self, weights: Array, axis: int) -> Array:
         shown = weights.take(self.block, axis)
-        return np.asarray(shown * along(self.values, shown, axis))
+        return np.asarray(shown * along(self.values, axis, shown.ndim))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -711,12 +711,6 @@ class PolynomialScores:
 
     def largest(self) -> Array:
         return np.array([np.abs(self.coefficients) @ self.reach ** np.arange(len(self.coefficients))])
-
-
-def along(vector: Array, array: Array, axis: int) -> Array:
-    shape = [1] * array.ndim
-    shape[axis] = -1
-    return vector.reshape(shape)
 
 
 def _summed(array: Array, kind: Array, kinds: int, axis: int) -> Array:
@@ -896,11 +890,11 @@ class Contingency:
 
     def total(self, blocks: Array, wanted: Sum, groups: AnswerGroups) -> Array:
         """The sum of every group, from the sums of all blocks."""
-        return Layout(self, groups).total(blocks, wanted)[groups.order]
+        return GroupLayout(self, groups).total(blocks, wanted)[groups.order]
 
     def likely_bias(self, wanted: Sum, groups: AnswerGroups) -> Array:
         """The bias of the estimate of a sum in every group, for the likely nodes of rough axes."""
-        factor = _Factor(Layout(self, groups), wanted)
+        factor = _Factor(GroupLayout(self, groups), wanted)
         return factor.layout.bias(self.nodes(wanted.powers, cautiously=True), factor)[groups.order]
 
     def estimates(self, sums: Sequence[Sum], groups: AnswerGroups) -> SumEstimates:
@@ -908,12 +902,12 @@ class Contingency:
         if not groups.order.size:  # of the public values of no rows
             none, pairs = np.zeros((0, len(sums))), np.zeros((0, len(sums), len(sums)))
             return SumEstimates(none, none, none, none, pairs, pairs, self.rows)
-        every = Layout(self, groups)
+        every = GroupLayout(self, groups)
         first, kind = every.kinds(sums)
         few = AnswerGroups(
             (), np.arange(every.cells * len(first)), groups.fixed, Sets(len(first), groups.sets.rows(first))
         )
-        layout, m = Layout(self, few), len(sums)
+        layout, m = GroupLayout(self, few), len(sums)
         factors = [_Factor(layout, wanted) for wanted in sums]
         values = np.stack([layout.total(self.blocks(wanted.powers), wanted) for wanted in sums], axis=1)
         naive = np.stack([every.total(self.blocks(wanted.powers, naive=True), wanted) for wanted in sums], axis=1)
@@ -932,7 +926,7 @@ class Contingency:
         return SumEstimates(values[n], naive[groups.order], heaviest[n], doubts[n], squares[n], products[n], self.rows)
 
 
-class Layout:
+class GroupLayout:
     """The axes in two parts: those that the group fixes, and the rest, with the counts of the likely rows."""
 
     def __init__(self, table: Contingency, groups: AnswerGroups) -> None:
@@ -1011,7 +1005,7 @@ class Layout:
 class _Factor:
     """The score of a row for one sum, as scores of the fixed axes times a few functions of the other states."""
 
-    def __init__(self, layout: Layout, wanted: Sum) -> None:
+    def __init__(self, layout: GroupLayout, wanted: Sum) -> None:
         self.layout, self.powers = layout, wanted.powers
         self.scores = [layout.table.scores(n, p) for n, p in enumerate(wanted.powers)]
         weights = layout.split(wanted.weights).astype(float)

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from dproof.coins import Coins, Guide, guide, uniform_below
 from dproof.errors import ArgumentError
 from dproof.laws.debias import DebiasAxes, DesignAxis, Incidence, SeenColumn
-from dproof.laws.law import WEIGHT, Range
+from dproof.laws.law import WEIGHT, Span
 from dproof.laws.response import AlikeValues
 from dproof.spaces.categories import Codes
 from dproof.spaces.products import Rows
 from dproof.spaces.space import Space
 
-_COUNT: Range = (1, 1 << 24)
+_COUNT: Span = (1, 1 << 24)
 LARGEST_ORDER = (1 << 12) - 1  # of a plane, whose points are fewer than 2^24 then
 _TRANSFORMED = 1 << 15  # numbers whose transforms are computed together
 _TABLED = 1 << 13  # blocks; up to here a guide table beats arithmetic on whole words
@@ -183,7 +183,7 @@ class BlockDesign(CyclicDesign):
     """
 
     kind: ClassVar[str] = "block-design"  # in certificates
-    ranges: ClassVar[Mapping[str, Range]] = {
+    ranges: ClassVar[Mapping[str, Span]] = {
         **dict.fromkeys(("size", "prime", "classes", "taken"), _COUNT),
         "high": WEIGHT,
         "low": WEIGHT,
@@ -238,7 +238,7 @@ class PlaneDesign(CyclicDesign):
     """
 
     kind: ClassVar[str] = "plane-design"  # in certificates
-    ranges: ClassVar[Mapping[str, Range]] = {
+    ranges: ClassVar[Mapping[str, Span]] = {
         "size": _COUNT,
         "order": (2, LARGEST_ORDER),
         "high": WEIGHT,

@@ -26,7 +26,7 @@ from dproof.composition import concentrated_delta
 from dproof.errors import ArgumentError, TooLarge
 from dproof.exact import exp_above, exp_below, log_above, log_below, root_above
 from dproof.laws.divergence import normal_delta
-from dproof.laws.law import Range, read_number
+from dproof.laws.law import Span, read_number
 from dproof.laws.noise import NoiseLaw
 
 _PEAK = 110  # bits of the largest weight
@@ -36,8 +36,8 @@ _WIDEST = 1 << 50
 _MOST_SHAPES = 60
 _FEWEST_CELLS, _MOST_CELLS = 8, 16  # cells in a shift: too few for a shift by a part of one, and enough
 _WIDEST_TABLE = 8192  # in standard deviations
-_SQUARE: Range = (Fraction(1, 1 << 24), 1 << 30)
-_SUMMED_SQUARE: Range = (8, 1 << 18)  # of one draw out of several
+_SQUARE: Span = (Fraction(1, 1 << 24), 1 << 30)
+_SUMMED_SQUARE: Span = (8, 1 << 18)  # of one draw out of several
 _RIPPLE = Fraction(1, 1 << 108)  # of ln Σ_h exp(−(h − c)²/2r²) over c, for r ≥ 2
 _MOST_CUT = Fraction(1, 1 << 66)  # how far a table of a sum may lie from the lattice Gaussian, in total variation
 _TAIL = 10  # standard deviations beyond which a coordinate is charged in full
@@ -51,7 +51,7 @@ class Gaussian(NoiseLaw):
     The weights are exp(−h²/2σ²), rounded down, and log-concave, which is checked: so the ratio P(h)/P(h−d) falls
     with h, every worst set is a half-line, and a larger shift is worse.
 
-    >>> law = gaussian(Fraction(1))
+    >>> law = gaussian_law(Fraction(1))
     >>> round(float(law.probability(0)), 6), law.delta(Fraction(1), 0)
     (0.398942, Fraction(0, 1))
     """
@@ -207,7 +207,7 @@ class Gaussian(NoiseLaw):
         return cls(Fraction(read_number(record, "square", _SQUARE)), read_number(record, "unit", (1, _WIDEST)))
 
 
-def gaussian(square: Fraction, *, widest_table: int = 512, shift: int | None = None) -> Gaussian:
+def gaussian_law(square: Fraction, *, widest_table: int = 512, shift: int | None = None) -> Gaussian:
     """Lattice Gaussian noise with σ² = `square`, in steps; past the widest table, in standard deviations, a cell
     holds several values. `shift` is how many steps one number moves, where the noise is for one.
     """
@@ -336,7 +336,7 @@ def gaussian_sum(square: Fraction) -> GaussianSum:
         raise ArgumentError(f"Gaussian noise of {sigma} steps cannot be made of several draws; change the step")
     draws = next(n for n in range(2, 10) if (sigma / 2.2) ** (1 / n) <= _LARGEST_STEP)
     step = int((sigma / 2.2) ** (1 / draws))
-    return GaussianSum(gaussian(square / _powers(step, draws)), step, draws)
+    return GaussianSum(gaussian_law(square / _powers(step, draws)), step, draws)
 
 
 def _powers(step: int, draws: int) -> int:

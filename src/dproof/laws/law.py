@@ -22,14 +22,14 @@ from dproof.spaces.space import Space
 _LARGEST_UNDONE = 1 << 24  # entries of a matrix that is inverted
 _LARGEST_MOMENTS = 1 << 20  # entries of a law whose bias and variance are computed
 _LONGEST = 4300  # digits of a number
-Range = tuple[int | Fraction, int | Fraction]
+Span = tuple[int | Fraction, int | Fraction]
 # The least and the largest that a number of a recorded law may be. What dproof writes lies well inside; what lies
 # outside is no law, or would take for ever to look at. How numbers must go together, each law checks for itself.
-SIZE: Range = (1, 1 << 62)
-SET_SIZE: Range = (1, 62)
-ITEMS: Range = (1, 512)
-WEIGHT: Range = (0, 10**2000 - 1)
-TOTAL: Range = (1, 10**2000 - 1)
+SIZE: Span = (1, 1 << 62)
+SET_SIZE: Span = (1, 62)
+ITEMS: Span = (1, 512)
+WEIGHT: Span = (0, 10**2000 - 1)
+TOTAL: Span = (1, 10**2000 - 1)
 
 
 class Law(Protocol):
@@ -50,7 +50,7 @@ class Law(Protocol):
     kind: ClassVar[str]
     is_coded: ClassVar[bool] = False  # joined columns are released as one code, which tells nothing of one by itself
     is_sharp: ClassVar[bool] = False  # any count is undone exactly: values told apart cost no more than others
-    ranges: ClassVar[Mapping[str, Range]] = {}  # of the numbers of a certificate, in the order of the fields
+    ranges: ClassVar[Mapping[str, Span]] = {}  # of the numbers of a certificate, in the order of the fields
 
     if TYPE_CHECKING:  # for the type checker alone: a property here would hide a field of the same name
 
@@ -72,7 +72,7 @@ class Law(Protocol):
 
     def written_out(self, most: int | None = None) -> tuple[NDArray[Any], int]:
         """The weights of all inputs, a row for each, and the total; refused where that is more than `most` numbers."""
-        inputs, _, total = listed(self, most)
+        inputs, _, total = listed_sizes(self, most)
         return np.array([self.weights(n) for n in range(inputs)]), total
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
@@ -176,20 +176,20 @@ class Law(Protocol):
     def shown_chances(self, absent: int) -> tuple[Fraction, Fraction]:
         """The chances that a value is shown that is there, and a missing one, the last input; `absent` is the output
         that says that a value is missing."""
-        inputs, _, _ = listed(self)
+        inputs, _, _ = listed_sizes(self)
         return 1 - self.probability(0, absent), 1 - self.probability(inputs - 1, absent)
 
     def probability(self, source: int, target: int) -> Fraction:
         """P(Y_source = target), exactly."""
-        return Fraction(int(self.weights(source)[target]), listed(self)[2])
+        return Fraction(int(self.weights(source)[target]), listed_sizes(self)[2])
 
     def cumulative(self, source: int, target: int) -> Fraction:
         """P(Y_source ≤ target) in the order of the output codes, exactly; any whole number is a target."""
-        return Fraction(sum(map(int, self.weights(source)[: max(0, target + 1)])), listed(self)[2])
+        return Fraction(sum(map(int, self.weights(source)[: max(0, target + 1)])), listed_sizes(self)[2])
 
     def expectation(self, source: int, losses: Any) -> Fraction:
         """Σ_y P(Y_source = y) · losses[y], exactly."""
-        return _expectation(self.weights(source), listed(self)[2], losses)
+        return _expectation(self.weights(source), listed_sizes(self)[2], losses)
 
     def error(self, source: int, space: Space) -> Fraction:
         """E ρ(Y_d, d) for one input d and outputs in the space of the inputs, or around it."""
@@ -201,7 +201,7 @@ class Law(Protocol):
 
     def maximal_expectation(self, losses: Callable[[int], Any]) -> Fraction:
         """max_d E losses(d)[Y_d], exactly."""
-        inputs, _, total = listed(self)
+        inputs, _, total = listed_sizes(self)
         return max(_expectation(self.weights(n), total, losses(n)) for n in range(inputs))
 
     def bias_and_variance(self, true: Line, released: Line) -> tuple[float, float] | None:
@@ -260,7 +260,7 @@ class Law(Protocol):
         """The axes that undo the law for a question that sees these columns and not `others` more codes: here, for one,
         the whole matrix, every output a state."""
         (column,) = seen
-        inputs, outputs, _ = listed(self)
+        inputs, outputs, _ = listed_sizes(self)
         if inputs * outputs > _LARGEST_UNDONE:
             raise TooLarge(f"{name} has a law of {inputs} by {outputs}, too large to be inverted")
         whole, total = self.written_out()
@@ -324,7 +324,7 @@ def law_from_json(record: Mapping[str, Any]) -> Law:
     return LAWS[kind](record)
 
 
-def read_number(record: Mapping[str, Any], name: str, span: Range) -> Any:
+def read_number(record: Mapping[str, Any], name: str, span: Span) -> Any:
     """A number, or a table of them as tuples, each in its range; a whole one where it is written as one."""
     low, high = span
 
@@ -350,7 +350,7 @@ def counted(number: int) -> str:
     return str(number) if number < 10**18 else f"about 10^{int(log10(number))}"
 
 
-def listed(law: Law, most: int | None = None) -> tuple[int, int, int]:
+def listed_sizes(law: Law, most: int | None = None) -> tuple[int, int, int]:
     """The numbers of inputs and outputs of a law to be written out whole, and its total; at most `most` entries."""
     inputs, outputs, total = law.inputs, law.outputs, law.total
     if inputs is not None and outputs is not None and total is None:

@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 from dproof.coins import Coins, Guide, guide, uniform_below
 from dproof.errors import ArgumentError, TooLarge
 from dproof.exact import exact, exp_below
-from dproof.laws.debias import DebiasAxes, DenseScores, MatrixAxis, Points, Powers, SeenColumn, solver
+from dproof.laws.debias import DebiasAxes, DenseScores, MatrixAxis, NodePoints, Powers, SeenColumn, solver
 from dproof.laws.divergence import Odds, Worst, tight_odds
 from dproof.laws.law import (
     SIZE,
     TOTAL,
     WEIGHT,
     Law,
-    Range,
+    Span,
     law_from_json,
-    listed,
+    listed_sizes,
     nearest_codes,
     presence_alone,
     read_number,
@@ -89,7 +89,7 @@ class Matrix(Law):
 
     def written_out(self, most: int | None = None) -> tuple[NDArray[Any], int]:
         if most is not None:
-            listed(self, most)
+            listed_sizes(self, most)
         return self.rows, self.total
 
     def worst(self, odds: Fraction) -> Worst:
@@ -429,7 +429,7 @@ class RoundedLaw(Law):
         shown = np.eye(blocks.blocks)[blocks.of(nearest_codes(column, self.outputs))]
         released = scale.numbers(column.outputs, np.arange(self.outputs))
         fair = not self._more and np.allclose(matrix @ released, values, rtol=0, atol=_LARGEST_BIAS)
-        points = Points(matrix, start, share, blocks.of(codes), scale.numbers(column.space, codes))
+        points = NodePoints(matrix, start, share, blocks.of(codes), scale.numbers(column.space, codes))
         kind = UnbiasedAxis if fair else MatrixAxis
         axis = kind(name, matrix, member, values, shown, released, rough=True, points=points)
         return DebiasAxes((axis,), lambda released: released[0])
@@ -494,7 +494,7 @@ def _peak(first: int, last: int, value: Callable[[int], float]) -> tuple[float, 
 _MOST_WRITTEN_OUT = 1 << 22  # outputs whose weights are listed
 _MOST_TABLES = 1 << 10  # whose errors are compared
 _MOST_DISTANCES = 1 << 12  # of a table, while rows are added one by one
-ROWS: Range = (1, 1 << 40)
+TABLE_ROWS: Span = (1, 1 << 40)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -557,7 +557,7 @@ class RowByRow(Law):
         return list(code) if size is None else split_code(int(code), size, self.rows)
 
     def weights(self, source: int) -> NDArray[Any]:
-        _, outputs, _ = listed(self)
+        _, outputs, _ = listed_sizes(self)
         if outputs > _MOST_WRITTEN_OUT:
             raise TooLarge("the law of so many rows is too long to list; ask for single probabilities")
         laws = [np.array(self.row.weights(d), object) for d in self._digits(source, self._values)]
@@ -592,7 +592,7 @@ class RowByRow(Law):
         """How far a row is moved, as the metric adds it up, and with which probability."""
         if self.row.outputs is None:
             raise ArgumentError("the error of noise without an end is known under the l1 metric; clamp it, or take l1")
-        _, _, total = listed(self.row)
+        _, _, total = listed_sizes(self.row)
         masses: dict[Any, Fraction] = {}
         for distance, weight in zip(space.space.distances(source), self.row.weights(source), strict=True):
             x = space.power(exact(distance))
@@ -619,7 +619,7 @@ class RowByRow(Law):
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> RowByRow:
-        return cls(law_from_json(record["law"]), read_number(record, "rows", ROWS))
+        return cls(law_from_json(record["law"]), read_number(record, "rows", TABLE_ROWS))
 
 
 def _wide(size: int) -> type:

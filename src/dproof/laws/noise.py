@@ -26,16 +26,16 @@ from dproof.laws.debias import (
     DebiasAxes,
     MatrixAxis,
     MomentsAxis,
-    Points,
+    NodePoints,
     SeenColumn,
     presence,
 )
 from dproof.laws.divergence import Odds, Worst, profile_odds
-from dproof.laws.law import SIZE, TOTAL, Law, Range, law_from_json, listed, read_number
+from dproof.laws.law import SIZE, TOTAL, Law, Span, law_from_json, listed_sizes, read_number
 from dproof.spaces.interval import Scale
 from dproof.spaces.space import ABSENT, Partition, Space
 
-TABLED: Range = (1, 1 << 128)  # a weight of a recorded table of noise: none is 0
+TABLED: Span = (1, 1 << 128)  # a weight of a recorded table of noise: none is 0
 
 
 class NoiseLaw(Protocol):
@@ -211,7 +211,7 @@ class Lattice(LawWithMiddle):
         return self.noise.cumulative(target - source)
 
     def weights(self, source: int) -> NDArray[Any]:
-        _, _, total = listed(self)
+        _, _, total = listed_sizes(self)
         chances = (self.probability(source, target) for target in range(self.size))
         return np.array([p.numerator * (total // p.denominator) for p in chances], object)
 
@@ -256,7 +256,7 @@ class Lattice(LawWithMiddle):
         """P(Y ≤ edge) for each node and edge, from those of the noise alone."""
         return below
 
-    def _points(self, nodes: Nodes, column: SeenColumn) -> Points:
+    def _points(self, nodes: Nodes, column: SeenColumn) -> NodePoints:
         """The nodes, the last code, and both ends of every run of a block."""
         grid = np.unique(np.append(nodes.centres, self.size - 1))
         codes = np.unique(np.concatenate([grid, column.blocks.first, column.blocks.last]))
@@ -264,7 +264,7 @@ class Lattice(LawWithMiddle):
         part = (codes - grid[start]) / np.append(np.diff(grid), 1)[start]
         values = (column.scale or Scale()).numbers(column.space, codes)
         law = node_law(self, replace(nodes, centres=grid))
-        return Points(law, start, part, column.blocks.of(codes), values, len(nodes.centres))
+        return NodePoints(law, start, part, column.blocks.of(codes), values, len(nodes.centres))
 
     def moments_of(self, seen: SeenColumn) -> MomentsAxis | None:
         if seen.scale is None or self.clamped:
@@ -452,7 +452,7 @@ class OptionalLaw(Law):
         return chance * self.inner.cumulative(code, target)
 
     def weights(self, source: int) -> NDArray[Any]:
-        _, _, total = listed(self)
+        _, _, total = listed_sizes(self)
         chance, code = self._shown(source)
         part = int(chance * self.whole)
         return np.append(self.inner.weights(code) * part, (self.whole - part) * (total // self.whole))
@@ -569,8 +569,8 @@ class OptionalLaw(Law):
         shown = np.repeat([float(chance) for chance in self._chances], [len(law), 1])[:, None]
         return np.hstack([shown * np.concatenate([law, middle]), 1 - shown])
 
-    def _with_missing(self, points: Points, middle: Array, lacking: Array) -> Points:
-        return Points(
+    def _with_missing(self, points: NodePoints, middle: Array, lacking: Array) -> NodePoints:
+        return NodePoints(
             self._with_hidden(points.matrix, middle),
             np.append(points.start, len(points.matrix)),
             np.append(points.part, 0.0),

@@ -32,7 +32,7 @@ from dproof.laws.debias import (
     support_variance,
 )
 from dproof.laws.divergence import Pair
-from dproof.laws.law import ITEMS, SET_SIZE, SIZE, TOTAL, WEIGHT, Law, Range, read_number
+from dproof.laws.law import ITEMS, SET_SIZE, SIZE, TOTAL, WEIGHT, Law, Span, read_number
 from dproof.spaces.categories import Answers, Codes
 from dproof.spaces.space import Space
 
@@ -88,7 +88,7 @@ class KeepOrOther(AlikeValues):
 
     kind: ClassVar[str] = "keep-or-other"  # in certificates
     is_sharp: ClassVar[bool] = True
-    ranges: ClassVar[Mapping[str, Range]] = {"size": SIZE, "keep": WEIGHT, "other": WEIGHT}
+    ranges: ClassVar[Mapping[str, Span]] = {"size": SIZE, "keep": WEIGHT, "other": WEIGHT}
 
     keep: int
     other: int
@@ -238,7 +238,7 @@ _MOST_LISTED = 20  # values whose sets are written out one by one
 class ItemsLaw(Law):
     """A law of sets of `bits` items: what is told of an item is true with weight `stay`, and not with weight `flip`."""
 
-    ranges: ClassVar[Mapping[str, Range]] = {"bits": ITEMS, "stay": WEIGHT, "flip": WEIGHT}
+    ranges: ClassVar[Mapping[str, Span]] = {"bits": ITEMS, "stay": WEIGHT, "flip": WEIGHT}
 
     bits: int
     stay: int
@@ -348,7 +348,7 @@ class Unary(AlikeValues):
     """
 
     kind: ClassVar[str] = "unary"  # in certificates
-    ranges: ClassVar[Mapping[str, Range]] = {"size": SET_SIZE, "own": WEIGHT, "other": WEIGHT, "whole": TOTAL}
+    ranges: ClassVar[Mapping[str, Span]] = {"size": SET_SIZE, "own": WEIGHT, "other": WEIGHT, "whole": TOTAL}
 
     own: int
     other: int
@@ -405,7 +405,7 @@ class SubsetSelection(AlikeValues):
     """
 
     kind: ClassVar[str] = "subset-selection"  # in certificates
-    ranges: ClassVar[Mapping[str, Range]] = {"size": SET_SIZE, "width": SET_SIZE, "high": WEIGHT, "low": WEIGHT}
+    ranges: ClassVar[Mapping[str, Span]] = {"size": SET_SIZE, "width": SET_SIZE, "high": WEIGHT, "low": WEIGHT}
 
     width: int
     high: int

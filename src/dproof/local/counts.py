@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.ipc
 
 from dproof.columns.codec import Column, codec_of, quoted, text_literal
-from dproof.columns.values import as_numpy
+from dproof.columns.values import as_numpy, which_have
 from dproof.errors import QuestionError, TooLarge
 from dproof.laws.debias import (
     AnswerGroups,
@@ -34,7 +34,6 @@ from dproof.laws.debias import (
     SeenColumn,
     Sets,
     Sum,
-    along,
     public,
     tilted,
 )
@@ -48,7 +47,7 @@ from dproof.questions.question import Key, Predicate, condition, leaves, literal
 from dproof.questions.sums import Term
 from dproof.spaces.interval import Bins as ColumnBins
 from dproof.spaces.interval import Scale, scale_of
-from dproof.spaces.space import Partition
+from dproof.spaces.space import Partition, along
 from dproof.tables.duckdb import CLOSED, Decoder, count_alike, decode_all, expressions, stored_relation
 from dproof.tables.source import Parts
 
@@ -241,7 +240,7 @@ class QuestionAxes:
         found = share * nodes / max(nodes.sum(), 1e-300)
         for n, axis in enumerate(self.axes):
             if isinstance(axis, MomentsAxis):
-                found = found * along(axis.state_shares_if_uniform(moments.get(n, 0.0)), found, n)
+                found = found * along(axis.state_shares_if_uniform(moments.get(n, 0.0)), n, found.ndim)
             else:
                 found = axis.law.gather(found, n)
         return np.asarray(found)
@@ -255,7 +254,7 @@ class QuestionAxes:
                 choice, place = self._choice(key, n), self.grid.position(key.column)
                 middle = middle_of(len(choice.labels))
                 takes = choice.takes == middle if choice.takes.ndim == 1 else choice.takes[middle]
-                part = part * along(takes, part, place)
+                part = part * along(takes, place, part.ndim)
         return part.transpose(self._order).reshape([*self._blocks, *self._last])
 
     def _tilt(self, even: Array, part: Array, shares: Shares) -> tuple[Array, dict[int, float]]:
@@ -277,7 +276,7 @@ class QuestionAxes:
                     of_part = rows / rows.sum()
                     moved = tilted(values, of_part, mean)
                     times = np.divide(moved, of_part, out=np.ones_like(moved), where=of_part > 0)
-                    even = even * along(times, even, n)
+                    even = even * along(times, n, even.ndim)
         return even, moments
 
     def _table(self, counts: Array, combos: int, rows: int) -> Contingency:
@@ -445,7 +444,7 @@ class StoredRows:
         if wanted not in self.counted:
             self.counted[wanted] = count(self.data, [quoted(ASKED), *keys], sums)
         (asked, *values), numbers, totals = self.counted[wanted]
-        is_asked = pc.equal(asked.cast(pa.string()), self.group)
+        is_asked = which_have(asked, self.group)
         chosen = as_numpy(is_asked).astype(bool)
         return [array.filter(is_asked) for array in values], numbers[chosen], [total[chosen] for total in totals]
 
@@ -576,7 +575,7 @@ def readers_of(group: JointColumns, cuts: Mapping[str, Partition], scales: Mappi
     state = debias.state
     if state is not None and debias.bins is not None:
         ((column, outputs),) = touched
-        binned = _binned(column, debias.bins)
+        binned = _binned(column, codec_of(outputs, column).number_sql, debias.bins)
         read = Decoder([binned], lambda arrays: state([as_numpy(arrays[0], missing=outputs.absent)]))
         yield AxisReader(names, debias.axes, read)
     elif state is not None and debias.by_presence:
@@ -586,9 +585,9 @@ def readers_of(group: JointColumns, cuts: Mapping[str, Partition], scales: Mappi
     elif state is not None:
         yield _by_codes(names, group, debias, cuts)
     if debias.moments is not None:
-        ((column, _),), scale = touched, seen[0].scale
+        ((column, outputs),), scale = touched, seen[0].scale
         assert scale is not None
-        number = f"(({column.codec.number_sql} - {scale.middle!r}) / {scale.unit!r})"
+        number = f"(({codec_of(outputs, column).number_sql} - {scale.middle!r}) / {scale.unit!r})"
         yield AxisReader(() if state is not None else names, (debias.moments,), None, number)
 
 
@@ -615,10 +614,10 @@ def _by_codes(
     return AxisReader(names, debias.axes, Decoder.joined(decoders, state))
 
 
-def _binned(column: Column, bins: CodeBins) -> str:
-    """A code in the state of a number, in SQL: the lower end of a bin, or a cut that it has passed inside of that."""
+def _binned(column: Column, number: str, bins: CodeBins) -> str:
+    """A code in the state of a stored number, in SQL: the low end of a bin, or a cut that it has passed in there."""
     line = column.space.line
-    code = f"round(({column.codec.number_sql} - {float(line.origin)!r}) / {float(line.step)!r})"
+    code = f"round(({number} - {float(line.origin)!r}) / {float(line.step)!r})"
     first, last, wide, passed = bins.first, bins.last, gcd(bins.wide, *bins.cuts), ""
     if last - first > _MOST_BINS * wide:  # too many bins if every edge shall be the end of one
         wide, passed = bins.wide, f", {_passed(code, bins)}"

@@ -56,7 +56,7 @@ from dproof.laws.debias import (
     AnswerGroups,
     Array,
     Contingency,
-    Layout,
+    GroupLayout,
     MatrixAxis,
     MomentsAxis,
     Powers,
@@ -92,7 +92,7 @@ class NoisyNumber:
         axis = table.axes[number]
         assert isinstance(axis, MatrixAxis)
         self.table, self.sums, self.groups, self.number, self.axis = table, sums, groups, number, axis
-        self.layout, self.points, self.blocks = Layout(table, groups), axis.singles(), table.shape[number]
+        self.layout, self.points, self.blocks = GroupLayout(table, groups), axis.singles(), table.shape[number]
         self.others = [n for n in self.layout.rest if n != number]
         self._weights = [self.layout.split(wanted.weights) for wanted in sums]
         self._measured: dict[tuple[bytes, tuple[Powers, ...]], SumEstimates] = {}
@@ -321,7 +321,7 @@ class DistributionFree:
         adds_up = any(any(map(any, noisy_numbers[0].sums[n].powers)) for n in np.flatnonzero(used).tolist())
         # Without being alone each needs sums of what is never negative, as rows are: weights of others bound no more.
         if not alone and (bottom is not None or adds_up):
-            return NOTHING
+            return ANYTHING
         if alone and bottom is None and used.sum() == 1:
             parts = noisy_numbers[0].parts(group, top.coefficients > 0)
             around = noisy_numbers[0].around(parts[0], int(used.argmax())) if len(parts) == 1 else None
@@ -330,7 +330,7 @@ class DistributionFree:
                 low, high = sorted(float(top.coefficients[used][0]) * end for end in ends)
                 return low + top.shift, high + top.shift
         # Each number by itself bounds the sums, with the weights that are largest, or smallest, over the others.
-        level, low, high = 1 - (1 - level) / len(noisy_numbers), *NOTHING
+        level, low, high = 1 - (1 - level) / len(noisy_numbers), *ANYTHING
         for noisy in noisy_numbers:
             ranges = []
             for largest in (True,) if alone else (False, True):
@@ -416,13 +416,13 @@ class Constraints:
         return ends[0], ends[1]
 
 
-NOTHING = -np.inf, np.inf
+ANYTHING = -np.inf, np.inf
 _WIDER = (1.0, 1.5, 3.0, 10.0)  # factors of the radii, until some measure fits
 _ROUNDING = 1e-7  # what the solver may miss, as a part of all rows
 Measure: TypeAlias = tuple[int, tuple[Powers, ...]]  # the rows of a part, times powers of other numbers
 
 
-class Bounds(NamedTuple):
+class RowBounds(NamedTuple):
     """Functions of the variables, in rows, and what they are, give or take a radius."""
 
     matrix: Array
@@ -466,11 +466,11 @@ class Measures:
         Without being `alone` the number shares the conditions with others under wide noise.
         """
         if not self.parts:
-            return (top.shift, top.shift) if bottom is None else NOTHING
+            return (top.shift, top.shift) if bottom is None else ANYTHING
         asked = [top] if bottom is None else [top, bottom]
         used = np.flatnonzero(np.any([linear.coefficients != 0 for linear in asked], axis=0)).tolist()
         if not all(map(self._is_bounded, used)):
-            return NOTHING
+            return ANYTHING
         products = dict.fromkeys([self.plain, *(self.others[j] for j in used)])
         self.measures = [(m, powers) for m in range(len(self.parts)) for powers in products]
         if alone:
@@ -482,7 +482,7 @@ class Measures:
             extremes = self._extremes(bounds, factor, top, bottom)
             if extremes is not None:
                 return extremes
-        return NOTHING
+        return ANYTHING
 
     def _is_bounded(self, place: int) -> bool:
         """Whether the numbers of a sum are known to lie in [−1, 1]: those of public columns are not declared."""
@@ -510,7 +510,7 @@ class Measures:
                 coefficients += linear.coefficients[j] * self._integral((m, self.others[j]), wanted)
         return coefficients
 
-    def _tests(self, level: float) -> Iterator[Bounds]:
+    def _tests(self, level: float) -> Iterator[RowBounds]:
         """How many rows of each measure lie below the thresholds."""
         noisy, size = self.noisy, self.noisy.tests.shape[1]
         rows = noisy.rows(self.group, size)
@@ -520,11 +520,11 @@ class Measures:
             estimates = noisy.measured(self.parts[m], powers)
             half = half_widths(estimates.covariance(target, rows)[:, 0, 0], estimates.heaviest[rows, 0], one_level).half
             means, gaps = noisy.test_means
-            yield Bounds(
+            yield RowBounds(
                 self._integral((m, powers), means), estimates.values[rows, 0] / self.rows, half / self.rows + gaps
             )
 
-    def _scores(self, asked: list[Linear], level: float) -> Bounds:
+    def _scores(self, asked: list[Linear], level: float) -> RowBounds:
         """The estimates of the functions that are asked for, as they are without what is added for their bias."""
         noisy, matrix, gaps = self.noisy, [], np.zeros(len(asked))
         for n, linear in enumerate(asked):
@@ -542,10 +542,10 @@ class Measures:
         )
         heaviest = np.abs(a) @ self.estimates.heaviest[self.group]
         half = half_widths(variance, heaviest, 1 - (1 - level) / len(asked)).half
-        return Bounds(np.stack(matrix), a @ self.estimates.values[self.group] / self.rows, half / self.rows + gaps)
+        return RowBounds(np.stack(matrix), a @ self.estimates.values[self.group] / self.rows, half / self.rows + gaps)
 
     def _extremes(
-        self, bounds: list[Bounds], factor: float, top: Linear, bottom: Linear | None
+        self, bounds: list[RowBounds], factor: float, top: Linear, bottom: Linear | None
     ) -> tuple[float, float] | None:
         """The least and the greatest, None where no measure fits."""
         matrix, values, radii = (np.concatenate(arrays) for arrays in zip(*bounds, strict=True))
@@ -561,7 +561,7 @@ class Measures:
         divisor = self._function(bottom)
         sizes = constraints.range(divisor)
         if sizes is None or _wider(sizes, self.rows, bottom.shift)[0] <= 0:
-            return None if sizes is None else NOTHING
+            return None if sizes is None else ANYTHING
         # The ratio is linear in the variables over the divisor, with one more for 1 over it (Charnes, Cooper 1962).
         below, above = np.isfinite(lower), np.isfinite(upper)
         scaled = np.concatenate([

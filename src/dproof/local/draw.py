@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from dproof.arguments import whole
 from dproof.coins import Coins, Guide, current, for_rehearsal, guide, uniform_below
 from dproof.columns.codec import Column, Encode, codec_of
-from dproof.columns.values import from_numpy, texts
+from dproof.columns.values import from_numpy, from_texts, texts
 from dproof.errors import DproofError, InputError, SourceError
 from dproof.limits import MOST_DUMMY_ROWS, SHUFFLED_TOGETHER
 from dproof.local.recipe import JointColumns, RowLaw
@@ -133,8 +133,8 @@ def answered(
             last[name] += len(chosen)
             pieces[name].append(array if array.type == types[name] else array.cast(types[name]))
     arrays = {name: _spread_out(pieces[name], places[name], last[name]) for name in types}
-    names = pa.array([group.name for group in law.groups], pa.string())
-    return arrays | {ASKED: pa.DictionaryArray.from_arrays(pa.array(asked.astype(np.int32)), names)}
+    names = from_texts([group.name for group in law.groups])
+    return arrays | {ASKED: pa.DictionaryArray.from_arrays(from_numpy(asked.astype(np.int32)), names)}
 
 
 def _spread_out(pieces: list[Any], places: NDArray[np.int32], drawn: int) -> Any:

@@ -33,7 +33,7 @@ from dproof.laws.debias import (
     Contingency,
     DebiasAxis,
     DesignAxis,
-    Layout,
+    GroupLayout,
     MatrixAxis,
     MomentsAxis,
     Scores,
@@ -297,7 +297,7 @@ def _indicators(shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
 
 def _cell_weights(table: Contingency, wanted: Sum, groups: AnswerGroups) -> Array:
     """How much every group takes of each true cell, for a sum."""
-    layout = Layout(table, groups)
+    layout = GroupLayout(table, groups)
     cell, chosen = np.divmod(groups.order, groups.sets.count)
     taken = np.eye(layout.cells)[cell][:, :, None] * groups.sets.rows(chosen)[:, None, :]
     taken = taken.reshape(-1, *(layout.shape[n] for n in layout.order))

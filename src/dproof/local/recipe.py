@@ -173,8 +173,7 @@ class RowLaw:
     def person_to_json(self) -> dict[str, Any]:
         """What is said about a person wherever a release or its plan is told."""
         rows, promise = self.plan.rows_per_person, self.person
-        epsilon, delta = float_above(promise.epsilon), float_above(promise.delta)
-        return {"rows": rows, "epsilon": epsilon, "delta": delta, "tight": self.tight(rows).to_json()}
+        return {"rows": rows, **promise.to_json_above(), "tight": self.tight(rows).to_json()}
 
     def tight(self, rows: int = 1) -> Tight:
         """What `rows` rows of a person lose at most, by the laws themselves.

@@ -132,12 +132,12 @@ def _described(
     adopted: Adopted | None = None,
 ) -> tuple[dict[str, Any], str]:
     """The certificate of a release, and the page about it, with answers where its rows are in a folder."""
-    from dproof.report.page import local_page
+    from dproof.report.page import release_page
 
     law, pictures = prepared
     added = shuffled_rows(law, rows) if DATA in files else {}  # parts of an engine are each shuffled by themselves
     certificate = law.record(about(law, rows, files, adopted) | added, private=private)
-    return certificate, local_page(law, certificate, pictures, LocalRelease(law, certificate, folder))
+    return certificate, release_page(LocalRelease(law, certificate, folder), pictures)
 
 
 def finish(

@@ -31,13 +31,13 @@ from dproof.exact import (
     whole_numbers,
     written,
 )
-from dproof.laws.law import Law, counted, listed
+from dproof.laws.law import Law, counted, listed_sizes
 from dproof.laws.matrix import Matrix
 from dproof.privacy import Privacy, Promise, as_delta, as_epsilon
 from dproof.spaces.categories import Categories
 from dproof.spaces.interval import Line
 from dproof.spaces.products import Lines
-from dproof.spaces.space import OptionalSpace, Space, as_space, narrowest
+from dproof.spaces.space import Floats, OptionalSpace, Space, as_space, narrowest
 
 Inclusive = Literal["both", "neither", "left", "right"]
 _LARGEST_MATRIX = 1 << 26  # entries; beyond this ask for one law at a time
@@ -45,7 +45,6 @@ _EVENT = "a list of outputs, or an interval (low, high) where they are numbers"
 _MOST_SHOWN = 12  # inputs and outputs of a law that is shown in full
 _LARGEST = 1 << 24  # losses that are written out
 _SINGULAR = 1e-9
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +154,7 @@ class Distribution(Mapping[Any, Fraction]):
     def items(self) -> Any:
         """The pairs (output, probability), the weights read once."""
         len(self)  # refuses what is too long to list
-        weights, (_, outputs, total) = self.family.weights(self.source), listed(self.family)
+        weights, (_, outputs, total) = self.family.weights(self.source), listed_sizes(self.family)
         labels = self.outputs.decode(np.arange(outputs))
         return [(label, Fraction(int(w), total)) for label, w in zip(labels, weights, strict=True)]
 
@@ -225,7 +224,7 @@ class Mechanism:
         if inputs.size > _LARGEST:
             raise TooLarge(f"there are {counted(inputs.size)} inputs, too many to list; `error` is the largest of all")
         if name == "matrix":
-            _check_shape(loss, *listed(family)[:2])
+            _check_shape(loss, *listed_sizes(family)[:2])
             return [family.expectation(n, row) for n, row in enumerate(loss)]
         if name == "metric" and _same_space(inputs, outputs):
             return [family.error(n, inputs) for n in range(inputs.size)]
@@ -294,7 +293,7 @@ class Mechanism:
         """
         if not isinstance(change, Mapping) and not callable(change):
             raise ArgumentError("change must be a mapping from each output to what becomes of it, or a function")
-        inputs, count, total = listed(self.family, _LARGEST_MATRIX)
+        inputs, count, total = listed_sizes(self.family, _LARGEST_MATRIX)
         labels = self.outputs.decode(np.arange(count))
         try:
             images = [change[label] if isinstance(change, Mapping) else change(label) for label in labels]

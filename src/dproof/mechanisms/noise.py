@@ -21,8 +21,7 @@ from dproof.arguments import expect, flag, named
 from dproof.errors import ArgumentError, TooLarge
 from dproof.exact import exact, exp_below, float_above, least, least_whole, log_above, log_below
 from dproof.laws.divergence import profile_odds
-from dproof.laws.gaussian import Gaussian
-from dproof.laws.gaussian import gaussian as gaussian_law
+from dproof.laws.gaussian import Gaussian, gaussian_law
 from dproof.laws.laplace import MOST_BOUNDED, BoundedLattice, TwoSided, stairs, two_sided
 from dproof.laws.law import Law
 from dproof.laws.matrix import Matrix, whole_law

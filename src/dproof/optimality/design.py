@@ -26,11 +26,11 @@ from dproof.laws.law import counted
 from dproof.laws.matrix import Matrix, RoundedLaw
 from dproof.mechanisms.finite import as_neighbours, randomised_response
 from dproof.mechanisms.mechanism import Losses, Mechanism, Optimum, losses
-from dproof.optimality.interior import LARGEST
+from dproof.optimality.interior import LARGEST_PROGRAMME
 from dproof.optimality.programme import (
     SIMPLEX,
     SLACK,
-    TOTAL,
+    WHOLE,
     LinearRows,
     Programme,
     Solution,
@@ -259,7 +259,7 @@ class Problem:
         else:
             demand_epsilon(epsilon)
             target = output_lattice(space, epsilon) if target is space else target
-            if (space.size + 1) // 2 * target.size > LARGEST:
+            if (space.size + 1) // 2 * target.size > LARGEST_PROGRAMME:
                 raise TooLarge(
                     f"an unbiased design of {space.size} points is too large; use a coarser step, such as a hundredth "
                     "of the interval: values between its points keep an unbiased release"
@@ -495,7 +495,7 @@ def _exactly_unbiased(law: NDArray[np.float64], positions: list[Fraction]) -> Ma
     places = np.arange(law.shape[1])
     law = _tilted(law, places - np.array([float(p) for p in positions])[:, None])
     unit = lcm(*(p.denominator for p in positions))
-    total = TOTAL // unit * unit
+    total = WHOLE // unit * unit
     whole = np.rint(law * total).astype(np.int64)
     # Two neighbouring outputs that all inputs use take up what rounding left of sum and mean.
     first = int(np.minimum(law[:, :-1], law[:, 1:]).min(axis=0).argmax())

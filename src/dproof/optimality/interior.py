@@ -14,11 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dproof.errors import TooLarge
+from dproof.spaces.space import Floats
 
-Floats = NDArray[np.float64]
 Group = tuple[Floats, ...]
 
 _MOST_STEPS = 200
@@ -26,7 +25,7 @@ _PATIENCE = 8  # steps without progress after which the floats have given what t
 _STEP = 0.995  # of the way to the boundary
 _GOAL = 1e-10  # relative gap, and what rows may lack
 _CORRECTORS = 3
-LARGEST = 600_000  # rows (half of them under reflection) times columns
+LARGEST_PROGRAMME = 600_000  # rows (half of them under reflection) times columns
 
 
 def solve_pure(
@@ -44,7 +43,7 @@ def solve_pure(
     mirrored = 0 not in signs and _parity(cost) == 1
     _, rows, columns = features.shape
     half = (rows + 1) // 2 if mirrored else rows
-    if half * columns > LARGEST:
+    if half * columns > LARGEST_PROGRAMME:
         raise TooLarge(
             f"a design of {rows} inputs by {columns} outputs is too large; about 1000 points on a line fit, or 700 of "
             "any kind, so use a coarser step or fewer values"

@@ -335,8 +335,8 @@ def ball_law(losses: Losses, seen: LossCounts, epsilon: Fraction) -> Solution:
     """
     error, radius, near = least_two_level(seen, exp_above(epsilon))
     odds, size = exp_below(epsilon), losses.shape[1]
-    low = max(1, int(TOTAL / (odds * near + size - near)))
-    high = min(int(low * odds), TOTAL // near)
+    low = max(1, int(WHOLE / (odds * near + size - near)))
+    high = min(int(low * odds), WHOLE // near)
     whole = np.where((losses.whole <= radius * losses.unit).astype(bool), high, low).astype(np.int64)
     return Matrix(whole, near * high + (size - near) * low), error
 
@@ -450,7 +450,7 @@ def _whole(value: float, unit: int) -> int:
 
 # From floats to whole numbers -----------------------------------------------------------------------------------------
 
-TOTAL = 1 << 61
+WHOLE = 1 << 61
 SLACK = 1e-9  # what a programme keeps away from its limits, relatively; rounding needs far less
 _MIXTURES = (0.0, *(2.0**-n for n in range(44, 0, -2)), 1.0)
 
@@ -460,7 +460,7 @@ Edge = tuple[int, int, Fraction]  # two inputs i, k and odds that P_ij ≤ odds 
 def certified_law(law: NDArray[np.float64], epsilon: Fraction, delta: Fraction) -> Matrix:
     """Whole numbers near the law for which P ≤ e^ε P' + δ is decided, between all pairs of inputs.
 
-    >>> certified_law(np.array([[0.75, 0.25], [0.25, 0.75]]), Fraction(11, 10), Fraction(0)).total == TOTAL
+    >>> certified_law(np.array([[0.75, 0.25], [0.25, 0.75]]), Fraction(11, 10), Fraction(0)).total == WHOLE
     True
     """
     odds = exp_below(epsilon)
@@ -498,10 +498,10 @@ def _round(law: NDArray[np.float64], lift: Callable[[NDArray[Any]], None], holds
     law = law / law.sum(axis=1, keepdims=True)
     common = law.mean(axis=0)
     for mixture in _MIXTURES:
-        whole = np.rint(((1 - mixture) * law + mixture * common) * TOTAL).astype(np.int64)
+        whole = np.rint(((1 - mixture) * law + mixture * common) * WHOLE).astype(np.int64)
         lift(whole)
         largest = whole.argmax(axis=1)
-        whole[np.arange(len(whole)), largest] += TOTAL - whole.sum(axis=1)
-        if (whole >= 0).all() and holds(family := Matrix(whole, TOTAL)):  # a law far off may be lifted beyond its total
+        whole[np.arange(len(whole)), largest] += WHOLE - whole.sum(axis=1)
+        if (whole >= 0).all() and holds(family := Matrix(whole, WHOLE)):  # a law far off may be lifted beyond its total
             return family
     raise DproofError("the law could not be rounded to whole numbers; epsilon or delta is too small to matter")

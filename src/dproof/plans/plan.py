@@ -68,6 +68,7 @@ class Plan:
     spread: Spread | None = None  # how ε is spread over the columns of a row; None: by the plan's shares
     about: About = field(default_factory=lambda: About())
     shuffle: Shuffle = field(default_factory=lambda: Shuffle())
+    tickets: bool = False  # whether who answers its survey needs a ticket, which is good for one answer
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{column.name} ({column.kind})" for column in self.columns)
@@ -184,7 +185,7 @@ class Plan:
     @cached_property
     def sources(self) -> tuple[str, ...]:
         """The columns of the source that the release needs, in the plan's order."""
-        return tuple(name for column in self.kept for name in column.sources)
+        return tuple(dict.fromkeys(name for column in self.kept for name in column.sources))
 
     @cached_property
     def stored(self) -> tuple[str, ...]:

@@ -26,7 +26,6 @@ import dproof.curves  # noqa: F401  # adds the codec of curves
 from dproof.arguments import as_path, described, expect
 from dproof.certification.verify_certificate import LONGEST_PLAN, is_deep
 from dproof.columns.codec import CODECS, Codec, Column, Key, codec_class
-from dproof.columns.numbers import TIMES
 from dproof.columns.values import DECIMALS, THOUSANDS, Numerals
 from dproof.errors import ArgumentError, FileError, InputError, PlanError, did_you_mean, nearest
 from dproof.exact import exact, plain_number
@@ -61,7 +60,6 @@ from dproof.plans.plan import (
 from dproof.privacy import Privacy
 from dproof.spaces.interval import Bins, default_bins, each_value
 from dproof.spaces.space import Space, plain
-from dproof.tables.engines import FILES
 from dproof.tables.source import USUAL, Layout, ending, open_source
 
 if TYPE_CHECKING:
@@ -156,6 +154,8 @@ _PARSER_HINTS = {
 
 def _toml_hint(error: str, text: str, name: str) -> str:
     """The way out of what the parser refuses, as a clause to end its sentence with; nothing where none is known."""
+    from dproof.tables.engines import FILES  # opens whatever a table can be, which a plan is not
+
     if ending(Path(name)) in FILES:
         return "; a table was given where a plan goes: were they exchanged?"
     number = re.search(r"at line (\d+)", error)
@@ -263,7 +263,7 @@ def _written(value: Any, path: Keys) -> Any:
 _WRITE = {
     "privacy": ': write [privacy], and under it epsilon = "1"',
     "epsilon": ': write epsilon = "1" under [privacy]',
-    "space": ': write space = "categories", or "interval", "date", "subsets" or "curves"',
+    "space": ': write space = "categories", or "interval", "date", "time", "subsets" or "curves"',
 }
 
 
@@ -459,11 +459,11 @@ def read_plan(top: Reader, text: str) -> Plan:
         if model == "local":
             columns, groups = _with_question_bins(columns, groups, questions, privacy, spread)
     about = _read_about(Reader(top.value("about", {}), ("about",)))
-    shuffle = _read_shuffle(top, model, privacy)
+    shuffle, tickets = _read_shuffle(top, model, privacy), top.flag("tickets")
     top.finish()
     _check_columns(columns, person, spread)
     given = privacy, columns, groups, order, rows_per_person, person, questions, text, file, asked, spread, about
-    plan = Plan(*given, shuffle)  # type: ignore[arg-type]
+    plan = Plan(*given, shuffle, tickets)  # type: ignore[arg-type]
     if shuffle.rows is not None:
         _check_shuffled(plan)
     if asked is None or not questions:
@@ -572,8 +572,12 @@ def _groups(top: Reader, columns: tuple[Column, ...], spread: Spread | None) -> 
 
 
 def _check_columns(columns: tuple[Column, ...], person: str | None, spread: Spread | None) -> None:
-    uses = Counter(source for column in columns for source in column.sources)
-    twice = [name for name, times in uses.items() if times > 1]
+    uses: dict[str, list[Any]] = {}  # of each column of the source, what its values are counted in
+    for column in columns:
+        for source in column.sources:
+            uses.setdefault(source, []).append(column.codec.unit if column.private else None)
+    # One of dates with times may be read for its days and for its times.
+    twice = [name for name, units in uses.items() if len(units) > 1 and (None in units or len({*units}) < len(units))]
     if twice:
         raise MisplacedKey(("columns", twice[0]), "uses a column of the source that another uses too")
     if not any(column.private for column in columns):
@@ -697,10 +701,9 @@ def read_column(name: str, table: Reader) -> Column:
     column = replace(column, share=table.share("share", Fraction(1)), mechanism=table.text("mechanism", "auto"))
     column = replace(column, question=table.line("question"), help=table.line("help"))
     for key in table.left:
-        home = next((space for space in SPACES if any(k.name == key for k in codec_class(SPACES[space]).keys)), None)
-        if home is not None:
-            times = f"; {TIMES}" if key == "format" and "%H" in str(table.value(key)) else ""
-            raise table.wrong(key, f"goes with space = {home!r}{times}")
+        homes = [space for space in SPACES if any(k.name == key for k in codec_class(SPACES[space]).keys)]
+        if homes:
+            raise table.wrong(key, f"goes with space = {' or '.join(map(repr, homes))}")
     table.finish()
     return column
 
@@ -841,7 +844,7 @@ def _listed_sums(
 
 
 def _refuse_row_by_row(top: Reader) -> None:
-    for key in top.given("joint", "order"):
+    for key in top.given("joint", "order", "tickets"):
         raise top.wrong(key, _ROW_BY_ROW)
     columns = top.table("columns")
     for table in map(columns.table, columns):

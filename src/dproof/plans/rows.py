@@ -18,7 +18,7 @@ from dproof.columns.codec import Column
 from dproof.columns.values import as_numpy, decoded, is_text, stored, texts
 from dproof.errors import DproofError, SourceError
 from dproof.plans.plan import Plan
-from dproof.questions.sums import Codes
+from dproof.questions.sums import CodesByColumn
 from dproof.tables import Source
 from dproof.tables.source import Bound
 
@@ -37,7 +37,7 @@ def check_types(source: Source, plan: Plan, columns: Iterable[Column]) -> None:
         counted_rows([nothing(plan.person)], plan.rows_per_person)
 
 
-def read_codes(source: Source, plan: Plan, columns: Sequence[Column]) -> Iterator[tuple[int, Codes]]:
+def read_codes(source: Source, plan: Plan, columns: Sequence[Column]) -> Iterator[tuple[int, CodesByColumn]]:
     """The codes of some columns, batch by batch, with the number of rows that count.
 
     Which rows of a person count is known when all have been seen; so that every row is taken with its own person the
@@ -110,7 +110,7 @@ def _mixed(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
 class RowCounter(Protocol):
     """Exact counts of rows that come in batches, as codes; what was `counted` is numbers, in lists, dicts or arrays."""
 
-    def add(self, rows: int, codes: Codes, /) -> None: ...
+    def add(self, rows: int, codes: CodesByColumn, /) -> None: ...
     def counted(self) -> Any: ...
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from dproof.questions.answer import LARGEST, End, Range
 from dproof.spaces.interval import Scale
 
-Number: TypeAlias = Any  # whatever + − × ÷ work on: a float, an array, a value with its gradient
+Calculable: TypeAlias = Any  # whatever + − × ÷ work on: a float, an array, a value with its gradient
 Argument: TypeAlias = Fraction | None
 GIVEN = ...  # the argument is the last thing in the parentheses
 
@@ -37,46 +37,46 @@ class Sums:
     least or the greatest that can be.
     """
 
-    found: Mapping[tuple[str, ...], Number]
+    found: Mapping[tuple[str, ...], Calculable]
     values: Mapping[str, Scale]
     fewest: int = 0
     clip: bool = False
     doubt: int = 0
 
     @property
-    def n(self) -> Number:
+    def n(self) -> Calculable:
         """The number of rows, to divide by."""
         return self.at_least(self[()], self.fewest)
 
-    def __getitem__(self, columns: tuple[str, ...]) -> Number:
+    def __getitem__(self, columns: tuple[str, ...]) -> Calculable:
         return self.found[columns]
 
-    def at_least(self, number: Number, least: float) -> Number:
+    def at_least(self, number: Calculable, least: float) -> Calculable:
         return np.maximum(number, least) if self.fewest else number
 
-    def within(self, number: Number, low: Number, high: Number) -> Number:
+    def within(self, number: Calculable, low: Calculable, high: Calculable) -> Calculable:
         return np.clip(number, low, high) if self.clip else number
 
-    def moment(self, number: Number) -> Number:
+    def moment(self, number: Calculable) -> Calculable:
         """A central moment, which fewer than two rows do not have."""
         return np.where(self[()] < 2, self.doubt * np.inf, number) if self.doubt else number
 
-    def ratio(self, top: Number, bottom: Number) -> Number:
+    def ratio(self, top: Calculable, bottom: Calculable) -> Calculable:
         """top ÷ bottom, where the bottom may be 0."""
         if not self.fewest:
             return top / bottom
         return np.divide(top, bottom, out=np.full_like(top, self.doubt), where=bottom > 0)
 
 
-Formula: TypeAlias = Callable[[Sums, tuple[str, ...], Argument], Number]
+Formula: TypeAlias = Callable[[Sums, tuple[str, ...], Argument], Calculable]
 
 
-def root(number: Number) -> Number:
+def root(number: Calculable) -> Calculable:
     """The square root of a number of any kind."""
     return number.root() if hasattr(number, "root") else np.sqrt(number)
 
 
-def total(sums: Sums, *columns: str) -> Number:
+def total(sums: Sums, *columns: str) -> Calculable:
     """Σ of the product of the numbers as they are: ∏ (middle + unit·z), multiplied out."""
     values, result = [sums.values[column] for column in columns], None
     for taken in product((True, False), repeat=len(columns)):
@@ -87,43 +87,43 @@ def total(sums: Sums, *columns: str) -> Number:
     return result
 
 
-def mean(sums: Sums, x: str) -> Number:
+def mean(sums: Sums, x: str) -> Calculable:
     values = sums.values[x]
     return sums.within(sums[x,] / sums.n * values.unit + values.middle, values.low, values.high)
 
 
-def _central(sums: Sums, x: str, y: str) -> Number:
+def _central(sums: Sums, x: str, y: str) -> Calculable:
     """Σ (z − z̄)(w − w̄)."""
     return sums[x, y] - sums[x,] * sums[y,] / sums.n
 
 
-def _comoment(sums: Sums, x: str, y: str, least: int) -> Number:
+def _comoment(sums: Sums, x: str, y: str, least: int) -> Calculable:
     """Σ (z − z̄)(w − w̄): no z is further from the middle of its range than half of it."""
     most = sums.n * (sums.values[x].half * sums.values[y].half)
     return sums.within(sums.moment(_central(sums, x, y)), least * most, most)
 
 
-def _averaged(sums: Sums, comoment: Number, x: str, y: str, less: Argument) -> Number:
+def _averaged(sums: Sums, comoment: Calculable, x: str, y: str, less: Argument) -> Calculable:
     """A comoment over n − 1 for a sample, over n for a population."""
     divisor = sums.at_least(sums.n - float(less or 0), 1)
     return comoment / divisor * (sums.values[x].unit * sums.values[y].unit)
 
 
-def variance(sums: Sums, columns: tuple[str, ...], less: Argument) -> Number:
+def variance(sums: Sums, columns: tuple[str, ...], less: Argument) -> Calculable:
     (x,) = columns
     return _averaged(sums, _comoment(sums, x, x, 0), x, x, less)
 
 
-def deviation(sums: Sums, columns: tuple[str, ...], less: Argument) -> Number:
+def deviation(sums: Sums, columns: tuple[str, ...], less: Argument) -> Calculable:
     return root(sums.at_least(variance(sums, columns, less), 0))
 
 
-def covariance(sums: Sums, columns: tuple[str, ...], less: Argument) -> Number:
+def covariance(sums: Sums, columns: tuple[str, ...], less: Argument) -> Calculable:
     x, y = columns
     return _averaged(sums, _comoment(sums, x, y, -1), x, y, less)
 
 
-def correlation(sums: Sums, columns: tuple[str, ...], _: Argument) -> Number:
+def correlation(sums: Sums, columns: tuple[str, ...], _: Argument) -> Calculable:
     x, y = columns
     squares = [sums.at_least(_central(sums, z, z), 0) for z in (x, y)]
     return sums.within(sums.ratio(_comoment(sums, x, y, -1), root(squares[0] * squares[1])), -1, 1)
@@ -288,10 +288,10 @@ AGGREGATES: dict[str, Definition] = {
 }  # fmt: skip
 
 
-def named(function: str) -> tuple[str, Argument | EllipsisType] | None:
+def aggregate_named(function: str) -> tuple[str, Argument | EllipsisType] | None:
     """The kind of aggregate that a function of SQL is, and the argument that its name stands for.
 
-    >>> named("var_pop"), named("product")
+    >>> aggregate_named("var_pop"), aggregate_named("product")
     (('var', Fraction(0, 1)), None)
     """
     return next(((kind, d.names[function]) for kind, d in AGGREGATES.items() if function in d.names), None)

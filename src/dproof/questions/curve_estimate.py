@@ -12,12 +12,12 @@ import numpy as np
 from dproof.arguments import expect, flag
 from dproof.coins import NOT_PRIVATE
 from dproof.curves.bands import fine, smoothed, widened
-from dproof.curves.bases import Floats
 from dproof.curves.lattice import CurveLattice, left_out
 from dproof.errors import QuestionError
 from dproof.questions.answer import Answer, Cell, Range
 from dproof.questions.question import Aggregate, Expression, Item, Question, Schema, resolve
 from dproof.questions.sql import parse_predicate
+from dproof.spaces.space import Floats
 
 _ROUNDING = 0.001  # of the range: what is left out by rounding alone
 

@@ -40,7 +40,7 @@ from dproof.questions.question import (
 )
 from dproof.spaces import Space
 from dproof.spaces.interval import Line
-from dproof.spaces.space import COMPARISONS, MISSING, Partition, Places
+from dproof.spaces.space import COMPARISONS, MISSING, Partition, Places, along
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,9 +304,7 @@ class Grid:
 
     def _mask(self, predicate: Atom) -> NDArray[np.bool_]:
         place = self.position(_leaf(predicate).column)
-        shape = [1] * len(self.axes)
-        shape[place] = -1
-        return self.regions[predicate].holds(self.axes[place].samples).reshape(shape)
+        return along(self.regions[predicate].holds(self.axes[place].samples), place, len(self.axes))
 
     def cells(self, codes: Mapping[str, NDArray[Any]]) -> Places:
         """The cell of each row, from the codes of its columns; one number where all rows lie in the same."""

@@ -30,7 +30,7 @@ from dproof.spaces.space import as_space
 
 Value: TypeAlias = str | bool | Fraction
 Operator = Literal["=", "<>", "<", "<=", ">", ">="]
-DatePart = Literal["year", "quarter", "month", "weekday"]
+DatePart = Literal["year", "quarter", "month", "weekday", "hour"]
 DATE_PARTS: tuple[DatePart, ...] = get_args(DatePart)
 
 
@@ -649,7 +649,7 @@ def _aggregate(aggregate: Aggregate, schema: Schema) -> Aggregate:
         if definition.accepts == "numbers" and not (space.has_numbers or space.holds_curves):
             raise QuestionError(f"{aggregate.kind.upper()} needs numbers, and column {column!r} has none: COUNT it")
         if definition.shape == "linear" and not definition.counts and not space.has_sums:
-            raise QuestionError(f"column {column!r} has dates, which have no sum: ask for AVG({column})")
+            raise QuestionError(f"the values of column {column!r} have no sum: ask for AVG({column})")
         if definition.accepts == "values" and space.items is not None:
             raise QuestionError(f"column {column!r} holds sets: ask TOP({column}, 1)")
         if definition.accepts == "sets" and space.items is None:
@@ -732,8 +732,11 @@ def _number_in(text: str) -> Fraction | None:
 
 def _check_part(part: DatePart, column: str, schema: Schema) -> None:
     if schema.is_open(column) or schema.declared(column).date_part(part) is None:
-        advice = "declare it with space = 'date'" if schema.is_open(column) else "it takes a column of dates"
-        raise QuestionError(f"{part.upper()} needs dates, and column {column!r} has none that are declared: {advice}")
+        needed, space = ("times of day", "time") if part == "hour" else ("dates", "date")
+        advice = f"declare it with space = '{space}'" if schema.is_open(column) else f"it takes a column of {needed}"
+        raise QuestionError(
+            f"{part.upper()} needs {needed}, and column {column!r} has none that are declared: {advice}"
+        )
 
 
 def _check_compared(value: Value, operator: Operator, column: str, space: Space | Open) -> None:

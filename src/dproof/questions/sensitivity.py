@@ -56,7 +56,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Witness:
+class TableWitness:
     """Two neighbouring tables and how far apart their answers are."""
 
     before: tuple[Row, ...]
@@ -77,10 +77,10 @@ class Sensitivity:
     l1: Fraction | None
     l2_squared: Fraction | None
     kind: Literal["exact", "bound", "declared"]
-    witnesses: tuple[Witness, ...] = ()
+    witnesses: tuple[TableWitness, ...] = ()
 
     @property
-    def witness(self) -> Witness | None:
+    def witness(self) -> TableWitness | None:
         return self.witnesses[0] if self.witnesses else None
 
 
@@ -133,10 +133,10 @@ def sensitivity_of(questions: Sequence[Question], schema: Schema, neighbours: Ne
     row_effects = effects(schema, questions, coordinates)
     l1, pair, exact = row_effects.largest(neighbours)
     l2_squared, _, also = row_effects.largest(neighbours, power=2)
-    witnesses: tuple[Witness, ...] = ()
+    witnesses: tuple[TableWitness, ...] = ()
     if pair is not None:
         before, after = (_row(row_effects.records[n], schema) for n in pair)
-        witnesses = (Witness(() if neighbours == "add-remove" else (before,), (after,), l1),)
+        witnesses = (TableWitness(() if neighbours == "add-remove" else (before,), (after,), l1),)
     return Sensitivity(neighbours, l1, l2_squared, "exact" if exact and also else "bound", witnesses)
 
 
@@ -178,7 +178,7 @@ def _infinite(column: str, schema: Schema, neighbours: Neighbours) -> Sensitivit
     for reach in (10, 100, 1000):
         near, far = {column: low}, {column: low + reach}
         after = (near,) if neighbours == "change-one" else (far, near)
-        witnesses.append(Witness((far,), after, Fraction(reach)))
+        witnesses.append(TableWitness((far,), after, Fraction(reach)))
     return Sensitivity(neighbours, None, None, "exact", tuple(witnesses))
 
 
@@ -210,7 +210,7 @@ def _alone(
         before, after = (top,), ((top, bottom) if neighbours == "add-remove" else (bottom,))
     elif definition.chosen is not None and aggregate.end is None:
         return Sensitivity(neighbours, distance, distance**2, "bound")
-    return Sensitivity(neighbours, distance, distance**2, "exact", (Witness(before, after, distance),))
+    return Sensitivity(neighbours, distance, distance**2, "exact", (TableWitness(before, after, distance),))
 
 
 _MOST_EFFECTS = 1 << 11  # effects of which every pair is looked at
@@ -469,7 +469,7 @@ def declare(
     return query, Sensitivity(neighbours, query.sensitivity, query.sensitivity**2, "declared")
 
 
-def _witnesses(query: DeclaredQuery, schema: Schema) -> Iterator[Witness]:
+def _witnesses(query: DeclaredQuery, schema: Schema) -> Iterator[TableWitness]:
     """Pairs of neighbouring tables of up to four rows, made of extreme, middle and missing values."""
     rows = _rows(schema)
     alike = ((row,) * size for size in (1, 3) for row in rows)
@@ -478,10 +478,10 @@ def _witnesses(query: DeclaredQuery, schema: Schema) -> Iterator[Witness]:
         values = [query.value(table) for table in tables]
         least, most = values.index(min(values)), values.index(max(values))
         if query.neighbours == "change-one":
-            yield Witness(tables[least], tables[most], values[most] - values[least])
+            yield TableWitness(tables[least], tables[most], values[most] - values[least])
         else:
             without = query.value(shared)
-            yield from (Witness(shared, tables[n], abs(values[n] - without)) for n in (least, most))
+            yield from (TableWitness(shared, tables[n], abs(values[n] - without)) for n in (least, most))
 
 
 def _rows(schema: Schema) -> list[Row]:

@@ -22,7 +22,7 @@ from dproof.arguments import expect, whole
 from dproof.errors import QuestionError, did_you_mean
 from dproof.exact import exact, several
 from dproof.limits import DEEPEST_QUESTION, LONGEST_QUESTION
-from dproof.questions.aggregates import AGGREGATES, GIVEN, named
+from dproof.questions.aggregates import AGGREGATES, GIVEN, aggregate_named
 from dproof.questions.question import (
     DATE_PARTS,
     Aggregate,
@@ -324,7 +324,7 @@ def _aggregate(node: Node) -> Expression:
             raise QuestionError("PROPORTION takes one condition, as in PROPORTION(hobby = 'Cars')")
         chosen = Aggregate("count", where=both(where, predicate_of(arguments[0])))
         return Arithmetic("/", chosen, Aggregate("count", where=where))
-    entry = named(called)
+    entry = aggregate_named(called)
     if entry is None:
         known = ("count", "proportion", *(name for definition in AGGREGATES.values() for name in definition.names))
         advice = did_you_mean(called or kind(node).casefold(), dict.fromkeys(known))
@@ -449,7 +449,7 @@ def _column_and_part(node: Node) -> tuple[str, DatePart | None]:
         return column_of(node), None
     (argument, *others) = [node.expression] if isinstance(node, exp.Extract) else arguments_of(node) or [None]
     if others:
-        raise QuestionError(f"{part.upper()} takes one column of dates")
+        raise QuestionError(f"{part.upper()} takes one column")
     return column_of(argument), part
 
 
@@ -463,8 +463,8 @@ def arguments_of(node: Node) -> list[Node]:
 
 
 def is_date(node: Node) -> bool:
-    """DATE '2024-01-31', which says no more than the text alone."""
-    if type(node) is not exp.Cast or not node.to.is_type("date"):
+    """DATE '2024-01-31' or TIME '08:30', which say no more than the text alone."""
+    if type(node) is not exp.Cast or not node.to.is_type("date", "time"):
         return False
     return isinstance(node.this, exp.Literal) and bool(node.this.is_string)
 

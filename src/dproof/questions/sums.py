@@ -45,7 +45,7 @@ from dproof.questions.question import (
     leaves,
 )
 from dproof.spaces.interval import Scale, WholeScale, whole_scale
-from dproof.spaces.space import MISSING, Partition, Places
+from dproof.spaces.space import MISSING, Partition, Places, along
 
 _LARGEST = 1 << 62
 
@@ -201,10 +201,10 @@ _SHORT_SIZE = 1 << 40  # codes below this add up in a machine word over a batch
 _PART_BITS = 21  # bits: a batch of such numbers adds up below 2^53, where floats are exact
 _MOST_TABLED = 1 << 18  # groups and values of a choice that are counted in a table
 
-Codes = dict[str, NDArray[Any]]
+CodesByColumn = dict[str, NDArray[Any]]
 
 
-class Vectors(Protocol):
+class SummedVectors(Protocol):
     """Vectors of whole numbers that the rows of a group are added up in: what each row adds, from its codes."""
 
     @property
@@ -282,11 +282,11 @@ class Product:
         spaces = [schema.spaces[name] for name in term.columns]
         self.short = all(space.line is not None and space.size < _SHORT_SIZE for space in spaces)
 
-    def of(self, codes: Codes) -> NDArray[np.int64] | None:
+    def of(self, codes: CodesByColumn) -> NDArray[np.int64] | None:
         """The product of each row; None where only rows are counted."""
         return np.asarray(math.prod(s.whole(codes[name]) for name, s in self.scales)) if self.scales else None
 
-    def total(self, rows: int, codes: Codes) -> int:
+    def total(self, rows: int, codes: CodesByColumn) -> int:
         """The sum over a batch that lies in one cell."""
         if self.short and len(self.scales) == 1:
             # Where there is one cell alone, no number of its rows is missing.
@@ -308,7 +308,7 @@ class Counter:
         keys: Sequence[Key],
         where: Predicate | None,
         statistics: Sequence[Term | Aggregate],
-        curves: Vectors | None = None,
+        curves: SummedVectors | None = None,
     ) -> None:
         self.schema, self.keys = schema, [grouping(key, schema) for key in keys]
         self.groups = math.prod(key.blocks for key in self.keys)
@@ -339,7 +339,7 @@ class Counter:
         self.vectors = np.zeros((self.groups, 0 if self.curves is None else self.curves.size), np.int64)
         self.rows = 0
 
-    def add(self, rows: int, codes: Codes) -> None:
+    def add(self, rows: int, codes: CodesByColumn) -> None:
         """Count a batch of rows."""
         self.rows += rows
         group, cell = self._group(codes), self.grid.cells(codes)
@@ -360,7 +360,7 @@ class Counter:
             coordinates = self.curves.coordinates(codes[self.curves.column])
             np.add.at(self.vectors, np.broadcast_to(group, rows)[chosen], coordinates[chosen])
 
-    def add_alike(self, rows: NDArray[np.int64], codes: Codes, sums: Mapping[Term, Sequence[int]]) -> None:
+    def add_alike(self, rows: NDArray[np.int64], codes: CodesByColumn, sums: Mapping[Term, Sequence[int]]) -> None:
         """Count rows that were brought together where they are alike: how many, their codes, and their sums."""
         self.rows += int(rows.sum())
         group, cell = self._group(codes), self.grid.cells(codes)
@@ -372,10 +372,10 @@ class Counter:
             pairs, chosen = self._pairs(aggregate, codes, group, cell)
             self._add_pairs(aggregate, pairs, rows[chosen])
 
-    def _group(self, codes: Codes) -> Places:
+    def _group(self, codes: CodesByColumn) -> Places:
         return combined_places((key.of(codes[key.column]), key.blocks) for key in self.keys)
 
-    def _pairs(self, aggregate: Aggregate, codes: Codes, group: Places, cell: Places) -> tuple[Any, Any]:
+    def _pairs(self, aggregate: Aggregate, codes: CodesByColumn, group: Places, cell: Places) -> tuple[Any, Any]:
         """The groups and values of the rows that a choice looks at, as one number each, and which rows these are."""
         values = codes[aggregate.columns[0]]
         chosen = np.broadcast_to(self.grid.mask(self.picked[aggregate]).ravel()[cell], values.shape)
@@ -456,11 +456,6 @@ def even_sums(
             cells = cells * along(sums / shares[place].sum(), place, len(grid.axes))
         found[term] = np.asarray(np.bincount(groups_of_cells.ravel(), cells.ravel(), all_groups), np.float64)
     return found
-
-
-def along(values: NDArray[Any], place: int, axes: int) -> NDArray[Any]:
-    """Values along one of several axes."""
-    return values.reshape([-1 if n == place else 1 for n in range(axes)])
 
 
 def _power_sums(axis: Partition, scale: WholeScale | None, power: int) -> NDArray[Any]:

@@ -7,26 +7,31 @@ An answer is one line of JSON:
 `survey` says to which plan and laws it belongs, `id` whose it is: the same one counts once. `row` has the code that was
 drawn for each column, or for each group of joined columns; where a row answers for one thing, for that one only. What
 no law can give, or only with a chance of 2⁻¹⁰⁰, is counted and left out: anybody may write to whoever receives answers.
+
+Where the plan has tickets, a line also has the "ticket" that its sender was given, and each is good for one answer. A
+store keeps the hashes of tickets in one table and answers in another, and nothing says which came with which.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import secrets
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dproof.arguments import as_path, expect, listed, named
+from dproof.arguments import as_path, expect, listed, named, whole
 from dproof.certification.certify import read_certificate
 from dproof.coins import current
 from dproof.errors import FileError, SourceError
@@ -43,10 +48,19 @@ from dproof.survey.form import check_asked, survey_key
 _LONGEST_ANSWER = 1 << 16  # bytes of a line
 _LONGEST_ID = 64  # characters
 _NEVER = Fraction(1, 1 << 100)  # the chance of an answer that nobody drew
+_TICKET = "abcdefghjkmnpqrstuvwxyz23456789", 20  # signs that are not taken for each other, and how many: 99 bits
 # What was received is kept by the ids, which are random, and without a number or a time: no query tells in which order
-# it came.
-_ANSWERS = "CREATE TABLE IF NOT EXISTS answers (id TEXT PRIMARY KEY, line BLOB NOT NULL) WITHOUT ROWID"
+# it came. A ticket that is spent stays where it lies, so the bytes of the file are the same whichever answer it came
+# with.
+_TABLES = """
+CREATE TABLE IF NOT EXISTS answers (id TEXT PRIMARY KEY, line BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS tickets (hash BLOB PRIMARY KEY, spent INTEGER NOT NULL) WITHOUT ROWID;
+"""
 _SQLITE = b"SQLite format 3\0"
+
+
+class TicketRefused(SourceError, code="ticket"):
+    """An answer came without a ticket of its survey, or with one that was used before."""
 
 
 @named
@@ -58,10 +72,11 @@ def adopt(
     """Make a release of answers that were drawn elsewhere by the laws of a plan.
 
     The certificate and the page say that dproof did not see the coins. Answers that no law can give are counted and
-    left out, and several with one id count once.
+    left out, and several with one id or one ticket count once.
 
-    `answers` is a file with a line of JSON for each, or several such files. `plan` is the folder of a survey, or a
-    Plan, its path or a mapping; `out` is the folder to make.
+    `answers` is a file with a line of JSON for each, or several such files; that of an `Inbox` has the tickets too,
+    which lines of other files need where the plan has tickets. `plan` is the folder of a survey, or a Plan, its path or
+    a mapping; `out` is the folder to make.
     """
     check_absent(as_path(out, "out"))
     law = survey_law(plan)
@@ -120,7 +135,8 @@ def _stored(received: Received, law: RowLaw, order: NDArray[np.int64]) -> Any:
 class Received:
     """The answers that count: for each group the codes that were drawn for it, and the rows that have them.
 
-    `repeated` lines have an id that was read before, and `left_out` ones no law can give.
+    `repeated` lines have an id or a ticket that was read before, and `left_out` ones no law can give, or they have no
+    ticket of the survey.
     """
 
     rows: int
@@ -134,11 +150,12 @@ class AnswerReader:
     """What reads answers to the survey of a law, line by line."""
 
     def __init__(self, law: RowLaw) -> None:
-        self.key, self._sampled = survey_key(law), law.weights is not None
+        self.key, self.has_tickets, self._sampled = survey_key(law), law.plan.tickets, law.weights is not None
         self._fits = {group.name: _fits(group) for group in law.groups}
 
-    def read(self, line: bytes) -> tuple[str, dict[str, int | None]] | None:
-        """The id and the row of an answer; None for what no law can give. An answer to another survey is refused."""
+    def read(self, line: bytes) -> tuple[str, bytes | None, dict[str, int | None]] | None:
+        """The id, the hash of the ticket and the row of an answer; None for what no law can give. An answer to another
+        survey is refused."""
         found = _parsed(line)
         if isinstance(found.get("survey"), str) and found["survey"] != self.key:
             raise SourceError("an answer is to another survey than this plan's, or to another version of it")
@@ -149,57 +166,99 @@ class AnswerReader:
         if not whole or not named or found["survey"] != self.key:
             return None
         possible = all(name in self._fits and self._fits[name](code) for name, code in row.items())
-        return (own, row) if possible else None
+        return (own, _hashed(found.get("ticket")), row) if possible else None
+
+
+def _hashed(ticket: Any) -> bytes | None:
+    """What is kept of a ticket; None where there is none."""
+    return hashlib.sha256(ticket.encode("utf-8", "replace")).digest() if isinstance(ticket, str) and ticket else None
 
 
 def read_answers(paths: Iterable[Path], law: RowLaw) -> Received:
-    """The answers in some files; those to another survey are refused."""
+    """The answers in some files; those to another survey are refused.
+
+    A ticket is asked of every line but those in a store, which asked for it when they came.
+    """
     reader, places = AnswerReader(law), {group.name: place for place, group in enumerate(law.groups)}
     absent = [group.mechanism.family.absent for group in law.groups]
     codes: list[list[Any]] = [[] for _ in law.groups]
     rows: list[list[int]] = [[] for _ in law.groups]
     ids: set[str] = set()
+    files = {path: _is_store(path) for path in paths}
+    spent = _tickets(files) if law.plan.tickets else {}
     repeated = left_out = 0
-    for name, number, line in _lines(paths):
+    for path, number, line in _lines(files):
         try:
             found = reader.read(line)
         except SourceError as error:
             raise SourceError(
-                f"line {number} of {name!r}: {error}; keep the answers of each in files of its own"
+                f"line {number} of {path.name!r}: {error}; keep the answers of each in files of its own"
             ) from None
-        if found is None:
+        needs = law.plan.tickets and not files[path]
+        if found is None or (needs and found[1] not in spent):
             left_out += 1
-        elif found[0] in ids:
+        elif found[0] in ids or (needs and spent[found[1]]):
             repeated += 1
         else:
-            for part, code in found[1].items():
+            own, ticket, row = found
+            for part, code in row.items():
                 place = places[part]
                 codes[place].append(absent[place] if code is None else code)
                 rows[place].append(len(ids))
-            ids.add(found[0])
+            ids.add(own)
+            if needs:
+                spent[ticket] = True
     drawn, their = (tuple(np.array(numbers, np.int64) for numbers in some) for some in (codes, rows))
     return Received(len(ids), drawn, their, repeated, left_out)
 
 
-def _lines(paths: Iterable[Path]) -> Iterator[tuple[str, int, bytes]]:
-    """The name of the file, the number and the bytes of every line that is not blank."""
-    for path in paths:
+def _is_store(path: Path) -> bool:
+    """Whether a file is one that an `Inbox` keeps."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError as error:
+        raise FileError(f"the answers {str(path)!r} cannot be read: {error.strerror}") from None
+
+
+def _tickets(files: Mapping[Path, bool]) -> dict[bytes | None, bool]:
+    """The hashes of the tickets in some files, and whether each is spent."""
+    stores = [path for path, is_store in files.items() if is_store]
+    spent = {ticket: bool(used) for path in stores for ticket, used in _stored_rows(path, "SELECT * FROM tickets")}
+    if not stores:
+        raise SourceError(
+            "the plan has tickets, so lines need the file that `dproof tickets` made: give it beside them"
+        )
+    return spent
+
+
+def _lines(files: Mapping[Path, bool]) -> Iterator[tuple[Path, int, bytes]]:
+    """The file, the number and the bytes of every line that is not blank."""
+    for path, is_store in files.items():
         try:
             with path.open("rb") as file:
-                is_store = file.read(len(_SQLITE)) == _SQLITE
-                file.seek(0)
-                for number, line in enumerate(_stored_lines(path) if is_store else file, 1):
+                stored = (line for (line,) in _stored_rows(path, "SELECT line FROM answers ORDER BY id"))
+                for number, line in enumerate(stored if is_store else _bounded(file), 1):
                     if line.strip():
-                        yield path.name, number, line
+                        yield path, number, line
         except OSError as error:
             raise FileError(f"the answers {str(path)!r} cannot be read: {error.strerror}") from None
 
 
-def _stored_lines(path: Path) -> Iterator[bytes]:
-    """The lines that an `Inbox` keeps."""
+def _bounded(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file; of one that is too long for an answer, no more than shows that it is."""
+    while line := file.readline(_LONGEST_ANSWER + 2):
+        rest = line
+        while len(rest) > _LONGEST_ANSWER and not rest.endswith(b"\n"):
+            rest = file.readline(_LONGEST_ANSWER + 2)
+        yield line
+
+
+def _stored_rows(path: Path, query: str) -> Iterator[Any]:
+    """What an `Inbox` keeps in a file; a change that a kill cut short is undone first, so it may be written to."""
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as store:
-            yield from (line for (line,) in store.execute("SELECT line FROM answers ORDER BY id"))
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)) as store:
+            yield from store.execute(query)
     except sqlite3.Error as error:
         raise FileError(f"the answers {str(path)!r} cannot be read: {error}") from None
 
@@ -251,6 +310,10 @@ class Inbox:
     Kept are the id, which is random, and the row as it was drawn: no order, no time, no address. An answer is on the
     disk when `receive` returns; the first of an id counts.
 
+    Where the plan has tickets, an answer needs one that `issue` gave out and that was not used before. Kept is whether
+    a ticket was used, and not with which answer: whoever reads the file later cannot tell. Whoever sees answers come in
+    can, and so can who compares the file with an earlier state of it.
+
     `survey` is the folder of a survey, which is verified first; `store` is the file, which is begun if there is none.
     """
 
@@ -263,22 +326,41 @@ class Inbox:
         self._store = _opened(file)
         self._count = int(self._store.execute("SELECT count(*) FROM answers").fetchone()[0])
 
+    def issue(self, count: int) -> list[str]:
+        """So many new tickets, each good for one answer: only hashes of them are kept."""
+        if not self._reader.has_tickets:
+            raise SourceError("the plan of this survey has no tickets: write tickets = true at its top")
+        signs, length = _TICKET
+        count = whole(count, "count", 1, MOST_ANSWERS)
+        made = ["".join(secrets.choice(signs) for _ in range(length)) for _ in range(count)]
+        with self._lock, self._writing() as store:
+            store.executemany("INSERT INTO tickets VALUES (?, 0)", sorted((_hashed(ticket),) for ticket in made))
+        return made
+
     def receive(self, line: bytes) -> None:
         """Keep an answer, a line of JSON; one that no page of this survey sends is refused."""
         found = self._reader.read(expect(line, bytes, "line", "the bytes of a line of JSON"))
         if found is None:
             raise SourceError("this is no answer to the survey: nothing was kept")
-        own, row = found
+        own, ticket, row = found
         kept = json.dumps({"survey": self._reader.key, "id": own, "row": row}, separators=(",", ":")).encode()
+        with self._lock:
+            if self._count >= MOST_ANSWERS:
+                raise FileError(f"the survey has {MOST_ANSWERS:,} answers, which is the most: no more is kept")
+            with self._writing() as store:
+                added = store.execute("INSERT OR IGNORE INTO answers VALUES (?, ?)", (own, kept)).rowcount
+                if added and self._reader.has_tickets:  # an answer that comes again has spent its ticket
+                    _spend(store, ticket)
+            self._count += added
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """The store, for a change that is made as a whole or not at all."""
         try:
-            with self._lock:
-                if self._count >= MOST_ANSWERS:
-                    raise FileError(f"the survey has {MOST_ANSWERS:,} answers, which is the most: no more is kept")
-                with self._store:
-                    added = self._store.execute("INSERT OR IGNORE INTO answers VALUES (?, ?)", (own, kept)).rowcount
-                self._count += added
+            with self._store:
+                yield self._store
         except sqlite3.Error:
-            raise FileError("the answer cannot be kept: its sender may try again") from None
+            raise FileError("the answers cannot be written now: try again") from None
 
     def __len__(self) -> int:
         """How many answers there are."""
@@ -290,15 +372,25 @@ class Inbox:
             self._store.close()
 
 
+def _spend(store: sqlite3.Connection, ticket: bytes | None) -> None:
+    if ticket is None:
+        raise TicketRefused("an answer to this survey needs a ticket: nothing was kept")
+    if not store.execute("UPDATE tickets SET spent = 1 WHERE hash = ? AND spent = 0", (ticket,)).rowcount:
+        known = store.execute("SELECT count(*) FROM tickets WHERE hash = ?", (ticket,)).fetchone()[0]
+        why = "was used before" if known else "is not one of this survey"
+        raise TicketRefused(f"the ticket {why}: nothing was kept")
+
+
 def _opened(file: Path) -> sqlite3.Connection:
     try:
+        file.parent.mkdir(0o700, exist_ok=True)
         if not file.exists():
             os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
         store = sqlite3.connect(file, check_same_thread=False)
         store.execute("PRAGMA journal_mode = DELETE")
         store.execute("PRAGMA synchronous = FULL")
         store.execute("PRAGMA secure_delete = ON")
-        store.execute(_ANSWERS)
+        store.executescript(_TABLES)
         # The pages of SQLite tell in which order their few entries came, until they are written anew.
         store.execute("VACUUM")
     except (OSError, sqlite3.Error) as error:

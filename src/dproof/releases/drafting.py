@@ -290,10 +290,6 @@ def _column(name: str, kind: Kind) -> DraftedColumn:
         return DraftedColumn(name, "nameless", {"drop": True}, (name,), beside="a column without a name")
     if _ID.fullmatch(name):
         return DraftedColumn(name, "drop", {"drop": True}, (name,), beside="an id or a name, as it is called")
-    if kind.times:
-        return DraftedColumn(
-            name, "times", {"drop": True}, (name,), beside="times of day: as minutes after midnight they are numbers"
-        )
     if kind.different:
         return DraftedColumn(
             name, "drop", {"drop": True}, (name,), beside="nearly all differ: an id, a name, free text?"
@@ -325,8 +321,24 @@ def _column(name: str, kind: Kind) -> DraftedColumn:
     notes += [
         key.draft for key in known if key.draft and not (key.draft.startswith(f"{key.name} =") and key.name in keys)
     ]
+    if pa.types.is_timestamp(kind.type or pa.null()):
+        notes += ["the time of day is cut off; to ask by the hour as well, add", *_by_the_hour(name, kind)]
     codes = 'or codes? Then "categories", with values = []' if kind.few else ""
     return DraftedColumn(name, drafted.kind, keys, (name,), "", codes, tuple(notes))
+
+
+def _by_the_hour(name: str, kind: Kind) -> list[str]:
+    """The lines of a plan for the times of day in a column of dates."""
+    written = {} if kind.date_format is None else {"format": kind.date_format}
+    keys = {
+        "space": "time",
+        "columns": [name],
+        **codec_class(SPACES["time"]).closing,
+        "bins": "hours",
+        **written,
+        **_missing(kind),
+    }
+    return toml_lines(f"{name}_time", keys).splitlines()
 
 
 _BLANK = "some are blank"

@@ -18,10 +18,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dproof.columns.codec import Column, Suggestion, quoted, text_literal
-from dproof.columns.numbers import TIMES
 from dproof.columns.sets import HOW_FLAGS_ARE_READ
-from dproof.columns.suggestions import counted, date_format, is_time
-from dproof.columns.values import decoded, stored, texts, written
+from dproof.columns.suggestions import date_format, time_format, value_counts
+from dproof.columns.values import as_numpy, decoded, from_numpy, stored, texts, written
 from dproof.errors import InputError, SourceError
 from dproof.plans.draft import DraftPlan, name_problems, read_draft
 from dproof.plans.plan import Plan
@@ -241,7 +240,7 @@ class _ColumnFigures:
             self._remember(array, _refused(flag([array])))
 
     def _remember(self, array: Any, strange: NDArray[np.bool_]) -> None:
-        for value, rows in counted(_flat(array).filter(pa.array(strange))):
+        for value, rows in value_counts(_flat(array).filter(from_numpy(strange))):
             raw = value if isinstance(value, bytes) else written(value).encode("utf-8", "surrogatepass")
             text = raw.decode("utf-8", "replace")
             self._counts["undecodable"] += rows if _REPLACEMENT in text else 0
@@ -270,9 +269,9 @@ def _flat(array: Any) -> Any:
 def _blank(array: Any) -> NDArray[np.bool_]:
     """Which values are not there: null, NaN, or an empty text."""
     array = _flat(array)
-    blank = np.asarray(array.is_null(nan_is_null=True))
+    blank = as_numpy(array.is_null(nan_is_null=True))
     if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
-        blank = blank | np.asarray(pc.fill_null(pc.equal(pc.binary_length(array), 0), True))
+        blank = blank | (as_numpy(pc.binary_length(array), missing=0) == 0)
     return blank
 
 
@@ -305,8 +304,8 @@ def _persons(owners: Sequence[Any], column: str, rows_per_person: int) -> Person
         ) from None
     counts = pa.chunked_array([part.field("counts") for part in owners])
     rows = pa.table({"person": names, "rows": counts}).group_by("person").aggregate([("rows", "sum")])["rows_sum"]
-    above = pc.sum(pc.greater(rows, rows_per_person)).as_py()
-    return Persons(column, len(rows), pc.max(rows).as_py(), rows_per_person, above)
+    each = as_numpy(rows)
+    return Persons(column, len(each), int(each.max(initial=0)), rows_per_person, int((each > rows_per_person).sum()))
 
 
 def _hints(
@@ -390,11 +389,12 @@ def _unreadable(column: Column, counts: ColumnInspection, present: int) -> str:
     """What to do about texts that are no numbers, or no dates."""
     noun, name = column.codec.noun, repr(counts.name)
     shown = [value for value, _ in counts.values]
-    is_date, written = date_format(shown) if shown else (False, None)
-    if is_date and noun == "date" and written not in (None, column.date_format) and 2 * counts.no_number > present:
-        return f'The dates of {name} look like {shown[0]}: add format = "{written}" to its table in the plan.'
-    if shown and all(map(is_time, shown)):
-        return f"{name} holds times of day: {TIMES}."
+    for kind, form in (("date", date_format), ("time", time_format)) if shown else ():
+        found, written = form(shown)
+        if found and noun == kind and written not in (None, column.date_format) and 2 * counts.no_number > present:
+            return f'The {kind}s of {name} look like {shown[0]}: add format = "{written}" to its table in the plan.'
+        if found and noun != kind == "time":
+            return f'{name} holds times of day: write space = "time", low = "00:00" and high = "23:59".'
     if counts.no_number >= present > 0:
         advice = column.codec.unreadable_advice
         return f"All values of {name} are not {noun}s, and would be missing: is its space right; {advice}"

@@ -20,7 +20,7 @@ import pyarrow as pa
 from dproof.advice.before_spending import public_rows, tells_little, tells_nothing
 from dproof.arguments import as_path, described, named
 from dproof.central.recipe import TableLaw, certify_tables
-from dproof.central.release import measure
+from dproof.central.release import measure_tables
 from dproof.central.release import rehearse as rehearse_tables
 from dproof.central.release import write as write_tables
 from dproof.certification.certify import read_certificate
@@ -245,7 +245,7 @@ def _draw_tables(
         check_room(folder, _PAGE_BYTES + size)
     if pay is not None:
         pay()
-    made = measure(source, law, coins, progress)
+    made = measure_tables(source, law, coins, progress)
     return made if folder is None else replace(made, certificate=write_tables(folder, made), folder=folder, table=None)
 
 

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet
 from numpy.typing import NDArray
 
@@ -30,6 +29,7 @@ from dproof.certification.verify_central import verify as verify_central
 from dproof.certification.verify_certificate import LARGEST_FILE, LAWS, Laws, Refused
 from dproof.certification.verify_certificate import verify as verify_certificate
 from dproof.columns.codec import codec_of
+from dproof.columns.values import as_numpy, which_have
 from dproof.errors import FileError, VerificationFailed
 from dproof.laws.law import LAWS as RECORDED
 from dproof.laws.law import law_from_json
@@ -41,7 +41,6 @@ from dproof.plans.reader import MisplacedKey, added_sizes
 from dproof.recipe import Release
 from dproof.releases.load import load, opened
 from dproof.storage import CERTIFICATE, PLAN, SEEDED, SURVEY, check_metadata, fetch, is_remote, is_unfinished
-from dproof.survey.page import check_page
 
 _NAMES = (b"dproof certificate", CENTRAL.encode())  # one stands in each
 _BATCH = 1 << 17  # rows looked at together: they stay in cache
@@ -178,6 +177,8 @@ def _check_survey(release: LocalRelease, folder: Path) -> None:
     """A survey has no rows yet, and a page that draws from the certificate's laws."""
     if release.rows or not release.private or set(release.certificate["release"]["files"]) != {SURVEY, PLAN}:
         raise VerificationFailed("the certificate of a survey must name its page and its plan, and no rows")
+    from dproof.survey.page import check_page
+
     check_page(folder / SURVEY, release.law)
 
 
@@ -253,10 +254,10 @@ def _check_asked(law: RowLaw, batch: Any) -> NDArray[np.int64]:
     known = np.array([places.get(name, -1) for name in array.dictionary.to_pylist()], np.int64)
     if array.null_count or (known < 0).any():
         raise VerificationFailed(f"the stored column {ASKED!r} holds something that no row is asked")
-    asked = known[array.indices.to_numpy(zero_copy_only=False)]
+    asked = known[as_numpy(array.indices)]
     for name in stored_types(law.groups):
         holds = np.array([any(name in column.stored for column in group.columns) for group in law.groups])
-        there = batch.column(name).is_valid().to_numpy(zero_copy_only=False)
+        there = as_numpy(batch.column(name).is_valid())
         if (there & ~holds[asked]).any():
             raise VerificationFailed(f"the stored column {name!r} holds a value in a row that was not asked for it")
     return np.bincount(asked, minlength=len(law.groups))
@@ -264,7 +265,7 @@ def _check_asked(law: RowLaw, batch: Any) -> NDArray[np.int64]:
 
 def _answering(group: JointColumns, batch: Any) -> Any:
     """The rows that were asked for a group, each column as the group stores it."""
-    rows = batch.filter(pc.equal(batch.column(ASKED).cast(pa.string()), group.name))
+    rows = batch.filter(which_have(batch.column(ASKED), group.name))
     types = stored_types([group])
     arrays: Mapping[str, Any] = {name: rows.column(name) for name in types}
     plain = (pa.int64(), pa.float64())

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dproof.curves.lattice import centre_of
 from dproof.exact import written
 from dproof.html import render
-from dproof.laws.law import listed
+from dproof.laws.law import listed_sizes
 from dproof.mechanisms.mechanism import Mechanism, privacy_profile
 from dproof.plotting import label_text, label_texts
 
@@ -135,7 +135,7 @@ def matrix_table(mechanism: Mechanism) -> Markup:
 
 def matrix_picture(mechanism: Mechanism) -> Markup:
     """The solution matrix as a picture; where there are many inputs or outputs, blocks of them."""
-    inputs, outputs, _ = listed(mechanism.family)
+    inputs, outputs, _ = listed_sizes(mechanism.family)
     few = max(inputs, outputs) <= _MOST_LABELLED
     rows, columns = _blocks(inputs), _blocks(outputs)
     law = np.add.reduceat(np.add.reduceat(mechanism.matrix(), rows[:-1]), columns[:-1], axis=1)

@@ -22,7 +22,7 @@ from dproof.exact import several, written
 from dproof.html import render
 from dproof.local.recipe import JointColumns, RowLaw
 from dproof.meaning import advice, beliefs, had_been, in_random_order, in_words, odds_factor, percent
-from dproof.plans.plan import ASKED, Plan, TableAxis, not_protected
+from dproof.plans.plan import ASKED, TableAxis, not_protected
 from dproof.plans.questions import PlannedQuestion
 from dproof.plotting import label_texts
 from dproof.privacy import Privacy
@@ -32,6 +32,9 @@ from dproof.report.drawings import band_picture, heat_table, law_picture, profil
 
 if TYPE_CHECKING:
     from markupsafe import Markup
+
+    from dproof.central.release import CentralRelease
+    from dproof.local.release import LocalRelease
 
 _PAPERS = {  # as certificates name them
     "HLM15": "Holohan, Leith and Mason 2015: Differential privacy in metric spaces: numerical, categorical and "
@@ -74,32 +77,37 @@ def draw_pictures(law: RowLaw) -> Pictures:
     return Pictures(laws, profile_picture(profiled, float(law.plan.privacy.epsilon) or 1.0))
 
 
-def local_page(
-    law: RowLaw, certificate: Mapping[str, Any], pictures: Pictures | None = None, release: Release | None = None
-) -> str:
-    """The page about sanitised rows; `pictures` are those of the law, where they are drawn already.
+def release_page(release: Release, pictures: Pictures | None = None) -> str:
+    """The page about a release, with its answers to the plan's questions.
 
-    `release` answers the questions of the plan.
+    `pictures` are those of the law of its rows, where they are drawn already.
     """
-    plan, privacy, recorded = law.plan, law.plan.privacy, certificate.get("release") or {}
-    drawn, rows, public = pictures or draw_pictures(law), recorded.get("rows"), recorded.get("public") or []
+    made: Any = release
+    return str(_of_tables(made) if isinstance(made.law, TableLaw) else _of_rows(made, pictures))
+
+
+def _of_rows(release: LocalRelease, pictures: Pictures | None) -> Markup:
+    """The page about sanitised rows."""
+    law, recorded = release.law, release.certificate["release"]
+    plan, privacy, rows, public = law.plan, law.plan.privacy, release.rows, recorded["public"]
+    drawn = pictures or draw_pictures(law)
     warnings = [f"Released as they are: {not_protected(public)}."] if public else []
     warnings += [_ADOPTED.format(**recorded["adopted"])] if "adopted" in recorded else []
     columns = [column for group in law.groups for column in group.columns]
     first = next((column for column in columns if column.space.labels is not None), columns[0] if columns else None)
     sql = "SELECT avg({0}) FROM release" if first is not None and first.space.holds_curves else _COUNTS
     sources = " ".join(group.part.source for group in law.groups)
-    page = render(
+    return render(
         "local.html",
         "page",
-        shown=_shared(plan, law.person, certificate, release, warnings),
+        shown=_shared(release, law.person, warnings),
         facts=_facts(privacy, rows, "row"),
         law=law,
         plan=plan,
         privacy=privacy,
         public=public,
         asked_column=ASKED,
-        groups=_groups(law, rows or 0, drawn.laws),
+        groups=_groups(law, rows, drawn.laws),
         columns=columns,
         rows=rows,
         in_random_order=in_random_order(recorded["shuffled"]) if "shuffled" in recorded else None,
@@ -108,15 +116,12 @@ def local_page(
         profile=drawn.profile,
         **_first_question(sql, first.name if first is not None else "column"),
     )
-    return str(page)
 
 
-def _shared(
-    plan: Plan, person: Privacy, certificate: Mapping[str, Any], release: Release | None, warnings: Sequence[str]
-) -> dict[str, Any]:
+def _shared(release: Release, person: Privacy, warnings: Sequence[str]) -> dict[str, Any]:
     """What the pages of both models show: what the table is, results, cautions, and what a person can deny."""
-    results = () if release is None else results_of(release)
-    seeded = [] if certificate["private"] else ["Drawn with seeded coins: this release is not private."]
+    plan, results = release.plan, results_of(release)
+    seeded = [] if release.private else ["Drawn with seeded coins: this release is not private."]
     titles = {"table": "Table", "date": "Date", "custodian": "Custodian", "contact": "Contact", "purpose": "Purpose"}
     about = [(told, getattr(plan.about, key)) for key, told in titles.items() if getattr(plan.about, key)]
     return {
@@ -128,7 +133,7 @@ def _shared(
         "notes": list(dict.fromkeys(note for result in results for note in result.notes)),
         "deniability": deniability_section(person, plan.rows_per_person),
         "dropped": plan.left_out,
-        "seal": certificate["seal"],
+        "seal": release.certificate["seal"],
     }
 
 
@@ -217,39 +222,33 @@ def _accuracy(rows: int, widths: RowWidths) -> Iterator[str]:
         yield f"the number of missing values is right to about ± {written(widths.missing)}, 19 times out of 20"
 
 
-def central_page(
-    law: TableLaw,
-    certificate: Mapping[str, Any],
-    estimates: Mapping[int | None, ResidualEstimates],
-    release: Release | None = None,
-) -> str:
-    """The page about measured tables, with the estimated counts and mean curves; `release` answers the questions."""
-    privacy, recorded, counts = law.person, certificate["release"], estimates[None]
+def _of_tables(release: CentralRelease) -> Markup:
+    """The page about measured tables, with the estimated counts and mean curves."""
+    law, privacy, counts = release.law, release.privacy, release.estimates[None]
     nothing = too_noisy_message(law, float(counts.residuals[()]))
     warnings = [] if nothing is None else [f"{nothing[0].upper()}{nothing[1:]}."]
     tables = law.half_widths
     # An item of a set is no column, and a column may only be added up.
     counted = (law.axes[place] for table in law.tables for place in table)
     name = next((axis.name for axis in counted if axis.item is None and not axis.has_curves), None)
-    page = render(
+    return render(
         "central.html",
         "page",
-        shown=_shared(law.plan, privacy, certificate, release, warnings),
-        facts=_facts(privacy, recorded["rows"], "person"),
+        shown=_shared(release, privacy, warnings),
+        facts=_facts(privacy, release.rows, "person"),
         had_been=had_been(law.plan.unit),
         tables=tables[:_MOST_TABLES],
         more_tables=len(tables) - _MOST_TABLES,
         number_of_tables=several(len(tables), "table"),
-        made_up_rows=recorded["made_up_rows"],
-        rows=recorded["rows"],
+        made_up_rows=release.certificate["release"]["made_up_rows"],
+        rows=release.rows,
         columns=_columns(law, counts),
         pairs=_pairs(law, counts),
-        curves=_mean_curves(law, estimates),
+        curves=_mean_curves(law, release.estimates),
         rows_of_a_person=several(law.plan.rows_per_person, "row"),
         written=written,
         **_first_question("SELECT count(*) FROM release" if name is None else _COUNTS, name or ""),
     )
-    return str(page)
 
 
 def _columns(law: TableLaw, counts: ResidualEstimates) -> list[dict[str, Any]]:

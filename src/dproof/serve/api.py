@@ -25,7 +25,7 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from dproof import Answer, ArgumentError, DproofError, FileError, Inbox, InputError, Privacy, __version__
+from dproof import Answer, ArgumentError, DproofError, FileError, Inbox, InputError, Privacy, TicketRefused, __version__
 from dproof.serve import bodies, limits
 from dproof.serve.bodies import AskRequest, DraftRequest, HalfWidthRequest, QueryRequest, ReleaseRequest, TokenRequest
 from dproof.serve.desk import Desk
@@ -163,6 +163,7 @@ SURVEYS = "/collect/"
 survey_router = APIRouter(prefix=SURVEYS.rstrip("/"), include_in_schema=False)
 # The page has a policy of its own, stricter than that of the others; what a page cannot say itself is said here.
 _SURVEY_HEADERS = {"content-security-policy": "frame-ancestors 'none'", "referrer-policy": "no-referrer"}
+_TOLD_ANYWHERE = {"access-control-allow-origin": "*"}  # answers come from pages of any site
 
 
 def _inbox(desk: Desk, name: str) -> Inbox:
@@ -184,8 +185,11 @@ async def receive(name: str, request: Request, service: TheService) -> Response:
     service.pace_answers(request)
     line = await request.body()
     inbox = await run_in_threadpool(_inbox, service.desk, name)
-    await run_in_threadpool(inbox.receive, line)
-    return Response(status_code=204, headers={"access-control-allow-origin": "*"})
+    try:
+        await run_in_threadpool(inbox.receive, line)
+    except TicketRefused as refused:  # the page tells it from what may be sent again
+        return JSONResponse({"error": str(refused)}, 403, _TOLD_ANYWHERE)
+    return Response(status_code=204, headers=_TOLD_ANYWHERE)
 
 
 # For custodians ------------------------------------------------------------------------------------------------------

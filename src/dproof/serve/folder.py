@@ -206,9 +206,7 @@ class Folder:
 
     def answers(self, name: str) -> Path:
         """Where the answers to a survey lie, or will."""
-        place = self.root / _ANSWERS / f"{checked_name(name, 'survey')}.db"
-        place.parent.mkdir(0o700, exist_ok=True)
-        return place
+        return self.root / _ANSWERS / f"{checked_name(name, 'survey')}.db"
 
     def hide(self, sentence: str) -> str:
         """A sentence without the place of this folder, which is nobody's business who only comes by HTTP."""

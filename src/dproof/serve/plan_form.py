@@ -16,6 +16,7 @@ _SPACES = {  # that the form has fields for, in the words of its page
     "categories": "categories: one of some values",
     "interval": "a number",
     "date": "a date",
+    "time": "a time of day",
     "subsets": "a set of items",
 }
 _KINDS = {"drop": "leave it out", **_SPACES, "public": "public: released as it is"}

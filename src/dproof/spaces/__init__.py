@@ -5,5 +5,6 @@ from dproof.spaces.dates import Dates
 from dproof.spaces.interval import Interval
 from dproof.spaces.products import Rows, Table
 from dproof.spaces.space import Space
+from dproof.spaces.times import Times
 
-__all__ = ["Categories", "Dates", "Interval", "Rows", "Space", "Subsets", "Table"]
+__all__ = ["Categories", "Dates", "Interval", "Rows", "Space", "Subsets", "Table", "Times"]

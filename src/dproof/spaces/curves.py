@@ -17,7 +17,7 @@ from dproof.exact import exact, root_above
 from dproof.limits import MOST_GRID_POINTS
 from dproof.spaces.space import Points, is_arrow
 
-Norm = Literal["sup", "l2"]
+CurveNorm = Literal["sup", "l2"]
 PLACES = 1 << 24  # between low and high
 _FARTHEST = 1 << 40  # widths of a range from 0: with more, floats would not tell its places apart
 _SIZES = Fraction(1, 10**100), Fraction(10**100)  # whose squares floats still hold
@@ -46,14 +46,14 @@ class Curves(Points):
     grid: tuple[Fraction, ...]
     low: Fraction
     high: Fraction
-    norm: Norm
+    norm: CurveNorm
 
     holds_curves: ClassVar[bool] = True
     is_counted: ClassVar[bool] = False
 
     @named
     def __init__(
-        self, start: Any, stop: Any, points: int | Sequence[Any], low: Any, high: Any, norm: Norm = "sup"
+        self, start: Any, stop: Any, points: int | Sequence[Any], low: Any, high: Any, norm: CurveNorm = "sup"
     ) -> None:
         first, last = exact(start, "start"), exact(stop, "stop")
         if isinstance(points, (int, np.integer)):
@@ -76,7 +76,7 @@ class Curves(Points):
                     f"the range {name} is too narrow so far from 0: subtract a constant from the numbers"
                 )
             moderate(max(abs(a), abs(b)), f"the range {name}")
-        choice(norm, get_args(Norm), "norm")
+        choice(norm, get_args(CurveNorm), "norm")
         for name, value in {"grid": grid, "low": bottom, "high": top, "norm": norm}.items():
             object.__setattr__(self, name, value)
 

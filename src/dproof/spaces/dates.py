@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from functools import lru_cache
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import COLUMN, described, listed, named, whole
-from dproof.errors import ArgumentError, InputError, TooLarge, did_you_mean
+from dproof.errors import ArgumentError, TooLarge, did_you_mean
 from dproof.limits import MOST_PERIODS
 from dproof.spaces.interval import Bins, Interval, Line, bin_labels
 from dproof.spaces.space import is_arrow
@@ -23,7 +24,8 @@ _LAST = date.max.toordinal() - 1
 _A_DAY = 86_400  # seconds
 _1970 = date(1970, 1, 1).toordinal() - 1  # the day that NumPy counts from
 CLOCK = "([01][0-9]|2[0-3]):?([0-5][0-9])(?::?([0-5][0-9]))?"
-_ISO = re.compile(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(?:[T ]{CLOCK}(?:\.[0-9]{{1,9}})?(?:Z|([+-]){CLOCK})?)?")
+ZONE = "(?:Z|([+-])([01][0-9]|2[0-3])(?::?([0-5][0-9])(?::?([0-5][0-9]))?)?)?"
+_ISO = re.compile(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(?:[T ]{CLOCK}(?:\.[0-9]{{1,9}})?{ZONE})?")
 EXAMPLE = "such as 2024-01-31"
 
 
@@ -45,11 +47,11 @@ def day_of(value: Any) -> int | None:
         day = date.fromisoformat(calendar).toordinal() - 1
     except ValueError:  # 30 February
         return None
-    ahead = _seconds(written.groups()[5:]) * (-1 if sign == "-" else 1)
-    return day + (_seconds(clock) - ahead) // _A_DAY
+    ahead = seconds_of(written.groups()[5:]) * (-1 if sign == "-" else 1)
+    return day + (seconds_of(clock) - ahead) // _A_DAY
 
 
-def _seconds(clock: Sequence[str | None]) -> int:
+def seconds_of(clock: Sequence[str | None]) -> int:
     hours, minutes, seconds = (int(part or 0) for part in clock)
     return 3600 * hours + 60 * minutes + seconds
 
@@ -59,22 +61,116 @@ def date_of(day: float) -> date:
     return date.fromordinal(1 + min(max(math.floor(day), 0), _LAST))
 
 
-class Days(Line):
+# Whole numbers of a unit that have a name of their own ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What moments are counted in, and how they are named: `read` finds the number of a value, None where it is none;
+    `value` the moment of a number, the first or the last one for what lies beyond."""
+
+    name: str
+    noun: str
+    example: str
+    read: Callable[[Any], int | None]
+    value: Callable[[float], Any]
+
+    def number(self, value: Any) -> int:
+        """The number of a value; what is none is refused without being named."""
+        found = self.read(value)
+        if found is None:
+            raise ArgumentError(f"a value is missing or no {self.noun}; say what stands for it")
+        return found
+
+    def bound(self, value: Any, name: str) -> int:
+        """The number of the low or the high end that a space is given."""
+        found = self.read(value)
+        if found is None:
+            raise ArgumentError(f"{name} must be a {self.noun} {self.example}, not {described(value)}")
+        return found
+
+
+class Ticks(Line):
+    """A lattice of moments without ends, where noise on them ends up."""
+
+    __slots__ = ()
+    of: ClassVar[Unit]
+
+    def place(self, value: Any) -> Fraction:
+        return Line.place(self, self.of.number(value))
+
+    def points(self, codes: NDArray[Any]) -> list[Any]:
+        return [self.of.value(number) for number in Line.points(self, codes)]
+
+
+class Moments(Interval):
+    """An interval of moments: they have an order and a mean, and no sum."""
+
+    __slots__ = ()
+    of: ClassVar[Unit]
+    ticks: ClassVar[type[Ticks]]
+
+    def between(self, low: Any, high: Any, step: Any) -> Moments:
+        made = Interval(low, high, step)
+        if made.low.denominator != 1 or made.step.denominator != 1:
+            raise ArgumentError(
+                f"an unbiased design has no whole {self.of.name} here; take fewer {self.of.name}, or "
+                "mechanism = 'laplace'"
+            )
+        moments = object.__new__(type(self))
+        Interval.__init__(moments, low, high, step)
+        return moments
+
+    @property
+    def line(self) -> Ticks:
+        return self.ticks(self.low, self.step)
+
+    def number(self, value: Any) -> Fraction:
+        return Fraction(self.of.number(value))
+
+    def encode(self, values: Any, *, clamp: bool = False) -> NDArray[Any]:
+        if is_arrow(values):
+            return Interval.encode(self, values, clamp=clamp)
+        moments = np.empty(len(values), object)
+        moments[:] = listed(values, "values", COLUMN)
+        return self._any(moments, clamp)
+
+    # What a question may ask of a column -----------------------------------------------------------------------------
+
+    has_sums: ClassVar[bool] = False
+
+    @property
+    def unit(self) -> str:
+        return self.of.name
+
+    def shown(self, number: float) -> Any:
+        return None if number != number else self.of.value(number)
+
+    def refusal(self, value: Any, *, ordered: bool = False) -> str | None:
+        number = self.of.read(value)
+        if number is None or str(value) != str(
+            self.of.value(number)
+        ):  # more would be cut off, and one has one spelling
+            return f"holds {self.of.noun}s, and {str(value)!r} is not one {self.of.example}"
+        if ordered or (self.low <= number <= self.high and (number - self.low) % self.step == 0):
+            return None
+        every = f" by {self.step} {self.of.name}" if self.step > 1 else ""
+        return f"never has the value {value}: it goes from {self.label(0)} to {self.label(self.size - 1)}{every}"
+
+
+# Dates ---------------------------------------------------------------------------------------------------------------
+
+DAYS = Unit("days", "date", EXAMPLE, day_of, date_of)
+
+
+class Days(Ticks):
     """A lattice of days without ends, where noise on dates ends up."""
 
     __slots__ = ()
-
-    def place(self, value: Any) -> Fraction:
-        day = day_of(value)
-        if day is None:
-            raise _no_date()
-        return Line.place(self, day)
-
-    def points(self, codes: NDArray[Any]) -> list[Any]:
-        return [date_of(day) for day in Line.points(self, codes)]
+    of: ClassVar[Unit] = DAYS
 
 
-class Dates(Interval):
+class Dates(Moments):
     """The days low, low + step, …, high of the calendar, with ρ(x, y) = the number of days between x and y.
 
     >>> year = Dates("2024-01-01", "2024-12-31")
@@ -83,10 +179,12 @@ class Dates(Interval):
     """
 
     __slots__ = ()
+    of: ClassVar[Unit] = DAYS
+    ticks: ClassVar[type[Ticks]] = Days
 
     @named
     def __init__(self, low: Any, high: Any, step: int = 1) -> None:
-        first, last = _bound(low, "low"), _bound(high, "high")
+        first, last = DAYS.bound(low, "low"), DAYS.bound(high, "high")
         days = whole(step, "step, the number of days,", 1, 1 << 22)
         rest = (last - first) % days
         if first < last and rest:
@@ -97,49 +195,8 @@ class Dates(Interval):
     def __repr__(self) -> str:
         return f"Dates('{date_of(int(self.low))}', '{date_of(int(self.high))}', {self.step})"
 
-    def between(self, low: Any, high: Any, step: Any) -> Dates:
-        made = Interval(low, high, step)
-        if made.low.denominator != 1 or made.step.denominator != 1:
-            raise ArgumentError("an unbiased design has no whole days here; take fewer days, or mechanism = 'laplace'")
-        days = object.__new__(Dates)
-        Interval.__init__(days, low, high, step)
-        return days
-
-    @property
-    def line(self) -> Days:
-        return Days(self.low, self.step)
-
-    def number(self, value: Any) -> Fraction:
-        day = day_of(value)
-        if day is None:
-            raise _no_date()
-        return Fraction(day)
-
-    def encode(self, values: Any, *, clamp: bool = False) -> NDArray[Any]:
-        if is_arrow(values):
-            return Interval.encode(self, values, clamp=clamp)
-        dates = np.empty(len(values), object)
-        dates[:] = listed(values, "values", COLUMN)
-        return self._any(dates, clamp)
-
-    # What a question may ask of a column -----------------------------------------------------------------------------
-
-    has_sums: ClassVar[bool] = False
-
-    def shown(self, number: float) -> date | None:
-        return None if number != number else date_of(number)
-
-    def date_part(self, part: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return _runs_of_a_part(int(self.low), int(self.step), self.size, part)
-
-    def refusal(self, value: Any, *, ordered: bool = False) -> str | None:
-        day = day_of(value)
-        if day is None or str(value) != str(date_of(day)):  # a time would be cut off, and a day has one spelling
-            return f"holds dates, and {str(value)!r} is not one {EXAMPLE}"
-        if ordered or (self.low <= day <= self.high and (day - self.low) % self.step == 0):
-            return None
-        every = f" by {self.step} days" if self.step > 1 else ""
-        return f"never has the value {value}: it goes from {self.label(0)} to {self.label(self.size - 1)}{every}"
+    def date_part(self, part: str) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        return None if part == "hour" else _runs_of_a_part(int(self.low), int(self.step), self.size, part)
 
 
 @lru_cache(maxsize=4)  # of long ranges they are large, and the questions of a plan ask for the same ones again
@@ -241,14 +298,3 @@ def uncut_period(space: Any, ends: Sequence[int]) -> str | None:
     inside = given[(given > 0) & (given < space.size)]
     found = ((name, _period_starts(space, name)) for name in (*reversed(_MONTHS), "weeks"))
     return next((name for name, some in found if some is not None and np.isin(inside, some[0]).all()), None)
-
-
-def _bound(value: Any, name: str) -> int:
-    day = day_of(value)
-    if day is None:
-        raise ArgumentError(f"{name} must be a date {EXAMPLE}, not {described(value)}")
-    return day
-
-
-def _no_date() -> InputError:
-    return ArgumentError("a value is missing or no date; say what stands for it")

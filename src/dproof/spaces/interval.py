@@ -482,7 +482,7 @@ def bins_between(space: Interval, edges: Any) -> Bins:
 def default_bins(space: Interval) -> Bins:
     """Each value by itself where there are few; else bins of one width, but for the ends.
 
-    Numbers have edges at multiples of a round width, 1, 2 or 5 times a power of ten.
+    Numbers have edges at multiples of a round width, 1, 2 or 5 times a power of ten, and times of day at the hours.
 
     >>> from dproof.spaces import Interval
     >>> default_bins(Interval(17, 90, 1)).labels
@@ -490,6 +490,9 @@ def default_bins(space: Interval) -> Bins:
     """
     if space.size <= _MOST:
         return each_value(space)
+    hours = space.date_part("hour")
+    if hours is not None:
+        return bins_from(space, hours[0].tolist())
     if not space.has_sums:  # dates: no number of days is round
         return bins_from(space, [n * space.size // _MOST for n in range(_MOST)])
     width = _round_width((space.high - space.low) / _MOST)

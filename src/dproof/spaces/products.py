@@ -141,7 +141,7 @@ class Tuples(ProductSpace):
     nouns: ClassVar[tuple[str, str]]  # for a point and for its parts, in messages
 
     def cells(self, value: Any) -> Sequence[Any]:
-        cells: Sequence[Any] = as_cells(value, len(self.parts), *self.nouns)
+        cells: Sequence[Any] = cells_of(value, len(self.parts), *self.nouns)
         return cells
 
     def is_point(self, value: Any) -> bool:
@@ -151,7 +151,7 @@ class Tuples(ProductSpace):
             return False
 
 
-def as_cells(value: Any, count: int, noun: str = "point", parts: str = "parts") -> Any:
+def cells_of(value: Any, count: int, noun: str = "point", parts: str = "parts") -> Any:
     """The values of one point, given as a list of so many."""
     if not isinstance(value, (Sequence, np.ndarray)) or isinstance(value, (str, bytes)):
         raise ArgumentError(
@@ -304,7 +304,7 @@ class Lines(Endless):
         )
 
     def code(self, value: Any) -> Any:
-        cells = zip(self.lines, as_cells(value, len(self.lines)), strict=True)
+        cells = zip(self.lines, cells_of(value, len(self.lines)), strict=True)
         return tuple(line.code(cell) for line, cell in cells)
 
     def label(self, code: Any) -> tuple[Any, ...]:

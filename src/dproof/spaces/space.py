@@ -229,6 +229,11 @@ class Space(Points, ABC):
         """Whether a sum of values means something: not so for dates, which have means only."""
         return self.has_numbers
 
+    @property
+    def unit(self) -> str | None:
+        """What numbers that have no sum are counted in, such as days; None for others."""
+        return None
+
     def shown(self, number: Any) -> Any:
         """A number of the space, such as a mean or a quantile, as people are shown it; None for not a number."""
         return number
@@ -250,8 +255,8 @@ class Space(Points, ABC):
         return (code, code + 1) if sign == "=" else (0, code, code + 1, self.size)
 
     def date_part(self, part: str) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-        """The first codes of runs of days with one year, quarter, month or weekday (0 is Sunday), and which; None where
-        the values are no dates."""
+        """The first codes of runs of days with one year, quarter, month or weekday (0 is Sunday), or of minutes in one
+        hour, and which; None where the values are no dates, or no times of day."""
         return None
 
     # A mode or a list of the most frequent is chosen among the values that are there, or among the items of sets.
@@ -373,7 +378,14 @@ def plain(value: Any) -> Any:
 
 # Codes in blocks ------------------------------------------------------------------------------------------------------
 
-Places = NDArray[np.int64] | int  # of each row, or of all rows
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Places = Integers | int  # of each row, or of all rows
+
+
+def along(values: NDArray[Any], place: int, axes: int) -> NDArray[Any]:
+    """Values along one of several axes."""
+    return values.reshape([-1 if n == place else 1 for n in range(axes)])
 
 
 @dataclass(frozen=True, eq=False)  # without slots: what follows from it is worked out once
@@ -530,7 +542,7 @@ class OptionalSpace(Space):
     mechanisms, is_counted, declared = map(_of_present, ("mechanisms", "is_counted", "declared"))
     has_numbers, has_order, has_sums = map(_of_present, ("has_numbers", "has_order", "has_sums"))
     ends, shown, refusal, selected = map(_of_present, ("ends", "shown", "refusal", "selected"))
-    date_part, is_point = map(_of_present, ("date_part", "is_point"))
+    date_part, is_point, unit = map(_of_present, ("date_part", "is_point", "unit"))
 
     @property
     def middle(self) -> Fraction:

@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 from fractions import Fraction
 from functools import cache, cached_property
 from importlib.resources import files
@@ -40,6 +39,7 @@ _INSTEAD = "take mechanism = 'randomised_response' for it"
 _MOST_BLOCKS = 1 << 20  # of a design
 _RATING = 11  # points of a scale that are buttons
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:/_~%?=&\[\]-]+")
+_LANGUAGE = re.compile("[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?")
 _EXACT = 1 << 53  # from here on JavaScript reads a number of JSON as another
 
 
@@ -73,6 +73,7 @@ class Survey:
         plan, columns = self.law.plan, [column for column in self.law.plan.columns if column.private]
         places = {column.name: place for place, column in enumerate(columns)}
         moved, about = odds_factor(self.law.person), plan.about
+        parts = 100 if moved.factor < 1000 else 1
         told = {
             "dproof": __version__,
             "survey": self.key,
@@ -80,10 +81,11 @@ class Survey:
             "custodian": about.custodian,
             "purpose": about.purpose,
             "contact": about.contact,
-            "factor": written(Fraction(ceil(moved.factor * 100), 100), 6),  # rounded up
+            "factor": written(Fraction(ceil(moved.factor * parts), parts), 6),  # rounded up
             "delta": written(three_digits(moved.failure)) if moved.failure else "",
             "send": self.send,
             "paper": self.paper,
+            "tickets": plan.tickets,
             "columns": [asked_as(column) for column in columns],
             "groups": [_group(group, [places[column.name] for column in group.columns]) for group in self.law.groups],
             "weights": None if self.law.weights is None else list(self.law.weights),
@@ -146,16 +148,16 @@ def asked_as(column: Column) -> dict[str, Any]:
     asked: dict[str, Any] = {"question": column.question or column.name, "help": column.help}
     if bins is not None:  # by the first and the last value of each
         ends = [*bins.starts[1:], bins.stop]
-        names = [(space.label(a), space.label(b - 1)) for a, b in zip(bins.starts, ends, strict=True)]
-        asked |= {"form": "one", "choices": [str(a) if a == b else f"{a} – {b}" for a, b in names]}
+        names = [(_plain(space.label(a)), _plain(space.label(b - 1))) for a, b in zip(bins.starts, ends, strict=True)]
+        asked |= {"form": "one", "choices": [a if a == b else f"{a} – {b}" for a, b in names]}
     elif space.items is not None:
         asked |= {"form": "several", "choices": [str(item) for item in space.items]}
     elif space.line is None or space.size <= _RATING:
         labels = map(space.label, range(space.size))
         asked |= {"form": "one", "choices": [one if isinstance(one, bool) else _plain(one) for one in labels]}
     else:
-        form = "date" if isinstance(space.label(0), date) else "number"
-        shown = [str(space.label(code)) for code in (0, space.size - 1)]
+        form = {"days": "date", "minutes": "time"}.get(space.unit, "number")
+        shown = [_plain(space.label(code)) for code in (0, space.size - 1)]
         asked |= {"form": form, "low": str(space.line.origin), "step": str(space.line.step)}
         asked |= {"points": str(space.size), "ends": shown}
     skip = column.missing
@@ -167,7 +169,7 @@ def asked_as(column: Column) -> dict[str, Any]:
 
 def _plain(label: Any) -> str | None:
     """A value as it is shown; None for a missing one, which has a text of its own."""
-    return None if label is None else str(label)
+    return str(label).removesuffix(".0") if isinstance(label, float) else None if label is None else str(label)
 
 
 def _group(group: JointColumns, places: list[int]) -> dict[str, Any]:
@@ -213,6 +215,8 @@ def _read_texts(text: str, name: str, known: Mapping[str, str] | None) -> dict[s
             if known is not None and key not in known:
                 raise top.wrong(key, f"is not a text of the page{did_you_mean(key, known)}")
             wrong = known and sorted(set(re.findall(r"\{\w*\}", said)) - set(re.findall(r"\{\w*\}", known[key])))
+            if key == "lang" and not _LANGUAGE.fullmatch(said):
+                raise top.wrong(key, "must name a language as HTML does, such as en, de or pt-BR")
             if wrong:
                 raise top.wrong(key, f"has {wrong[0]}, which the page does not fill in there")
         return found

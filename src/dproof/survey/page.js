@@ -9,6 +9,13 @@ function fill(text, values = {}) {
   return text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 }
 
+// A number as the texts' language writes it: its sign between thousands, and before decimals.
+const SIGNS = Object.fromEntries(new Intl.NumberFormat(texts.lang).formatToParts(12345.6).map(({ type, value }) => [type, value]));
+
+function number(text) {
+  return text.replace(/[.,]/g, (sign) => (sign === "," ? SIGNS.group : SIGNS.decimal));
+}
+
 // An element with properties and children; texts never become markup.
 function element(tag, properties = {}, ...children) {
   const made = document.createElement(tag);
@@ -78,9 +85,14 @@ function label(choice) {
   return choice === true ? texts.yes : choice === false ? texts.no : choice ?? texts.no_answer;
 }
 
+function ends(column) {
+  const [low, high] = column.ends.map(number);
+  return { low, high };
+}
+
 function field(column, place) {
   const name = `q${place}`, help = `${name}-help`, parts = [];
-  const bounds = column.ends ? fill(texts.range, { low: column.ends[0], high: column.ends[1] }) : "";
+  const bounds = column.ends ? fill(texts.range, ends(column)) : "";
   const said = [column.help, bounds].filter(Boolean).join(" ");
   if (said) parts.push(element("p", { className: "soft", id: help }, said));
   const described = said ? help : null;
@@ -98,7 +110,7 @@ function field(column, place) {
     column.choices.forEach((one, code) => one === null || parts.push(choice(type, String(code), label(one))));
     if (column.skip !== null) parts.push(choice(type, "skip", texts.skip));
   } else {
-    const limits = column.form === "date" ? { min: column.ends[0], max: column.ends[1] } : { step: "any", inputMode: "decimal" };
+    const limits = column.form !== "number" ? { min: column.ends[0], max: column.ends[1] } : { step: "any", inputMode: "decimal" };
     parts.push(element("input", { type: column.form, name, id: name, autocomplete: "off", "aria-describedby": described, "aria-label": column.question, ...limits }));
     if (column.skip !== null) parts.push(choice("checkbox", "skip", texts.skip));
   }
@@ -141,10 +153,21 @@ function read(form, column, place) {
     return { code: BigInt(chosen), text: label(column.choices[chosen]) };
   }
   if (typed.value === "" && !typed.validity.badInput) return needed;
-  const number = column.form === "date" ? String(Math.round(Date.parse(typed.value) / DAY) + DAYS) : plain(typed.value);
-  const code = nearest(column, number);
-  if (code !== null) return { code, text: typed.value };
-  return { problem: fill(texts.outside, { low: column.ends[0], high: column.ends[1], question: column.question }) };
+  const code = nearest(column, NUMBERS[column.form](typed.value));
+  if (code !== null) return { code, text: number(typed.value) };
+  return { problem: fill(texts.outside, { ...ends(column), question: column.question }) };
+}
+
+// What is typed as a number: of days, of minutes after midnight, or itself.
+const NUMBERS = {
+  date: (text) => String(Math.round(Date.parse(text) / DAY) + DAYS),
+  time: (text) => String(60 * Number(text.slice(0, 2)) + Number(text.slice(3, 5))),
+  number: plain,
+};
+
+// A number of minutes as a time of day.
+function clock(minutes) {
+  return [Math.floor(minutes / 60), minutes % 60].map((part) => String(part).padStart(2, "0")).join(":");
 }
 
 // A number as it is typed, without an exponent.
@@ -164,10 +187,11 @@ function told(column, line, code) {
   }
   if (line === null) return label(column.choices[Number(code)]);
   const [low, a] = ratio(line.low), [step, b] = ratio(line.step);
-  const number = Number(low * b + code * step * a) / Number(a * b);
-  if (column.form !== "date") return String(Number(number.toPrecision(12)));
-  const day = new Date((Math.round(number) - DAYS) * DAY);
-  return isNaN(day) ? String(Math.round(number)) : day.toISOString().slice(0, 10);
+  const value = Number(low * b + code * step * a) / Number(a * b);
+  if (column.form === "number") return number(String(Number(value.toPrecision(12))));
+  if (column.form === "time") return clock(Math.min(Math.max(Math.round(value), 0), 1439));
+  const day = new Date((Math.round(value) - DAYS) * DAY);
+  return isNaN(day) ? String(Math.round(value)) : day.toISOString().slice(0, 10);
 }
 
 // The codes of the columns of a group, from one below the product of their sizes.
@@ -221,8 +245,9 @@ function share(part, ...rest) {
 }
 
 function meaning(group, code) {
-  const { law } = group, date = group.columns.length === 1 && survey.columns[group.columns[0]].form === "date";
-  const noise = () => fill(date ? texts.noise_days : texts.noise, { error: group.error });
+  const { law } = group, form = group.columns.length === 1 && survey.columns[group.columns[0]].form;
+  const told = { date: texts.noise_days, time: texts.noise_minutes };
+  const noise = () => fill(told[form] || texts.noise, { error: number(group.error) });
   if (law.kind === "keep-or-other") return fill(texts.same, inPeople(share(law.keep, BigInt(law.other) * (BigInt(law.size) - 1n))));
   if (law.kind === "bits" || law.kind === "one-item") {
     return fill(law.kind === "bits" ? texts.items : texts.one_item, inPeople(share(law.stay, law.flip)));
@@ -274,11 +299,23 @@ function complain(form, name, problem) {
   [...form.elements].filter((one) => one.name === name).forEach((one) => one.setAttribute("aria-invalid", String(problem !== "")));
 }
 
+// Where the plan has tickets: the field for that of a respondent, which may stand in the address.
+function ticketField() {
+  const given = element("input", {
+    type: "text", id: "ticket", value: location.hash.slice(1), autocomplete: "off", autocapitalize: "none", spellcheck: false,
+    "aria-describedby": "ticket-help" });
+  return element("div", { className: "card" }, element("label", { className: "choice", htmlFor: "ticket" }, element("strong", {}, texts.ticket)),
+    element("p", { className: "soft", id: "ticket-help" }, texts.ticket_help), given);
+}
+
 function review(groups, places, answers) {
   const codes = new Map(places.map((place) => [place, answers.get(place).code]));
   const again = typeof kept.read().line === "string";
   if (!again) kept.add({ line: drawnLine(groups, codes) });
-  const line = kept.read().line, row = sentCodes(line);
+  const row = sentCodes(kept.read().line), field = survey.tickets ? ticketField() : null, given = field?.querySelector("input");
+  const ticket = () => given.value.trim().toLowerCase();
+  const line = () => (field ? `{"ticket":${JSON.stringify(ticket())},${kept.read().line.slice(1)}` : kept.read().line);
+  const exact = element("textarea", { readOnly: true, value: line(), "aria-label": texts.exactly });
   const cards = groups.map((group) => element("div", { className: "card" }, element("dl", {},
     element("dt", {}, texts.question), element("dd", {}, group.columns.map((place) => survey.columns[place].question).join(" + ")),
     element("dt", {}, texts.answered), element("dd", { className: "true" }, group.columns.map((place) => answers.get(place).text).join(" + ")),
@@ -286,15 +323,22 @@ function review(groups, places, answers) {
     element("p", {}, meaning(group, joined(group, codes)))));
   const send = element("button", { type: "button" }, survey.send === null ? texts.save : texts.send);
   const leave = element("button", { type: "button", className: "second" }, texts.leave);
+  const moved = { factor: number(survey.factor), delta: number(survey.delta) };
   const failed = element("p", { className: "error", role: "alert" });
-  send.addEventListener("click", () => (survey.send === null ? save(line) : post(line, send, failed)));
+  send.addEventListener("click", () => {
+    failed.textContent = field && !ticket() ? texts.ticket_needed : "";
+    if (failed.textContent) return given.focus();
+    return survey.send === null ? save(line()) : post(line(), send, failed);
+  });
+  field?.addEventListener("input", () => (exact.value = line()));
   leave.addEventListener("click", () => show(element("h1", {}, survey.title || texts.title), element("p", { role: "status" }, texts.left)));
   show(
     element("h1", {}, texts.review), again ? element("p", { className: "card" }, texts.again) : null, ...cards,
-    element("h2", {}, texts.means), element("p", {}, fill(survey.delta ? texts.promise_delta : texts.promise, survey)),
-    survey.custodian ? element("p", {}, fill(texts.receiver, survey)) : null, element("p", {}, texts.forget),
-    element("details", {}, element("summary", {}, texts.exactly), element("textarea", { readOnly: true, value: line, "aria-label": texts.exactly })),
-    send, leave, failed);
+    element("h2", {}, texts.means), element("p", {}, fill(survey.delta ? texts.promise_delta : texts.promise, moved)),
+    survey.custodian ? element("p", {}, fill(texts.receiver, survey)) : null,
+    survey.send === null ? null : element("p", {}, fill(texts.address, survey)), element("p", {}, texts.forget),
+    element("details", {}, element("summary", {}, texts.exactly), exact),
+    field, send, leave, failed);
 }
 
 // The codes of a line, whole however long they are.
@@ -305,7 +349,6 @@ function sentCodes(line) {
 
 async function post(line, button, failed) {
   button.disabled = true;
-  failed.textContent = "";
   try {
     const answer = await fetch(survey.send, {
       method: "POST", body: `${line}\n`, headers: { "Content-Type": "text/plain;charset=UTF-8" },
@@ -313,8 +356,8 @@ async function post(line, button, failed) {
     });
     if (!answer.ok) throw answer;
     show(element("h1", {}, survey.title || texts.title), element("p", { role: "status" }, texts.thanks));
-  } catch {
-    failed.textContent = texts.failed;
+  } catch (answer) {
+    failed.textContent = answer.status === 403 ? texts.ticket_refused : texts.failed;
     button.disabled = false;
   }
 }

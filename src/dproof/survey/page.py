@@ -132,6 +132,8 @@ def on_paper(law: RowLaw) -> RowLaw:
     """The law of a row as dice draw it, certified; refused where a column has a law that no dice draw."""
     if law.weights is not None:
         raise PlanError("on paper everybody is asked everything: leave `spread` out of the plan, or write 'split'")
+    if law.plan.tickets:
+        raise PlanError("on paper nobody sends a ticket: leave `tickets` out of the plan")
     return replace(law, groups=tuple(_with_dice(group) for group in law.groups))
 
 

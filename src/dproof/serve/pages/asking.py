@@ -312,6 +312,8 @@ def _groups(table: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]
         if isinstance(bins, list) and bins:
             return tuple(text_literal(str(edge)) for edge in bins), ()
         return (), _PERIODS.get(str(bins), ("year",) if years > 2 else ("year", "month"))
+    if table["space"] == "time":
+        return (tuple(text_literal(str(edge)) for edge in bins), ()) if isinstance(bins, list) else ((), ("hour",))
     if not bins:
         low, high = Fraction(str(low)), Fraction(str(high))
         bins = [float(low + (high - low) * n / _GROUPS) for n in range(_GROUPS + 1)]
