@@ -14,7 +14,6 @@ from tests.survey.test_adopt import TWO, drawn_lines
 @pytest.fixture
 def made(tmp_path):
     made = make_folder(tmp_path)
-    (tmp_path / "surveys").mkdir()
     made.survey = dp.collect(TWO, tmp_path / "surveys" / "habits", send="https://data.example.org/collect/habits")
     with serving(made, names=["data.example.org"]) as made:
         yield made
@@ -100,7 +99,6 @@ def test_a_place_that_sends_too_much_waits(tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "ANSWERS_AT_ONCE", 3)
     now = [0.0]
     made = make_folder(tmp_path)
-    (tmp_path / "surveys").mkdir()
     made.survey = dp.collect(TWO, tmp_path / "surveys" / "habits")
     with serving(made, clock=lambda: now[0]) as made:
         sent = [send(made, "POST", "/collect/habits", line).status for line in lines(made, 5)]

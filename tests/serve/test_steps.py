@@ -48,6 +48,33 @@ def at(made, name, step, do, **more):
     return post(made, path, fields_of(made, path, made.carla), made.carla, do, **more)
 
 
+def test_a_survey_is_planned_by_the_names_of_its_questions_alone(made):
+    """A table without a row will do; what a survey shows is typed beside a column, and kept."""
+    (made.root / "tables" / "asked.csv").write_text("smokes,age\n")
+    assert at(made, "asked", "table", "begin").status == 303
+    path, columns = (
+        "/plans/asked/columns",
+        {
+            "smokes": {
+                "kind": "categories",
+                "values": "never\ndaily",
+                "question": "Do you smoke?",
+                "help": "Cigarettes.",
+            },
+            "age": {"kind": "interval", "low": "0", "high": "99"},
+        },
+    )
+    for name, typed in columns.items():
+        post(made, path, column(fields_of(made, path, made.carla), name, **typed), made.carla, "look")
+    at(made, "asked", "trust", "look", epsilon="2", model="local", delta="0", row_count="1000")
+    told = at(made, "asked", "release", "save").raw.decode()
+    assert "dproof collect plans/asked.toml --out surveys/asked --send https://SERVER/collect/asked" in told
+    survey = dp.collect(made.root / "plans" / "asked.toml", made.root / "surveys" / "asked")
+    assert [(one.question, one.help) for one in survey.law.plan.columns] == [("Do you smoke?", "Cigarettes."), ("", "")]
+    at(made, "asked", "trust", "look", model="central", delta="1e-6")
+    assert "dproof collect" not in at(made, "asked", "release", "save").raw.decode()
+
+
 def test_a_saved_plan_fills_the_steps_and_is_saved_again_as_it_is(made):
     fields = fields_of(made, "/plans/survey/columns", made.carla)
     assert ("values", "f\nm") in fields and ("stand_in", "40") in fields
@@ -126,7 +153,9 @@ def test_a_survey_of_21_columns_takes_seven_presses_and_nothing_is_spent_before_
     plan = json.loads((made.root / "drafts" / "wide.json").read_text())["plan"]
     assert plan["file"] == {"thousands": ","} and "wide.toml" not in {p.name for p in (made.root / "plans").iterdir()}
     asked = pressed(send(made, "POST", "/plans/wide/sanitise", b"release=wide", made.carla), 200).raw.decode()
-    assert "It spends ε = 1, δ = 0.000001" in asked and "Left to spend: ε = 1" in asked and 'name="sure"' in asked
+    assert (
+        "It spends ε = 1, δ = 0.000001" in asked and "Nothing is spent on it yet." in asked and 'name="sure"' in asked
+    )
     assert not made.folder.ledger("wide").exists() and not (made.root / "releases" / "wide").exists()
     found = dp.check(made.root / "tables" / "wide.csv", made.root / "plans" / "wide.toml")
     assert found.problems == () and not [hint for hint in found.hints if "stop" in hint]
@@ -261,3 +290,32 @@ def test_why_a_table_cannot_be_read_is_told_once_and_marks_no_field(made):
     assert "<details open><summary>How the file is written" in page
     assert at(made, "old", "table", "look", encoding="cp1252").status == 200
     assert "2 columns: name, größe" in send(made, "GET", "/plans/old", token=made.carla).raw.decode()
+
+
+@pytest.mark.parametrize(("epsilon", "rows", "spends"), [("1", 3, "ε = 3"), ("5/9", 1, "ε = 0.555556")])
+def test_a_release_spends_what_its_ledger_will_count(tmp_path, epsilon, rows, spends):
+    made = make_folder(tmp_path)
+    shutil.copy(tmp_path / "tables" / "people.csv", tmp_path / "tables" / "rows.csv")
+    plan = PLAN.replace('epsilon = "2"', f'epsilon = "{epsilon}"\nrows_per_person = {rows}')
+    (tmp_path / "plans" / "rows.toml").write_text(plan)
+    with serving(made) as made:
+        asked = send(made, "POST", "/plans/rows/sanitise", b"release=rows", made.carla).raw.decode()
+        assert f"It spends {spends}," in asked and "Nothing is spent on it yet." in asked, asked
+        payment = dp.ReleasePayment(tmp_path / "ledgers" / "rows.db", "rows")
+        dp.sanitise(tmp_path / "tables" / "rows.csv", dp.Plan.parse(plan), payment=payment)
+        assert spends == f"ε = {float(dp.Ledger(payment.path).spent().epsilon):.6g}"
+        again = send(made, "POST", "/plans/rows/sanitise", b"release=another", made.carla).raw.decode()
+        assert "does not pay" in again and "does not pay" not in asked
+
+
+def test_a_budget_that_was_begun_pays_for_a_release_that_costs_all_of_it(tmp_path):
+    made = make_folder(tmp_path)
+    shutil.copy(tmp_path / "tables" / "people.csv", tmp_path / "tables" / "rows.csv")
+    for rows, pays in ((1, True), (3, False)):
+        plan = PLAN.replace('epsilon = "2"', f'epsilon = "5/9"\nrows_per_person = {rows}')
+        (tmp_path / "plans" / "rows.toml").write_text(plan)
+        (tmp_path / "ledgers" / "rows.db").unlink(missing_ok=True)
+        give_budgets(made.folder, made.tokens, f"dora {rows}", {"rows": Privacy("5/9")}, 90)
+        with serving(made) as made:
+            asked = send(made, "POST", "/plans/rows/sanitise", b"release=rows", made.carla).raw.decode()
+        assert "Left to spend: ε = 0.555556," in asked and ("does not pay" not in asked) is pays, asked

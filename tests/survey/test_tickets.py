@@ -218,11 +218,11 @@ def test_the_command(survey: Any, tmp_path: Path, capsys: pytest.CaptureFixture[
             main(list(map(str, words)))
         return left.value.code, *capsys.readouterr()
 
-    command = ("tickets", tmp_path / "survey", tmp_path / "new" / "answers.db", "--count", 3)
+    command = ("tickets", tmp_path / "survey", tmp_path / "answers.db", "--count", 3)
     code, out, err = run(*command)
     one, other, third = out.split()
     assert (code, err) == (0, "") and len({one, other, third}) == 3
-    assert (tmp_path / "new").stat().st_mode & 0o077 == 0
+    assert (tmp_path / "answers.db").stat().st_mode & 0o077 == 0
     assert len(json.loads(run(*command, "--json")[1])["tickets"]) == 3
     lines = answers(survey, 3)
     file = write(tmp_path / "lines", [sent(lines[0], one).decode(), sent(lines[1], one).decode(), lines[2]])

@@ -182,7 +182,7 @@ def _column(
     else:
         usual = next((kind for kind, (space, _) in _KINDS.items() if space == keys.get("space", "")), "c")
         kind = _choice(
-            "(c)ategory, (n)umber, (d)ate, (t)ime of day, (s)et of items, or x to leave it out", tuple(_KINDS), usual
+            "(c)ategory, (n)umber, (d)ate, (t)ime, (s)et of items, or x to leave it out", tuple(_KINDS), usual
         )
         if kind == "x":
             return {}

@@ -269,10 +269,13 @@ class Effects:
         top = int(np.argmax(row_sizes))
         if neighbours == "add-remove":
             return int(row_sizes[top]) * worth**power, (kinds[top],) * 2, True
+        bound = _bound(scaled, groups, row_sizes, power)
         if len(row_sizes) > _MOST_EFFECTS or not self.complete:
-            return _bound(scaled, groups, row_sizes, power) * worth**power, None, False
+            return bound * worth**power, None, False
         most, pair = 0, (0, 0)
         for first in range(len(row_sizes)):
+            if most == bound:  # as with the first row, where it holds no item and another one holds all
+                break
             moved = np.abs(scaled - scaled[first]) ** power
             total = np.where(groups != groups[first], sizes + sizes[first], moved).sum(axis=1)
             second = int(np.argmax(total))

@@ -383,7 +383,6 @@ def _spend(store: sqlite3.Connection, ticket: bytes | None) -> None:
 
 def _opened(file: Path) -> sqlite3.Connection:
     try:
-        file.parent.mkdir(0o700, exist_ok=True)
         if not file.exists():
             os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
         store = sqlite3.connect(file, check_same_thread=False)

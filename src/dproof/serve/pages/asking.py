@@ -289,7 +289,7 @@ def _askable(column: Any, table: Mapping[str, Any]) -> AskableColumn:
     space = column.space
     is_set = column.private and space.items is not None
     is_number = column.private and not space.is_counted and not space.holds_curves
-    given = table.get("values") or table.get("columns") or ()
+    given = table.get("values") or (table.get("columns") if is_set or space.holds_curves else ()) or ()
     values = tuple(str(value) for value in given[:_MOST_LISTED_VALUES])
     ends = f"{table['low']} to {table['high']}" if "low" in table and "high" in table else ""
     steps = f" in steps of {table['step']}" if "step" in table else ""

@@ -19,8 +19,10 @@ from starlette.exceptions import HTTPException
 
 from dproof import (
     ArgumentError,
+    Cost,
     DproofError,
     InputError,
+    Ledger,
     Plan,
     PlanError,
     Privacy,
@@ -95,6 +97,10 @@ class Planning:
             return self.draft.saved is not None and _plain(tomllib.loads(self.draft.saved)) == _plain(self.plan)
         except tomllib.TOMLDecodeError:
             return False
+
+    @property
+    def is_central(self) -> bool:
+        return bool(self.plan.get("privacy", {}).get("model") == "central")
 
     def of(self, step: str) -> list[Problem]:
         return [one for one in self.problems if one.step == step]
@@ -247,17 +253,18 @@ def sanitise(name: str, desk: TheDesk, who: Custodian, sent: Sent) -> Response:
     _save(desk, who, _shown_before(desk, who, name, sent))
     desk.folder.new_release(release)  # refused before anything is asked
     shown = edition_of(desk.folder.state(name))  # as old as what is shown, or older
-    plan, budget = desk.folder.plan(name), desk.budget(who, name)
-    promise, left = plan.privacy, budget["remaining"]
-    unfinished = release in desk.unfinished(name)
-    if not unfinished and (float(promise.epsilon) > left["epsilon"] or float(promise.delta) > left["delta"]):
+    plan, unfinished = desk.folder.plan(name), release in desk.unfinished(name)
+    cost = Cost.of(plan.promise(plan.rows_per_person)).to_json()
+    # The first release begins the ledger with what it costs.
+    left = desk.budget(who, name) if Ledger.is_begun(desk.folder.ledger(name)) else None
+    if left and not unfinished and any(cost[key] > left["remaining"][key] for key in ("epsilon", "delta")):
         error = "What is left does not pay for it: it would be refused, and nothing would be spent."
     context: dict[str, Any] = {
         "name": name,
         "release": release,
         "shown": shown,
-        "cost": {"epsilon": float(promise.epsilon), "delta": float(promise.delta)},
-        "budget": budget,
+        "cost": cost,
+        "left": left,
         "warnings": warnings_before(plan),
         "unfinished": unfinished,
         "error": error,
@@ -558,7 +565,6 @@ def _shown_questions(desk: Desk, now: Planning, shown: Mapping[str, Any]) -> dic
     return {
         "questions": plan_form.questions_of(now.plan),
         "fields": plan_form.fields_of(now.plan, "release", RELEASE),
-        "is_central": now.plan.get("privacy", {}).get("model") == "central",
         "ask": question_form("", _askable(now.plan), "data", chosen, None),
         "chosen": chosen,
         **_widths(desk, now),
