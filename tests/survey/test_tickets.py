@@ -198,6 +198,9 @@ def test_lines_of_a_file_need_the_tickets(survey: Any, tmp_path: Path) -> None:
     file = write(tmp_path / "lines", [sent(answers(survey, 1)[0], "any").decode()])
     with pytest.raises(dp.SourceError, match="lines need the file that `dproof tickets` made"):
         dp.adopt(file, tmp_path / "survey", tmp_path / "release")
+    dp.Inbox(tmp_path / "survey", tmp_path / "tickets.db").issue(1)
+    with pytest.raises(dp.SourceError, match="1 cannot be one or have no ticket of it"):
+        dp.adopt([file, tmp_path / "tickets.db"], tmp_path / "survey", tmp_path / "release")
     assert not (tmp_path / "release").exists()
 
 
