@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import dproof as dp
+from dproof import Select
 from dproof.advice import expect
 from dproof.central import answer, recipe
 from dproof.curator import recipe as curator_recipe
 from dproof.local import recipe as local_recipe
 from dproof.questions import sensitivity
 from dproof.questions.question import Schema
-from dproof.questions.sql import Select
 from dproof.questions.sums import Term
 from dproof.spaces import Categories
 
