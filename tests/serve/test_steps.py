@@ -12,6 +12,7 @@ import pytest
 
 import dproof as dp
 from dproof import Privacy
+from dproof.serve import custody
 from dproof.serve.desk import give_budgets
 from tests.serve.server import make_folder, send, serving
 from tests.serve.test_pages import PLAN, column, fields_of, post
@@ -242,6 +243,53 @@ def test_shuffled_rows_can_be_trusted_and_left_again(made):
     assert b"shuffled (this plan)" in send(made, "GET", "/plans/survey/gives", token=made.carla).raw
     assert at(made, "survey", "trust", "look", model="local").status == 200
     assert b"local (this plan)" in send(made, "GET", "/plans/survey/gives", token=made.carla).raw
+
+
+def test_what_a_draft_gives_is_worked_out_once_for_all_pages(made, monkeypatch):
+    asked = []
+    for name in ("compare_ways", "expected_answers"):
+        work = getattr(custody, name)
+        monkeypatch.setattr(
+            custody, name, lambda plan, name=name, work=work, **more: asked.append(name) or work(plan, **more)
+        )
+    at(made, "survey", "trust", "look", epsilon="2.5")
+    asked.clear()
+    for step in ("trust", "questions", "columns", "gives", "gives"):
+        assert send(made, "GET", f"/plans/survey/{step}", token=made.carla).status == 200
+    assert b"The least" in at(made, "survey", "gives", "epsilon", half_width="100", target='["", "sex"]').raw
+    assert asked == ["compare_ways"]
+    at(made, "survey", "gives", "look", row_count="700")
+    assert asked == ["compare_ways"] * 2
+    at(made, "survey", "trust", "look", epsilon="2")
+
+
+def test_only_what_the_questions_need_is_one_press_where_it_would_help(made):
+    (made.root / "tables" / "five.csv").write_text("a,b,c,d,e\n" + "x,x,x,x,x\ny,y,y,y,y\n" * 20)
+    plan = {
+        "privacy": {"model": "central", "epsilon": "1", "delta": "1e-6"},
+        "columns": {name: {"space": "categories", "values": ["x", "y", "z"]} for name in "abcde"},
+        "questions": [{"sql": "SELECT a, count(*) AS n FROM data GROUP BY a"}],
+        "release": {"tables": 2},
+    }
+    assert send(made, "PUT", "/api/plans/five", {"plan": plan}, made.carla).status == 200
+    page = send(made, "GET", "/plans/five/gives", token=made.carla).raw.decode()
+    assert "if only your questions are asked" in page and 'name="help" value="questions"' in page
+    assert send(made, "POST", "/plans/five/gives", b"help=questions&row_count=500", made.carla).status == 200
+    kept = json.loads((made.root / "drafts" / "five.json").read_bytes())["plan"]
+    dropped = [name for name, one in kept["columns"].items() if one == {"drop": True}]
+    assert "release" not in kept and dropped == ["b", "c", "d", "e"]
+    assert send(made, "PUT", "/api/plans/five", {"plan": {**plan, "questions": []}}, made.carla).status == 200
+    told = send(made, "POST", "/plans/five/gives", b"help=questions&row_count=500", made.carla)
+    assert told.status == 400 and b"write a question first" in told.raw
+
+
+def test_why_a_table_cannot_be_read_is_told_once_and_marks_no_field(made):
+    (made.root / "tables" / "old.csv").write_bytes("name,größe\na,1\n".encode("cp1252"))
+    page = send(made, "GET", "/plans/old", token=made.carla).raw.decode()
+    assert page.count("is not UTF-8 text") == 1 and '<p id="error-fault" class="error">' in page
+    assert "<details open><summary>How the file is written" in page
+    assert at(made, "old", "table", "look", encoding="cp1252").status == 200
+    assert "2 columns: name, größe" in send(made, "GET", "/plans/old", token=made.carla).raw.decode()
 
 
 @pytest.mark.parametrize(("epsilon", "rows", "spends"), [("1", 3, "ε = 3"), ("5/9", 1, "ε = 0.555556")])

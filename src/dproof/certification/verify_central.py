@@ -255,23 +255,37 @@ def losses(
     """
     strides = [prod(step + 1 for step in steps[:n]) for n in range(len(steps) + 1)]
     first = {i: (n, place + 1 if steps[n] > 1 else 1) for n, same in enumerate(groups) for place, i in enumerate(same)}
-    found = [0] * strides[-1]
+    found, known = [0] * strides[-1], dict[tuple[Table, Fraction], list[int]]()
     for table, precision in precisions.items():
-        whole = {
-            apart: factors[0] * norm(sizes, table) + factors[1] * inner(sizes, table, apart) for apart in parts(table)
-        }
-        part = {apart: rounded(value, precision) for apart, value in whole.items()}
-        for i in table:
-            part |= {apart: part[apart] - part[tuple(j for j in apart if j != i)] for apart in part if i in apart}
-        for apart, value in part.items():
-            differs = dict(first[i] for i in apart)  # of several of a group the last one, as columns ascend
-            found[sum(strides[group] * here for group, here in differs.items())] += value
+        own, places, (group, before) = sorted(table, key=first.__getitem__), [0], (-1, [0])
+        alike = tuple(sizes[i] for i in own), precision
+        if alike not in known:
+            known[alike] = parts_lost(*alike, factors)
+        for i in own:
+            n, here = first[i]
+            if n != group:
+                group, before = n, places
+            # Of several of a group that differ the last one counts: where the others are does not matter.
+            places = places + [place + strides[n] * here for place in before] * (len(places) // len(before))
+        for place, value in zip(places, known[alike], strict=True):
+            found[place] += value
     for stride, step in zip(strides, steps, strict=False):
         for start in range(0, len(found), stride * (step + 1)):
             for at in range(start + stride, start + stride * (step + 1), stride):
                 before = found[at - stride : at]
                 found[at : at + stride] = [x + y for x, y in zip(before, found[at : at + stride], strict=True)]
     return found
+
+
+def parts_lost(sizes: Table, precision: Fraction, factors: Table) -> list[int]:
+    """For every set of a table's columns, by the bits of its place, the part that counts where all of them differ."""
+    products = [1]  # of k(k − 1) for each column that is the same, and of −k for each that differs
+    for k in sizes:
+        products = [k * (k - 1) * c for c in products] + [-k * c for c in products]
+    part = [rounded(factors[0] * products[0] + factors[1] * c, precision) for c in products]
+    for bit in (1 << n for n in range(len(sizes))):
+        part = [value - part[place ^ bit] if place & bit else value for place, value in enumerate(part)]
+    return part
 
 
 def alike(

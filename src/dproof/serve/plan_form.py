@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
-from dproof import plan_keys
+from dproof import PlanError, plan_keys
 
 _SPACES = {  # that the form has fields for, in the words of its page
     "categories": "categories: one of some values",
@@ -45,7 +45,32 @@ _KEYS = {  # of a column, that the form has fields for
     "curves": ("low", "high"),
     **{kind: (*(key.name for key in plan_keys(kind) if key.name in _FIELDS), *_SURVEY) for kind in _SPACES},
 }
+_PARTS = ("privacy", "file", "about", "release", "shuffle")  # of a plan, which are tables
+_SHAPES: Mapping[str, tuple[type, ...]] = {"space": (str,), "columns": (list,), "bins": (str, list)}  # of a column
+_NAMED: Mapping[type, str] = {str: "a text", list: "a list"}
 _CODE = re.compile(r"\s*(?:=|:|\t|;|,|\s-\s|\s–\s)\s*")  # between the code and the label of a line of a code book
+
+
+def check_shape(plan: Tables) -> None:
+    """Refuse what no form could show: a part of a plan that is no table, or what should be a text or a list.
+
+    >>> check_shape({"columns": {"age": 5}})
+    Traceback (most recent call last):
+    dproof.errors.PlanError: columns.age must be a table
+    """
+    columns = plan.get("columns", {})
+    tables = {part: plan.get(part, {}) for part in ("columns", *_PARTS)}
+    if isinstance(columns, Mapping):
+        tables |= {f"columns.{name}": table for name, table in columns.items()}
+    questions = plan.get("questions", [])
+    tables |= {f"questions.{n}": one for n, one in enumerate(questions if isinstance(questions, list) else [0], 1)}
+    for where, table in tables.items():
+        if not isinstance(table, Mapping):
+            raise PlanError(f"{where} must be a table")
+        if where.startswith("columns."):
+            for key, kinds in _SHAPES.items():
+                if not isinstance(table.get(key, kinds[0]()), kinds):
+                    raise PlanError(f"{where}.{key} must be {' or '.join(_NAMED[kind] for kind in kinds)}")
 
 
 def fields_of(plan: Tables, part: str, names: Sequence[str]) -> dict[str, str]:
