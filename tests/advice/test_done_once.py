@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import dproof as dp
-from dproof import Select
 from dproof.advice import expect
 from dproof.central import answer, recipe
 from dproof.curator import recipe as curator_recipe
