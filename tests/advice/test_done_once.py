@@ -16,7 +16,6 @@ from dproof.curator import recipe as curator_recipe
 from dproof.local import recipe as local_recipe
 from dproof.questions import sensitivity
 from dproof.questions.question import Schema
-from dproof.questions.sql import Select
 from dproof.questions.sums import Term
 from dproof.spaces import Categories
 
@@ -114,7 +113,7 @@ def test_what_a_row_does_to_the_sums_is_the_same_at_every_price(calls: Callable[
 def test_a_move_is_worked_out_once(calls: Callable[[Any, str], Counter[Any]]) -> None:
     made = calls(sensitivity, "_different")
     table = Schema("data", {"sex": Categories(["f", "m"])})
-    question = Select().count().group_by("sex").question()
+    question = dp.Select().count().group_by("sex").question()
     found = sensitivity.effects(table, [question], [sensitivity.Coordinate(0, ((Fraction(1), Term((), None)),))])
     asked = [(power, weights) for power in (1, 2) for weights in (None, (Fraction(1),), (Fraction(3),))]
     first = [found.largest("change-one", power=power, weights=weights) for power, weights in asked]
