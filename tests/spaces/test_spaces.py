@@ -244,3 +244,8 @@ def test_the_error_on_rows_adds_up_over_columns() -> None:
     space = Rows({"x": Categories(range(4), metric="ordinal"), "y": Subsets(range(3)), "z": Categories(range(2))})
     mechanism = randomised_response(space, Privacy(1))
     assert mechanism.error == max(mechanism.expected_errors())
+
+
+def test_what_is_always_missing_has_no_numbers() -> None:
+    """All of none are numbers, and their ends were asked for: a ValueError."""
+    assert not Categories([None]).has_numbers and Categories([None, 3]).has_numbers

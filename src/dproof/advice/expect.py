@@ -283,7 +283,7 @@ def _expected(
             # Of parts refused: a law that cannot be undone, or columns that no row is asked for together.
             with nullcontext() if parts is None else suppress(InputError):
                 _refuse_what_chooses(one_item, recipe, count, shares)
-                found |= interval_widths(part, at, LEVEL)
+                found |= interval_widths(part, schema, at, LEVEL)
         return found
 
     stated, mean = planned.share_of_rows, planned.mean

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 LEVEL = 0.95  # of an interval for which nobody chose a level: ± before there is data, and the curves of a report
 _MOST_ROWS = 1 << 32
 _MOST_MADE_UP = 10**6  # rows that the noise alone may make up: they are made in memory
-_MOST_STEPS = 1 << 31  # that a row may move a sum by: then so many rows add up within 64 bits
+_MOST_STEPS = 1 << 31  # that a row may move a sum by: then fewer than 2^32 rows add up within 64 bits
 _STEP_VARIANCE = 0.25  # the square of half a step: the distance of a value to where its step ends
 # How far noise may be from what the plan determines, where machines calculate otherwise.
 _NOISE_TOLERANCE = Fraction(1, 1000)
@@ -589,7 +589,7 @@ def _of_few_parts(law: TableLaw, choices: Sequence[Sequence[Residual]]) -> list[
 
 
 def _check_steps(law: TableLaw, wanted: Sequence[Residual]) -> None:
-    """Refuse sums that would not be exact in 64 bits."""
+    """Refuse sums that would not be exact in 64 bits; also of stored releases, so a lower limit would close them."""
     for one in wanted:
         if one.number is not None:
             axis, factor = law.axes[one.number], 1 if law.is_pure else law.domain.cells(one.table)

@@ -607,7 +607,7 @@ def check_curves(column: dict[str, Any], region: dict[str, Any] | None) -> None:
 
 
 def wanted_of(parsed: dict[str, Any], tables: list[Table], number: int | None) -> list[Measured]:
-    """The measurements that are needed for some tables of counts, or of the sums of a number."""
+    """The measurements that are needed for some tables of counts, or of the sums of the column `number`."""
     several = {i for i, column in enumerate(parsed["columns"]) if column["values"] > 1}
     asked = [tuple(i for i in table if i in several) for table in tables]
     contrasts = number is None and any("contrast" in measurement for measurement in parsed["measurements"])

@@ -74,7 +74,8 @@ _COMPARED_LEVEL = Fraction(19, 20)  # the level at which two kinds of noise are 
 class NoisyStatistic:
     """A sum over rows, or a number of distinct values, and its noise; None where no row can move it.
 
-    The number itself has noise, or the count of each of so many `values`.
+    The number itself has noise, or the count of each of so many `values`. `sensitivity` is how far one person moves it,
+    or all these counts in all groups together.
     """
 
     statistic: Term | Aggregate
@@ -390,6 +391,7 @@ def _shares(
 
 
 def _with_none(row_effects: Effects) -> Effects:
+    """The effects with that of no row, which moves nothing; it has the group of another, so that none is added."""
     nothing = np.zeros((1, row_effects.values.shape[1]), object)
     groups = np.concatenate([row_effects.groups, row_effects.groups[:1]])
     return replace(
@@ -497,7 +499,7 @@ class CurveSums:
         return f"{self.noise.name} on whole numbers, sums of {noised(self.lattice)}"
 
     def coordinates(self, places: Integers) -> Integers:
-        """What each row adds to the sums of its group, from its places on the grid."""
+        """What each row adds to the sums of its group, from its places on the grid; stored in this order."""
         z = self.lattice.coefficients(places)
         parts = [z]
         if self.first:

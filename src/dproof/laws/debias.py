@@ -748,7 +748,8 @@ class Sum:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sets:
-    """So many sets of cells: `takes` has a row of weights of the cells for each set, or the one set of each cell."""
+    """So many sets of cells: `takes` has a row of weights of the cells for each set, or, in one dimension, the one set
+    that each cell is in."""
 
     count: int
     takes: Array

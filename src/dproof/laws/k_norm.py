@@ -35,6 +35,8 @@ from dproof.laws.law import read_number
 Norm = Literal["linf", "l2"]
 _BITS = 32  # of c
 _BLOCK = 16  # values of a geometric number that one word tells
+# What answers of earlier versions cost is reckoned by these (`curator.account`): a change of _FINEST, _MOST_CELLS or
+# _FARTHEST changes what stored ledgers say.
 _FINEST = Fraction(1, 4)  # ε of a cell: with less the noise would hardly become narrower
 _MOST_CELLS = 1 << 10  # in one move
 _MOST_TERMS = 1 << 10
@@ -157,6 +159,7 @@ class KNorm:
         if vectors * self.terms != count:
             raise ArgumentError(f"K-norm noise comes in vectors of {self.terms} numbers")
         drawn = np.empty((vectors, self.terms), np.int64)
+        # Of the vectors of a cube about so many are kept: it sizes the tiles, and no drawn value depends on it.
         inside = 1.0 if self.norm == "linf" else pi ** (self.terms / 2) / gamma(self.terms / 2 + 1) / 2**self.terms
         filled = 0
         while filled < vectors:

@@ -30,7 +30,7 @@ from dproof.privacy import Privacy
 
 DRAWN = 1 << 16  # what all weights sum to: a word of 16 bits draws one
 _MOST_PAIRS, _LARGEST_PAIR = 256, 4096  # columns are asked in pairs where there are no more, each with so many values
-_UNITS_PER_GROUP = 8  # of ε for each group: optimal shares are multiples of it
+_UNITS_PER_GROUP = 8  # of ε for each group: the best shares are whole numbers of them
 _ROUNDED = 1 << 40  # of a variance
 
 
@@ -227,7 +227,8 @@ def best_weights(wanted: Sequence[Need], laws: Laws) -> tuple[int, ...]:
 def best_shares(plan: Plan, calibrate: Callable[[ColumnGroup, Privacy], Mechanism]) -> list[Fraction]:
     """The part of the promise of each group: the plan's shares where it gives any, else those of least variance.
 
-    Units of ε move from one group to another as long as that makes the total variance smaller.
+    Units of ε move from one group to another as long as that makes the total variance smaller. A release keeps the laws
+    that it was made by.
     """
     groups, wanted = plan.groups, needs(plan)
     whole = sum((group.share for group in groups), Fraction(0))

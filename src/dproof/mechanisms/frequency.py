@@ -25,7 +25,7 @@ Form = Literal["optimised", "symmetric"]
 _WHOLE = 1 << 56
 _LOW = 1 << 30
 MOST_CODES = 1 << 24  # of a block design: all are counted to answer a question
-_TOTAL_BITS = 54
+_TOTAL_BITS = 54  # of the total of a design's weights
 _MOST_ODDS = 1 << 20
 _MOST_TRIED_FULLY = 300  # values for which designs of every prime near them are tried
 _FARTHEST_PRIME = 40  # beyond these values
@@ -245,6 +245,7 @@ def _prime_from(size: int, step: int) -> int:
 
 
 def _of_residues(size: int, prime: int, classes: int, taken: set[int], ratio: Fraction) -> list[CyclicDesign]:
+    """The designs of a prime whose blocks take so many of its classes; none where there are too many codes."""
     if prime * classes > MOST_CODES or classes < 2:
         return []
     widths = {some: some * (prime - 1) // classes for some in taken}
@@ -261,7 +262,7 @@ def _of_plane(size: int, order: int, ratio: Fraction) -> list[CyclicDesign]:
 
 
 def _weights(bases: int, modulus: int, width: int, ratio: Fraction) -> tuple[int, int]:
-    """high : low comes nearest to the ratio from below, with a total below 2^62."""
+    """high : low comes nearest to the ratio from below, with a total of 2^54 at most."""
     low = max(1, (1 << _TOTAL_BITS) // (bases * (modulus + width * int(ratio))))
     return int(low * ratio), low
 

@@ -2,10 +2,10 @@
 
     minimise t  subject to  Σ_j R_ij P_ij ≤ t,  Σ_j P_ij = 1,  l_j ≤ P_ij ≤ e^ε l_j
 
-has two constraints that couple a whole row and none but the column minima l_j that couple a column. With
-P_ij = l_j + s_ij and 0 ≤ s_ij ≤ (e^ε − 1) l_j, every Newton step comes down to one symmetric system with two unknowns
-for each input, however many outputs there are. Floats suffice here: what is found is rounded to whole numbers and
-certified, and its distance from the optimum is proven, both exactly, elsewhere.
+has two constraints that couple a whole row and none but the column minima l_j that couple a column. With P_ij = l_j +
+s_ij and 0 ≤ s_ij ≤ (e^ε − 1) l_j, every Newton step comes down to one symmetric system with an unknown for each
+constraint of a row, here two, however many outputs there are. Floats suffice here: what is found is rounded to whole
+numbers and certified, and its distance from the optimum is proven, both exactly, elsewhere.
 """
 
 from __future__ import annotations

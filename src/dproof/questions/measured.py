@@ -275,7 +275,7 @@ class HalfWidths(NamedTuple):
 
 
 def interval_widths(
-    question: Question, measured_at: Callable[[float], AnswerSource], level: float
+    question: Question, schema: Schema, measured_at: Callable[[float], AnswerSource], level: float
 ) -> dict[str, HalfWidths | None]:
     """Half of the length of the intervals in every column of an answer, before they are cut to what is possible.
 
@@ -291,22 +291,27 @@ def interval_widths(
         found[item.alias] = None
         if not changes_widths(item.expression):
             cells = measured.cells(measured_parts(item.expression, question.unnest)[0], groups)
-            found[item.alias] = _widths(cells, deviations)
+            found[item.alias] = _widths(cells, deviations, shown_as(item.expression, schema) is not None)
     return found
 
 
-def _widths(cells: Sequence[Cell], deviations: float) -> HalfWidths | None:
-    """± over some cells; of a curve where its band is widest."""
+def _widths(cells: Sequence[Cell], deviations: float, in_whole: bool) -> HalfWidths | None:
+    """± over some cells; of a curve where its band is widest.
+
+    `in_whole` values, such as dates, are shown with intervals that end at whole ones: half of one more, on average.
+    """
     told = [cell for cell in cells if cell.low is not None or not cell.informative]
-    known = [(_half_width(cell), None if cell.stderr is None else float(np.max(cell.stderr))) for cell in told]
+    more = 0.5 if in_whole else 0.0
+    halves = [half + more if half else half for half in map(_half_width, told)]
+    errors = [None if cell.stderr is None else float(np.max(cell.stderr)) for cell in told]
+    known = list(zip(halves, errors, strict=True))
     if not known:
         return None
-    halves = np.array([half for half, _ in known])
     finite = [(half, stderr) for half, stderr in known if math.isfinite(half)]
     # An interval that is much longer than its standard error explains holds a bias as well.
     errors = [stderr if half <= 2 * deviations * stderr else half / deviations for half, stderr in finite if stderr]
     typical = _mean_square([half for half, _ in finite]) if finite else inf
-    return HalfWidths(float(halves.min()), float(halves.max()), typical, _mean_square(errors) if errors else None)
+    return HalfWidths(min(halves), max(halves), typical, _mean_square(errors) if errors else None)
 
 
 def _half_width(cell: Cell) -> float:

@@ -297,8 +297,8 @@ class Custody:
     def sanitise(self, who: Holder, table: str, release: str, *, anyway: bool = True) -> str:
         """Begin to sanitise a table, paid from its ledger; the name of the job.
 
-        Unless `anyway`, a release that would tell nothing is refused before it is paid for. So is one of another plan
-        or table than are there now: other work may come first.
+        Unless `anyway`, a release that would tell nothing is refused before it is paid for. Always refused is one of
+        another plan or table than were there when it was asked for: other work may come first.
         """
         state = self.folder.state(table)
         data, plan, out = self.folder.table(table), self.folder.plan(table), self.folder.new_release(release)

@@ -96,7 +96,7 @@ class Categories(Space):
     @property
     def has_numbers(self) -> bool:
         there = [label for label in self.values if label is not None]
-        return all(isinstance(label, Number) and not isinstance(label, bool) for label in there)
+        return bool(there) and all(isinstance(label, Number) and not isinstance(label, bool) for label in there)
 
     @property
     def has_order(self) -> bool:
