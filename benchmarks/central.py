@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import dproof as dp
+from benchmarks import asked, central_weights
 from benchmarks.central_jobs import EPSILONS, LONGEST, PEERS, RESULTS, Job
 from benchmarks.central_tables import DELTA, TABLES, Table
 from benchmarks.central_widths import section
@@ -142,14 +143,14 @@ def page() -> str:
     """The page, from what was measured."""
     tables = [table for table in TABLES.values() if table.path.exists()]
     every = [ratio for table in tables for epsilon in EPSILONS for ratio in ratios(table, epsilon)]
-    asked = [ratio for ratio in every if ratio.wanted]
-    met = sum(bool(ratio.met()) for ratio in asked)
+    held = [ratio for ratio in every if ratio.wanted]
+    met = sum(bool(ratio.met()) for ratio in held)
     text = [_HEAD, "## What was measured\n", *(f"- {line}" for line in fits(tables)), ""]
-    text += [f"## What was wanted: {met} of {len(asked)} met\n"]
+    text += [f"## What was wanted: {met} of {len(held)} met\n"]
     text += _table(
-        ("at ε ≥ 1", "value", "wanted", ""), [(r.name, number(r.value), r.wanted, VERDICTS[r.met()]) for r in asked]
+        ("at ε ≥ 1", "value", "wanted", ""), [(r.name, number(r.value), r.wanted, VERDICTS[r.met()]) for r in held]
     )
-    text += ["", *asked.section(), *section()]
+    text += ["", *asked.section(), *central_weights.section(), *section()]
     header = ("ε", "", "L1", "RMSE", "L1 of rows", "RMSE of rows", "s", "s of rows", "intervals cover")
     for table in tables:
         codes, sizes = table.codes()

@@ -369,7 +369,7 @@ def least_with(
     """The least number whose falling value is at most the wanted one, of those of `least_decimal`; None: there is none.
 
     The search begins where the value would be that if it fell as a power from what it is at the `start`. None is more
-    than is wanted.
+    than is wanted; where it is that at the start, the end of the range is asked for next.
 
     >>> asked = []
     >>> found = least_with(lambda x: asked.append(x) or 3 / x**1.5, Fraction(7), Fraction(1), Fraction("0.1"), 9, 2)
@@ -385,6 +385,8 @@ def least_with(
     def tried(place: Fraction) -> Fraction:
         return min(max(Fraction(f"{float(min(max(place, least), most)):.{digits - 1}e}"), least), most)
 
+    if values(start) is None and not reaches(most):
+        return None
     return least_decimal(reaches, guessed(values, wanted, start, -1, tried), least, most, digits, decimals)
 
 

@@ -93,7 +93,7 @@ MOST_GROUPS = 10_000
 MOST_NOISY_GROUPS = 2_500
 """groups of a question to a release whose numbers under noise are worked out one by one"""
 MOST_ASKED_GROUPS = 1_000
-"""groups of a question to a curator without `--all`"""
+"""groups of a question to a curator without `--all`, and of single numbers where ± of noisy rows is told beforehand"""
 MOST_CHOICES = 1 << 14
 """groups of a question to a curator in each of which a value is chosen"""
 MOST_KEY_GROUPS = 1 << 17

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -11,7 +12,12 @@ import pytest
 import dproof as dp
 from dproof.advice import expect
 from dproof.central import answer, recipe
+from dproof.curator import recipe as curator_recipe
 from dproof.local import recipe as local_recipe
+from dproof.questions import sensitivity
+from dproof.questions.question import Schema
+from dproof.questions.sums import Term
+from dproof.spaces import Categories
 
 ROWS = 5000
 RANK = {"space": "interval", "low": 1, "high": 6, "missing": "category"}
@@ -89,3 +95,38 @@ def test_the_epsilon_of_a_half_width_is_found_by_few_laws(calls: Callable[[Any, 
     made = calls(expect, "certify_tables")
     found = dp.least_epsilon(CENTRAL, rows=ROWS, question="", column="town", half_width=20)["epsilon"]["central"]
     assert sum(made.values()) <= 6 and found is not None
+
+
+HOBBIES = [f"hobby {n}" for n in range(5)]
+SETS = {"hobbies": {"space": "subsets", "values": HOBBIES}, "town": TOWN}
+BY_HOBBY = "SELECT unnest(hobbies) AS item, count(*) AS n FROM data GROUP BY item"
+
+
+def test_what_a_row_does_to_the_sums_is_the_same_at_every_price(calls: Callable[[Any, str], Counter[Any]]) -> None:
+    made = calls(curator_recipe, "effects")
+    expect._asked_of.cache_clear()
+    asked = {"privacy": {"epsilon": 1}, "columns": SETS}
+    found = dp.least_epsilon(asked, rows=ROWS, question=BY_HOBBY, column="n", half_width=20)["epsilon"]
+    assert found["ask"] is not None and sum(made.values()) == 1
+
+
+def test_a_move_is_worked_out_once(calls: Callable[[Any, str], Counter[Any]]) -> None:
+    made = calls(sensitivity, "_different")
+    table = Schema("data", {"sex": Categories(["f", "m"])})
+    question = dp.Select().count().group_by("sex").question()
+    found = sensitivity.effects(table, [question], [sensitivity.Coordinate(0, ((Fraction(1), Term((), None)),))])
+    asked = [(power, weights) for power in (1, 2) for weights in (None, (Fraction(1),), (Fraction(3),))]
+    first = [found.largest("change-one", power=power, weights=weights) for power, weights in asked]
+    counted = sum(made.values())
+    again = [found.largest("change-one", power=power, weights=weights) for power, weights in asked]
+    assert [size for size, *_ in first] == [2, 2, 6, 2, 2, 18] and again == first
+    assert sum(made.values()) == counted
+
+
+def test_where_no_epsilon_will_do_few_are_tried(calls: Callable[[Any, str], Counter[Any]]) -> None:
+    made = calls(expect, "certify_row")
+    pay = {"space": "interval", "low": 0, "high": 500_000}
+    mean = "SELECT avg(pay) AS a FROM data WHERE town = 'a'"
+    asked = {"privacy": {"epsilon": "0.01"}, "columns": {"town": TOWN, "pay": pay}}
+    found = dp.least_epsilon(asked, rows=60, question=mean, column="a", half_width=1)["epsilon"]
+    assert found["local"] is None and sum(made.values()) <= 4

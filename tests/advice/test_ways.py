@@ -115,3 +115,20 @@ def test_numbers_as_categories_are_counted_in_any_order(values):
     columns = {"flag": {"space": "categories", "values": values}, "age": COLUMNS["age"]}
     draft = {"privacy": {"model": "central", "epsilon": "1"}, "columns": columns}
     assert width(draft, None, "flag", "central") > 1
+
+
+def test_a_group_for_each_of_very_many_numbers_is_refused_where_rows_have_noise() -> None:
+    columns = {
+        "age": {"space": "interval", "low": 0, "high": 90},
+        "town": {"space": "categories", "values": ["a", "b"]},
+    }
+    central = {"privacy": {"model": "central", "epsilon": 1, "delta": "1e-6"}, "columns": columns}
+    asked = "SELECT age, count(*) AS n FROM data GROUP BY age"
+    found = dp.compare_ways({**central, "release": {"tables": 2, "sums": True}}, rows=5000, questions=asked)
+    unanswered = {way["name"]: "".join(way["unanswered"].values()) for way in found["ways"]}
+    for way in ("local", "shuffled"):
+        assert "groups of 'age'" in unanswered[way] and "declare `bins`" in unanswered[way]
+    (answer,) = found["answers"]
+    assert not unanswered["central_delta"] and answer["half_width"]["central_delta"] and answer["half_width"]["ask"]
+    whole = "SELECT bin(age, 10) AS age_group, count(*) AS n FROM data GROUP BY age_group"
+    assert dp.expected_answers({"privacy": {"epsilon": 1}, "columns": columns}, rows=5000, questions=whole)

@@ -232,6 +232,8 @@ FORGED: dict[str, Callable[[dict[str, Any]], object]] = {
     "an infinite tight value": lambda body: body["release"]["tight"].update(epsilon=float("inf")),
     "a tight value that is no number": lambda body: body["release"]["tight"].update(epsilon=float("nan")),
     "a smaller tight value": lambda body: body["release"]["tight"].update(epsilon=0.5),
+    "a smaller epsilon of a person": lambda body: body["release"]["person"].update(epsilon=59.9),
+    "a smaller delta of a person": lambda body: body["release"]["person"].update(delta=0.49),
 }
 # The stand-alone verifier does not work these out again.
 UNSEEN = {"a smaller tight value", "a column twice"}
@@ -273,6 +275,24 @@ def test_a_plan_that_says_something_else_is_refused(folder: Path, old: str, new:
     forge(folder)
     with pytest.raises(VerificationFailed):
         dp.verify(folder)
+    assert (verify_certificate.main([str(folder / CERTIFICATE)]) == 1) == ("share" not in new)
+
+
+@pytest.mark.parametrize("of", ["a row", "a person"])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_independent_laws_lose_the_sum_of_what_each_does(tmp_path: Path, rows: int, of: str) -> None:
+    hobby = PLAN_OF["columns"]["hobby"]
+    plan = {"privacy": {"epsilon": 2, "rows_per_person": rows}, "columns": {"x": hobby, "y": hobby}}
+    dp.sanitise(pa.table(dict.fromkeys("xy", ["a", "b"] * 20)), plan, tmp_path / "out")
+    certificate = str(tmp_path / "out" / CERTIFICATE)
+    assert verify_certificate.main([certificate]) == 0
+
+    def less(body: dict[str, Any]) -> None:
+        tight = (body["release"] if of == "a row" else body["release"]["person"])["tight"]
+        tight["epsilon"] *= 0.999
+
+    forge(tmp_path / "out", less)
+    assert verify_certificate.main([certificate]) == 1
 
 
 def test_white_space_in_a_plan_says_nothing(folder: Path) -> None:

@@ -59,6 +59,20 @@ def test_columns_that_are_independent_become_so() -> None:
     assert error(shrunk(found, [(0, 1)]), truth, [(0, 1)]) < 0.3 * error(found, truth, [(0, 1)])
 
 
+def test_what_noise_hides_of_a_single_column_is_left_out() -> None:
+    counts, singles = np.array([300.0, 200, 150, 120, 100, 80, 40, 10]), [(0,)]
+    for variance, most in ((1.0, 1.02), (10_000.0, 0.9), (1_000_000.0, 0.3)):
+        told = [estimated(counts, variance, singles, seed) for seed in range(40)]
+        drawn = sum(error(projection(found, singles), truth, singles) for found, truth in told)
+        assert drawn <= most * sum(error(nearest_tables(found, singles), truth, singles) for found, truth in told)
+
+
+@pytest.mark.parametrize("values", [1, 2, 3])
+def test_of_few_values_a_single_column_stays_as_it_is(values: int) -> None:
+    found, _ = estimated(np.arange(1.0, values + 1) * 100, 900.0, [(0,)])
+    assert shrunk(found, [(0,)]).table((0,)).tolist() == found.table((0,)).tolist()
+
+
 def test_the_tables_agree_have_no_negative_count_and_keep_the_total() -> None:
     found, _ = estimated(population((8, 6, 9, 4), 500), 400.0, PAIRS)
     moved = projection(found, PAIRS)
@@ -78,7 +92,7 @@ def test_what_smaller_tables_say_of_independent_columns_is_their_product() -> No
         for part in subtables([(0, 1, 2)])
         if part != (0, 1, 2)
     }
-    np.testing.assert_allclose(_expected((0, 1, 2), smaller, 100.0), product, atol=1e-9)
+    np.testing.assert_allclose(_expected((0, 1, 2), product.shape, smaller, 100.0), product, atol=1e-9)
 
 
 def test_a_table_of_three_columns_is_drawn_towards_what_its_pairs_say() -> None:

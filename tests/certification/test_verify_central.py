@@ -301,3 +301,14 @@ def test_a_smaller_reach_is_refused_even_where_all_else_fits_it(delta: str, tmp_
         verifier.verify(certificate, narrow)
     with pytest.raises(VerificationFailed):
         dp.verify(narrow)
+
+
+def test_tables_that_are_alike_are_weighed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A certificate of 12 columns and the sums of numbers has tens of thousands of tables, with 3^12 parts each."""
+    weighed: list[int] = []
+    rounded = verifier.rounded
+    monkeypatch.setattr(verifier, "rounded", lambda *given: weighed.append(1) or rounded(*given))
+    columns = range(12)
+    tables = dict.fromkeys((t for n in range(13) for t in combinations(columns, n)), Fraction(1, 9))
+    verifier.losses([3] * 12, tables, [[i] for i in columns], [1] * 12, (2, -2))
+    assert len(weighed) == sum(2**n for n in range(13))

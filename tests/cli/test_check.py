@@ -475,3 +475,22 @@ def test_what_is_open_is_suggested_also_where_blanks_are_a_value(dproof: Dproof,
         "age": {"low": 20, "high": 30},
         "day": {"low": "2024-01-01", "high": "2024-12-31"},
     }
+
+
+def test_a_quote_that_never_closes_is_told(dproof: Dproof, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text('town,sex\nf,"Bonn\n' + "f,Bonn\n" * 30)
+    (tmp_path / "p.toml").write_text(
+        '[privacy]\nepsilon = 1\n[columns.town]\ndrop = true\n[columns.sex]\nspace = "categories"\nvalues = ["f"]\n'
+    )
+    said = " ".join(dproof("check", tmp_path / "x.csv", "--plan", tmp_path / "p.toml").out.split())
+    assert "A value of 'sex' has line breaks in it: is there a quote in the file that never closes?" in said
+
+
+def test_a_title_above_the_names_is_told(dproof: Dproof, tmp_path: Path) -> None:
+    write_workbook(tmp_path / "x.xlsx", {"Data": [["Survey 2024"], ["town", "sex"], ["Ulm", "f"]]})
+    columns = "".join(f'[columns.{name}]\nspace = "categories"\nvalues = []\n' for name in ("town", "sex"))
+    (tmp_path / "p.toml").write_text(f"[privacy]\nepsilon = 1\n{columns}")
+    told = "The table has one column alone: where titles stand above the names of its columns"
+    said = " ".join(dproof("check", tmp_path / "x.xlsx", "--plan", tmp_path / "p.toml").out.split())
+    assert told in said and "such as header = 2" in said
+    assert "one column alone" in dproof("init", tmp_path / "x.xlsx").err

@@ -54,6 +54,7 @@ LINES = [
     (["budget", "budget.db", "--analyst", "ann", "--epsilon", "1"], 0),
     (["verify", "release"], 0),
     (["collect", "plan.toml", "--out", "survey"], 0),
+    (["tickets", "survey", "answers.db", "--count", "2"], 2),
     (["adopt", "people.csv", "--plan", "survey", "--out", "adopted"], 2),
     (["report", "release", "--out", "page.html"], 0),
     (["certify", "matrix.csv", "--epsilon", "1"], 0),

@@ -14,6 +14,7 @@ import dproof as dp
 from dproof.composition import pure_epsilon
 from dproof.curator.recipe import Measurement
 from dproof.curves.noise import l2_error
+from dproof.exact import written
 
 LEVEL = Fraction(19, 20)
 COLUMNS: dict[str, Any] = {
@@ -76,6 +77,20 @@ def test_what_is_summed_is_no_worse_than_what_costs_the_same_without(
     other = measured(curator, what, by, same, 0)
     for worse, better in zip(errors(one), errors(other), strict=True):
         assert worse <= 1.01 * better
+
+
+def test_a_preview_says_that_the_same_epsilon_without_delta_is_sharper(curator: dp.Curator) -> None:
+    """A sum with a δ is paid in ρ, of which it takes a hundredth: both can be chosen, so both are told."""
+    sql = "SELECT count(*) AS n, sum(age) AS s FROM data WHERE age < 30"
+    with_delta, without = (curator.preview(sql, epsilon="0.1", delta=delta) for delta in ("1e-8", 0))
+    (note,) = with_delta.notes
+    assert note == (
+        f"without delta n ± {written(without.half_widths['n'])}, s ± {written(without.half_widths['s'])}, at the same "
+        "epsilon, for 24 times as much rho"
+    )
+    assert note in str(with_delta) and not without.notes
+    assert not curator.preview(sql, accuracy=500, delta="1e-8").notes
+    assert not curator.preview("SELECT median(age) AS m FROM data", epsilon="0.1", delta="1e-8").notes
 
 
 def test_a_median_that_was_bought_in_rho_is_free_still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,6 +89,7 @@ def test_the_space_of_a_column(slip: str, told: str) -> None:
     ("condition", "told"),
     [
         ("'a' IN likes", "IN takes values in brackets; of a set ask list_contains(likes, 'a')"),
+        ("town IN 'Bonn'", "IN takes values in brackets, such as IN ('Bonn')"),
         ("age > NULL", "nothing compares with NULL: ask IS NULL or IS NOT NULL"),
         ("age = NULL", "nothing compares with NULL: ask IS NULL or IS NOT NULL"),
     ],

@@ -248,3 +248,15 @@ def test_a_missing_set_that_is_grouped_by_moves_a_sum() -> None:
     table = Schema("data", {"hours": hours, "likes": likes}, frozenset({"likes"}))
     asked = "SELECT likes, sum(hours) AS x FROM data WHERE likes IS NULL GROUP BY likes"
     assert sensitivity(asked, table, "add-remove").l1 == 2
+
+
+def test_the_search_ends_where_no_pair_can_move_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Items of a set move one by one: whoever has none of them and whoever has all are as far apart as rows can be."""
+    from dproof.questions import sensitivity as module
+
+    asked, where = [], module.np.where
+    table = Schema("data", {"likes": Subsets([f"i{n}" for n in range(11)])})
+    counts = ", ".join(f"count(*) FILTER (WHERE list_contains(likes, 'i{n}')) AS n{n}" for n in range(11))
+    monkeypatch.setattr(module.np, "where", lambda *given: [asked.append(1), where(*given)][1])
+    assert sensitivity(f"SELECT {counts} FROM data", table, "change-one").l1 == 11
+    assert len(asked) < 30  # of 2,048 kinds of rows

@@ -27,6 +27,7 @@ from dproof.questions.question import (
     Schema,
     canonical,
     condition,
+    resolve,
 )
 from dproof.questions.sql import parse, parse_predicate
 from tests.makers import resolved
@@ -264,3 +265,17 @@ def test_a_schema_keeps_what_one_question_needs_and_forgets_it_with_the_next() -
         asked = resolved(f"SELECT count(*) FROM data WHERE age < {age}", schema)
         assert cut(schema, [asked.where]).axes[0] is cut(schema, [asked.where]).axes[0]
         assert len(schema.cache) == 2  # the region of the condition, and the column that it cuts
+
+
+def test_a_condition_in_count_is_told_where_it_goes() -> None:
+    told = r"for a condition count\(\*\) FILTER \(WHERE town = 'Bonn'\)"
+    with pytest.raises(InputError, match=told):
+        parse("SELECT count(town = 'Bonn') AS n FROM data")
+
+
+@pytest.mark.parametrize("name", ["Bus", "By what? - Bus", "By what?_Bus"])
+def test_a_box_of_a_table_is_an_item_of_a_set(name: str) -> None:
+    table = Schema("data", {"By what?": Subsets(["Bus", "on foot"])})
+    told = "is no column, but an item of 'By what\\?': ask list_contains\\(\"By what\\?\", 'Bus'\\)"
+    with pytest.raises(InputError, match=told):
+        resolve(parse(f'SELECT count(*) AS n FROM data WHERE "{name}" = 1'), table)

@@ -176,7 +176,7 @@ def test_a_custodian_plans_sanitises_and_hands_out_a_token(page, made):
     page.locator("#expected td").first.wait_for()
     look(page, "step-questions")
     go_on(page, "gives")
-    assert page.locator("#expected thead th").count() == 6
+    assert page.locator("#expected thead th").count() == 7
     look(page, "step-gives")
     page.get_by_label("± wanted").fill("5")
     page.get_by_role("button", name="Find ε").click()

@@ -1,12 +1,16 @@
 """A table that cannot be read to its end is found by its custodian; what analysts see depends on no row of it."""
 
+import multiprocessing
 import os
 import threading
 import time
 from functools import partial
 
+import pytest
+
 import dproof as dp
 from dproof import Curator
+from dproof.serve import custody
 from dproof.serve.custody import apart, check_all, check_table
 from dproof.serve.desk import Desk, give_budgets
 from tests.serve.server import PLAN, make_folder, send, serving, slow_reading
@@ -184,3 +188,15 @@ def test_a_preview_that_is_kept_follows_the_ledger(tmp_path):
         assert asked(made, "preview").json["remaining"]["epsilon"] == 0.75
         asked(made, token=made.bob)
         assert asked(made, "preview").json["free"]
+
+
+def test_what_reads_files_is_loaded_before_somebody_waits_for_it():
+    """Where processes are forked from one that has loaded what they need, it runs from the start of the server on."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        pytest.skip("files are read by processes of another kind here")
+    from multiprocessing import forkserver
+
+    forkserver._forkserver._stop()
+    custody.load_early()
+    assert forkserver._forkserver._forkserver_pid is not None
+    assert custody.apart(int, "12") == 12

@@ -2,11 +2,13 @@
 
 import json
 import shutil
+import threading
 
 import pytest
 
 import dproof as dp
 from dproof.serve import limits
+from dproof.serve.service import Service
 from tests.serve.server import make_folder, send, serving
 from tests.survey.test_adopt import TWO, drawn_lines
 
@@ -14,7 +16,6 @@ from tests.survey.test_adopt import TWO, drawn_lines
 @pytest.fixture
 def made(tmp_path):
     made = make_folder(tmp_path)
-    (tmp_path / "surveys").mkdir()
     made.survey = dp.collect(TWO, tmp_path / "surveys" / "habits", send="https://data.example.org/collect/habits")
     with serving(made, names=["data.example.org"]) as made:
         yield made
@@ -100,13 +101,34 @@ def test_a_place_that_sends_too_much_waits(tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "ANSWERS_AT_ONCE", 3)
     now = [0.0]
     made = make_folder(tmp_path)
-    (tmp_path / "surveys").mkdir()
     made.survey = dp.collect(TWO, tmp_path / "surveys" / "habits")
     with serving(made, clock=lambda: now[0]) as made:
         sent = [send(made, "POST", "/collect/habits", line).status for line in lines(made, 5)]
         now[0] += 1.5 / limits.ANSWERS_PER_SECOND
         sent += [send(made, "POST", "/collect/habits", line).status for line in lines(made, 2)]
     assert sent == [204, 204, 204, 429, 429, 204, 429]
+
+
+def test_answers_that_wait_for_the_disk_keep_nobody_else_waiting(made, monkeypatch):
+    """One is written after the other; the rest hold no thread that others need."""
+    came, may_go, kept = threading.Semaphore(0), threading.Event(), []
+    paced = Service.pace_answers
+    monkeypatch.setattr(Service, "pace_answers", lambda *given: (paced(*given), came.release()))
+    monkeypatch.setattr(made.desk.inbox("habits"), "receive", lambda line: may_go.wait(60))
+    senders = [
+        threading.Thread(target=lambda line=line: kept.append(send(made, "POST", "/collect/habits", line).status))
+        for line in lines(made, 60)
+    ]
+    for sender in senders:
+        sender.start()
+    assert all(came.acquire(timeout=60) for _ in senders)
+    try:
+        assert send(made, "GET", "/collect/habits").status == 200 and kept == []
+    finally:
+        may_go.set()
+        for sender in senders:
+            sender.join()
+    assert kept == [204] * 60
 
 
 def test_a_survey_that_was_changed_is_not_served(made):

@@ -4,6 +4,7 @@ import io
 import shutil
 import stat
 import zipfile
+from urllib.parse import urlencode
 
 import pytest
 
@@ -14,6 +15,7 @@ from dproof.serve.mcp import tools_of
 from dproof.serve.tokens import Tokens
 from tests.serve.server import PLAN, make_folder, send, serving
 
+FORM = "application/x-www-form-urlencoded"
 SIMPLE = dp.Plan.parse("""
 [privacy]
 epsilon = "1"
@@ -95,6 +97,44 @@ def test_a_wrong_plan_leaves_the_other_tables_and_can_be_mended(made, text):
 
 
 SPACE = {"space": "interval", "low": 0, "high": 9, "missing": 1}
+STEPS = ("", "/columns", "/trust", "/questions", "/gives", "/release")
+MISSHAPEN = [  # as TOML, which says what is wrong; the pages show none of it
+    ("privacy = 1", "privacy must be a table"),
+    ("columns = [1, 2]", "columns must be a table"),
+    ("[columns]\nsex = 5", "columns.sex must be a table"),
+    ("[columns.sex]\nspace = ['categories']", "columns.sex.space must be a text"),
+    ("[columns.age]\nspace = 'interval'\nbins = 5", "columns.age.bins must be a text or a list"),
+    ("[columns.age]\ncolumns = 'abc'", "columns.age.columns must be a list"),
+    ("questions = 1", "questions.1 must be a table"),
+    ("questions = ['SELECT 1']", "questions.1 must be a table"),
+    ("release = 2", "release must be a table"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), MISSHAPEN, ids=[said for _, said in MISSHAPEN])
+def test_a_plan_that_no_form_can_show_is_told_in_a_sentence(made, text, said):
+    name, at = "two", made.root / "plans" / "two.toml"
+    shutil.copy(made.root / "tables" / "people.csv", made.root / "tables" / f"{name}.csv")
+    at.write_text(PLAN)
+    sent = urlencode({"do": "text", "text": text}).encode()
+    page = send(made, "POST", f"/plans/{name}/release", sent, made.carla, Content_Type=FORM)
+    assert page.status == 400 and said in page.raw.decode() and not (made.root / "drafts" / "two.json").exists()
+    at.write_text(text)
+    assert b"begin anew here" in told(made, f"/plans/{name}", made.carla).raw
+    for step in STEPS:
+        assert told(made, f"/plans/{name}{step}", made.carla).status == 200
+        assert send(made, "POST", f"/plans/{name}{step}", b"do=look", made.carla, Content_Type=FORM).status < 500
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "[" * 100_000, '{"plan": 1}', '{"plan": {"columns": {"sex": 5}}}', '{"notes": 5}', '{"seen": [1]}'],
+)
+def test_a_damaged_draft_gives_way_to_the_plan_that_is_saved(made, text):
+    (made.root / "drafts" / "people.json").write_text(text)
+    for step in STEPS:
+        assert told(made, f"/plans/people{step}", made.carla).status == 200
+    assert b'value="2"' in told(made, "/plans/people/trust", made.carla).raw
 
 
 def test_a_damaged_ledger_leaves_the_other_tables(made):

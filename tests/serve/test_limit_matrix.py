@@ -5,7 +5,6 @@ What goes beyond a limit is refused with a sentence, before the table is looked 
 
 import json
 import shutil
-from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -16,12 +15,11 @@ from dproof.serve import limits
 from dproof.serve.custody import check_table
 from dproof.serve.desk import give_budgets
 from dproof.serve.folder import StateCache
+from dproof.serve.mcp import sdk_is_there
 from tests.serve.server import PLAN, make_folder, send, serving, slow_reading
 from tests.serve.test_states import STATES, has_sentence
 
-with suppress(ImportError):
-    pass
-HAS_SDK = "mcp" in globals()
+HAS_SDK = sdk_is_there()
 FORM = "application/x-www-form-urlencoded"
 SQL = "SELECT count(*) AS n FROM data WHERE sex = 'f'"
 LONG_SQL = SQL + " " * limits.LONGEST_QUESTION

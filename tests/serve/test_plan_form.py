@@ -159,3 +159,24 @@ def test_values_from_a_code_book(text, taken, values):
 
 def test_a_code_book_is_recognised():
     assert looks_like_code_book("1: low\n2: high") and not looks_like_code_book("Unemployed, Laid Off\nRetired")
+
+
+def test_times_of_a_column_that_is_read_twice_stay_as_they_are() -> None:
+    hours = {"space": "time", "low": "00:00", "high": "23:59", "bins": "hours", "columns": ["day"]}
+    plan = {**SAVED, "columns": {**SAVED["columns"], "hours": hours}}
+    assert kinds_of(hours) == {AS_SAVED: "as the plan has it"}
+    for kind in (AS_SAVED, APART, "drop", "categories"):
+        typed = {**columns_of(plan)["hours"], "kind": kind}
+        assert with_columns(plan, {"hours": typed})["columns"] == plan["columns"]
+    assert "hours" in matched(plan, ["day"])["columns"] and "hours" not in matched(plan, ["sex"])["columns"]
+
+
+def test_a_time_of_day_has_fields() -> None:
+    typed = {**columns_of({"columns": {"at": {"drop": True}}})["at"], "kind": "time", "low": "08:00", "high": "17:59"}
+    made = with_columns(
+        {"columns": {}}, {"at": {**typed, "bins": "hours", "format": "%I:%M %p", "missing": "category"}}
+    )
+    assert made["columns"]["at"] == {
+        "space": "time", "low": "08:00", "high": "17:59", "format": "%I:%M %p", "bins": "hours", "outside": "clamp",
+        "missing": "category",
+    }  # fmt: skip

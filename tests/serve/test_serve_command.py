@@ -106,4 +106,4 @@ def test_a_server_serves_until_it_is_told_to_end(tmp_path, dproof):
         said = server.communicate(timeout=60)[1]
     finally:
         server.kill()
-    assert "Traceback" not in said
+    assert "Traceback" not in said and said.endswith("dproof: interrupted; the server has ended\n"), said

@@ -12,6 +12,7 @@ import pytest
 
 import dproof as dp
 from dproof import Privacy
+from dproof.serve import custody
 from dproof.serve.desk import give_budgets
 from tests.serve.server import make_folder, send, serving
 from tests.serve.test_pages import PLAN, column, fields_of, post
@@ -45,6 +46,33 @@ def at(made, name, step, do, **more):
     """The answer to a step that is sent as it was shown, with some fields changed."""
     path = f"/plans/{name}" if step == "table" else f"/plans/{name}/{step}"
     return post(made, path, fields_of(made, path, made.carla), made.carla, do, **more)
+
+
+def test_a_survey_is_planned_by_the_names_of_its_questions_alone(made):
+    """A table without a row will do; what a survey shows is typed beside a column, and kept."""
+    (made.root / "tables" / "asked.csv").write_text("smokes,age\n")
+    assert at(made, "asked", "table", "begin").status == 303
+    path, columns = (
+        "/plans/asked/columns",
+        {
+            "smokes": {
+                "kind": "categories",
+                "values": "never\ndaily",
+                "question": "Do you smoke?",
+                "help": "Cigarettes.",
+            },
+            "age": {"kind": "interval", "low": "0", "high": "99"},
+        },
+    )
+    for name, typed in columns.items():
+        post(made, path, column(fields_of(made, path, made.carla), name, **typed), made.carla, "look")
+    at(made, "asked", "trust", "look", epsilon="2", model="local", delta="0", row_count="1000")
+    told = at(made, "asked", "release", "save").raw.decode()
+    assert "dproof collect plans/asked.toml --out surveys/asked --send https://SERVER/collect/asked" in told
+    survey = dp.collect(made.root / "plans" / "asked.toml", made.root / "surveys" / "asked")
+    assert [(one.question, one.help) for one in survey.law.plan.columns] == [("Do you smoke?", "Cigarettes."), ("", "")]
+    at(made, "asked", "trust", "look", model="central", delta="1e-6")
+    assert "dproof collect" not in at(made, "asked", "release", "save").raw.decode()
 
 
 def test_a_saved_plan_fills_the_steps_and_is_saved_again_as_it_is(made):
@@ -125,7 +153,9 @@ def test_a_survey_of_21_columns_takes_seven_presses_and_nothing_is_spent_before_
     plan = json.loads((made.root / "drafts" / "wide.json").read_text())["plan"]
     assert plan["file"] == {"thousands": ","} and "wide.toml" not in {p.name for p in (made.root / "plans").iterdir()}
     asked = pressed(send(made, "POST", "/plans/wide/sanitise", b"release=wide", made.carla), 200).raw.decode()
-    assert "It spends ε = 1, δ = 0.000001" in asked and "Left to spend: ε = 1" in asked and 'name="sure"' in asked
+    assert (
+        "It spends ε = 1, δ = 0.000001" in asked and "Nothing is spent on it yet." in asked and 'name="sure"' in asked
+    )
     assert not made.folder.ledger("wide").exists() and not (made.root / "releases" / "wide").exists()
     found = dp.check(made.root / "tables" / "wide.csv", made.root / "plans" / "wide.toml")
     assert found.problems == () and not [hint for hint in found.hints if "stop" in hint]
@@ -213,3 +243,79 @@ def test_shuffled_rows_can_be_trusted_and_left_again(made):
     assert b"shuffled (this plan)" in send(made, "GET", "/plans/survey/gives", token=made.carla).raw
     assert at(made, "survey", "trust", "look", model="local").status == 200
     assert b"local (this plan)" in send(made, "GET", "/plans/survey/gives", token=made.carla).raw
+
+
+def test_what_a_draft_gives_is_worked_out_once_for_all_pages(made, monkeypatch):
+    asked = []
+    for name in ("compare_ways", "expected_answers"):
+        work = getattr(custody, name)
+        monkeypatch.setattr(
+            custody, name, lambda plan, name=name, work=work, **more: asked.append(name) or work(plan, **more)
+        )
+    at(made, "survey", "trust", "look", epsilon="2.5")
+    asked.clear()
+    for step in ("trust", "questions", "columns", "gives", "gives"):
+        assert send(made, "GET", f"/plans/survey/{step}", token=made.carla).status == 200
+    assert b"The least" in at(made, "survey", "gives", "epsilon", half_width="100", target='["", "sex"]').raw
+    assert asked == ["compare_ways"]
+    at(made, "survey", "gives", "look", row_count="700")
+    assert asked == ["compare_ways"] * 2
+    at(made, "survey", "trust", "look", epsilon="2")
+
+
+def test_only_what_the_questions_need_is_one_press_where_it_would_help(made):
+    (made.root / "tables" / "five.csv").write_text("a,b,c,d,e\n" + "x,x,x,x,x\ny,y,y,y,y\n" * 20)
+    plan = {
+        "privacy": {"model": "central", "epsilon": "1", "delta": "1e-6"},
+        "columns": {name: {"space": "categories", "values": ["x", "y", "z"]} for name in "abcde"},
+        "questions": [{"sql": "SELECT a, count(*) AS n FROM data GROUP BY a"}],
+        "release": {"tables": 2},
+    }
+    assert send(made, "PUT", "/api/plans/five", {"plan": plan}, made.carla).status == 200
+    page = send(made, "GET", "/plans/five/gives", token=made.carla).raw.decode()
+    assert "if only your questions are asked" in page and 'name="help" value="questions"' in page
+    assert send(made, "POST", "/plans/five/gives", b"help=questions&row_count=500", made.carla).status == 200
+    kept = json.loads((made.root / "drafts" / "five.json").read_bytes())["plan"]
+    dropped = [name for name, one in kept["columns"].items() if one == {"drop": True}]
+    assert "release" not in kept and dropped == ["b", "c", "d", "e"]
+    assert send(made, "PUT", "/api/plans/five", {"plan": {**plan, "questions": []}}, made.carla).status == 200
+    told = send(made, "POST", "/plans/five/gives", b"help=questions&row_count=500", made.carla)
+    assert told.status == 400 and b"write a question first" in told.raw
+
+
+def test_why_a_table_cannot_be_read_is_told_once_and_marks_no_field(made):
+    (made.root / "tables" / "old.csv").write_bytes("name,größe\na,1\n".encode("cp1252"))
+    page = send(made, "GET", "/plans/old", token=made.carla).raw.decode()
+    assert page.count("is not UTF-8 text") == 1 and '<p id="error-fault" class="error">' in page
+    assert "<details open><summary>How the file is written" in page
+    assert at(made, "old", "table", "look", encoding="cp1252").status == 200
+    assert "2 columns: name, größe" in send(made, "GET", "/plans/old", token=made.carla).raw.decode()
+
+
+@pytest.mark.parametrize(("epsilon", "rows", "spends"), [("1", 3, "ε = 3"), ("5/9", 1, "ε = 0.555556")])
+def test_a_release_spends_what_its_ledger_will_count(tmp_path, epsilon, rows, spends):
+    made = make_folder(tmp_path)
+    shutil.copy(tmp_path / "tables" / "people.csv", tmp_path / "tables" / "rows.csv")
+    plan = PLAN.replace('epsilon = "2"', f'epsilon = "{epsilon}"\nrows_per_person = {rows}')
+    (tmp_path / "plans" / "rows.toml").write_text(plan)
+    with serving(made) as made:
+        asked = send(made, "POST", "/plans/rows/sanitise", b"release=rows", made.carla).raw.decode()
+        assert f"It spends {spends}," in asked and "Nothing is spent on it yet." in asked, asked
+        payment = dp.ReleasePayment(tmp_path / "ledgers" / "rows.db", "rows")
+        dp.sanitise(tmp_path / "tables" / "rows.csv", dp.Plan.parse(plan), payment=payment)
+        assert spends == f"ε = {float(dp.Ledger(payment.path).spent().epsilon):.6g}"
+        again = send(made, "POST", "/plans/rows/sanitise", b"release=another", made.carla).raw.decode()
+        assert "does not pay" in again and "does not pay" not in asked
+
+
+def test_a_budget_that_was_begun_pays_for_a_release_that_costs_all_of_it(tmp_path):
+    made = make_folder(tmp_path)
+    shutil.copy(tmp_path / "tables" / "people.csv", tmp_path / "tables" / "rows.csv")
+    for rows, pays in ((1, True), (3, False)):
+        plan = PLAN.replace('epsilon = "2"', f'epsilon = "5/9"\nrows_per_person = {rows}')
+        (tmp_path / "plans" / "rows.toml").write_text(plan)
+        (tmp_path / "ledgers" / "rows.db").unlink(missing_ok=True)
+        give_budgets(made.folder, made.tokens, f"dora {rows}", {"rows": Privacy("5/9")}, 90)
+        with serving(made) as made:
+            asked = send(made, "POST", "/plans/rows/sanitise", b"release=rows", made.carla).raw.decode()
+        assert "Left to spend: ε = 0.555556," in asked and ("does not pay" not in asked) is pays, asked

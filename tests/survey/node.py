@@ -14,6 +14,7 @@ import pytest
 import dproof
 
 NODE = shutil.which("node")
+EVERY_DRAW = Path(__file__).parent / "every_draw.js"
 DRAW = Path(dproof.__file__).parent / "survey" / "draw.js"
 needs_node = pytest.mark.skipif(NODE is None, reason="there is no Node")
 
@@ -21,9 +22,8 @@ needs_node = pytest.mark.skipif(NODE is None, reason="there is no Node")
 def node(asked: Sequence[Mapping[str, Any]], source: Path = DRAW) -> dict[str, Any]:
     """What `every_draw.js` tells of each thing that is asked."""
     assert NODE is not None
-    script = Path(__file__).parent / "every_draw.js"
     ran = subprocess.run(
-        [NODE, str(script), str(source)], input=json.dumps(asked), capture_output=True, text=True, check=False
+        [NODE, str(EVERY_DRAW), str(source)], input=json.dumps(asked), capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stderr
     told: dict[str, Any] = json.loads(ran.stdout)

@@ -13,16 +13,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import dproof as dp
-from dproof.laws import Matrix
 from dproof.local.mechanisms import MECHANISMS
-from dproof.survey.form import page_record
-from tests.survey.node import DRAW
+from tests.survey.node import DRAW, EVERY_DRAW
 from tests.survey.test_adopt import EVERY
 from tests.survey.test_collect import HABITS, data_in
+from tests.survey.test_draw import CASES, WORDS, check_every_path, check_every_word, law_of
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -458,16 +456,24 @@ def test_everything_has_a_name_for_a_screen_reader(browser: Any, tmp_path: Path)
     assert page.evaluate("document.documentElement.lang") == "en" and page.title() == "Habits </script> & health"
 
 
-def test_every_word_of_16_bits_has_its_owner_in_the_browser_too(browser: Any) -> None:
+def test_every_law_is_drawn_in_the_browser_as_in_node(browser: Any) -> None:
+    """Every path through each sampler, and every word of 16 bits, give the whole numbers of the certificate."""
     page, _ = visit(browser)
-    law = Matrix(np.array([[65_000, 500, 36], [1, 65_534, 1]]), 65_536)
-    counted = """(law) => [0n, 1n].map((code) => {
-      const counts = [0, 0, 0];
-      for (let word = 0; word < 65536; word++) {
-        const coins = new Coins((bytes) => bytes.set([word >> 8, word & 255]));
-        counts[SAMPLERS.matrix(law, code, coins)]++;
-      }
-      return counts;
-    })"""
-    page.add_script_tag(content=DRAW.read_text("utf-8"))
-    assert page.evaluate(counted, page_record(law)) == [[65_000, 500, 36], [1, 65_534, 1]]
+    script = DRAW.read_text("utf-8"), EVERY_DRAW.read_text("utf-8")
+    as_in_node = """([draw, every, asked]) => {
+      let told;
+      const files = { draw, 0: asked };
+      const require = () => ({ readFileSync: (name) => files[name] });
+      const process = { argv: ["", "", "draw"], stdout: { write: (text) => (told = text) } };
+      new Function("require", "process", every)(require, process);
+      return told;
+    }"""
+
+    def run(asked: list[dict[str, Any]]) -> dict[str, Any]:
+        told: dict[str, Any] = json.loads(page.evaluate(as_in_node, [*script, json.dumps(asked)]))
+        return told
+
+    for name in CASES:
+        check_every_path(law_of(name), run)
+    for law in WORDS:
+        check_every_word(law, run)

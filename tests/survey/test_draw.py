@@ -3,6 +3,7 @@ says, in whole numbers; and every word of 16 bits has one owner, as often as its
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -56,6 +57,7 @@ CASES: dict[str, tuple[Any, str, float] | Law] = {
     "a rating that may be missing": (Interval(1, 5, 1).with_missing(), "unbiased_design", 1),
     "a long design that may be missing": (Interval(0, 1000, 1).with_missing(), "unbiased_design", 1),
 }
+Run = Callable[[list[dict[str, Any]]], dict[str, Any]]  # `every_draw.js` in Node or in a browser
 DELTA = {"gaussian", "truncated_laplace"}
 
 
@@ -76,10 +78,10 @@ def direct(record: Any) -> int:
     return 1000 if noise is None else 1 + len(noise.get("lower", ())) + (noise["kind"] != "two-sided")
 
 
-def exact_draws(law: Law, codes: list[int]) -> list[dict[int | None, Fraction]]:
+def exact_draws(law: Law, codes: list[int], run: Run) -> list[dict[int | None, Fraction]]:
     """The law of what the page draws for some codes, by every path of as few coins as a draw takes."""
     record = page_record(law)
-    told = node([{"way": "exact", "law": record, "code": str(code), "deep": direct(record)} for code in codes])["told"]
+    told = run([{"way": "exact", "law": record, "code": str(code), "deep": direct(record)} for code in codes])["told"]
     return [
         {None if drawn == "null" else int(drawn): sum(map(Fraction, parts)) for drawn, parts in one.items()}
         for one in told
@@ -88,14 +90,17 @@ def exact_draws(law: Law, codes: list[int]) -> list[dict[int | None, Fraction]]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_path_has_the_probability_of_the_certificate(name: str) -> None:
-    law = law_of(name)
+    check_every_path(law_of(name), node)
+
+
+def check_every_path(law: Law, run: Run) -> None:
     record, inputs = page_record(law), law.inputs
     assert inputs is not None
     inner = record["law"] if record["kind"] == "optional" else record
     codes = (
         [0, inputs // 3, inputs - 1] if "noise" not in inner else [inputs // 3, inputs - 1][: 1 + (inner is not record)]
     )
-    for code, found in zip(codes, exact_draws(law, codes), strict=True):
+    for code, found in zip(codes, exact_draws(law, codes, run), strict=True):
         drawn = {law.absent if target is None else target: chance for target, chance in found.items()}
         # Of these outputs some paths are longer.
         ends = {*({0, int(inner["size"]) - 1} if inner.get("clamped") else ()), *({law.absent} - {None})}
@@ -129,21 +134,24 @@ def test_every_mechanism_of_a_plan_is_drawn() -> None:
     assert every - asked - skipped == set()
 
 
-@pytest.mark.parametrize(
-    "law",
-    [
-        KeepOrOther(2, 50_000, 15_536),
-        KeepOrOther(2, 40_001, 3),
-        Matrix(np.array([[65_000, 500, 36], [1, 65_534, 1], [0, 0, 65_536]]), 65_536),
-        Matrix(np.array([[40_000, 2, 1], [1, 40_001, 1]]), 40_003),
-    ],
-    ids=str,
-)
+WORDS: list[Law] = [  # drawn by one word of 16 bits
+    KeepOrOther(2, 50_000, 15_536),
+    KeepOrOther(2, 40_001, 3),
+    Matrix(np.array([[65_000, 500, 36], [1, 65_534, 1], [0, 0, 65_536]]), 65_536),
+    Matrix(np.array([[40_000, 2, 1], [1, 40_001, 1]]), 40_003),
+]
+
+
+@pytest.mark.parametrize("law", WORDS, ids=str)
 def test_every_word_of_16_bits_has_its_owner(law: Law) -> None:
-    """One word draws these laws: each output owns as many words as its weight, and the others are drawn again."""
+    """Each output owns as many words as its weight, and the others are drawn again."""
+    check_every_word(law, node)
+
+
+def check_every_word(law: Law, run: Run) -> None:
     assert law.inputs is not None and law.total is not None
     record = page_record(law)
-    told = node([{"way": "word", "law": record, "code": str(code)} for code in range(law.inputs)])["told"]
+    told = run([{"way": "word", "law": record, "code": str(code)} for code in range(law.inputs)])["told"]
     for code, counts in enumerate(told):
         again = counts.pop("again", 0)
         weights = {str(target): int(w) for target, w in enumerate(law.weights(code)) if w}

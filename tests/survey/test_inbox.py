@@ -70,6 +70,15 @@ def test_what_is_no_survey_or_no_store_is_refused(survey: Any, tmp_path: Path) -
     (tmp_path / "text.db").write_text("no database " * 100)
     with pytest.raises(dp.FileError, match="cannot be opened"):
         dp.Inbox(tmp_path / "survey", tmp_path / "text.db")
+    with sqlite3.connect(tmp_path / "other.db") as other:
+        other.execute("CREATE TABLE debits (epsilon)")
+    other.close()
+    before = (tmp_path / "other.db").read_bytes()
+    with pytest.raises(dp.FileError, match="holds something else than answers"):
+        dp.Inbox(tmp_path / "survey", tmp_path / "other.db")
+    assert (tmp_path / "other.db").read_bytes() == before
+    with pytest.raises(dp.FileError, match=r"cannot be opened: No such file or directory$"):
+        dp.Inbox(tmp_path / "survey", tmp_path / "absent" / "answers.db")
     (tmp_path / "broken.db").write_bytes(b"SQLite format 3\0" + bytes(1000))
     with pytest.raises(dp.FileError, match="cannot be read"):
         dp.adopt(tmp_path / "broken.db", tmp_path / "survey", tmp_path / "release")

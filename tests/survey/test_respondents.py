@@ -42,7 +42,6 @@ def test_a_thousand_answers_are_published_as_they_were_drawn(tmp_path: Path, mon
 
     monkeypatch.setattr(limits, "ANSWERS_PER_SECOND", 1e6)  # all come from one place
     with serving(make_folder(tmp_path)) as made:
-        (tmp_path / "surveys").mkdir()
         address = f"http://127.0.0.1:{made.port}/collect/exams"
         survey = dp.collect(PLAN, tmp_path / "surveys" / "exams", send=address)
         tickets = dp.Inbox(tmp_path / "surveys" / "exams", tmp_path / "answers" / "exams.db").issue(PEOPLE)

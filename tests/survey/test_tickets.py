@@ -198,6 +198,9 @@ def test_lines_of_a_file_need_the_tickets(survey: Any, tmp_path: Path) -> None:
     file = write(tmp_path / "lines", [sent(answers(survey, 1)[0], "any").decode()])
     with pytest.raises(dp.SourceError, match="lines need the file that `dproof tickets` made"):
         dp.adopt(file, tmp_path / "survey", tmp_path / "release")
+    dp.Inbox(tmp_path / "survey", tmp_path / "tickets.db").issue(1)
+    with pytest.raises(dp.SourceError, match="1 cannot be one or have no ticket of it"):
+        dp.adopt([file, tmp_path / "tickets.db"], tmp_path / "survey", tmp_path / "release")
     assert not (tmp_path / "release").exists()
 
 
@@ -218,11 +221,11 @@ def test_the_command(survey: Any, tmp_path: Path, capsys: pytest.CaptureFixture[
             main(list(map(str, words)))
         return left.value.code, *capsys.readouterr()
 
-    command = ("tickets", tmp_path / "survey", tmp_path / "new" / "answers.db", "--count", 3)
+    command = ("tickets", tmp_path / "survey", tmp_path / "answers.db", "--count", 3)
     code, out, err = run(*command)
     one, other, third = out.split()
     assert (code, err) == (0, "") and len({one, other, third}) == 3
-    assert (tmp_path / "new").stat().st_mode & 0o077 == 0
+    assert (tmp_path / "answers.db").stat().st_mode & 0o077 == 0
     assert len(json.loads(run(*command, "--json")[1])["tickets"]) == 3
     lines = answers(survey, 3)
     file = write(tmp_path / "lines", [sent(lines[0], one).decode(), sent(lines[1], one).decode(), lines[2]])

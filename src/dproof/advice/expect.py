@@ -17,26 +17,27 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
 from functools import lru_cache, partial
-from math import inf, isclose, isfinite, log, sqrt
+from math import inf, isclose, isfinite, log, prod, sqrt
 from statistics import NormalDist
 from typing import Any, Literal
 
 from dproof.arguments import choice, listed, whole
 from dproof.central.recipe import TableLaw, certify_tables
-from dproof.columns.codec import quoted
+from dproof.columns.codec import Column, quoted
 from dproof.curator.account import even_prices
 from dproof.curator.preview import known_widths
 from dproof.curator.recipe import measure
-from dproof.errors import ArgumentError, InputError
+from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import exact, least_with, written
-from dproof.limits import LARGEST_FOUND_EPSILON, MOST_EXPECTED_ROWS
+from dproof.limits import LARGEST_FOUND_EPSILON, MOST_ASKED_GROUPS, MOST_EXPECTED_ROWS
 from dproof.local.recipe import JointColumns, RowLaw, certify_row
-from dproof.plans.plan import Plan, schema_of
+from dproof.plans.plan import Plan, data_schema, schema_of, true_columns
 from dproof.plans.questions import PlannedQuestion, planned_question
 from dproof.privacy import Cost, Privacy
 from dproof.questions.aggregates import Rank
 from dproof.questions.answer import Range
 from dproof.questions.measured import HalfWidths, Shares, interval_widths, possible_columns
+from dproof.questions.partition import declared_labels
 from dproof.questions.question import (
     Aggregate,
     Compare,
@@ -167,6 +168,8 @@ def expected_of_release(law: ReleaseRecipe[Any], planned: PlannedQuestion, rows:
         question = resolve(replace(planned.question, table=schema.table), schema)
     except InputError:  # such as whether curves are missing, which a release without missing ones does not tell
         return _unknown(planned)
+    if isinstance(law, RowLaw):
+        _check_numbers_of_groups(question, schema)
     of_groups = planned.share_of_rows is not None
     parts = _parts_of_local_answers(question, schema, of_groups) if isinstance(law, RowLaw) else None
     return _expected(planned, question, law, rows, parts)
@@ -198,11 +201,16 @@ def blur(widths: Iterable[ExpectedWidth]) -> tuple[int, float]:
     return -len(told), sum(log(max(width, _BIAS)) for width in told)
 
 
+def questions_even(ratio: float, price: Cost | None) -> float:
+    """How many questions share the budget when ± has grown by a ratio: as many, or at a price in ρ its square."""
+    return ratio ** (1 if price is None or price.rho is None else 2)
+
+
 def expected_at(plan: Plan, planned: PlannedQuestion, rows: int | None, price: Cost) -> list[ExpectedWidth]:
     """± of each column of the answer to one question, from `Curator.ask` at this price."""
-    schema, privacy = schema_of(plan), Privacy(price.epsilon, price.delta, neighbours=plan.privacy.neighbours)
+    privacy = Privacy(price.epsilon, price.delta, neighbours=plan.privacy.neighbours)
     try:
-        question = resolve(replace(planned.question, table=schema.table), schema)
+        schema, question = _asked_of(plan.columns, planned.question)
         measurement = measure(question, schema, privacy, rho=price.rho, unit=plan.unit)
         known = known_widths(measurement, LEVEL, rows if plan.rows_are_public else None)
     except InputError:  # a curator cannot be asked about public columns, whose values nobody declared
@@ -211,10 +219,29 @@ def expected_at(plan: Plan, planned: PlannedQuestion, rows: int | None, price: C
     return [one.known(known[one.column][0]) for one in found]
 
 
+@lru_cache(maxsize=8)  # at every price and every ε that is tried, what a row does to the sums is the same
+def _asked_of(columns: tuple[Column, ...], question: Question) -> tuple[Schema, Question]:
+    """The schema of a private table with these columns, and the question as it has been checked for it."""
+    schema = data_schema(columns, true_columns(columns))
+    return schema, resolve(replace(question, table=schema.table), schema)
+
+
 def _unknown(planned: PlannedQuestion) -> list[ExpectedWidth]:
     """The columns of an answer that cannot be had this way."""
     items = [item.alias for item in planned.question.select if aggregates_of(item.expression)]
     return [ExpectedWidth(planned.sql, alias, planned.weight, None) for alias in items]
+
+
+def _check_numbers_of_groups(question: Question, schema: Schema) -> None:
+    """Refuse a group for each of very many numbers: from noisy rows each is worked out by itself, for minutes."""
+    keys = [key for key in question.group_by if schema.spaces[key.column].line is not None]
+    groups = prod(len(declared_labels(key, schema)) for key in keys)
+    if groups > MOST_ASKED_GROUPS:
+        names = " and ".join(dict.fromkeys(repr(key.column) for key in keys))
+        raise TooLarge(
+            f"the question has {groups:,} groups of {names}, and ± is told of {MOST_ASKED_GROUPS:,} at most where rows "
+            "have noise: declare `bins`, or group by ranges with CASE"
+        )
 
 
 def _parts_of_local_answers(question: Question, schema: Schema, of_groups: bool) -> list[Question]:

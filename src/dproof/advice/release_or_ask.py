@@ -15,6 +15,7 @@ from dproof.advice.expect import (
     asked_questions,
     expected_of_release,
     law_if_allowed,
+    questions_even,
     sharing_evenly,
 )
 from dproof.arguments import whole
@@ -192,5 +193,5 @@ def _even(release: ExpectedWidth | None, alone: Sequence[tuple[Cost | None, Expe
     for price, ask in alone:
         errors = [None if one is None or one.widths is None else one.widths.error for one in (release, ask)]
         if errors[0] and errors[1]:
-            found.append((errors[0] / errors[1]) ** (1 if price is None or price.rho is None else 2))
+            found.append(questions_even(errors[0] / errors[1], price))
     return max(found, default=None)

@@ -26,6 +26,7 @@ from dproof.advice.expect import (
     expected_of_release,
     law_if_allowed,
     law_of,
+    questions_even,
     too_noisy_message,
     usual_question,
 )
@@ -41,6 +42,7 @@ from dproof.exact import exact, least_decimal, least_with, several
 from dproof.limits import MOST_EXPECTED_ROWS
 from dproof.local.recipe import RowLaw
 from dproof.meaning import explain
+from dproof.plans.draft import USUAL_TABLES
 from dproof.plans.plan import Plan
 from dproof.plans.questions import PlannedQuestion, planned_question
 from dproof.privacy import Cost
@@ -51,7 +53,6 @@ Draft = Mapping[str, Any]
 Key = tuple[str, str]  # a question, or what is asked about a column; and the column of its answer, or the column
 COUNT, MEAN = "", "mean"  # the usual question about a column, and its mean where the usual one is a count
 _LOCAL_KEYS = ("share", "mechanism")
-_CENTRAL = {"tables": 2, "sums": True}  # what is compared with a local release, where no questions choose it
 _USUAL_DELTA = Fraction(1, 10**6)  # that is compared, where a plan has none
 _OF_ROWS = {"local": "a local release", "shuffled": "a release of shuffled rows (model = 'shuffled')"}
 _CLEARLY = 1.05  # times as sharp
@@ -235,7 +236,7 @@ def _central_draft(draft: Draft) -> Draft:
     if draft.get("questions"):  # with them, a central release measures no other columns
         given = asking_only(given, Plan.from_dict(draft).questions)
     else:
-        given["release"] = _CENTRAL
+        given["release"] = USUAL_TABLES
     return {**_without_public(given), "privacy": {**_promise(draft), "model": "central"}}
 
 
@@ -518,7 +519,7 @@ def _turning(central: WayAnswers, asking: Sequence[tuple[int, WayAnswers]]) -> i
         for one in (answers, *answers.others):
             times = geometric_mean([(central.known(key), one.known(key)) for key in central.found])
             if times is not None:
-                found.append(questions * times ** (2 if one.price is not None and one.price.rho is not None else 1))
+                found.append(questions * questions_even(times, one.price))
         if found:
             return max(1, ceil(max(found)))
     return None

@@ -1,16 +1,16 @@
 """Tables of counts and sums from measured residuals: unbiased, with the variance of every answer, or with less noise.
 
-`estimates` combines all measurements without bias. `projection` shrinks what tables of several columns say beyond
-smaller ones towards 0, the more the noise hides it, and moves all tables to the nearest ones without negative counts
-that agree with each other.
+`estimates` combines all measurements without bias. `projection` shrinks what tables say beyond smaller ones towards 0,
+the more the noise hides it, and moves all tables to the nearest ones without negative counts that agree with each
+other.
 
-Of a table of several columns the smaller ones within it tell what to expect if there is nothing more to be known: of
-two columns that they are independent. Where the noise is large against the deviations from that, most of an estimated
-deviation is noise. How large true deviations are is estimated from all cells of the table together: their law is a
-mixture of normal laws, whose variance is some multiple of the expected count or of its square, and how often each
-occurs maximises the likelihood (empirical Bayes: Robbins 1956; mixtures of normal laws: Stephens 2017). What is kept of
-a deviation is its mean given the estimate. Nothing is chosen by hand but a fine grid of multiples, and no data is
-needed but the estimates.
+The smaller tables within one tell what to expect if there is nothing more to be known: of one column that all values
+are equally frequent, of two that they are independent. Where the noise is large against the deviations from that, most
+of an estimated deviation is noise. How large true deviations are is estimated from all cells of the table together:
+their law is a mixture of normal laws, whose variance is some multiple of the expected count or of its square, and how
+often each occurs maximises the likelihood (empirical Bayes: Robbins 1956; mixtures of normal laws: Stephens 2017). What
+is kept of a deviation is its mean given the estimate. Nothing is chosen by hand but a fine grid of multiples, and no
+data is needed but the estimates.
 """
 
 from __future__ import annotations
@@ -180,10 +180,13 @@ _GRID = 10  # multiples for each power
 _ROUNDS = 50  # of expectation and maximisation
 _LEAST_SCALE = 0.01  # of the variance of the noise: a deviation of which nothing is kept
 _TOGETHER = 1 << 16  # cells that are looked at together
+_FEWEST_SHRUNK = 4  # values of a single column: fewer than three differences are best left as they are (Stein 1956)
 
 
 def shrunk(estimates: ResidualEstimates, tables: Iterable[Table]) -> ResidualEstimates:
-    """The estimates with the residual of every table of several columns drawn towards what smaller tables say.
+    """The estimates with the residual of every table drawn towards what smaller tables say.
+
+    Of one column that is that its values are equally frequent; where it has fewer than four it stays as it is.
 
     >>> noise = {(): 1.0, (0,): 1.0, (1,): 1.0, (0, 1): 400.0}
     >>> told = {(): np.array(400.0), (0,): np.zeros(4), (1,): np.zeros(4), (0, 1): projected(np.eye(4) * 8, 2)}
@@ -196,20 +199,20 @@ def shrunk(estimates: ResidualEstimates, tables: Iterable[Table]) -> ResidualEst
     residuals, likely = dict(estimates.residuals), dict[Table, Floats]()
     for part in subtables(tables):
         cells = estimates.table(part)
-        if len(part) > 1 and estimates.variances[part]:
-            expected = _expected(part, likely, total)
+        if estimates.variances[part] and (len(part) > 1 or cells.size >= _FEWEST_SHRUNK):
+            expected = _expected(part, cells.shape, likely, total)
             cells = expected + _kept(cells - expected, expected, estimates.cell_variance(part))
             residuals[part] = projected(cells, len(part))
         likely[part] = on_simplex(cells.reshape(1, -1), np.array([total])).reshape(cells.shape)
     return replace(estimates, residuals=residuals)
 
 
-def _expected(table: Table, smaller: Mapping[Table, Floats], total: float) -> Floats:
+def _expected(table: Table, shape: tuple[int, ...], smaller: Mapping[Table, Floats], total: float) -> Floats:
     """The table of which the smaller ones within it say all: Π v_B^(±1), the sign that of an odd |A∖B|; normalised.
 
-    Of two columns v_i v_j / n. Kirkwood 1935.
+    Of one column n/k, of two v_i v_j / n. Kirkwood 1935.
     """
-    logarithm = np.zeros((1,) * len(table))
+    logarithm = np.zeros(shape)
     with np.errstate(divide="ignore"):
         for part in parts_within(table)[:-1]:
             logs = np.log(smaller[part]).reshape(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dproof.central.estimates import ResidualEstimates, spread_evenly
 from dproof.central.workload import Costs, Domain, Residual, Table, cell_costs, parts_within
+from dproof.columns.codec import quoted
 from dproof.errors import InputError, NotMeasured, QuestionError, TooLarge
 from dproof.laws.debias import Array
 from dproof.limits import MOST_GROUPS, MOST_TABLE_CELLS
@@ -332,11 +333,13 @@ def _refuse_cut(axis: TableAxis, cut: Partition) -> None:
         # A bin has its lower edge, and not its upper one: > and <= tell that one value from the rest of its bin.
         beside = all(end in bins.starts or end - 1 in bins.starts for end in ends)
         signs = "write >= for >, or < for <=, or " if beside else ""
+        # Where a question makes groups of its own, such as by BIN, which puts a highest value by itself.
+        groups = f"GROUP BY {quoted(axis.name)} alone, which has the bins, or " if len(ends) > 2 else ""
         period = uncut_period(axis.column.space.without_missing, ends)
         other = "other `bins`" if period is None else f'bins = "{period}"'
         raise NotMeasured(
             f"the question cuts the bin {labels[inside[0]]} of {axis.name!r}, whose values were counted together: "
-            f"{signs}ask at the edges of {edges}, or declare {other}"
+            f"{signs}{groups}ask at the edges of {edges}, or declare {other}"
         )
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from dproof.central.estimates import ResidualEstimates
+from dproof.central.estimates import ResidualEstimates, shrunk
 from dproof.central.recipe import TableLaw
 from dproof.central.workload import Table, subtables
 from dproof.coins import NOT_PRIVATE, Coins, uniform_below
@@ -178,16 +178,16 @@ SEEDED_ROWS = {b"dproof": f"MADE-UP ROWS, {NOT_PRIVATE}".encode()}
 
 
 def made_up_table(law: TableLaw, estimates: ResidualEstimates, coins: Coins) -> Any:
-    """As many rows as were counted or are estimated, whose tables are near the estimated ones.
+    """As many rows as were counted or are estimated, whose tables are near the estimated ones, with less noise.
 
     A number is drawn from its bin, every value of it as likely as any other. Curves are left out.
     """
     count, curves = row_count(estimates), set(law.lattices)
     tables = {tuple(place for place in table if place not in curves) for table in law.tables}
     wanted = [table for table in subtables(tables) if len(table) == 1 or (table and table in tables)]
-    targets = {}
+    targets, likely = {}, shrunk(estimates, wanted)
     for table in wanted:
-        cells = estimates.table(table)
+        cells = likely.table(table)
         targets[table] = on_simplex(cells.reshape(1, -1), np.array([float(count)])).reshape(cells.shape)
     deviations = {table: estimates.cell_variance(table) ** 0.5 for table in wanted}
     places = made_up_rows(law.domain.sizes, targets, deviations, count, coins)

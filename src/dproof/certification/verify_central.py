@@ -80,6 +80,7 @@ SINGLE = 12  # numbers up to which each is counted by itself, where the plan lis
 require, total = reading.require, reading.total
 Table = tuple[int, ...]
 Measured = tuple[Table, int | None, int]  # a table of counts, or the sums of a column by a table; and its kind
+Axis = tuple[str, int | None, int]  # see `axes_of`
 PLAIN, CONTRAST, LADDER = 0, 1, 2
 Lengths = list[tuple[int, int, int]]  # of what a row adds to a sum of each column: |z|₂², |z|₁, and its terms
 ROWS: Measured = ((), None, PLAIN)  # the number of rows
@@ -254,23 +255,37 @@ def losses(
     """
     strides = [prod(step + 1 for step in steps[:n]) for n in range(len(steps) + 1)]
     first = {i: (n, place + 1 if steps[n] > 1 else 1) for n, same in enumerate(groups) for place, i in enumerate(same)}
-    found = [0] * strides[-1]
+    found, known = [0] * strides[-1], dict[tuple[Table, Fraction], list[int]]()
     for table, precision in precisions.items():
-        whole = {
-            apart: factors[0] * norm(sizes, table) + factors[1] * inner(sizes, table, apart) for apart in parts(table)
-        }
-        part = {apart: rounded(value, precision) for apart, value in whole.items()}
-        for i in table:
-            part |= {apart: part[apart] - part[tuple(j for j in apart if j != i)] for apart in part if i in apart}
-        for apart, value in part.items():
-            differs = dict(first[i] for i in apart)  # of several of a group the last one, as columns ascend
-            found[sum(strides[group] * here for group, here in differs.items())] += value
+        own, places, (group, before) = sorted(table, key=first.__getitem__), [0], (-1, [0])
+        alike = tuple(sizes[i] for i in own), precision
+        if alike not in known:
+            known[alike] = parts_lost(*alike, factors)
+        for i in own:
+            n, here = first[i]
+            if n != group:
+                group, before = n, places
+            # Of several of a group that differ the last one counts: where the others are does not matter.
+            places = places + [place + strides[n] * here for place in before] * (len(places) // len(before))
+        for place, value in zip(places, known[alike], strict=True):
+            found[place] += value
     for stride, step in zip(strides, steps, strict=False):
         for start in range(0, len(found), stride * (step + 1)):
             for at in range(start + stride, start + stride * (step + 1), stride):
                 before = found[at - stride : at]
                 found[at : at + stride] = [x + y for x, y in zip(before, found[at : at + stride], strict=True)]
     return found
+
+
+def parts_lost(sizes: Table, precision: Fraction, factors: Table) -> list[int]:
+    """For every set of a table's columns, by the bits of its place, the part that counts where all of them differ."""
+    products = [1]  # of k(k − 1) for each column that is the same, and of −k for each that differs
+    for k in sizes:
+        products = [k * (k - 1) * c for c in products] + [-k * c for c in products]
+    part = [rounded(factors[0] * products[0] + factors[1] * c, precision) for c in products]
+    for bit in (1 << n for n in range(len(sizes))):
+        part = [value - part[place ^ bit] if place & bit else value for place, value in enumerate(part)]
+    return part
 
 
 def alike(
@@ -498,15 +513,7 @@ def check_plan(parsed: dict[str, Any], plan: dict[str, Any]) -> None:
     require(same, "the certificate promises something else than the plan")
     within = {c["name"] for c in parsed["columns"] if "within_bins" in c}
     axes = {name: axes_of(name, c, name in within) for name, c in columns.items() if not c.get("drop")}
-    counted = [axis for own in axes.values() for axis in own]
-    names = [name for name, *_ in counted]
-    require(names == [c["name"] for c in parsed["columns"]], "the certificate has other columns than the plan")
-    for column, (name, values, reach) in zip(parsed["columns"], counted, strict=True):
-        require(values in (None, column["values"]), f"{name!r} has another number of values than in the plan")
-        require(reach == column["reach"], f"the sums of {name!r} have another reach than in the plan")
-        check_curves(columns.get(name, {}), column.get("curves"))
-        parts = column.get("ladder")
-        require(parts in (None, ladder_of(columns.get(name, {}))), f"{name!r} has another ladder than in the plan")
+    check_columns(parsed["columns"], columns, [axis for own in axes.values() for axis in own])
     made_up = parsed["release"]["made_up_rows"] is not None
     require(made_up == release.get("rows", False), "the certificate and the plan disagree on made-up rows")
     public = parsed["neighbours"] == "change-one" and parsed["rows_per_person"] == 1 and "person" not in promise
@@ -516,33 +523,9 @@ def check_plan(parsed: dict[str, Any], plan: dict[str, Any]) -> None:
     )
     if "questions" in plan and "tables" not in release:
         return  # which tables these need is a matter of SQL
-    given, every = release.get("tables", 2), range(len(counted))
-    places = {name: [counted.index(axis) for axis in own] for name, own in axes.items()}
-    if isinstance(given, int):
-        tables = [part for n in range(1, min(given, len(counted)) + 1) for part in combinations(every, n)]
-        if parsed["version"] > 2 and not release.get("item_pairs", False):  # items of one set are not counted together
-            sets = [
-                [*some][: -1 if columns[c].get("missing") == "category" else None]
-                for c, some in places.items()
-                if columns[c]["space"] == "subsets"
-            ]
-            tables = [table for table in tables if all(len({*table} & {*some}) < 2 for some in sets)]
-    else:  # a set stands for each of its items
-        listed = (product(*(places[name] for name in table["columns"])) for table in given)
-        tables = [tuple(sorted(table)) for some in listed for table in some]
-    sums = release.get("sums", False)
-    numbers = [i for i, c in enumerate(parsed["columns"]) if "curves" in c or (c["reach"] and sums)]
     narrow = {name for name in axes if parsed["version"] > 1 and is_narrow(columns[name])}
     require(narrow == within, "numbers are added up about another middle than the plan determines")
-    told = {n: c for n, c in enumerate(parsed["columns"]) if parsed["version"] > 1 and c["reach"] and c["values"] > 1}
-    fine = {n for n, c in told.items() if n in numbers and (n,) in tables and ladder_of(columns[c["name"]])}
-    require(fine == {n for n, c in enumerate(parsed["columns"]) if "ladder" in c}, "the plan has other ladders")
-    wanted = set(wanted_of(parsed, tables, None)) | {((n,), None, LADDER) for n in fine}
-    for number in numbers:
-        by = [tuple(i for i in table if i != number) for table in tables if number in table]
-        if "within_bins" in parsed["columns"][number] and (number,) in tables:
-            by.append((number,))  # and by its own bins
-        wanted |= set(wanted_of(parsed, by, number))
+    wanted = measured_by(parsed, columns, release, tables_of(parsed["version"], columns, release, axes))
     kinds = [LADDER if "ladder" in m else int("contrast" in m) for m in parsed["measurements"]]
     measured = {(tuple(m["columns"]), m["sum_of"], k) for m, k in zip(parsed["measurements"], kinds, strict=True)}
     if "questions" in plan:  # these may need more, which is a matter of SQL; a larger table tells a smaller one
@@ -550,6 +533,58 @@ def check_plan(parsed: dict[str, Any], plan: dict[str, Any]) -> None:
         require(all(kept), "the certificate lacks tables of the plan")
         return
     require(measured == wanted, "the certificate has other tables than the plan")
+
+
+def check_columns(recorded: list[dict[str, Any]], columns: dict[str, Any], axes: list[Axis]) -> None:
+    """The certificate must have the columns that those of the plan are counted by, in its order."""
+    names = [name for name, *_ in axes]
+    require(names == [c["name"] for c in recorded], "the certificate has other columns than the plan")
+    for column, (name, values, reach) in zip(recorded, axes, strict=True):
+        require(values in (None, column["values"]), f"{name!r} has another number of values than in the plan")
+        require(reach == column["reach"], f"the sums of {name!r} have another reach than in the plan")
+        check_curves(columns.get(name, {}), column.get("curves"))
+        ladder = column.get("ladder")
+        require(ladder in (None, ladder_of(columns.get(name, {}))), f"{name!r} has another ladder than in the plan")
+
+
+def tables_of(
+    version: int, columns: dict[str, Any], release: dict[str, Any], axes: dict[str, list[Axis]]
+) -> list[Table]:
+    """The tables that a plan lists, or all of so many columns: of items of one set only up to version 2 together."""
+    counted, given = [axis for own in axes.values() for axis in own], release.get("tables", 2)
+    places = {name: [counted.index(axis) for axis in own] for name, own in axes.items()}
+    if not isinstance(given, int):  # a set stands for each of its items
+        listed = (product(*(places[name] for name in table["columns"])) for table in given)
+        return [tuple(sorted(table)) for some in listed for table in some]
+    sizes = range(1, min(given, len(counted)) + 1)
+    tables = [part for n in sizes for part in combinations(range(len(counted)), n)]
+    if version < 3 or release.get("item_pairs", False):
+        return tables
+    sets = [
+        [*some][: -1 if columns[c].get("missing") == "category" else None]
+        for c, some in places.items()
+        if columns[c]["space"] == "subsets"
+    ]
+    return [table for table in tables if all(len({*table} & {*some}) < 2 for some in sets)]
+
+
+def measured_by(
+    parsed: dict[str, Any], columns: dict[str, Any], release: dict[str, Any], tables: list[Table]
+) -> set[Measured]:
+    """All that must be measured for these tables of counts: with sums of curves and numbers by them, and ladders."""
+    recorded, sums = list(enumerate(parsed["columns"])), release.get("sums", False)
+    numbers = [n for n, c in recorded if "curves" in c or (c["reach"] and sums)]
+    alone = [n for n in numbers if (n,) in tables]
+    told = [n for n, c in recorded if parsed["version"] > 1 and c["reach"] and c["values"] > 1 and n in alone]
+    fine = {n for n in told if ladder_of(columns[parsed["columns"][n]["name"]])}
+    require(fine == {n for n, c in recorded if "ladder" in c}, "the plan has other ladders")
+    wanted = set(wanted_of(parsed, tables, None)) | {((n,), None, LADDER) for n in fine}
+    for number in numbers:
+        by = [tuple(i for i in table if i != number) for table in tables if number in table]
+        if "within_bins" in parsed["columns"][number] and number in alone:
+            by.append((number,))  # and by its own bins
+        wanted |= set(wanted_of(parsed, by, number))
+    return wanted
 
 
 def check_curves(column: dict[str, Any], region: dict[str, Any] | None) -> None:
@@ -587,7 +622,7 @@ def wanted_of(parsed: dict[str, Any], tables: list[Table], number: int | None) -
     return [one for one in wanted if one[0] or not public]
 
 
-def axes_of(name: str, column: dict[str, Any], within: bool = False) -> list[tuple[str, int | None, int]]:
+def axes_of(name: str, column: dict[str, Any], within: bool = False) -> list[Axis]:
     """The names under which a column is counted, how many values each has, None where its bins follow from a rule, and
     how many steps a number that is added up lies from the middle at most, 0 where none is.
 

@@ -6,7 +6,8 @@ First every name, type and number of the certificate must lie in the range that 
 law, this program computes the largest P(A) − e^ε Q(A) over all neighbouring inputs and all sets A, in whole numbers,
 with a fraction that is proven to lie below e^ε; it must not exceed δ, nor the tight values that are claimed. The
 promises of the laws must add up to no more than the promise for the whole row, and the seal must fit. Where a row
-answers for one law, drawn with recorded weights whatever its data, none may promise more than the row.
+answers for one law, drawn with recorded weights whatever its data, none may promise more than the row. What is said of
+a person must be no less than the promise of so many rows, and with δ = 0 than what the laws attain together.
 Of a release, the plan and the stored table must lie beside the certificate and have the recorded hashes, with nothing
 else in the folder. The plan must make the same promise for the same columns, and each law must have as many inputs as
 the plan declares values.
@@ -14,8 +15,9 @@ Exit code 0: all of it holds. 1: something does not.
 
 Not checked here, but by `dproof verify`: what the stored files hold; the region of a curve; that each law has its
 column's share of the promise, or that rows are asked what the plan says; and what else the certificate says of its
-release (its columns, its rows, the tight values of a whole row and of a person, errors). Checked by neither: names of
-mechanisms and lower bounds, which are taken as said, and the files that are named as not checked, such as report.html.
+release (its columns, its rows, the tight values of a row and of a person with δ above 0, errors). Checked by neither:
+names of mechanisms and lower bounds, which are taken as said, and the files that are named as not checked, such as
+report.html.
 """
 
 from __future__ import annotations
@@ -963,6 +965,27 @@ def check_sum(laws: list[dict[str, Any]], name: str, promised: Fraction, sampled
     require(spent <= promised, f"the laws {'' if sampled else 'together '}exceed the promised {name}")
 
 
+SLACK = 1 - Fraction(1, 10**9)  # for laws' tight values that were rounded up, each by itself
+
+
+def check_person(certificate: dict[str, Any]) -> None:
+    """What is said of a row and of a person with so many rows must be no less than follows from the laws.
+
+    At δ = 0 the tight values of independent laws add up, and of laws of which one is drawn the largest is attained.
+    """
+    release, laws = certificate["release"], certificate["laws"]
+    person, attained = release["person"], [part["tight"]["epsilon"] for part in laws]
+    spent = person["rows"] * certificate["epsilon"], min(1, person["rows"] * certificate["delta"])
+    fits = spent[0] <= person["epsilon"] and spent[1] <= person["delta"]
+    require(fits, "a person loses more than the certificate says")
+    if certificate["delta"]:
+        return
+    for rows, tight in ((1, release["tight"]["epsilon"]), (person["rows"], person["tight"]["epsilon"])):
+        least = "inf" if "inf" in attained else (max if "sample" in certificate else total)(attained) * rows * SLACK
+        fits = tight == "inf" or (least != "inf" and least <= tight)
+        require(fits, "a row or a person has a larger epsilon than the certificate says")
+
+
 def check_sample(certificate: dict[str, Any]) -> None:
     """Every law must have a weight, and the weights must be all words that are drawn."""
     names = [" × ".join(entry["columns"]) for entry in certificate["sample"]]
@@ -1216,6 +1239,8 @@ def check_promise(certificate: dict[str, Any], plan: dict[str, Any]) -> None:
 def check_plan(certificate: dict[str, Any], plan: dict[str, Any], others: Spaces) -> None:
     """The plan must make the promise that the certificate makes, for the same columns with as many values."""
     check_promise(certificate, plan)
+    rows = plan["privacy"].get("rows_per_person", 1)
+    require(rows == certificate["release"]["person"]["rows"], "the plan lets a person have another number of rows")
     columns = plan["columns"]
     public = [name for name, column in columns.items() if column.get("public") is True and not column.get("drop")]
     require(public == certificate["release"]["public"], "the plan calls other columns public than the certificate")
@@ -1264,12 +1289,15 @@ def verify(
         if same not in checked:  # many columns may have one law
             check_law(part, work)
             checked.add(same)
-    if release is not None and "shuffled" in release:
-        check_shuffled(parsed)
-    if folder is None or release is None:
+    if release is None:
         return []
-    unread = check_files(release, folder)
-    check_plan(parsed, plan_in(folder), spaces or {})
+    if "shuffled" in release:
+        check_shuffled(parsed)
+    unread = []
+    if folder is not None:
+        unread = check_files(release, folder)
+        check_plan(parsed, plan_in(folder), spaces or {})
+    check_person(parsed)
     return unread
 
 

@@ -8,6 +8,7 @@ import click
 
 from dproof.cli.command import PATH, command, data_argument, json_option, table_option
 from dproof.cli.output import advise, emit
+from dproof.plans.draft import ONE_COLUMN
 from dproof.releases.drafting import draft, draft_text
 from dproof.storage import check_absent
 
@@ -57,6 +58,8 @@ def init(
         "fill in what is open in this draft: `dproof check` helps, and then `dproof plan` shows what to expect; "
         "`dproof init --ask` asks for all of it instead"
     )
+    if len(drafted.columns) == 1:
+        advise(f"the table has {ONE_COLUMN}")
     if drafted.doubtful:
         advise("is the first line a header? Some of its fields look like values, and a plan is public")
     if look:

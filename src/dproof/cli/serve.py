@@ -64,6 +64,7 @@ def serve(
 
         from dproof.serve.app import application, hosts_of
         from dproof.serve.connections import listening
+        from dproof.serve.custody import load_early
         from dproof.serve.desk import Desk
         from dproof.serve.folder import Folder
         from dproof.serve.service import Settings
@@ -89,9 +90,14 @@ def serve(
         except OSError as error:
             raise InputError(f"--certificate and --key cannot be used: {error.strerror}") from None
         with _bound(host, port) as bound:
+            load_early()
             advise(f"serving {folder} at {'https' if certificate else 'http'}://{shown}:{port}; Ctrl-C ends it")
             desk.custody.check_in_background(served.tables, _tell_fault)
-            uvicorn.Server(config).run([bound])
+            try:
+                uvicorn.Server(config).run([bound])
+            except BaseException as error:  # a signal: much may have been written by then
+                error.add_note("the server has ended")
+                raise
 
 
 def _tell_fault(table: str, why: str) -> None:

@@ -26,7 +26,7 @@ from dproof.columns.suggestions import date_format as format_of
 from dproof.errors import FileError, InputError
 from dproof.exact import exact, plain_number, written
 from dproof.meaning import explain
-from dproof.plans.draft import toml_lines
+from dproof.plans.draft import USUAL_TABLES, toml_lines
 from dproof.plans.plan import Plan
 from dproof.plans.reader import MisplacedKey, Reader, open_keys, read_column, to_toml
 from dproof.privacy import Privacy
@@ -37,9 +37,8 @@ from dproof.spaces.dates import date_of, day_of
 from dproof.storage import check_absent
 
 T = TypeVar("T")
-_KINDS: dict[
-    str, tuple[str, dict[str, Any]]
-] = {  # what a person answers, and the keys that a column of that kind begins with
+# What a person answers, with the space and the keys that a column of that kind begins with.
+_KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "c": ("categories", {"values": []}),
     "n": ("interval", {"low": "?", "high": "?"}),
     "d": ("date", {"low": "?", "high": "?", "bins": "calendar"}),
@@ -79,7 +78,7 @@ def dialogue(data: Path, table: str | None, *, look: bool, model: Model | None, 
     plan: dict[str, Any] = {"about": {"title": title}} if title else {}
     plan["privacy"] = {"model": model, **_promise(model, drafted)}
     if model == "central":
-        plan["release"] = {"tables": 2, "sums": True}
+        plan["release"] = dict(USUAL_TABLES)
     file = file_keys(drafted.layout)
     plan |= {"file": file} if file else {}
     rows = _until(lambda: _whole(_ask("\nAbout how many rows has the table? (for ± beforehand)", "1000")))
@@ -182,7 +181,7 @@ def _column(
     else:
         usual = next((kind for kind, (space, _) in _KINDS.items() if space == keys.get("space", "")), "c")
         kind = _choice(
-            "(c)ategory, (n)umber, (d)ate, (t)ime of day, (s)et of items, or x to leave it out", tuple(_KINDS), usual
+            "(c)ategory, (n)umber, (d)ate, (t)ime, (s)et of items, or x to leave it out", tuple(_KINDS), usual
         )
         if kind == "x":
             return {}

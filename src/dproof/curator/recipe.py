@@ -320,10 +320,7 @@ def _linear(
     if not needed:
         return [], Fraction(0)
     neighbours, rows = unit.neighbours, unit.rows_per_person
-    coordinates = [Coordinate(0, ((Fraction(1), term),)) for term in needed]
-    row_effects = effects(schema, [question], coordinates)
-    if not unit.row_is_person:
-        row_effects = _with_none(row_effects)  # a person may also have fewer rows, or none
+    row_effects = _row_effects(question, schema, needed, unit)
     alone = row_effects.largest_alone(neighbours)
     moving = [n for n, size in enumerate(alone) if size]
     if not moving:
@@ -344,6 +341,17 @@ def _linear(
     if not noises:
         raise QuestionError("epsilon and delta are both 0: no question can be answered for that")
     return [NoisyStatistic(term, sizes[n], noises.get(n)) for n, term in enumerate(needed)], cut
+
+
+def _row_effects(question: Question, schema: Schema, needed: Sequence[Term], unit: Unit) -> Effects:
+    """What a row can do to the sums, which is the same at any price."""
+    key = question, tuple(needed), unit
+    found: Effects | None = schema.cache.get(key)
+    if found is None:
+        found = effects(schema, [question], [Coordinate(0, ((Fraction(1), term),)) for term in needed])
+        # A person may also have fewer rows, or none.
+        found = schema.cache[key] = found if unit.row_is_person else _with_none(found)
+    return found
 
 
 def _relaxed(

@@ -76,6 +76,7 @@ class Expansion(Endless):
     absent_code: ClassVar[int] = 1
     has_numbers: ClassVar[bool] = False
     has_sums: ClassVar[bool] = True
+    unit: ClassVar[str | None] = None
     has_order: ClassVar[bool] = False
     mechanisms: ClassVar[str] = "curves"
     is_counted: ClassVar[bool] = False

@@ -467,8 +467,8 @@ class ScoreProducts:
             raise TooLarge("the question has too many groups of several values each: ask for single values, or fewer")
         many = max(1, _PRODUCTS_AT_ONCE // states)
         for first in range(0, groups, many):
-            part = slice(first, first + many)
-            yield part, self.one.spread(np.eye(groups)[part], 1) * self.other.spread(np.eye(groups)[part], 1)
+            each = np.eye(min(many, groups - first), groups, first)
+            yield slice(first, first + many), self.one.spread(each, 1) * self.other.spread(each, 1)
 
     def gather(self, counts: Array, axis: int) -> Array:
         moved = np.moveaxis(counts, axis, -1)

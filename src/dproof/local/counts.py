@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -97,8 +97,10 @@ class QuestionAxes:
         known = self.schema.open_columns
         self._public_keys = [key for key in keys if key.column in known]
         self._private_keys = [key for key in keys if key.column not in known]
-        middle = {c: sum(end / 2 for end in ends.get(c, ())) for c in degrees}
-        self.numbers = {c: Scale(middle[c]) if c in known else scale_of(self.schema.spaces[c]) for c in degrees}
+        self.numbers = {
+            c: Scale(sum(end / 2 for end in ends.get(c, ()))) if c in known else scale_of(self.schema.spaces[c])
+            for c in degrees
+        }
         private = [column for column in degrees if column not in known]
         # A sum under a law that is undone block by block needs the number of each value.
         kept = {c for c in private if law.group_of(c).mechanism.family.is_sharp and not law.plan.column(c).bins}
@@ -106,28 +108,15 @@ class QuestionAxes:
             self.schema, [term.where for term in needed], self._private_keys, [*private, *spelled], kept | set(spelled)
         )
         self.cuts = {axis.column: axis for axis in self.grid.axes}
-        self.readers: list[AxisReader] = []
+        self.readers = [reader for group in law.groups for reader in readers_of(group, self.cuts, self.numbers)]
+        self.readers += self._public_readers(degrees, ends)
         self.axes: list[DebiasAxis] = []
         # The axes that carry the number of each column, and its place among the columns there.
-        self._places: dict[str, list[tuple[int, int]]] = {column: [] for column in self.cuts}
-        for group in law.groups:
-            if any(column.name in self.cuts for column in group.columns):
-                readers = list(readers_of(group, self.cuts, self.numbers))
-                for reader in readers:
-                    for place, column in enumerate(readers[0].columns):
-                        self._places[column].append((len(self.axes), place))
-                    self._add(reader)
-        for column in sorted(known):
-            if column in self.cuts:
-                blocks = public(self.cuts[column].blocks, columns=1)
-                pattern = Decoder([self._pattern(column)], lambda arrays: integers(arrays[0]))
-                self._add(AxisReader((column,), (blocks,), pattern))
-            if column in degrees:
-                self._places[column] = [(len(self.axes), 0)]
-                highest = 2 * degrees[column]
-                reach = max((abs(end - middle[column]) for end in ends.get(column, ())), default=inf)
-                powers = MomentsAxis(highest + 1, (0.0,) * (highest + 1), reach)
-                self._add(AxisReader((), (powers,), None, f"({name(column)}::DOUBLE - {middle[column]!r})"))
+        self._places: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for reader in self.readers:
+            for place, column in enumerate(reader.carried):
+                self._places[column].append((len(self.axes), place))
+            self.axes += reader.axes
         self._order = [list(self.cuts).index(column) for reader in self.readers for column in reader.columns]
         # The groups of public columns, which only the rows know, are a last axis, where there are any.
         self._last = (1,) if self._public_keys or not self.axes else ()
@@ -138,9 +127,20 @@ class QuestionAxes:
         self._counted = {r.decoder: some for r, some in states.items() if r.decoder is not None}
         self._weights: dict[Predicate | None, Array] = {}  # of the blocks, for each condition
 
-    def _add(self, reader: AxisReader) -> None:
-        self.readers.append(reader)
-        self.axes += reader.axes
+    def _public_readers(
+        self, degrees: Mapping[str, int], ends: Mapping[str, tuple[float, float]]
+    ) -> Iterator[AxisReader]:
+        """The axes of public columns: of the conditions on each, and of the powers of each number that is summed."""
+        for column in sorted(self.schema.open_columns):
+            if column in self.cuts:
+                blocks = public(self.cuts[column].blocks, columns=1)
+                pattern = Decoder([self._pattern(column)], lambda arrays: integers(arrays[0]))
+                yield AxisReader((column,), (blocks,), pattern)
+            if column in degrees:
+                highest, middle = 2 * degrees[column], self.numbers[column].middle
+                reach = max((abs(end - middle) for end in ends.get(column, ())), default=inf)
+                powers = MomentsAxis(highest + 1, (0.0,) * (highest + 1), reach)
+                yield AxisReader((), (powers,), None, (column,), f"({name(column)}::DOUBLE - {middle!r})")
 
     def _pattern(self, column: str) -> str:
         """Which conditions a public value satisfies, as the bits of a number."""
@@ -451,7 +451,8 @@ class StoredRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AxisReader:
-    """Axes that are read together: the columns cut along them, and how their states are decoded.
+    """Axes that are read together: the columns cut along them, how their states are decoded, and the columns whose
+    numbers the first of them carries.
 
     Without a decoder `number` is SQL for a number whose powers are summed rather than counted.
     """
@@ -459,6 +460,7 @@ class AxisReader:
     columns: tuple[str, ...]
     axes: tuple[DebiasAxis, ...]
     decoder: Decoder | None
+    carried: tuple[str, ...] = ()
     number: str = ""
 
 
@@ -565,6 +567,8 @@ def readers_of(group: JointColumns, cuts: Mapping[str, Partition], scales: Mappi
     """
     law, every = group.mechanism.family, list(zip(group.columns, group.outputs, strict=True))
     touched = [(column, outputs) for column, outputs in every if column.name in cuts]
+    if not touched:
+        return
     names = tuple(column.name for column, _ in touched)
     called = f"column {names[0]!r}" if len(names) == 1 else "columns " + ", ".join(map(repr, names))
     needed = every if law.is_coded else touched
@@ -577,18 +581,19 @@ def readers_of(group: JointColumns, cuts: Mapping[str, Partition], scales: Mappi
         ((column, outputs),) = touched
         binned = _binned(column, codec_of(outputs, column).number_sql, debias.bins)
         read = Decoder([binned], lambda arrays: state([as_numpy(arrays[0], missing=outputs.absent)]))
-        yield AxisReader(names, debias.axes, read)
+        yield AxisReader(names, debias.axes, read, names)
     elif state is not None and debias.by_presence:
         ((column, outputs),) = touched
         there = f"{quoted(column.stored[0])} {f'<> {outputs.absent}' if column.name in group.coded else 'IS NOT NULL'}"
-        yield AxisReader(names, debias.axes, Decoder([there], lambda arrays: state([integers(arrays[0])])))
+        read = Decoder([there], lambda arrays: state([integers(arrays[0])]))
+        yield AxisReader(names, debias.axes, read, names)
     elif state is not None:
         yield _by_codes(names, group, debias, cuts)
     if debias.moments is not None:
         ((column, outputs),), scale = touched, seen[0].scale
         assert scale is not None
         number = f"(({codec_of(outputs, column).number_sql} - {scale.middle!r}) / {scale.unit!r})"
-        yield AxisReader(() if state is not None else names, (debias.moments,), None, number)
+        yield AxisReader(() if state is not None else names, (debias.moments,), None, names, number)
 
 
 def _seen(column: Column, outputs: Any, cut: Partition | None, scale: Scale | None) -> SeenColumn:
@@ -611,7 +616,7 @@ def _by_codes(
         Decoder(*codec_of(space, column).reader(cuts[column.name].bits if debias.by_block else None))
         for column, space in read
     ]
-    return AxisReader(names, debias.axes, Decoder.joined(decoders, state))
+    return AxisReader(names, debias.axes, Decoder.joined(decoders, state), names)
 
 
 def _binned(column: Column, number: str, bins: CodeBins) -> str:

@@ -31,6 +31,8 @@ _WIDTH = 79
 _STAND_IN = "\0"  # the name of a column that no table has
 _ANY_QUESTION = {"sql": "SELECT count(*) FROM data"}
 _BY_COLUMNS = ("questions", "joint", "release")  # what speaks of columns, which may not be readable yet
+# What a central release measures where nobody says: counts by each two columns, and sums, so that means can be asked.
+USUAL_TABLES: Mapping[str, Any] = {"tables": 2, "sums": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +166,20 @@ def _set_aside(tables: dict[str, Any], path: Sequence[str]) -> bool:
     return True
 
 
+ONE_COLUMN = (
+    "one column alone: where titles stand above the names of its columns, write in which line or row these are under "
+    "[file], such as header = 2"
+)
+
+
 def name_problems(columns: Iterable[Column], names: Sequence[str]) -> list[str]:
     """What differs between the columns of a plan and those of a table, each in a sentence."""
     known = {name for column in columns for name in column.sources}
     unknown = [name for name in names if name not in known]
     absent = sorted(known - set(names))
     problems = []
+    if len(names) == 1 and len(absent) > 1:
+        problems.append(f"The table has {ONE_COLUMN}.")
     for name in unknown:
         blank = next((other for other in absent if other.strip() == name.strip()), None)
         meant = nearest(name, absent)

@@ -484,17 +484,24 @@ class Schema:
         """
         same = [known for known in self.spaces if known.casefold() == column.casefold()]
         if column not in self.spaces and len(same) != 1:
-            items = {name: space.items for name, space in self.spaces.items() if not isinstance(space, Open)}
-            holder = next((name for name, known in items.items() if known and column in known), None)
-            raise QuestionError(
-                f"there is no column {column!r}{did_you_mean(column, self.spaces)}"
-                if holder is None
-                else f"{column!r} is no column, but an item of {holder!r}: ask list_contains({holder}, {column!r})"
-            )
+            holder = self._item_called(column)
+            if holder is None:
+                raise QuestionError(f"there is no column {column!r}{did_you_mean(column, self.spaces)}")
+            written = holder[0] if holder[0].isidentifier() else quoted(holder[0])
+            asked = f"list_contains({written}, {text_literal(holder[1])})"
+            raise QuestionError(f"{column!r} is no column, but an item of {holder[0]!r}: ask {asked}")
         name = column if column in self.spaces else same[0]
         if self.spaces[name].holds_curves and not curves and not (missing and name in self.may_be_missing):
             raise QuestionError(_ALONE.format(name))
         return name
+
+    def _item_called(self, name: str) -> tuple[str, str] | None:
+        """The column of sets, and the item of it, that a name means: a box is called by the item, or by both."""
+        for column, space in self.spaces.items():
+            for item in () if isinstance(space, Open) else map(str, space.items or ()):
+                if name == item or (name.startswith(column) and name.endswith(item)):
+                    return column, item
+        return None
 
 
 def as_schema(table: Any) -> Schema:

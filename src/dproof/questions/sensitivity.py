@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain, combinations, islice, product
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -214,6 +214,7 @@ def _alone(
 
 
 _MOST_EFFECTS = 1 << 11  # effects of which every pair is looked at
+_Largest: TypeAlias = tuple[Fraction, tuple[int, int] | None, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,15 +239,21 @@ class Effects:
     units: tuple[Fraction, ...]
     questions: tuple[int, ...]
     complete: bool
+    known: dict[Any, _Largest] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def largest(
-        self, neighbours: Neighbours, *, power: int = 1, weights: Sequence[Fraction] | None = None
-    ) -> tuple[Fraction, tuple[int, int] | None, bool]:
+    def largest(self, neighbours: Neighbours, *, power: int = 1, weights: Sequence[Fraction] | None = None) -> _Largest:
         """max Σ_j (w_j |Δ_j|)^power over neighbours, the pair of effects that attains it, and whether it is exact.
 
         For add-remove the pair is (the row, itself) and Δ is its effect; for change-one Δ is the difference, in
-        which coordinates of a question in which the two rows fall into different groups count twice.
+        which coordinates of a question in which the two rows fall into different groups count twice. It is worked out
+        once.
         """
+        asked = neighbours, power, None if weights is None else tuple(weights)
+        if asked not in self.known:
+            self.known[asked] = self._largest(*asked)
+        return self.known[asked]
+
+    def _largest(self, neighbours: Neighbours, power: int, weights: Sequence[Fraction] | None) -> _Largest:
         given = self.units if weights is None else [w * unit for w, unit in zip(weights, self.units, strict=True)]
         used = [n for n, weight in enumerate(given) if weight]
         bottom = math.lcm(1, *(weight.denominator for weight in given))
@@ -262,10 +269,13 @@ class Effects:
         top = int(np.argmax(row_sizes))
         if neighbours == "add-remove":
             return int(row_sizes[top]) * worth**power, (kinds[top],) * 2, True
+        bound = _bound(scaled, groups, row_sizes, power)
         if len(row_sizes) > _MOST_EFFECTS or not self.complete:
-            return _bound(scaled, groups, row_sizes, power) * worth**power, None, False
+            return bound * worth**power, None, False
         most, pair = 0, (0, 0)
         for first in range(len(row_sizes)):
+            if most == bound:  # as with the first row, where it holds no item and another one holds all
+                break
             moved = np.abs(scaled - scaled[first]) ** power
             total = np.where(groups != groups[first], sizes + sizes[first], moved).sum(axis=1)
             second = int(np.argmax(total))

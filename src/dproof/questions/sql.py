@@ -163,10 +163,10 @@ def _tests(node: Node, aliases: dict[str, Expression]) -> list[Test]:
         return _tests(node.this, aliases)
     if isinstance(node, exp.And):
         return _tests(node.this, aliases) + _tests(node.expression, aliases)
-    if type(node) not in COMPARISONS:
+    if type(node) not in _COMPARISONS:
         refuse(node, "HAVING takes comparisons of aggregates joined by AND")
     left, right = _expression(node.this, aliases), _expression(node.expression, aliases)
-    return [Test(left, COMPARISONS[type(node)], right)]
+    return [Test(left, _COMPARISONS[type(node)], right)]
 
 
 def _position(node: Node, items: tuple[Item, ...]) -> Expression | None:
@@ -377,11 +377,13 @@ def _count(node: Node, where: Predicate | None) -> Aggregate:
         return Aggregate("distinct", (column_of(counted),), where=where)
     if constant_of(node.this) is not None:
         return Aggregate("count", where=where)
+    if isinstance(node.this, exp.Predicate):  # which counts all rows in SQL, where it is not missing
+        raise QuestionError(f"COUNT takes a column or *: for a condition count(*) FILTER (WHERE {node.this.sql()})")
     return Aggregate("count", (column_of(node.this),), where=where)
 
 
 Node: TypeAlias = Any  # sqlglot's classes carry no useful static types
-COMPARISONS: dict[type, Operator] = {
+_COMPARISONS: dict[type, Operator] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
 }  # fmt: skip
 _MIRRORED: dict[Operator, Operator] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -497,8 +499,8 @@ def predicate_of(node: Node) -> Predicate:
     if isinstance(node, (exp.And, exp.Or)):
         parts = (predicate_of(node.this), predicate_of(node.expression))
         return And(parts) if isinstance(node, exp.And) else Or(parts)
-    if type(node) in COMPARISONS:
-        operator = COMPARISONS[type(node)]
+    if type(node) in _COMPARISONS:
+        operator = _COMPARISONS[type(node)]
         value_first = is_date(node.this) or not isinstance(node.this, (exp.Column, exp.Func))
         compared, value = node.this, node.expression
         if value_first and (isinstance(value, exp.Column) or _date_part(value) is not None):
@@ -510,9 +512,12 @@ def predicate_of(node: Node) -> Predicate:
         (column, part), low, high = _column_and_part(node.this), value_of(node.args["low"]), value_of(node.args["high"])
         return And((Compare(column, ">=", low, part), Compare(column, "<=", high, part)))
     if isinstance(node, exp.In):
-        if isinstance(node.args.get("field"), exp.Column):
+        field = node.args.get("field")
+        if isinstance(field, exp.Column):
             of_a_set = f"list_contains({column_of(node.args['field'])}, {node.this.sql()})"
             raise QuestionError(f"IN takes values in brackets; of a set ask {of_a_set}")
+        if field is not None:
+            raise QuestionError(f"IN takes values in brackets, such as IN ({field.sql()})")
         only(node, "this", "expressions")
         column, part = _column_and_part(node.this)
         return Among(column, tuple(value_of(value) for value in node.expressions), part)

@@ -85,9 +85,9 @@ def adopt(
     given = [answers] if one else listed(answers, "answers", "a file with lines of JSON, or a list of such files")
     received = read_answers([as_path(path, "answers") for path in given], law)
     if not received.rows:
+        lost = f"{received.left_out:,} cannot be one{' or have no ticket of it' if law.plan.tickets else ''}"
         raise SourceError(
-            f"there is no answer to this survey among the lines ({received.left_out:,} cannot be one): is it the right "
-            "file, and the right plan?"
+            f"there is no answer to this survey among the lines ({lost}): is it the right file, and the right plan?"
         )
     check_enough(law, received.rows)
     coins, prepared = current(), prepare(law)
@@ -383,10 +383,12 @@ def _spend(store: sqlite3.Connection, ticket: bytes | None) -> None:
 
 def _opened(file: Path) -> sqlite3.Connection:
     try:
-        file.parent.mkdir(0o700, exist_ok=True)
         if not file.exists():
             os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
         store = sqlite3.connect(file, check_same_thread=False)
+        if store.execute("SELECT count(*) FROM sqlite_master WHERE name NOT IN ('answers', 'tickets')").fetchone()[0]:
+            store.close()
+            raise FileError(f"{str(file)!r} holds something else than answers: choose another name")
         store.execute("PRAGMA journal_mode = DELETE")
         store.execute("PRAGMA synchronous = FULL")
         store.execute("PRAGMA secure_delete = ON")
@@ -394,5 +396,6 @@ def _opened(file: Path) -> sqlite3.Connection:
         # The pages of SQLite tell in which order their few entries came, until they are written anew.
         store.execute("VACUUM")
     except (OSError, sqlite3.Error) as error:
-        raise FileError(f"the answers {str(file)!r} cannot be opened: {error}") from None
+        why = error.strerror if isinstance(error, OSError) else error
+        raise FileError(f"the answers {str(file)!r} cannot be opened: {why}") from None
     return store

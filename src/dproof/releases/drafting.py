@@ -24,7 +24,7 @@ from dproof.columns.codec import CODECS, codec_class
 from dproof.columns.suggestions import Kind, kind_of, seen_numerals
 from dproof.columns.values import decoded
 from dproof.errors import ArgumentError, InputError, PlanError, SourceError
-from dproof.plans.draft import toml_lines
+from dproof.plans.draft import USUAL_TABLES, toml_lines
 from dproof.plans.reader import SPACES, MisplacedKey, Reader, read_layout, to_toml
 from dproof.spaces.categories import WORD
 from dproof.tables import Source, open_source
@@ -159,7 +159,7 @@ def draft_plan(
     columns = {column.name: dict(column.keys) for column in drafted.columns}
     given = dict(file) if file else file_keys(drafted.layout)
     promise = {"model": "central", "epsilon": "1", "delta": "1e-6", "neighbours": "change-one"}
-    rest = {"privacy": promise, **({"file": given} if given else {}), "release": {"tables": 2, "sums": True}}
+    rest = {"privacy": promise, **({"file": given} if given else {}), "release": dict(USUAL_TABLES)}
     notes = {one.name: _note(one, drafted.kinds.get(one.name)) for one in drafted.columns}
     seen, rows = {one.name for one in drafted.columns if one.kind == "yes/no"}, None
     if look and any("space" in keys for keys in columns.values()):

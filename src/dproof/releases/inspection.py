@@ -343,6 +343,8 @@ def _hints(
         elif counts.outside > present / 2:
             asked = _SIGNS if signed else "are all values in the plan, and is the encoding right?"
             hints.append(f"Most values of {name} are outside: {asked}")
+        if any(r"\n" in value for value, _ in counts.values):
+            hints.append(f"A value of {name} has line breaks in it: is there a quote in the file that never closes?")
         if counts.no_number:
             hints.append(_unreadable(column, counts, present))
         if counts.clamped > present / 2 and not flags:

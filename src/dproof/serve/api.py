@@ -184,9 +184,8 @@ async def receive(name: str, request: Request, service: TheService) -> Response:
     """Keep an answer."""
     service.pace_answers(request)
     line = await request.body()
-    inbox = await run_in_threadpool(_inbox, service.desk, name)
     try:
-        await run_in_threadpool(inbox.receive, line)
+        await service.keeping(lambda: _inbox(service.desk, name).receive(line))
     except TicketRefused as refused:  # the page tells it from what may be sent again
         return JSONResponse({"error": str(refused)}, 403, _TOLD_ANYWHERE)
     return Response(status_code=204, headers=_TOLD_ANYWHERE)

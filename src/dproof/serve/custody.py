@@ -50,6 +50,7 @@ from dproof import (
 from dproof.errors import with_notes
 from dproof.serve import limits
 from dproof.serve.folder import Folder, StateCache, state_of, write_whole
+from dproof.serve.plan_form import check_shape
 from dproof.serve.tokens import Holder, now
 
 ROWS = "10000"  # where the person has not said how many there are
@@ -97,17 +98,18 @@ def edition_of(known: Any) -> str:
 
 def _stored(file: Path, saved: str | None) -> Draft:
     """The draft that is kept, or the plan's own file where that was changed by hand, or is all there is."""
-    try:
+    with suppress(OSError, ValueError, TypeError, AttributeError, RecursionError, PlanError):  # none can be read
         given = json.loads(file.read_bytes())
         kept = Draft(**{**given, **{key: tuple(given.get(key, ())) for key in ("seen", "public_names")}})
-        if kept.saved == saved and isinstance(kept.plan, dict) and isinstance(kept.rows, str):
+        texts = (kept.rows, *kept.seen, *kept.public_names, *kept.notes.values())
+        check_shape(kept.plan)
+        if kept.saved == saved and all(isinstance(text, str) for text in texts):
             return kept
-    except (OSError, ValueError, TypeError, KeyError):
-        pass  # there is none, or none that can be read
-    try:
-        return Draft(tomllib.loads(saved or ""), saved=saved)
-    except tomllib.TOMLDecodeError:
-        return Draft(saved=saved)
+    with suppress(tomllib.TOMLDecodeError, PlanError):
+        plan = tomllib.loads(saved or "")
+        check_shape(plan)
+        return Draft(plan, saved=saved)
+    return Draft(saved=saved)
 
 
 def _store(file: Path, draft: Draft) -> None:
@@ -122,6 +124,7 @@ class Custody:
         self.folder, self.jobs, self.record = folder, Jobs(), Record(folder.record)
         self.faults: dict[str, str] = {}  # why tables could not be read, since the server started
         self._headers = StateCache[str, Any](limits.MOST_OPEN)
+        self._expected = StateCache[tuple[Any, ...], Any](limits.MOST_OPEN)  # every page of a step shows them again
         self._changing = threading.RLock()  # a draft, or the plan that comes of it
 
     def files(self) -> list[dict[str, Any]]:
@@ -200,11 +203,17 @@ class Custody:
 
     def widths(self, draft: Mapping[str, Any], rows: int) -> list[dict[str, Any]]:
         """± of a draft of a plan in its own way."""
-        return expected_answers(draft, rows=_checked_rows(rows))
+        return self._worked_out(expected_answers, draft, rows)
 
     def expected(self, draft: Mapping[str, Any], rows: int) -> dict[str, Any]:
         """± of a draft of a plan each way, for this number of rows, and what would help."""
-        return compare_ways(draft, rows=_checked_rows(rows))
+        return self._worked_out(compare_ways, draft, rows)
+
+    def _worked_out(self, what: Callable[..., _Done], draft: Mapping[str, Any], rows: int) -> _Done:
+        """What depends on a draft and the number of its rows alone, worked out once."""
+        key = what, edition_of(json.dumps(draft, default=str)), _checked_rows(rows)
+        found: _Done = self._expected.get(key, None, lambda: what(draft, rows=rows))
+        return found
 
     def epsilon(
         self, draft: Mapping[str, Any], rows: int, question: str, column: str, half_width: Any
@@ -328,6 +337,7 @@ class Custody:
             "check": f"dproof check {paths}",
             "sanitise": f"dproof sanitise {paths} --out {made} --ledger ledgers/{table}.db",
             "verify": f"dproof verify {made}",
+            "collect": f"dproof collect plans/{table}.toml --out surveys/{table} --send https://SERVER/collect/{table}",
         }
 
 
@@ -459,6 +469,14 @@ _WAYS = multiprocessing.get_all_start_methods()
 _CONTEXT: Any = multiprocessing.get_context("forkserver" if "forkserver" in _WAYS else "spawn")
 if "forkserver" in _WAYS:
     _CONTEXT.set_forkserver_preload(["dproof.serve.custody", "duckdb", "pyarrow.dataset"])
+
+
+def load_early() -> None:
+    """Start the process from which those that read files are forked: what it loads first takes a second or more."""
+    if "forkserver" in _WAYS:
+        from multiprocessing.forkserver import ensure_running
+
+        ensure_running()
 
 
 def apart(work: Callable[..., _Done], *arguments: Any) -> _Done:

@@ -60,7 +60,7 @@ class Folder:
         """A folder that can be served; its parts are made where they are not there yet."""
         if not root.is_dir():
             raise FileError(f"{str(root)!r} is no folder: make one, with your tables in {_TABLES}/")
-        for part in (_TABLES, _PLANS, _DRAFTS, _LEDGERS, _CHECKED, _RELEASES):
+        for part in (_TABLES, _PLANS, _DRAFTS, _LEDGERS, _CHECKED, _RELEASES, _SURVEYS, _ANSWERS):
             try:
                 (root / part).mkdir(0o700, exist_ok=True)  # for its owner alone
             except OSError as error:

@@ -40,7 +40,7 @@ ANSWERS_AT_ONCE = 200
 
 # What is remembered
 MOST_RATES = 10_000  # keys whose rate is known; the one not seen for longest is forgotten
-MOST_OPEN = 64  # tables, ledgers, releases and headers
+MOST_OPEN = 64  # tables, ledgers, releases, headers, and what drafts of plans give
 MOST_PREVIEWS = 512
 MOST_JOBS = 100  # whose end is known
 

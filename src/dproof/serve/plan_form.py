@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
-from dproof import plan_keys
+from dproof import PlanError, plan_keys
 
 _SPACES = {  # that the form has fields for, in the words of its page
     "categories": "categories: one of some values",
@@ -37,14 +37,40 @@ ABOUT = ("title", "custodian", "contact", "purpose")
 FILE = ("separator", "encoding", "decimal", "thousands", "sheet", "header")
 RELEASE = ("tables", "sums", "rows")
 _FIELDS = ("values", "low", "high", "step", "bins", "format", "separator", "outside", "outside_value", "missing")
-COLUMN_FIELDS = ("kind", "taken", "stand_in", *_FIELDS)
+_SURVEY = ("question", "help")  # what a survey shows of a column
+COLUMN_FIELDS = ("kind", "taken", "stand_in", *_FIELDS, *_SURVEY)
 _KEYS = {  # of a column, that the form has fields for
     "drop": (),
     "public": (),
     "curves": ("low", "high"),
-    **{kind: tuple(key.name for key in plan_keys(kind) if key.name in _FIELDS) for kind in _SPACES},
+    **{kind: (*(key.name for key in plan_keys(kind) if key.name in _FIELDS), *_SURVEY) for kind in _SPACES},
 }
+_PARTS = ("privacy", "file", "about", "release", "shuffle")  # of a plan, which are tables
+_SHAPES: Mapping[str, tuple[type, ...]] = {"space": (str,), "columns": (list,), "bins": (str, list)}  # of a column
+_NAMED: Mapping[type, str] = {str: "a text", list: "a list"}
 _CODE = re.compile(r"\s*(?:=|:|\t|;|,|\s-\s|\s–\s)\s*")  # between the code and the label of a line of a code book
+
+
+def check_shape(plan: Tables) -> None:
+    """Refuse what no form could show: a part of a plan that is no table, or what should be a text or a list.
+
+    >>> check_shape({"columns": {"age": 5}})
+    Traceback (most recent call last):
+    dproof.errors.PlanError: columns.age must be a table
+    """
+    columns = plan.get("columns", {})
+    tables = {part: plan.get(part, {}) for part in ("columns", *_PARTS)}
+    if isinstance(columns, Mapping):
+        tables |= {f"columns.{name}": table for name, table in columns.items()}
+    questions = plan.get("questions", [])
+    tables |= {f"questions.{n}": one for n, one in enumerate(questions if isinstance(questions, list) else [0], 1)}
+    for where, table in tables.items():
+        if not isinstance(table, Mapping):
+            raise PlanError(f"{where} must be a table")
+        if where.startswith("columns."):
+            for key, kinds in _SHAPES.items():
+                if not isinstance(table.get(key, kinds[0]()), kinds):
+                    raise PlanError(f"{where}.{key} must be {' or '.join(_NAMED[kind] for kind in kinds)}")
 
 
 def fields_of(plan: Tables, part: str, names: Sequence[str]) -> dict[str, str]:
@@ -65,6 +91,8 @@ def columns_of(plan: Tables) -> dict[str, dict[str, str]]:
 def kinds_of(table: Any) -> dict[str, str]:
     """The kinds that a column can be given, with what the form calls them; of several columns that are one, fewer."""
     kind, several = _column_fields(table)["kind"], _sources(table)
+    if len(several) == 1:  # of dates with times, which another column is made of as well
+        return {AS_SAVED: _SAID[AS_SAVED]}
     if several:
         return {key: f"{_SAID[key]} of {len(several)} columns" for key in dict.fromkeys((kind, "drop", APART))}
     return {AS_SAVED: _SAID[AS_SAVED], **_KINDS} if kind == AS_SAVED else _KINDS
@@ -203,7 +231,7 @@ def _column_fields(table: Any) -> dict[str, str]:
     if kind not in _KEYS or (_sources(table) and kind not in ("drop", "curves")) or (kind == "curves" != _curve(given)):
         kind = AS_SAVED
     values, bins = given.get("values", ()), given.get("bins", ())
-    plain = ("low", "high", "step", "format", "separator", "outside_value")
+    plain = ("low", "high", "step", "format", "separator", "outside_value", *_SURVEY)
     fields = {key: "" if given.get(key) == "?" else _text(given.get(key, "")) for key in plain}
     fields |= {
         "kind": kind,

@@ -79,11 +79,16 @@ class Service:
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._readers: defaultdict[str, CapacityLimiter] = defaultdict(lambda: CapacityLimiter(limits.MOST_READERS))
         self._reading = CapacityLimiter(math.inf)  # threads: as many as have a turn
+        self._keeping = CapacityLimiter(1)
         self._opened: dict[tuple[str, str | None], Any] = {}  # in which state a table is known to be open to somebody
 
     async def working(self, holder: Holder, work: Callable[[], _Done]) -> _Done:
         """Do something for a person that reads no private row: a few of these at a time, and no thread of others."""
         return await to_thread.run_sync(work, limiter=self._workers[holder.number])
+
+    async def keeping(self, keep: Callable[[], _Done]) -> _Done:
+        """Keep an answer to a survey: one after the other, for all wait for the disk, and no thread of others does."""
+        return await to_thread.run_sync(keep, limiter=self._keeping)
 
     async def reading(self, holder: Holder, table: str, read: Callable[[], PendingAnswer]) -> Answer:
         """Read a table, and answer at a tick."""

@@ -41,6 +41,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_LISTED_VALUES = 200  # of a column, that are listed
 _MOST_ITEMS = 16  # of a set, that a question to a private table can be about
 _GROUPS = 10  # of a number without bins
+_MOST_GROUPS = 100  # single numbers or days
 _PART = 1 << 20  # bytes of a release that are read at a time
 # The report has its style and pictures in itself, and runs nothing.
 _REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'none'"
@@ -256,6 +257,7 @@ class AskableColumn:
     edges: tuple[str, ...] = ()  # of the groups that a question by it has, as SQL has them
     periods: tuple[str, ...] = ()  # of the calendar, by which dates are counted
     has_bins: bool = False  # which the plan declares
+    has_many: bool = False  # more values than anybody reads groups of
 
     @property
     def sql(self) -> str:
@@ -287,7 +289,7 @@ def _askable(column: Any, table: Mapping[str, Any]) -> AskableColumn:
     space = column.space
     is_set = column.private and space.items is not None
     is_number = column.private and not space.is_counted and not space.holds_curves
-    given = table.get("values") or table.get("columns") or ()
+    given = table.get("values") or (table.get("columns") if is_set or space.holds_curves else ()) or ()
     values = tuple(str(value) for value in given[:_MOST_LISTED_VALUES])
     ends = f"{table['low']} to {table['high']}" if "low" in table and "high" in table else ""
     steps = f" in steps of {table['step']}" if "step" in table else ""
@@ -298,7 +300,8 @@ def _askable(column: Any, table: Mapping[str, Any]) -> AskableColumn:
     described = f"{ends}{steps}{bins}" or listed
     groups = _groups(table) if "low" in table and column.private and not space.holds_curves else ((), ())
     kinds = is_set, is_number, is_text
-    return AskableColumn(column.name, column.kind, values, described, *kinds, *groups, bool(table.get("bins")))
+    sizes = bool(table.get("bins")), column.private and column.space.size > _MOST_GROUPS
+    return AskableColumn(column.name, column.kind, values, described, *kinds, *groups, *sizes)
 
 
 def _groups(table: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -317,11 +320,19 @@ def _groups(table: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]
     return tuple(f"{float(edge):g}" if float(edge) < 1e15 else str(edge) for edge in bins), ()
 
 
-def built(columns: Sequence[AskableColumn], table: str, chosen: Mapping[str, str], *, asking: bool = False) -> str:
+def built(
+    columns: Sequence[AskableColumn],
+    table: str,
+    chosen: Mapping[str, str],
+    *,
+    asking: bool = False,
+    of_rows: bool = False,
+) -> str:
     """The question that was chosen: what, of which number, by which column, where a column has a value.
 
     By a number or a date it has the groups that are declared; `asking` the private table it has some in any case, and
-    of a set with very many items it counts the first ones.
+    of a set with very many items it counts the first ones. Planning a release `of_rows`, which has no bins of its own
+    as a central one has, it has some where there are very many values.
 
     >>> sex = AskableColumn("sex", "categories", ("f", "m"), "f, m", False, False, True)
     >>> built([sex], "data", {"what": "count", "by": "sex", "where": "sex", "comparison": "=", "value": "f"})
@@ -347,10 +358,11 @@ def built(columns: Sequence[AskableColumn], table: str, chosen: Mapping[str, str
             f"count(*) FILTER (WHERE list_contains({by.sql}, {i})) AS {n}" for i, n in zip(items, names, strict=True)
         )
         return f"SELECT {', '.join(counts)} FROM {table}{condition}"
-    if by.periods and (asking or by.has_bins):
+    grouped = asking or by.has_bins or (of_rows and by.has_many)
+    if by.periods and grouped:
         keys = ", ".join(f"{period}({by.sql}) AS {period}" for period in by.periods)
         return f"SELECT {keys}, {what} FROM {table}{condition} GROUP BY {', '.join(by.periods)}"
-    if len(by.edges) > 2 and (asking or by.has_bins):
+    if len(by.edges) > 2 and grouped:
         name = f"{re.sub(r'[^A-Za-z0-9_]', '_', by.name)}_group"
         return f"SELECT {_cases(by)} AS {name}, {what} FROM {table}{condition} GROUP BY {name}"
     if by.is_set:

@@ -19,8 +19,10 @@ from starlette.exceptions import HTTPException
 
 from dproof import (
     ArgumentError,
+    Cost,
     DproofError,
     InputError,
+    Ledger,
     Plan,
     PlanError,
     Privacy,
@@ -55,12 +57,6 @@ _ORDER = list(STEPS)
 _PARTS = {"file": "table", "columns": "columns", "privacy": "trust", "about": "trust"}
 _PARTS |= {"questions": "questions", "release": "questions"}
 _EPSILONS = ("0.1", "0.5", "1", "3")
-_HELP = {  # what a button beside a hint puts into the plan
-    "tables": ("release", "tables", 1),
-    "sums": ("release", "sums", True),
-    "delta": ("privacy", "delta", "1e-6"),
-    "neighbours": ("privacy", "neighbours", "add-remove"),
-}
 _CHOSEN = {"what": "count", "number": "", "by": "", "where": "", "comparison": "=", "value": ""}
 
 
@@ -101,6 +97,10 @@ class Planning:
             return self.draft.saved is not None and _plain(tomllib.loads(self.draft.saved)) == _plain(self.plan)
         except tomllib.TOMLDecodeError:
             return False
+
+    @property
+    def is_central(self) -> bool:
+        return bool(self.plan.get("privacy", {}).get("model") == "central")
 
     def of(self, step: str) -> list[Problem]:
         return [one for one in self.problems if one.step == step]
@@ -150,7 +150,7 @@ def _unsaid(draft: Draft, doubtful: Sequence[str], fault: str | None, is_paid: b
     """What a custodian has to say before a plan is public."""
     found = []
     if fault is not None:
-        found.append(Problem("table", "file", None, f"the table cannot be read: {fault}"))
+        found.append(Problem("table", "fault", None, f"the table cannot be read: {fault}"))
     if doubtful and not is_paid and not draft.names_are_public:
         found.append(
             Problem("table", "names", "names_are_public", "names in the first line look like values: say what they are")
@@ -253,17 +253,18 @@ def sanitise(name: str, desk: TheDesk, who: Custodian, sent: Sent) -> Response:
     _save(desk, who, _shown_before(desk, who, name, sent))
     desk.folder.new_release(release)  # refused before anything is asked
     shown = edition_of(desk.folder.state(name))  # as old as what is shown, or older
-    plan, budget = desk.folder.plan(name), desk.budget(who, name)
-    promise, left = plan.privacy, budget["remaining"]
-    unfinished = release in desk.unfinished(name)
-    if not unfinished and (float(promise.epsilon) > left["epsilon"] or float(promise.delta) > left["delta"]):
+    plan, unfinished = desk.folder.plan(name), release in desk.unfinished(name)
+    cost = Cost.of(plan.promise(plan.rows_per_person)).to_json()
+    # The first release begins the ledger with what it costs.
+    left = desk.budget(who, name) if Ledger.is_begun(desk.folder.ledger(name)) else None
+    if left and not unfinished and any(cost[key] > left["remaining"][key] for key in ("epsilon", "delta")):
         error = "What is left does not pay for it: it would be refused, and nothing would be spent."
     context: dict[str, Any] = {
         "name": name,
         "release": release,
         "shown": shown,
-        "cost": {"epsilon": float(promise.epsilon), "delta": float(promise.delta)},
-        "budget": budget,
+        "cost": cost,
+        "left": left,
         "warnings": warnings_before(plan),
         "unfinished": unfinished,
         "error": error,
@@ -382,7 +383,8 @@ def _typed_questions(desk: Desk, who: Holder, now: Planning, sent: Fields, shown
     shown["chosen"] = chosen
     if sent.get("do", "") == "build":
         try:
-            asked.append((built(_askable(now.plan), "data", chosen), ""))
+            of_rows = now.plan.get("privacy", {}).get("model") != "central"
+            asked.append((built(_askable(now.plan), "data", chosen, of_rows=of_rows), ""))
             shown["chosen"] = _CHOSEN
         except QuestionError as error:
             shown["error"] = str(error)
@@ -410,6 +412,19 @@ def _only_asked(plan: Mapping[str, Any]) -> dict[str, Any]:
     return {**_without(plan, "release"), **({"release": kept} if kept else {}), "columns": columns}
 
 
+def _with(part: str, key: str, value: Any) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    return lambda plan: {**plan, part: {**plan.get(part, {}), key: value}}
+
+
+_HELP: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {  # what a button beside a hint does to the plan
+    "tables": _with("release", "tables", 1),
+    "sums": _with("release", "sums", True),
+    "delta": _with("privacy", "delta", "1e-6"),
+    "neighbours": _with("privacy", "neighbours", "add-remove"),
+    "questions": _only_asked,
+}
+
+
 def _dropped(table: Mapping[str, Any]) -> dict[str, Any]:
     return {"drop": True, **({"columns": table["columns"]} if "columns" in table else {})}
 
@@ -421,8 +436,10 @@ def _typed_gives(desk: Desk, who: Holder, now: Planning, sent: Fields, shown: di
     if epsilon := sent.get("take", ""):  # one that was found
         plan["privacy"] = {**plan.get("privacy", {}), "epsilon": epsilon}
     if (kind := sent.get("help", "")) in _HELP:
-        part, key, value = _HELP[kind]
-        plan[part] = {**plan.get(part, {}), key: value}
+        try:
+            plan = _HELP[kind](plan)
+        except InputError as refused:
+            shown["error"] = refused.sentence if isinstance(refused, WrongKey) else str(refused)
     if sent.get("do", "") == "epsilon":
         try:
             question, column = json.loads(shown["target"] or '["", ""]')
@@ -437,10 +454,14 @@ def _typed_release(desk: Desk, who: Holder, now: Planning, sent: Fields, shown: 
     if sent.get("do", "") != "text":
         return now.draft
     try:
-        return replace(now.draft, plan=tomllib.loads(sent.get("text", "")))
+        plan = tomllib.loads(sent.get("text", ""))
+        plan_form.check_shape(plan)
+        return replace(now.draft, plan=plan)
     except tomllib.TOMLDecodeError as error:
         shown |= {"error": f"that is no TOML: {error}", "text": sent.get("text", "")}
-        return now.draft
+    except PlanError as error:
+        shown |= {"error": str(error), "text": sent.get("text", "")}
+    return now.draft
 
 
 _TYPED: Mapping[str, Callable[[Desk, Holder, Planning, Fields, dict[str, Any]], Draft]] = {
@@ -544,7 +565,6 @@ def _shown_questions(desk: Desk, now: Planning, shown: Mapping[str, Any]) -> dic
     return {
         "questions": plan_form.questions_of(now.plan),
         "fields": plan_form.fields_of(now.plan, "release", RELEASE),
-        "is_central": now.plan.get("privacy", {}).get("model") == "central",
         "ask": question_form("", _askable(now.plan), "data", chosen, None),
         "chosen": chosen,
         **_widths(desk, now),

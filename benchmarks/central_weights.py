@@ -1,0 +1,181 @@
+"""`python -m benchmarks.central_weights`: other weights of tables than those that a plan has by default.
+
+What they answer of the twelve questions of each survey, and how near tables and made-up rows are at a small ε.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from benchmarks.asked import DEFAULT, NEIGHBOURS, SURVEYS, USEFUL, Survey, exact_release, relative, tried, truth, useful
+from benchmarks.central_tables import TABLES
+from benchmarks.pages import _table
+from benchmarks.pair_errors import counted
+from dproof.central.estimates import ResidualEstimates, projection
+from dproof.central.recipe import TableLaw, measurements, table_law, wanted_answers, with_noise
+from dproof.central.release import count_tables
+from dproof.central.rows import made_up_table
+from dproof.central.workload import Residual
+from dproof.plans.plan import Plan
+from dproof.tables import open_source
+from dproof.testing import seeded_coins
+
+Key = Residual
+_ROUNDS = 12
+_LEAST = 1e-3  # of the largest weight
+_EPSILON = "0.1"
+_RELEASES = 2
+_HEAVY = 16  # the weight of a single column
+
+
+def weighed(law: TableLaw, weight: Callable[[Key], float]) -> TableLaw:
+    """A law whose tables and sums have so many times their weights."""
+    tables = {table: w * Fraction(weight(Key(table))).limit_denominator(10**7) for table, w in law.tables.items()}
+    sums = {key: w * Fraction(weight(key)).limit_denominator(10**7) for key, w in law.sums.items()}
+    law = replace(law, tables=tables, sums=sums)
+    return with_noise(law, measurements(law), wanted_answers(law))
+
+
+def cells(law: TableLaw, key: Key) -> int:
+    return prod(law.domain.sizes[place] for place in key.table)
+
+
+def by_rows(law: TableLaw, rows: int) -> TableLaw:
+    """The noise that makes Σ r/(1 + r) over all tables and sums least, for so many rows; found by turns.
+
+    √r is the half-width of a cell that has its even part of the rows, in parts of a quarter of it: what is far from
+    useful counts as one lost answer, whatever its noise, and what is sharp as none.
+    """
+    found, weights = weighed(law, lambda _: 1.0), dict[Key, float]()
+    for _ in range(_ROUNDS):
+        wanted = {}
+        for key in (*map(Key, law.tables), *law.sums):
+            square = (cells(law, key) * 1.96 / (USEFUL * rows)) ** 2
+            unit = law.domain.added(key.number).unit if key.number is not None else 1
+            wanted[key] = square / (1 + square * found.cell_variance(key) / unit) ** 2
+        largest = max(wanted.values())
+        weights = {k: (weights.get(k, 1.0) * max(w / largest, _LEAST)) ** 0.5 for k, w in wanted.items()}
+        found = weighed(law, weights.__getitem__)
+    return found
+
+
+def ways(law: TableLaw, rows: int) -> Iterator[TableLaw]:
+    """The laws that are compared, in the order of `_WAYS`."""
+    yield weighed(law, lambda _: 1.0)
+    yield weighed(law, lambda key: cells(law, key) ** -0.5)
+    yield weighed(law, lambda key: _HEAVY if key.number is None and len(key.table) == 1 else 1.0)
+    yield by_rows(law, rows)
+
+
+_WAYS = ("as it is", "by 1/√cells", f"single columns {_HEAVY}", "by the number of rows", "tables = 1")
+
+
+def answered(survey: Survey, neighbours: str) -> list[str]:
+    """How many of the twelve are useful by each way, where the noise happens to be none."""
+    whole, alone = (survey.plan(neighbours, release={**DEFAULT, "tables": n}) for n in (2, 1))
+    law = table_law(whole, whole.privacy)
+    single = table_law(alone, alone.privacy)
+    rows = count_tables(open_source(survey.data, None, whole.file), weighed(single, lambda _: 1.0))[0]
+    found = []
+    for one in (*ways(law, rows), weighed(single, lambda _: 1.0)):
+        release = exact_release(one, survey)
+        answers = [tried(release.query, sql) for sql in survey.questions]
+        widths = map(relative, answers, truth(survey))
+        found.append(str(useful(widths)))
+    return found
+
+
+def described(name: str) -> tuple[Mapping[str, Any], Any]:
+    """A plan without questions, and its file."""
+    if name in TABLES:
+        return TABLES[name].plan(_EPSILON, rows=True), TABLES[name].path
+    plan = Survey(name).described
+    del plan["questions"]
+    plan["release"] = {"tables": 2, "rows": True}
+    plan["privacy"] |= {"epsilon": _EPSILON, "neighbours": "add-remove"}
+    return plan, Survey(name).data
+
+
+def near(name: str) -> list[str]:
+    """The mean of Σ |share − true share| over all tables of two columns: projection, and made-up rows."""
+    plan, file = described(name)
+    both = [Plan.from_dict({**plan, "release": {"tables": n, "rows": True}}) for n in (2, 1)]
+    law, single = (table_law(one, one.privacy) for one in both)
+    first = weighed(law, lambda _: 1.0)
+    _, counts = count_tables(open_source(file, None, law.plan.file), first)
+    pairs = [(table[0], table[1]) for table in law.tables if len(table) == 2]
+    true = {pair: counts[Residual(pair)] / counts[Residual(pair)].sum() for pair in pairs}
+    heavy = weighed(law, lambda key: _HEAVY if len(key.table) == 1 else 1.0)
+    found = []
+    for one in (first, heavy, weighed(single, lambda _: 1.0)):
+        errors = []
+        for seed in range(_RELEASES):
+            with seeded_coins(seed) as coins:
+                told = one.estimates(one.measure(counts, coins), None)[None]
+                made = made_up_table(one, told, coins)
+            codes, moved = _codes(one, made), projection(told, one.tables)
+            tables = {pair: _told(moved, pair) for pair in pairs}
+            rows = {pair: counted(codes, law.domain.sizes, pair) for pair in pairs}
+            errors.append([_distance(true, tables), _distance(true, rows)])
+        found += [f"{error:.3f}" for error in np.mean(errors, axis=0)]
+    return found
+
+
+def _codes(law: TableLaw, made: Any) -> Any:
+    """Made-up rows as places on the axes."""
+    arrays = {name: made[name].combine_chunks() for name in made.column_names}
+    codes = (axis.column.codec.restore([arrays[name] for name in axis.column.stored]) for axis in law.axes)
+    return np.column_stack([axis.of(found) for axis, found in zip(law.axes, codes, strict=True)])
+
+
+def _told(moved: ResidualEstimates, pair: tuple[int, ...]) -> Any:
+    """A table, or what two single columns say of it: that they are independent."""
+    if pair in moved.variances:
+        return moved.table(pair)
+    return np.multiply.outer(*(moved.table((place,)) for place in pair))
+
+
+def _distance(true: Mapping[Any, Any], found: Mapping[Any, Any]) -> float:
+    shares = {pair: np.ravel(found[pair]) / max(found[pair].sum(), 1e-9) for pair in true}
+    errors = [np.abs(shares[pair] - np.ravel(one)).sum() for pair, one in true.items()]
+    return float(np.mean(errors))
+
+
+def section() -> list[str]:
+    """The lines of the page."""
+    text, surveys = ["## Other weights\n", _ABOUT], [Survey(name) for name in SURVEYS]
+    rows = [(one.name, how, *answered(one, how)) for one in surveys if one.data.exists() for how in NEIGHBOURS]
+    sums = (sum(int(row[2 + n]) for row in rows) for n in range(len(_WAYS)))
+    text += [*_table(("survey", "neighbours", *_WAYS), rows), "", _TOGETHER.format(", ".join(map(str, sums))), _NEAR]
+    names = [*(name for name, table in TABLES.items() if table.path.exists())]
+    names += [one.name for one in surveys if one.data.exists() and one.name not in ("adult", "gss_wages")]
+    ends = ("projection", "rows")
+    header = [f"{way}, {end}" for way in ("as it is", _WAYS[2], "tables = 1") for end in ends]
+    return [*text, *_table(("table", *header), [(name, *near(name)) for name in names]), ""]
+
+
+_ABOUT = f"""By default all tables of up to two columns weigh alike, but for items of sets. Would other weights, from
+the plan alone, answer more of the twelve questions? How many are useful where the noise happens to be none: as it is; a
+table of c cells weighed by 1/√c; single columns {_HEAVY} times; and what is best for the number of rows, where each
+table counts by how far its cells are from useful (Σ r/(1 + r), √r the half-width of a cell with its even part of the
+rows, in parts of a quarter of it). Last, tables of single columns alone.
+"""
+
+_TOGETHER = """Together: {}. No weights answer more on every survey, so all tables keep the same.
+"""
+
+_NEAR = f"""At ε = {_EPSILON}, add-remove: the mean of Σ |share − true share| over all tables of two columns, of the
+projection and of made-up rows, {_RELEASES} releases. With `tables = 1` columns count as independent: nearer in small
+tables, where the noise hides what two columns say of each other, but no question about two columns is answered.
+`dproof plan` prices it, and nothing chooses it by itself. Heavier single columns help some tables and harm others.
+"""
+
+
+if __name__ == "__main__":
+    print("\n".join(section()))
