@@ -92,7 +92,7 @@ def _chi_quantile(level: float, errors: int) -> float:
     """The length that so many independent normal errors have at most (Wilson and Hilferty 1931).
 
     >>> round(_chi_quantile(0.95, 2), 2), round(_chi_quantile(0.95, 5), 2)
-    (2.45, 3.33)
+    (2.44, 3.32)
     """
     part, z = 2 / (9 * errors), NormalDist().inv_cdf(min(level, HIGHEST_LEVEL))
     return float((errors * (1 - part + z * part**0.5) ** 3) ** 0.5)
