@@ -1,4 +1,4 @@
-"""A product of two estimates that may both be zero holds the products of all that each of them could be."""
+"""A product of two estimates that may both be zero holds the products of all that is near to both."""
 
 from __future__ import annotations
 
@@ -28,13 +28,16 @@ def counted(plan: dict[str, Any], seed: int) -> Any:
 
 @pytest.mark.parametrize("plan", [LOCAL, CENTRAL], ids=["local", "central"])
 @pytest.mark.parametrize("seed", range(4))
-def test_all_products_of_both_intervals_are_possible(plan: dict[str, Any], seed: int) -> None:
+def test_all_products_of_what_is_near_are_possible(plan: dict[str, Any], seed: int) -> None:
     """By the delta method 1 ± 8 has the square 1 ± 16, and not 81."""
     row = counted(plan, seed)
-    b, c = row["b"], row["c"]
-    assert row["product"].low <= max(b.low, 0) * max(c.low, 0) and row["product"].high >= b.high * c.high
+    b, c, product = row["b"], row["c"], row["product"]
+    assert product.low <= max(b.low, 0) * max(c.low, 0)
+    assert product.high >= product.estimate + 1.96 * product.stderr
+    if plan is CENTRAL:  # both noises are independent: as far from both as 1.96 standard errors are together
+        assert product.high >= max(b.estimate + 1.385 * b.stderr, 0) * max(c.estimate + 1.385 * c.stderr, 0)
+        assert row["expected"].high >= product.high / 230
     assert row["square"].low <= 3 - 2 * b.high**2
-    assert row["expected"].high >= b.high * c.high / 200
 
 
 def test_a_product_of_what_is_surely_not_zero_is_by_the_delta_method() -> None:
@@ -43,7 +46,7 @@ def test_a_product_of_what_is_surely_not_zero_is_by_the_delta_method() -> None:
     row = release.query(f"SELECT {B} AS b, {C} AS c, {B} * {C} AS product FROM release").rows[0]
     b, c, product = (row[name] for name in ("b", "c", "product"))
     most = b.estimate * c.stderr + c.estimate * b.stderr  # if one moved with the other
-    assert product.high - product.estimate == pytest.approx(1.96 * product.stderr, rel=1e-3)
+    assert (product.high - product.low) / 2 == pytest.approx(1.96 * product.stderr, rel=1e-3)
     assert 0 < product.stderr <= most
 
 

@@ -21,13 +21,18 @@ from tests.statistics.every_outcome import Outcomes
 
 Row = tuple[int, ...]
 MEANS = ("avg(x)", "avg(x) * avg(x)", "avg(x) * (1 - avg(x))", "sum(x) / (sum(x) + 5)")
+TURNING = (
+    *("stddev(x) + stddev(y)", "stddev(x) - stddev(y)", "stddev(x) / stddev(y)", "avg(x) + stddev(y)"),
+    *("avg(x) * stddev(y)", "avg(x) * avg(x) + avg(y) * avg(y)", "avg(x) * (1 - avg(x)) + avg(y) * (1 - avg(y))"),
+    *("sum(x) / (sum(x) + sum(y))", "avg(x) FILTER (WHERE y = 1)"),
+)
 DEVIATIONS = ("var(x)", "stddev(x)", "stddev(x) * avg(x)", "avg(x) + stddev(x)", "stddev(x) / avg(x)")
 
 
 def truth_of(asked: str, rows: Sequence[Row]) -> float:
     x, y = np.array(rows, float)[:, [0, -1]].T
     with np.errstate(all="ignore"):
-        a, s, t = x.mean(), x.std(ddof=1), y.std(ddof=1)
+        a, b, s, t = x.mean(), y.mean(), x.std(ddof=1), y.std(ddof=1)
         found = {
             "avg(x)": a,
             "avg(x) * avg(x)": a**2,
@@ -39,6 +44,17 @@ def truth_of(asked: str, rows: Sequence[Row]) -> float:
             "avg(x) + stddev(x)": a + s,
             "stddev(x) / avg(x)": s / a,
             "stddev(x) * stddev(y)": s * t,
+            "avg(x) - 2 * stddev(x)": a - 2 * s,
+            "1 / avg(x)": 1 / a,
+            "stddev(x) + stddev(y)": s + t,
+            "stddev(x) - stddev(y)": s - t,
+            "stddev(x) / stddev(y)": s / t,
+            "avg(x) + stddev(y)": a + t,
+            "avg(x) * stddev(y)": a * t,
+            "avg(x) * avg(x) + avg(y) * avg(y)": a**2 + b**2,
+            "avg(x) * (1 - avg(x)) + avg(y) * (1 - avg(y))": a * (1 - a) + b * (1 - b),
+            "sum(x) / (sum(x) + sum(y))": a / (a + b),
+            "avg(x) FILTER (WHERE y = 1)": float(np.sum(x * y)) / np.sum(y),
         }
         return float(found[asked])
 
@@ -116,6 +132,25 @@ def test_a_mean_of_three_values(values: tuple[int, ...], rows: int, epsilon: str
     assert misses(judged([(value,) for value in values], rows, epsilon, MEANS[:3], 40)) == []
 
 
+@pytest.mark.parametrize(("rows", "epsilon"), [(7, "4.4"), (10, "2.87"), (16, "1.92")])
+def test_what_turns_with_two_columns(rows: int, epsilon: str) -> None:
+    """Sums of squares at their least value held in none of the answers, of deviations in 0 % to 88 %."""
+    assert misses(judged([*product((0, 1), repeat=2)], rows, epsilon, TURNING, 12)) == []
+
+
+@pytest.mark.parametrize(("values", "rows", "epsilon"), [((4, 5, 6), 37, "3.74"), ((0, 1, 2, 3, 4), 12, "4.94")])
+def test_a_mean_and_a_deviation_of_equal_numbers(values: tuple[int, ...], rows: int, epsilon: str) -> None:
+    """Where the truth lies at the edge of what has a root 66 % and 73 % held."""
+    asked = ["avg(x) + stddev(x)", "avg(x) - 2 * stddev(x)", "stddev(x) * avg(x)"]
+    assert misses(judged([(value,) for value in values], rows, epsilon, asked, 12)) == []
+
+
+@pytest.mark.parametrize(("rows", "epsilon"), [(48, "2.92"), (55, "2.42")])
+def test_skewed_noise_of_few_rows(rows: int, epsilon: str) -> None:
+    """What is told seldom is told by noise far out, and few rows lead farther out on one side: 92 % and 89 % held."""
+    assert misses(judged([(0,), (1,)], rows, epsilon, ["1 / avg(x)", "sum(x) / (sum(x) + 5)"])) == []
+
+
 def test_deviations_of_two_columns_multiplied() -> None:
     """They held in 80 %, for each had no length where it turns."""
     assert misses(judged([*product((0, 1), repeat=2)], 15, "5", ["stddev(x) * stddev(y)"], 12)) == []
@@ -124,10 +159,16 @@ def test_deviations_of_two_columns_multiplied() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(30))
 def test_more_tables_of_zeros_and_ones(seed: int) -> None:
-    """A few of the thousands are told in 91 %, none that is told as a rule."""
+    """Every table of random sizes, at a random ε."""
     random = Random(seed)
     rows, epsilon = random.randint(10, 65), str(round(random.uniform(0.4, 5), 2))
-    found = list(judged([(0,), (1,)], rows, epsilon, [*MEANS, *DEVIATIONS]))
-    assert [one for one in found if one.held < 0.93 and one.told > 0.9] == []
-    assert sum(one.held < 0.93 for one in found) <= 0.01 * len(found)
-    assert all(one.held >= 0.88 for one in found)
+    assert misses(judged([(0,), (1,)], rows, epsilon, [*MEANS, *DEVIATIONS, "1 / avg(x)"])) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12))
+def test_more_tables_of_two_columns(seed: int) -> None:
+    """Some tables of random sizes, at a random ε."""
+    random = Random(seed)
+    rows, epsilon = random.randint(3, 20), str(round(random.uniform(0.5, 5), 2))
+    assert misses(judged([*product((0, 1), repeat=2)], rows, epsilon, TURNING, 30)) == []

@@ -360,10 +360,10 @@ class BinnedDistribution:
         return [self.counts.counts, *map(self.counts.weighed, numbers)]
 
     def _values(self, sums: list[Weights], by: Estimates) -> list[Value]:
-        covariance, certain = covariances(self.estimates, sums, self.groups), np.zeros(self.groups, bool)
+        covariance = covariances(self.estimates, sums, self.groups)
         slopes = np.broadcast_to(np.eye(len(sums))[:, None], (len(sums), self.groups, len(sums)))
         totals = zip(_totals(by, sums, self.groups).T, slopes, strict=True)
-        return [Value(total, slope, covariance, certain, linear=True) for total, slope in totals]
+        return [Value(total, slope, covariance, linear=True) for total, slope in totals]
 
     def _noise(self, sums_of: EstimatedSums, sums: int) -> EstimatedSums:
         """What makes intervals of so many sums of counts."""

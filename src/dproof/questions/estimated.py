@@ -21,20 +21,18 @@ from dproof.exact import level_of
 from dproof.laws.debias import Array, SumEstimates, Target
 from dproof.questions.aggregates import Sums
 from dproof.questions.answer import Cell, Range
+from dproof.questions.extremes import extremes, roots
 from dproof.questions.measured import HIGHEST_LEVEL, Shares, level_of_seldom, normal_quantile, tells, told_levels
 from dproof.questions.question import Aggregate, Expression, Predicate, Question, Schema
 from dproof.questions.sums import Term, centred_terms, evaluate
 from dproof.spaces.interval import Scale
 
-_NEAR_ZERO = 3.0  # standard errors from zero below which an estimate may well be one of zero
 _NOT_NORMAL = 3.0  # standard errors of fewer heaviest scores than this are not normal
-_BENT = 6.6  # standard errors more than an interval has, below which one over a divisor is not near its tangent
+_USUAL = 1.96  # standard errors up to which errors are taken to be as likely above as below
 _DIVISOR_ERROR = 1.25  # times the length of an interval, where its divisor may be as much less
 _MISSED = 0.01  # the probability that an interval may lose at an end because a sum moves in steps,
 _MISSED_PART = 0.2  # and what part of the chance to miss
-_POINTS = 65  # places in the interval of a sum at which a function of it is looked at
-_CLOSER = 6  # times that this is done around the best of them, 32 times as closely
-_BETWEEN = 1e-4  # of a range: what is found where a function turns may be so much too short
+_BELOW_ZERO = 0.25  # times the size of a number below zero: minus this stands for its root
 
 Ends = tuple[Array, Array]  # the least and the greatest
 
@@ -70,17 +68,6 @@ def simultaneous(level: float, intervals: int) -> float:
     return float(level ** (1 / max(intervals, 1)))
 
 
-def products(left: Ends, right: Ends) -> Ends:
-    """The least and the greatest product of a number of one interval and a number of the other.
-
-    >>> ends = np.array([-2.0]), np.array([3.0])
-    >>> [end.tolist() for end in products(ends, ends)]
-    [[-6.0], [9.0]]
-    """
-    corners = np.stack([a * b for a in left for b in right])
-    return corners.min(axis=0), corners.max(axis=0)
-
-
 def half_widths(variance: Array, heaviest: Array, level: float) -> Widths:
     """± of each estimate, from its variance and the heaviest score of a single row.
 
@@ -88,8 +75,8 @@ def half_widths(variance: Array, heaviest: Array, level: float) -> Widths:
     not normal, and Bernstein's inequality stands in: √(2VL) + h·L/3 with L = log(2/(1 − level)), which never covers
     less than its level. A sum moves in steps of at most 2h: an interval that ends between two steps may lose what lies
     within h of its end, a probability of h·φ(z)/se. So it is longer by h, less the length that has a probability of
-    1 %, or a fifth of the chance to miss (a continuity correction, 0 where many rows carry noise). An estimate without
-    noise is exact.
+    1 %, or a fifth of the chance to miss (a continuity correction, 0 where many rows carry noise), and by as much as
+    noise of few rows may be skewed. An estimate without noise is exact.
 
     >>> half_widths(np.array([0.0, 400.0, 1.0]), np.array([1.0, 1.0, 1.0]), 0.95).half.round(3).tolist()
     [0.0, 39.199, 3.946]
@@ -106,23 +93,31 @@ def half_widths(variance: Array, heaviest: Array, level: float) -> Widths:
     harmless = min(_MISSED, _MISSED_PART * (1 - level)) * stderr / NormalDist().pdf(z)
     with np.errstate(invalid="ignore"):  # the slope of a root at 0 is infinite
         steps = np.where(noisy, np.maximum(heaviest - harmless, 0.0), 0.0)
+        steps += np.where(noisy, _skew(z) * heaviest, 0.0)
     return Widths(stderr, np.where(few, bernstein, z * stderr + steps), few)
+
+
+def _skew(z: float) -> float:
+    """How many heaviest scores farther than normal ones unlikely errors may be, for noise of few rows is skewed.
+
+    (z² − 1)/6 times the skewness (Cornish and Fisher 1938), which is at most the heaviest score over the standard
+    error; 0 up to the usual level of 95 %.
+    """
+    return max(z**2 - _USUAL**2, 0.0) / 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
-    """A function of the sums in every group: its value, its gradient, and how uncertain is what it divides by.
+    """A function of the sums in every group: its value and its gradient.
 
     Var g(T) ≈ ∇g · Cov(T) · ∇g, the delta method. `linear` says whether it is a linear function of the sums; `form` is
     what it was calculated from, else. `squared` is set where it is the square of a linear function, and `parabola`
-    where it is a linear function plus factor · x² / divisor. `unsteady` is the largest standard error of a divisor,
-    over the divisor, or 0 where there is none.
+    where it is a linear function plus factor · x² / divisor.
     """
 
     value: Array  # (groups,)
     gradient: Array  # (groups, sums)
     covariance: Array  # (groups, sums, sums), of the sums
-    unsteady: Array  # (groups,)
     linear: bool = False
     form: Form | None = None
     squared: Value | None = None
@@ -137,59 +132,19 @@ class Value:
         """The covariance with another value."""
         return np.asarray(np.einsum("gi,gij,gj->g", self.gradient, self.covariance, other.gradient))
 
-    def may_be_zero(self, z: float) -> Array:
-        """Whether zero is in an interval of ± z standard errors, or near it."""
-        return np.asarray(np.abs(self.value) <= max(_NEAR_ZERO, z) * np.sqrt(np.maximum(self.variance, 0.0)))
-
-    @property
-    def relative(self) -> Array:
-        """The standard error over the value; of a product, the larger one of its factors; of a root, its square's."""
-        product, root = self.made_by("*"), self.made_by("√")
-        if root is not None and not root.shift:
-            return np.where(root.left.value > 0, root.left.relative, np.inf)
-        if product is not None and not product.shift:
-            return np.maximum(product.left.relative, product.right.relative)
-        spread, size = np.sqrt(np.maximum(self.variance, 0.0)), np.abs(self.value)
-        return np.divide(spread, size, out=np.where(spread > 0, np.inf, 0.0), where=size > 0)
-
-    def curved(self, z: float) -> Array:
-        """Where the delta method is not near: both factors may be zero, and what one error does to the other counts.
-
-        Nor is it where a root is taken of what may be zero.
-        """
-        if self.form is None:
-            return np.zeros(len(self.value), bool)
-        left, right = self.form.left, self.form.right
-        if self.form.sign == "√":
-            square = np.maximum(left.variance, 0.0) + left.squared_error
-            return np.asarray(left.value <= (z + _BENT) * np.sqrt(square))
-        both = left.may_be_zero(z) & right.may_be_zero(z) if self.form.sign == "*" else False
-        return np.asarray(left.curved(z) | right.curved(z) | both)
-
-    @property
-    def squared_error(self) -> Array:
-        """The part of the squared error of a variance that comes from the square of the error of its mean."""
-        ratio = self.made_by("/")
-        if ratio is None or ratio.left.parabola is None:
-            return np.zeros(len(self.value))
-        parabola = ratio.left.parabola
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = ratio.factor * parabola.factor * parabola.right.value / ratio.right.value
-            return np.asarray(2 * (share * (parabola.left / parabola.right).variance) ** 2)
-
     @property
     def is_bent(self) -> bool:
-        """Whether its slope depends on what is estimated, other than by what it divides by."""
+        """Whether its slope depends on what is estimated."""
         if self.form is None:
             return False
         left, right, sign = self.form.left, self.form.right, self.form.sign
-        both = sign == "*" and bool(left.gradient.any() and right.gradient.any())
-        return both or sign == "√" or left.is_bent or right.is_bent
+        bends = sign == "√" or (sign in "*/" and bool(right.variance.any() and (sign == "/" or left.variance.any())))
+        return bends or left.is_bent or right.is_bent
 
     @property
     def leaves(self) -> list[Value]:
         """The linear functions of the sums that it is calculated from."""
-        return [self] if self.form is None else [*self.form.left.leaves, *self.form.right.leaves]
+        return [self] if self.form is None else [leaf for part in self.form.parts for leaf in part.leaves]
 
     @property
     def numbers(self) -> list[int]:
@@ -197,22 +152,41 @@ class Value:
         noisy = np.einsum("gii->gi", self.covariance).any(axis=0)
         return np.flatnonzero(noisy & np.any([leaf.gradient.any(axis=0) for leaf in self.leaves], axis=0)).tolist()
 
-    def at(self, number: int, moved: Array) -> Array:
-        """What it is where one sum is so much more; not a number where some of these divide by zero."""
+    def at(self, moved: Array, groups: Array) -> Array:
+        """Its value in some groups where their sums are so much more: points × groups, of points × groups × sums.
+
+        Nothing is known to have a root where an estimate is below zero. What stands for it goes on falling there, so
+        that its edge is found.
+        """
         form = self.form
         if form is None:
-            return np.asarray(self.value + self.gradient[:, number] * moved)
-        left, right = form.left.at(number, moved), form.right.at(number, moved)
-        match form.sign:
-            case "+":
-                found = left + right
-            case "*":
-                found = left * right
-            case "/":
-                found = left / np.where(right.min(axis=0) * right.max(axis=0) > 0, right, np.nan)
-            case "√":
-                found = np.sqrt(np.maximum(left, 0.0))
+            return np.asarray(self.value[groups] + np.einsum("...gi,gi->...g", moved, self.gradient[groups]))
+        left = form.left.at(moved, groups)
+        if form.sign == "√":
+            return form.shift + form.factor * np.sqrt(np.abs(left)) * np.where(left < 0, -_BELOW_ZERO, 1.0)
+        right = form.right.at(moved, groups)
+        found = left + right if form.sign == "+" else left * right if form.sign == "*" else left / right
         return form.shift + form.factor * found
+
+    @property
+    def divisors(self) -> list[Value]:
+        """What it divides by, and what these are products of."""
+        if self.form is None:
+            return []
+        found = [divisor for part in self.form.parts for divisor in part.divisors]
+        return [*found, *self.form.right.factors] if self.form.sign == "/" else found
+
+    @property
+    def factors(self) -> list[Value]:
+        """What it is a product of; itself where it is none."""
+        product = self.made_by("*")
+        return [self] if product is None or product.shift else [*product.left.factors, *product.right.factors]
+
+    @property
+    def ratio_of_sums(self) -> Form | None:
+        """What it was calculated from, where that is the ratio of two noisy linear functions of the sums."""
+        ratio = self.made_by("/")
+        return ratio if ratio and ratio.left.linear and ratio.right.linear and len(self.numbers) > 1 else None
 
     def made_by(self, sign: Sign) -> Form | None:
         """What it was calculated from, where that was by this sign."""
@@ -221,7 +195,7 @@ class Value:
     def constant(self, number: float) -> Value:
         """A number as a value that has no noise."""
         flat = np.full_like(self.value, number), np.zeros_like(self.gradient)
-        return Value(*flat, self.covariance, np.zeros_like(self.value), linear=True)
+        return Value(*flat, self.covariance, linear=True)
 
     def _moved(self, factor: float, shift: float) -> Value:
         value, gradient = self.value * factor + shift, self.gradient * factor
@@ -232,11 +206,11 @@ class Value:
     def __add__(self, other: Value | float) -> Value:
         if not isinstance(other, Value):
             return self._moved(1.0, other)
-        unsteady, linear = np.maximum(self.unsteady, other.unsteady), self.linear and other.linear
+        linear = self.linear and other.linear
         parabola = self.parabola if other.linear else other.parabola if self.linear else None
         value, gradient = self.value + other.value, self.gradient + other.gradient
         total = None if linear else Form("+", self, other)
-        return Value(value, gradient, self.covariance, unsteady, linear, total, parabola=parabola)
+        return Value(value, gradient, self.covariance, linear, total, parabola=parabola)
 
     def __sub__(self, other: Value | float) -> Value:
         return self + other * -1.0
@@ -246,13 +220,12 @@ class Value:
             return self._moved(other, 0.0)
         gradient = self.gradient * other.value[:, None] + other.gradient * self.value[:, None]
         squared = self if self is other and self.linear else None
-        unsteady, value = np.maximum(self.unsteady, other.unsteady), self.value * other.value
         (a, b), (c, d) = self._fraction(), other._fraction()
         divisors = [bottom for bottom in (b, d) if bottom is not None]
         form = Form("*", self, other)
         if divisors:
             form = Form("/", a * c, divisors[0] if len(divisors) == 1 else divisors[0] * divisors[1])
-        return Value(value, gradient, self.covariance, unsteady, form=form, squared=squared)
+        return Value(self.value * other.value, gradient, self.covariance, form=form, squared=squared)
 
     def _fraction(self) -> tuple[Value, Value | None]:
         """What is divided, and by what; None where nothing is."""
@@ -268,22 +241,10 @@ class Value:
         with np.errstate(divide="ignore", invalid="ignore"):
             value = self.value / other.value
             gradient = (self.gradient - other.gradient * value[:, None]) / other.value[:, None]
-        unsteady = np.maximum.reduce([self.unsteady, other.unsteady, other.relative])
         parabola = Form("/", self.squared, other) if self.squared is not None and other.linear else None
         (a, b), (c, d) = self._fraction(), other._fraction()
         ratio = Form("/", a if d is None else a * d, c if b is None else b * c)
-        return Value(value, gradient, self.covariance, unsteady, form=ratio, parabola=parabola)
-
-    def tangent(self, at: Array) -> Value:
-        """With x² / divisor replaced by 2·at·x − at²·divisor, which is linear, and the same where at = x / divisor."""
-        assert self.parabola is not None
-        x, divisor, factor = self.parabola.left, self.parabola.right, self.parabola.factor
-        with np.errstate(divide="ignore", invalid="ignore"):
-            touching = x.value / divisor.value
-        apart = at - touching
-        value = self.value - factor * divisor.value * apart**2
-        slopes = 2 * apart[:, None] * x.gradient - (at**2 - touching**2)[:, None] * divisor.gradient
-        return Value(value, self.gradient + factor * slopes, self.covariance, self.unsteady, linear=True)
+        return Value(value, gradient, self.covariance, form=ratio, parabola=parabola)
 
     def __radd__(self, other: float) -> Value:
         return self + other
@@ -302,7 +263,7 @@ class Value:
         with np.errstate(divide="ignore", invalid="ignore"):
             root = np.sqrt(self.value)
             gradient = self.gradient / (2 * root[:, None])
-        return Value(root, gradient, self.covariance, self.unsteady, form=Form("√", self, self))
+        return Value(root, gradient, self.covariance, form=Form("√", self, self))
 
 
 Sign = Literal["+", "*", "/", "√"]
@@ -318,17 +279,17 @@ class Form:
     factor: float = 1.0
     shift: float = 0.0
 
+    @property
+    def parts(self) -> tuple[Value, ...]:
+        """What it is calculated from."""
+        return (self.left,) if self.sign == "√" else (self.left, self.right)
+
     def of(self, ends: Iterable[Array]) -> Ends:
         """The least and the greatest, from the ends of what stands in the parentheses."""
         moved = [self.shift + self.factor * end for end in ends]
         return np.minimum(*moved), np.maximum(*moved)
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether no part of it divides by another."""
-        return not (self.left.unsteady.any() or self.right.unsteady.any())
-
-    def fieller(self, z: float) -> Ends:
+    def fieller(self, z: Array) -> Ends:
         """All ratios r for which top − r · bottom is within z standard errors of zero (Fieller 1954).
 
         Infinite where the bottom itself is not clearly different from zero: then no finite set of ratios is.
@@ -357,9 +318,6 @@ _FEW_ROWS = "few rows carry noise here, so intervals are wider, to be safe (Bern
 SUGGESTIONS = (  # of an answer that tells nothing
     "a release with a larger ε, fewer columns in the question, coarser conditions, or `dproof ask` on the private table"
 )
-_MEAN_MISSED = 0.1  # of the chance to miss a variance, for the mean
-_NEAR = 2.5  # half-widths from zero below which one over a divisor is not near its tangent
-_TANGENTS = 9  # numbers that the mean could be
 _MAY_BE_EMPTY = "a group may be empty: the denominator's interval contains 0, so the ratio has no interval"
 
 
@@ -461,9 +419,9 @@ class EstimatedSums:
 
     def value(self, expression: Expression, values: Array) -> Value:
         """An expression of the sums."""
-        certain, unit = np.zeros(len(values), bool), np.eye(len(self.needed))
+        unit = np.eye(len(self.needed))
         sums = {
-            needed: Value(values[:, n], np.broadcast_to(unit[n], values.shape), self.covariance, certain, linear=True)
+            needed: Value(values[:, n], np.broadcast_to(unit[n], values.shape), self.covariance, linear=True)
             for n, needed in enumerate(self.needed)
         }
 
@@ -497,7 +455,7 @@ class EstimatedSums:
         """
         value = self.value(expression, self.estimates.values)
         spread = self.spread(value, self.options.level)
-        if reach is not None and (value.is_bent or value.unsteady.any()):
+        if reach is not None and value.is_bent:
             spread = self._told(value, spread, reach)
         low, high, exact = spread.low, spread.high, spread.exact
         count = isinstance(expression, Aggregate) and expression.definition.counts == "rows"
@@ -538,49 +496,68 @@ class EstimatedSums:
         each = simultaneous(level, int((value.variance != 0).sum())) if self.options.simultaneous else level
         root = value.made_by("√")
         if root is not None:
-            return self._rooted(value, root, self.spread(root.left, level, only), each)
-        spread = self._interval(value, each)
+            return self._rooted(value, root, self.spread(root.left, level, only))
+        spread = self._interval(value, each, only)
         if self.distribution_free is None:
             return spread
         return self._for_every_distribution(value, spread, self.distribution_free, each, only)
 
-    def _interval(self, value: Value, level: float) -> Spread:
-        """The interval of a value by the estimated variances."""
-        root, ratio = value.made_by("√"), value.made_by("/")
-        if root is not None:
-            return self._rooted(value, root, self._interval(root.left, level), level)
-        numbers = [] if value.linear else value.numbers
-        if len(numbers) == 1:
-            return self._of_one(value, numbers[0], level)
-        is_variance = ratio is not None and ratio.left.parabola is not None and ratio.right.linear
-        return self._of_tangents(value, level) if is_variance else self._near(value, level)
+    def _interval(self, value: Value, level: float, only: Array | None) -> Spread:
+        """The interval of a value by the estimated variances: all that it is where the sums are near.
 
-    def _of_one(self, value: Value, number: int, level: float) -> Spread:
-        """The interval of a function of one noisy sum: all that it is where that lies in its own interval."""
-        heaviest, doubt = (of[:, number] for of in (self.estimates.heaviest, self.estimates.doubts))
-        widths = half_widths(value.covariance[:, number, number], heaviest, level)
-        low, high = _range(value, number, widths.half + doubt)
-        stderr = np.where(np.isnan(value.variance), np.nan, np.sqrt(np.maximum(value.variance, 0.0)))
-        unsure = np.isnan(low) & ~np.isnan(widths.half)
+        That is Wald's interval of what is linear in the sums, and Fieller's of a ratio of two of those.
+        """
+        variance, doubts = value.variance, self.estimates.doubts
+        widths = half_widths(variance, self._heaviest(value), level)
+        doubt = np.einsum("gi,gi->g", np.abs(value.gradient), doubts)
+        low, high = value.value - widths.half - doubt, value.value + widths.half + doubt
+        bent, ratio = np.full(len(low), not value.linear), value.ratio_of_sums
+        if ratio is not None:
+            plain = ~widths.few & (doubt == 0) & (variance != 0)
+            fieller = ratio.fieller(self._deviations(value, level))
+            low, high = (np.where(plain, end, other) for end, other in zip(fieller, (low, high), strict=True))
+            bent = bent & ~plain
+        some, numbers = np.flatnonzero(bent if only is None else bent & only), value.numbers
+        if some.size and numbers:
+            covariance = value.covariance[some][:, numbers][:, :, numbers]
+            heaviest = self.estimates.heaviest[some][:, numbers]
+            each = half_widths(np.einsum("gii->gi", covariance), heaviest, level)
+            errors, half = roots(covariance, each.stderr), each.half + doubts[some][:, numbers]
+            reach = np.zeros((some.size, value.gradient.shape[1], errors.shape[-1]))
+            reach[:, numbers] = half[:, :, None] * errors
+            low[some], high[some] = extremes(value, reach, some, level)
+            widths.few[some] = each.few.any(axis=1)
+        stderr = np.where(np.isnan(variance), np.nan, widths.stderr)
+        unsure = ~(np.isfinite(low) & np.isfinite(high)) & ~np.isnan(variance)  # without a variance there is none
         return Spread(low, high, stderr, low == high, doubt > 0, widths.few, unsure)
 
-    def _rooted(self, value: Value, root: Form, square: Spread, level: float) -> Spread:
+    def _deviations(self, value: Value, level: float) -> Array:
+        """How many standard errors a calculation may be off at a level, as skewed as the noise of each sum in it is."""
+        z, numbers = normal_quantile(level), value.numbers
+        errors = np.sqrt(np.maximum(np.einsum("gii->gi", value.covariance)[:, numbers], 0.0))
+        shares = np.divide(self.estimates.heaviest[:, numbers], errors, out=np.zeros_like(errors), where=errors > 0)
+        return np.asarray(z + _skew(z) * shares.max(axis=1, initial=0.0))
+
+    def _heaviest(self, value: Value) -> Array:
+        """The heaviest score of a single row, in every group; in sums without noise no row has one."""
+        noisy = np.einsum("gii->gi", value.covariance) != 0
+        return np.asarray(np.einsum("gi,gi->g", np.abs(value.gradient), np.where(noisy, self.estimates.heaviest, 0.0)))
+
+    def _rooted(self, value: Value, root: Form, square: Spread) -> Spread:
         """The root of an interval of the square: it covers as often, and needs no square that is far from zero.
 
         Below zero it is moved there first, as `Range` moves what is not possible.
         """
         half = np.where(np.isfinite(square.low), (square.high - square.low) / 2, 0.0)
         low, high = root.of(np.sqrt(np.maximum(end, 0.0)) for end in (square.low, np.maximum(square.high, half)))
-        return square._replace(low=low, high=high, stderr=self._near(value, level).stderr)
+        return square._replace(low=low, high=high, stderr=np.sqrt(np.maximum(value.variance, 0.0)))
 
     def _told(self, value: Value, spread: Spread, reach: Range) -> Spread:
         """The intervals that are shown (see `told_levels`).
 
-        A ratio is told where noise leaves its divisor clearly above zero, and a product or a variance has a narrow
-        interval where noise leaves its slope small. Where strict intervals are so short that they tell something
-        wherever they lie, answers are told as a rule too; what the sure level has for each standard error stands for
-        them, for a divisor that may be zero makes them longer. Of a function of one sum no length here tells what it is
-        elsewhere.
+        Where strict intervals are so short that they tell something wherever they lie, answers are told as a rule too.
+        Only of a ratio of sums does a length here tell what it is elsewhere: it hangs on the divisor alone. What the
+        sure level has for each standard error stands for it, for a divisor that may be zero makes it longer.
         """
         levels, told = told_levels(self.options.level, self.seldom), tells(reach, *spread.ends)
         if not told.any():
@@ -590,112 +567,18 @@ class EstimatedSums:
         if not doubtful.any():
             return spread
         wide = self.spread(value, levels.strict, doubtful)
-        shorter = normal_quantile(levels.strict) / normal_quantile(levels.sure)
-        halves = (sure[1] - sure[0]) / 2 * shorter
-        ratio = value.made_by("/")
-        is_normal = levels.strict == level_of_seldom(self.options.level)  # Laplace noise moves divisors further
-        if ratio is not None and ratio.left.linear and ratio.right.linear and is_normal:
-            # Of two sums the length hangs on the divisor alone: one that is surely told is right to a fifth.
-            with np.errstate(divide="ignore"):
-                is_sure = 1 / ratio.right.relative >= normal_quantile(levels.sure)
-            usual = (spread.ends[1] - spread.ends[0]) / 2 * _DIVISOR_ERROR
-            halves = np.where(is_sure & ~spread.few & ~spread.rough, np.minimum(usual, halves), halves)
-        if len(value.numbers) == 1:
-            halves = np.full_like(halves, np.inf)
+        ratio, halves = value.ratio_of_sums, np.full(len(told), np.inf)
+        if ratio is not None:
+            shorter = normal_quantile(levels.strict) / normal_quantile(levels.sure)
+            halves = (sure[1] - sure[0]) / 2 * shorter
+            if levels.strict == level_of_seldom(self.options.level):  # Laplace noise moves divisors further
+                # One whose divisor is surely told is right to a fifth.
+                errors = np.sqrt(np.maximum(ratio.right.variance, 0.0))
+                is_sure = np.abs(ratio.right.value) >= self._deviations(value, levels.sure) * errors
+                usual = (spread.ends[1] - spread.ends[0]) / 2 * _DIVISOR_ERROR
+                halves = np.where(is_sure & ~spread.few & ~spread.rough, np.minimum(usual, halves), halves)
         doubtful &= ~np.array([reach.is_narrowed_by(half) for half in halves.tolist()], bool)
         return Spread(*(np.where(doubtful, strict, usual) for strict, usual in zip(wide, spread, strict=True)))
-
-    def _near(self, value: Value, level: float) -> Spread:
-        """The interval of a value that is linear in the sums, or the ratio of two such, near to what was estimated."""
-        variance, z = value.variance, normal_quantile(level)
-        widths = half_widths(variance, self._heaviest(value), level)
-        stderr = np.where(np.isnan(variance), np.nan, widths.stderr)
-        doubt = np.einsum("gi,gi->g", np.abs(value.gradient), self.estimates.doubts)
-        low, high = value.value - widths.half - doubt, value.value + widths.half + doubt
-        exact = widths.half + doubt == 0
-        with np.errstate(divide="ignore"):
-            steps = 1 / np.asarray(value.unsteady, float)  # from zero to a divisor, in standard errors
-        unsure, curved, ratio = (steps <= z) & ~exact, value.curved(z), value.made_by("/")
-        if ratio is not None:
-            # Of few rows the divisor too has Bernstein's interval; near zero the ratio has that of its parts.
-            bottom = ratio.right
-            reach = half_widths(bottom.variance, self._heaviest(bottom), level).half
-            unsure = unsure | (widths.few & (np.abs(bottom.value) <= reach))
-            curved = curved | (widths.few & (np.abs(bottom.value) < _NEAR * reach))
-            plain = ~widths.few & (doubt == 0) & (variance != 0)
-            low, high = (np.where(plain, end, o) for end, o in zip(ratio.fieller(z), (low, high), strict=True))
-            unsure = unsure | (plain & ~np.isfinite(low))
-        if value.form is not None and value.form.sign != "√" and not (ratio and ratio.is_plain):
-            curved = curved | (steps < z + _BENT)
-        if curved.any() and value.made_by("√") is None:
-            ends = self._of_parts(value, level)
-            low, high = (np.where(curved, end, other) for end, other in zip(ends, (low, high), strict=True))
-            exact = np.where(curved, low == high, exact)  # where both estimates are 0, so is the slope, whatever noise
-        unknown = (np.isnan(low) | np.isnan(high)) & ~np.isnan(variance)  # without a variance there is no interval
-        return Spread(low, high, stderr, exact, doubt > 0, widths.few, unsure | unknown)
-
-    def _heaviest(self, value: Value) -> Array:
-        """The heaviest score of a single row, in every group; in sums without noise no row has one."""
-        noisy = np.einsum("gii->gi", value.covariance) != 0
-        return np.asarray(np.einsum("gi,gi->g", np.abs(value.gradient), np.where(noisy, self.estimates.heaviest, 0.0)))
-
-    def _of_parts(self, value: Value, level: float) -> Ends:
-        """The interval of a sum, a product or a ratio of two values: from those of each of them.
-
-        It is infinite where what is divided by may be zero.
-        """
-        form = value.form
-        assert form is not None and form.sign != "√"
-        if form.sign == "+":
-            return self._of_summands(form, level)
-        noisy = sum(bool(part.variance.any()) for part in (form.left, form.right))  # one of them may be public
-        first, second = (self._interval(part, simultaneous(level, noisy)) for part in (form.left, form.right))
-        other = second.low, second.high
-        if form.sign == "/":
-            with np.errstate(divide="ignore", invalid="ignore"):
-                surely = second.low * second.high > 0
-                other = np.where(surely, 1 / second.high, -np.inf), np.where(surely, 1 / second.low, np.inf)
-        with np.errstate(invalid="ignore"):
-            return form.of(products((first.low, first.high), other))
-
-    def _of_summands(self, total: Form, level: float) -> Ends:
-        """The interval of a sum, from those of its two parts and their correlation (Zou 2008, MOVER)."""
-        values = total.left, total.right
-        spreads = [self._interval(value, level) for value in values]
-        root = np.sqrt(np.prod([np.maximum(value.variance, 0.0) for value in values], axis=0))
-        shared = np.divide(values[0].shared(values[1]), root, out=np.zeros_like(root), where=root > 0)
-        z = normal_quantile(level)
-        shared = np.where(
-            values[0].curved(z) | values[1].curved(z), np.maximum(shared, 0.0), shared
-        )  # far from tangents
-        middle, ends = values[0].value + values[1].value, []
-        for sign, ends_of in ((-1, [one.low for one in spreads]), (1, [one.high for one in spreads])):
-            with np.errstate(invalid="ignore"):
-                x, y = (np.abs(end - value.value) for end, value in zip(ends_of, values, strict=True))
-                square = np.where(np.isfinite(x + y), x**2 + 2 * np.clip(shared, -1, 1) * x * y + y**2, np.inf)
-            ends.append(middle + sign * np.sqrt(np.maximum(square, 0.0)))
-        return total.of(ends)
-
-    def _of_tangents(self, value: Value, level: float) -> Spread:
-        """The interval of a variance: of the mean square around every number that the mean could be.
-
-        Around the true mean it is the variance, and linear in the sums. Around the estimated one it has no noise where
-        the mean lies in the middle of numbers that heap at both ends: that interval would be a point, beside the truth.
-        """
-        ratio = value.made_by("/")
-        assert ratio is not None and ratio.left.parabola is not None
-        missed = (1 - level) * _MEAN_MISSED
-        mean = self._near(ratio.left.parabola.left / ratio.left.parabola.right, 1 - missed)
-        spread, lows, highs = self._near(value, level), [], []
-        for part in np.linspace(0, 1, _TANGENTS):
-            with np.errstate(invalid="ignore"):
-                top = ratio.left.tangent((1 - part) * mean.low + part * mean.high)
-            around = self._near(top / ratio.right * ratio.factor + ratio.shift, level + missed)
-            lows.append(around.low)
-            highs.append(around.high)
-        low, high = np.minimum.reduce(lows), np.maximum.reduce(highs)
-        unsure = spread.unsure | (mean.unsure & ~mean.exact)
-        return spread._replace(low=low, high=high, exact=spread.exact & mean.exact, unsure=unsure)
 
     def _for_every_distribution(
         self, value: Value, spread: Spread, free: EveryDistribution, level: float, only: Array | None
@@ -731,28 +614,6 @@ class EstimatedSums:
     def _linear(self, value: Value, group: int) -> Linear:
         slope = value.gradient[group]
         return Linear(slope * self.scale, float(value.value[group] - slope @ self.estimates.values[group]))
-
-
-def _range(value: Value, number: int, half: Array) -> Ends:
-    """The least and the greatest value where one of its sums is at most so much more or less.
-
-    It is looked at everywhere, and then around the best place ever more closely. Neither is a number where a divisor
-    may be zero.
-    """
-    ends = []
-    for sign in (-1.0, 1.0):
-        best, reach, unknown = np.zeros_like(half), 1.0, np.zeros(len(half), bool)
-        for _ in range(_CLOSER):
-            places = np.clip(best + reach * np.linspace(-1, 1, _POINTS)[:, None], -1, 1)
-            with np.errstate(all="ignore"):
-                values = value.at(number, places * half)
-            chosen = (sign * values).argmax(axis=0)[None]
-            best, end = (np.take_along_axis(of, chosen, axis=0)[0] for of in (places, values))
-            unknown, reach = unknown | np.isnan(end), reach * 2 / (_POINTS - 1)
-        ends.append((np.where(unknown, np.nan, end), np.abs(best) < 1 - _BETWEEN))
-    (low, turns_below), (high, turns_above) = ends
-    slack = _BETWEEN * (high - low)
-    return low - slack * turns_below, high + slack * turns_above
 
 
 class Spread(NamedTuple):

@@ -1,4 +1,4 @@
-"""Values that are parabolas of the sums, and their tangents."""
+"""Values that are parabolas of the sums, and roots."""
 
 from __future__ import annotations
 
@@ -7,19 +7,7 @@ import numpy as np
 from dproof.questions.estimated import Value
 
 AMOUNTS = np.array([[4.0, 6.0, 20.0]])  # n, Σz, Σz²
-N, X, S = (
-    Value(AMOUNTS[:, n], np.eye(3)[n : n + 1], np.eye(3)[None], np.zeros(1, bool), linear=True) for n in range(3)
-)
-
-
-def test_a_tangent_is_the_sum_of_squares_around_a_number() -> None:
-    comoment = S - X * X / N
-    for around in (0.0, 1.5, 4.0):
-        tangent = comoment.tangent(np.array([around]))
-        assert tangent.linear
-        assert np.isclose(tangent.value, 20 - 2 * around * 6 + around**2 * 4)
-        assert np.allclose(tangent.gradient, [[around**2, -2 * around, 1]])
-    assert np.isclose(comoment.tangent(np.array([1.5])).value, comoment.value)
+N, X, S = (Value(AMOUNTS[:, n], np.eye(3)[n : n + 1], np.eye(3)[None], linear=True) for n in range(3))
 
 
 def test_only_what_is_one_counts_as_a_parabola() -> None:
