@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,28 @@ def test_lines_of_a_file_spend_tickets_too(survey: Any, inbox: dp.Inbox, tmp_pat
         adopted = release.certificate["release"]["adopted"]
         assert (release.rows, adopted["repeated"], adopted["left_out"]) == (4, 4, 3)
         dp.verify(tmp_path / f"release {given[0].name}")
+
+
+@pytest.mark.parametrize("names", [("answers.db", "before.db"), ("before.db", "answers.db")])
+def test_a_ticket_is_spent_whichever_copy_of_the_store_says_so(
+    names: tuple[str, str], survey: Any, inbox: dp.Inbox, tmp_path: Path
+) -> None:
+    (ticket,), lines = inbox.issue(1), answers(survey, 2)
+    (tmp_path / "before.db").write_bytes((tmp_path / "answers.db").read_bytes())
+    inbox.receive(sent(lines[0], ticket))
+    inbox.close()
+    file = write(tmp_path / "lines", [sent(lines[1], ticket).decode()])
+    release = dp.adopt([file, *(tmp_path / name for name in names)], tmp_path / "survey", tmp_path / "release")
+    assert (release.rows, release.certificate["release"]["adopted"]["repeated"]) == (1, 1)
+
+
+@pytest.mark.parametrize("cell", [7, 0.5, "7", "", "\ud800".encode("utf-8", "surrogatepass")])
+def test_a_cell_of_a_store_that_is_no_line_is_left_out(cell: Any, survey: Any, inbox: dp.Inbox, tmp_path: Path) -> None:
+    inbox.receive(sent(answers(survey, 1)[0], inbox.issue(1)[0]))
+    inbox.close()
+    with closing(sqlite3.connect(tmp_path / "answers.db")) as store, store:
+        store.execute("INSERT INTO answers VALUES ('odd', ?)", (cell,))
+    assert dp.adopt(tmp_path / "answers.db", tmp_path / "survey", tmp_path / "release").rows == 1
 
 
 def test_lines_of_a_file_need_the_tickets(survey: Any, tmp_path: Path) -> None:

@@ -222,9 +222,12 @@ def _is_store(path: Path) -> bool:
 
 
 def _tickets(files: Mapping[Path, bool]) -> dict[bytes | None, bool]:
-    """The hashes of the tickets in some files, and whether each is spent."""
+    """The hashes of the tickets in some files, and whether each is spent in any of them."""
     stores = [path for path, is_store in files.items() if is_store]
-    spent = {ticket: bool(used) for path in stores for ticket, used in _stored_rows(path, "SELECT * FROM tickets")}
+    spent: dict[bytes | None, bool] = {}
+    for path in stores:
+        for ticket, used in _stored_rows(path, "SELECT hash, spent FROM tickets"):
+            spent[ticket] = spent.get(ticket, False) or bool(used)  # which a copy from before does not know
     if not stores:
         raise SourceError(
             "the plan has tickets, so lines need the file that `dproof tickets` made: give it beside them"
@@ -237,7 +240,7 @@ def _lines(files: Mapping[Path, bool]) -> Iterator[tuple[Path, int, bytes]]:
     for path, is_store in files.items():
         try:
             with path.open("rb") as file:
-                stored = (line for (line,) in _stored_rows(path, "SELECT line FROM answers ORDER BY id"))
+                stored = (line for (line,) in _stored_rows(path, "SELECT CAST(line AS BLOB) FROM answers ORDER BY id"))
                 for number, line in enumerate(stored if is_store else _bounded(file), 1):
                     if line.strip():
                         yield path, number, line
