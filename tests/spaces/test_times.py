@@ -273,3 +273,18 @@ def test_a_draft_says_how_the_times_are_asked_about(tmp_path: Path) -> None:
     assert [str(plan.columns[1].space.label(c)) for c in plan.columns[1].encoder()([batch.column(0)])][:2] == [
         "13:05", "14:05",
     ]  # fmt: skip
+
+
+def test_a_time_with_a_zone_in_a_database_is_the_one_in_utc(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(str(tmp_path / "times.duckdb")) as database:
+        database.execute(
+            "CREATE TABLE t AS SELECT unnest([TIMETZ '00:30:00+02', TIMETZ '08:30:00-05:30', NULL]) \"at\""
+        )
+        plan = {"privacy": {"epsilon": 1000}, "columns": {"at": {**DAY, "bins": "hours", "missing": "category"}}}
+        for source, out in ((database.table("t"), "relation"), (tmp_path / "times.duckdb", "file")):
+            if out == "file":
+                database.close()
+            release = dp.sanitise(source, plan, tmp_path / out, anyway=True)
+            found = {row["h"]: round(row["n"].estimate) for row in release.query(BY_HOUR.format("release")).rows}
+            assert {hour: n for hour, n in found.items() if n} == {22: 1, 14: 1, None: 1}
