@@ -251,7 +251,7 @@ def test_conditions_and_groups_are_dates(release: Any) -> None:
         ("count(*) AS n FROM {} WHERE day = 'soon'", "holds dates, and 'soon' is not one"),
         ("count(*) AS n FROM {} WHERE day = '2025-01-01'", "never has the value 2025-01-01: it goes from 2024-01-01"),
         ("count(*) AS n FROM {} WHERE day IN ('2024-01-01', '2025-01-01')", "never has the value 2025-01-01"),
-        ("max(day) - min(day) AS d FROM {}", "dates cannot be used in calculations"),
+        ("max(day) - min(day) AS d FROM {}", "dates and times of day cannot be used in calculations"),
         ("sex, avg(day) AS a FROM {} GROUP BY sex HAVING avg(day) > 5", "or in HAVING"),
     ],
 )

@@ -578,7 +578,9 @@ def resolve(question: Question, schema: Schema) -> Question:
         _check_functions(whole)
     inside = [part for whole in (*shown, *found.expressions) for part in leaves(whole) if part is not whole]
     if any(shown_as(expression, schema) is not None for expression in (*found.tested, *inside)):
-        raise QuestionError("dates cannot be used in calculations or in HAVING: select them by themselves")
+        raise QuestionError(
+            "dates and times of day cannot be used in calculations or in HAVING: select them by themselves"
+        )
     aliases = [item.alias for item in found.select]
     for alias in aliases:
         if aliases.count(alias) > 1:
