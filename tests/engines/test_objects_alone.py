@@ -128,3 +128,11 @@ def test_persons_are_told_apart_by_their_texts_beyond_one_batch() -> None:
         for rows in (1, 2, 100):
             kept = counted_rows(_batches(frame({"x": persons}), rows), 1)
             assert kept.sum() == 5  # 1, two UUIDs, nobody, and what is no name
+
+
+def test_durations_are_read_alike_whatever_stands_beside_them() -> None:
+    """pandas has a type for durations alone, and objects where a text is among them: one value was read in two ways."""
+    eight = dt.timedelta(hours=8)
+    for values in ([eight], [eight, "09:00"], [eight, None], [eight, dt.timedelta(days=900)]):
+        (array,) = _batches(pandas.DataFrame({"x": values}), 10**6)
+        assert texts(array).to_pylist()[0] == b"8:00:00"

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -95,6 +96,8 @@ def written(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, np.timedelta64):  # which is a whole number to NumPy
         return str(value)
+    if isinstance(value, timedelta):  # also one of pandas, which has a text of its own
+        return timedelta.__str__(value)
     if isinstance(value, (int, np.integer)):
         return int.__repr__(value if isinstance(value, int) else int(value))
     if isinstance(value, Fraction):

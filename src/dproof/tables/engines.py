@@ -132,8 +132,9 @@ def pandas_column(series: Any) -> Any:
         if not any(check(known.type) for check in _TELLING_NOTHING):
             return object_array(series.astype(object))
         return pa.DictionaryArray.from_arrays(pa.array(series.cat.codes, mask=series.isna()), known)
-    if pandas.api.types.is_object_dtype(series.dtype):
-        return object_array(series)
+    # Durations one by one, too: a text among them makes objects of all, and the rows choose the unit of their type.
+    if pandas.api.types.is_object_dtype(series.dtype) or series.dtype.kind == "m":
+        return object_array(series.astype(object))
     try:
         array = pa.array(series, from_pandas=True)
     except UnicodeError:  # texts with half a surrogate pair: still a column of texts
