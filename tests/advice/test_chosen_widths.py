@@ -51,10 +51,11 @@ def test_a_release_and_a_curator_are_compared_by_the_rows_that_are_shown(tmp_pat
     every, top, large, first, means, oldest = dp.advise(LOCAL, rows=ROWS, questions=asked).comparisons
     assert every.release is not None and means.ask is not None and means.release is not None
     assert first.release == every.release  # no noise chooses these
-    assert top.release == pytest.approx(TWO * every.release)
-    assert large.release == pytest.approx(ONE * every.release)
+    # At a higher level intervals allow for skewed noise, by a part of what one row moves: hardly more at so many rows.
+    assert top.release == pytest.approx(TWO * every.release, rel=3e-3) and top.release >= TWO * every.release
+    assert large.release == pytest.approx(ONE * every.release, rel=3e-3) and large.release >= ONE * every.release
     # The interval of a ratio is not quite linear in its deviations (Fieller).
-    assert oldest.release == pytest.approx(TWO * means.release, rel=1e-3)
+    assert oldest.release == pytest.approx(TWO * means.release, rel=5e-3)
     assert means.estimated and oldest.estimated and oldest.ask is not None
     even = pa.table({"town": [*"abcde"] * (ROWS // 5), "age": [n // 5 % 101 for n in range(ROWS)]})
     curator = dp.Curator(even, LOCAL, ledger=tmp_path / "budget.db")
@@ -71,7 +72,8 @@ def test_both_spreads_are_told_by_the_rows_that_are_shown() -> None:
     plan["questions"] = asked
     every, top, large = both_spreads(row_law(plan), ROWS)["questions"]
     for spread in ("split", "sample"):
-        assert (top[spread], large[spread]) == pytest.approx((TWO * every[spread], ONE * every[spread]))
+        wanted = TWO * every[spread], ONE * every[spread]
+        assert (top[spread], large[spread]) == pytest.approx(wanted, rel=3e-3) and top[spread] >= wanted[0]
     advised = dp.advise(plan, rows=ROWS).comparisons
     assert [one.release for one in advised] == pytest.approx([one["sample"] for one in (every, top, large)])
 

@@ -36,7 +36,7 @@ from tests.workbooks import write_workbook
 
 _FEW = 60  # calls that one value may cost by itself
 _ALONE = {  # what reads a single value, or writes a single object
-    *("columns/values.py", "columns/values.py", "exact.py", "spaces/dates.py:day_of", "spaces/dates.py:_seconds"),
+    *("columns/values.py", "exact.py", "spaces/dates.py:day_of", "spaces/dates.py:seconds_of"),
     *("spaces/interval.py:nearest", "spaces/interval.py:_meant", "arguments.py", "tables/workbook.py"),
     *("errors.py", "columns/sets.py:_plain"),
 }
