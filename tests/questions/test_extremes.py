@@ -24,6 +24,7 @@ CALCULATIONS: dict[str, Callable[[Value, Value, Value], Value]] = {
     "a root": lambda x, y, n: (x + 5).root() + y,
     "a root over a mean": lambda x, y, n: (x * x + 3).root() / (n + y),
     "a turning root": lambda x, y, n: (30 - x * x - y * y).root(),
+    "over a turning root": lambda x, y, n: n / (y - x * x).root(),
 }
 
 
@@ -84,6 +85,13 @@ def test_a_turn_counts_as_far_as_noise_leads_in_all_directions() -> None:
 
 def test_nothing_is_known_where_a_divisor_may_be_zero() -> None:
     low, high, _, _ = near("a ratio of means", np.array([(1.0, -9.5), (1.0, -7.5), (1.0, 0.0)]))
+    assert np.isnan(low).tolist() == np.isnan(high).tolist() == [True, True, False]
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_nothing_is_known_where_a_divisor_that_bends_may_be_zero() -> None:
+    """Where it is below zero only in a corner of what is near, no place that was looked at lay there."""
+    low, high, _, _ = near("over a turning root", np.array([(0.0, 4.5), (1.0, 8.0), (0.0, 12.0)]))
     assert np.isnan(low).tolist() == np.isnan(high).tolist() == [True, True, False]
 
 

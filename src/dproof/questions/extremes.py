@@ -149,8 +149,8 @@ class _Near:
             steady = self.steady.copy()
             for one, _ in self.divisors:
                 if not one.linear:
-                    found = self.at(everywhere, one)
-                    steady &= found.min(axis=0) * found.max(axis=0) > 0
+                    (least, most), _ = _Near(one, self.reach, self.groups).extremes()
+                    steady &= least * most > 0
             best, ends = _best(everywhere[:, None], self.at(everywhere)[:, None])
             some = np.flatnonzero(steady & _is_inside(best).any(axis=0) if inside else steady)
             for n in range(_CLOSER):
