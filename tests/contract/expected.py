@@ -108,7 +108,8 @@ def problem(case: Case) -> str | None:
     least, greatest = one.widths.least * (1 - tolerance), one.widths.greatest * (1 + tolerance)
     if case.shape in ("having", "having twice", "first", "last"):
         least = 0.0  # ± is the greatest that it may be, where noise chooses the rows
-    slack = 0.11 if case.shape == "rounded" else 1e-9
+    whole = case.kind.startswith("date") and not case.call.startswith("count")  # intervals of dates end at whole days
+    slack = 0.11 if case.shape == "rounded" else 0.5 if whole else 1e-9
     low, high = one.possible.ends
     for seeds in (SEEDS, MORE_SEEDS):  # where a divisor is near zero, widths are of many sizes
         widths = answered(case, (low, high), seeds)
