@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, time
@@ -513,14 +514,14 @@ class MomentCodec(NumberCodec):
         return codes
 
     @classmethod
+    @abstractmethod
     def plain(cls, texts: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The number of each text in ISO 8601 without an offset, and which texts these are."""
-        raise NotImplementedError
 
     @classmethod
+    @abstractmethod
     def rounded(cls, low: Fraction, high: Fraction) -> dict[str, Any]:
         """Bounds that tell less of the data than the least and the greatest of a table."""
-        raise NotImplementedError
 
 
 _CLOCKED = Written(
