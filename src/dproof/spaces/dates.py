@@ -148,9 +148,8 @@ class Moments(Interval):
 
     def refusal(self, value: Any, *, ordered: bool = False) -> str | None:
         number = self.of.read(value)
-        if number is None or str(value) != str(
-            self.of.value(number)
-        ):  # more would be cut off, and one has one spelling
+        # More would be cut off, and each moment has one spelling.
+        if number is None or str(value) != str(self.of.value(number)):
             return f"holds {self.of.noun}s, and {str(value)!r} is not one {self.of.example}"
         if ordered or (self.low <= number <= self.high and (number - self.low) % self.step == 0):
             return None
