@@ -93,10 +93,10 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.releases.adopt import TicketRefused as TicketRefused
     from dproof.releases.adopt import adopt as adopt
     from dproof.releases.drafting import draft_plan as draft_plan
+    from dproof.releases.drafting import notebook as notebook
     from dproof.releases.inspection import check as check
     from dproof.releases.inspection import header as header
     from dproof.releases.load import load as load
-    from dproof.releases.notebook import notebook as notebook
     from dproof.releases.sanitise import ReleasePayment as ReleasePayment
     from dproof.releases.sanitise import sanitise as sanitise
     from dproof.releases.sanitise import sanitize as sanitize
@@ -107,12 +107,12 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.spaces.categories import Subsets as Subsets
     from dproof.spaces.curves import Curves as Curves
     from dproof.spaces.dates import Dates as Dates
+    from dproof.spaces.dates import Times as Times
     from dproof.spaces.interval import Interval as Interval
     from dproof.spaces.products import Rows as Rows
     from dproof.spaces.products import Table as Table
     from dproof.spaces.products import Vectors as Vectors
     from dproof.spaces.space import Space as Space
-    from dproof.spaces.times import Times as Times
     from dproof.survey.page import collect as collect
 
 __version__ = "0.2.0.dev0"
@@ -122,8 +122,7 @@ _NAMES = {  # the public names of each module
     "dproof.spaces.space": "Space",
     "dproof.spaces.categories": "Categories Subsets",
     "dproof.spaces.interval": "Interval",
-    "dproof.spaces.dates": "Dates",
-    "dproof.spaces.times": "Times",
+    "dproof.spaces.dates": "Dates Times",
     "dproof.spaces.products": "Vectors Rows Table",
     "dproof.spaces.curves": "Curves",
     "dproof.plans.reader": "add_space plan_keys WrongKey",
@@ -166,8 +165,7 @@ _NAMES = {  # the public names of each module
     "dproof.questions.question": "Open",
     "dproof.questions.answer": "Answer Cell",
     "dproof.plans.draft": "plan_problems",
-    "dproof.releases.drafting": "draft_plan",
-    "dproof.releases.notebook": "notebook",
+    "dproof.releases.drafting": "draft_plan notebook",
     "dproof.advice.before_spending": "warnings_before",
     "dproof.local.draw": "dummy_rows",
     "dproof.errors": (

@@ -22,8 +22,8 @@ from dproof.plans.reader import MisplacedKey, Reader, read_column
 from dproof.questions.question import Schema, resolve
 from dproof.questions.sql import parse
 from dproof.releases.drafting import draft, draft_text
+from dproof.spaces.dates import minute_of
 from dproof.spaces.interval import default_bins
-from dproof.spaces.times import minute_of
 from dproof.testing import check_column, check_metric, seeded_coins
 
 DAY = {"space": "time", "low": "00:00", "high": "23:59"}

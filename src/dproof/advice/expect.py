@@ -5,7 +5,8 @@ share of the rows, if no noise were drawn; that is answered as a question always
 intervals. Values of a question's columns are taken to be independent of each other; in a law of several columns at once
 the bins of one are taken to hold equally many rows.
 
-`row_widths`: ± of what a release tells of each column, for the worst data; of tables `central.answer.table_widths`.
+What holds for all tables cannot be read from one: `row_widths`, ± of what a release of rows tells of each column, for
+the worst data; `central.answer.table_widths`, of tables; `curator.preview.known_widths`, of asked questions.
 """
 
 from __future__ import annotations

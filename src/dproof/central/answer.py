@@ -517,7 +517,7 @@ def expected_source(law: TableLaw, question: Question, rows: int, shares: Shares
 
 
 def table_widths(law: TableLaw, rows: int | None = None) -> list[TableWidth]:
-    """± of every table and sum that the plan asks for, whatever the data are.
+    """± of every table and sum that the plan asks for, whatever the data are: of a question see `expected_source`.
 
     With a number of rows also ± of means, at most, where these are spread evenly over the cells: that of a mean at an
     end of the range, where the noise of the number of rows weighs most; of curves ± of the band where it is widest.

@@ -59,6 +59,8 @@ ALIASES = {"sanitize": "sanitise"}
 # Commands that stand in the file of another.
 _TOGETHER = {
     "adopt": "collect",
+    "check": "init",
+    "report": "verify",
     "tickets": "collect",
     "token": "serve",
     "mcp": "serve",

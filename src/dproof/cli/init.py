@@ -1,4 +1,5 @@
-"""`dproof init`: a draft plan for a table, or with --ask a finished one, from a dialogue."""
+"""`dproof init`: a draft plan for a table, or with --ask a finished one, from a dialogue; `dproof check`: exact counts
+of what a plan does not cover, for the custodian alone."""
 
 from __future__ import annotations
 
@@ -6,10 +7,13 @@ from pathlib import Path
 
 import click
 
-from dproof.cli.command import PATH, command, data_argument, json_option, table_option
-from dproof.cli.output import advise, emit
-from dproof.plans.draft import ONE_COLUMN
+from dproof.cli.command import PATH, command, data_argument, json_option, shown_name, table_option
+from dproof.cli.output import Page, Table, advise, emit, escape, pairs, unbroken
+from dproof.exact import several
+from dproof.plans.draft import ONE_COLUMN, toml_lines
 from dproof.releases.drafting import draft, draft_text
+from dproof.releases.inspection import CONFIDENTIAL, Inspection, Suggested
+from dproof.releases.inspection import check as inspect
 from dproof.storage import check_absent
 
 
@@ -64,3 +68,76 @@ def init(
         advise("is the first line a header? Some of its fields look like values, and a plan is public")
     if look:
         advise("the draft was made from rows of the table: keep it to yourself until you have checked it")
+
+
+_FROM_THE_TABLE = """\
+Still open. What follows comes from the table: values, most frequent first, and bounds, rounded outwards. A plan is \
+public, so take only what you could have written without seeing it, from a code book, a questionnaire or a law, and \
+put values in an order of your own. A value of one person, or a bound that only one reaches, stays out.
+"""
+
+
+@command
+@data_argument
+@click.option("--plan", metavar="PLAN.toml", type=PATH, required=True, help="The plan, or a draft of one.")
+@table_option
+@json_option
+def check(data: Path | str, plan: Path, table: str | None, as_json: bool) -> None:
+    """Count values that a plan does not cover: confidential.
+
+    For each column: how many values are missing, outside the declared space, not readable as the number or date that
+    the plan says, or clamped, and the most frequent values outside; with `person` in the plan, how many rows a person
+    has. Use it to find a wrong encoding or a forgotten value. Of a draft it shows what is still open, with values and
+    bounds to choose from, and all mistakes at once; with mistakes it leaves with 1. No noise protects these figures: do
+    not pass them on.
+    """
+    inspection = inspect(data, plan, table=table)
+    emit(inspection.to_json(), as_json, lambda: _check_page(inspection, shown_name(data)))
+    if inspection.problems:
+        raise click.exceptions.Exit(1)
+
+
+def _check_page(inspection: Inspection, name: str) -> Page:
+    yield f"[bold red]{CONFIDENTIAL}[/bold red]\n"
+    if inspection.problems:
+        yield f"{several(len(inspection.problems), 'mistake')} to mend:\n"
+        yield pairs((" -", escape(problem)) for problem in inspection.problems)
+        yield ""
+    yield f"{escape(name)} has {several(inspection.rows, 'row')}.\n"
+    headings = ["column", "", "missing", "outside", "unreadable", "clamped"]
+    rows = [
+        [
+            escape(column.name),
+            column.kind,
+            *(f"{n:,}" if n else "" for n in (column.missing, column.outside, column.no_number, column.clamped)),
+        ]
+        for column in inspection.columns
+    ]
+    yield Table(headings, rows, left=(0, 1))
+    strange = [column for column in inspection.columns if column.values]
+    if strange:
+        yield "\nWhat is outside or unreadable, most frequent first:\n"
+    for column in strange:
+        yield f"  {escape(column.name)}: " + ", ".join(f"'{escape(value)}' {n:,}" for value, n in column.values)
+    if inspection.persons is not None:
+        who = inspection.persons
+        yield (
+            f"\n{escape(repr(who.column))} names {several(who.persons, 'person')}. The most rows of one: "
+            f"{who.most_rows:,}. With more than {who.rows_per_person:,} (rows_per_person): {who.above:,}."
+        )
+    if inspection.hints:
+        yield "\nLook at this:\n"
+        yield pairs((" -", escape(hint)) for hint in inspection.hints)
+    if inspection.suggestions:
+        yield f"\n{_FROM_THE_TABLE}"
+        yield from (unbroken(_suggested(one)) for one in inspection.suggestions)
+
+
+def _suggested(one: Suggested) -> str:
+    """What a draft may have for what is open, as TOML."""
+    notes = []
+    if not one.keys:
+        notes.append("no value of it could be read: see above")
+    if one.more:
+        notes.append(f'{one.more:,} more: an id or free text? Then drop = true; or write outside = "category"')
+    return toml_lines(one.name, one.keys) + "".join(f"# {note}\n" for note in notes)

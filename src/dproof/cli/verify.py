@@ -1,4 +1,4 @@
-"""`dproof verify`: whether a release or a certificate still holds."""
+"""`dproof verify` and `dproof report`: whether a release or a certificate still holds, and the page about a release."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dproof.certification.certify import read_certificate
 from dproof.certification.verify_central import FORMAT as CENTRAL
 from dproof.certification.verify_certificate import of_a_row
 from dproof.cli.command import PATH, command, json_option
-from dproof.cli.output import Page, emit, escape, promised
+from dproof.cli.output import Page, emit, escape, having_done, promised
 from dproof.errors import VerificationFailed
 from dproof.exact import float_above, several
 from dproof.meaning import in_random_order
 from dproof.plans.plan import not_protected
 from dproof.releases.verify import verify as check
-from dproof.storage import SURVEY
+from dproof.storage import REPORT, SURVEY
 
 
 @command
@@ -101,3 +101,24 @@ def _verified_page(answer: dict[str, Any], path: Path) -> Page:
     yield f"Checked in exact arithmetic: {checked}."
     if answer["unchecked"]:
         yield f"Not checked: {escape(', '.join(answer['unchecked']))}."
+
+
+@command
+@click.argument("release", metavar="DIR", type=PATH, help="The folder of a release.")
+@click.option("--out", metavar="FILE", type=PATH, help="Write the page here instead of into DIR.")
+@json_option
+def report(release: Path, out: Path | None, as_json: bool) -> None:
+    """Write the page that explains a release.
+
+    For non-experts: one HTML file with its charts inside, without scripts or network access. What [about] in
+    the plan says stands at its top, then the answers to the plan's [[questions]]; the proof is folded below.
+    """
+    from dproof.releases.load import load  # `dproof verify` makes no page
+    from dproof.report.page import release_page
+
+    text = release_page(load(release))
+    target = release / REPORT if out is None else out
+    target.write_text(text, encoding="utf-8")
+    answer = {"report": str(target), "bytes": len(text.encode())}
+    with having_done(f"the page is in {target}"):
+        emit(answer, as_json, lambda: [f"The page is in {target}: open it in a browser."])

@@ -30,9 +30,8 @@ from dproof.plans.draft import USUAL_TABLES, toml_lines
 from dproof.plans.plan import Plan
 from dproof.plans.reader import MisplacedKey, Reader, open_keys, read_column, to_toml
 from dproof.privacy import Privacy
-from dproof.releases.drafting import DraftedColumn, Model, TableDraft, draft, file_keys
+from dproof.releases.drafting import DraftedColumn, Model, TableDraft, draft, file_keys, first_question, notebook
 from dproof.releases.inspection import check as inspect
-from dproof.releases.notebook import first_question, notebook
 from dproof.spaces.dates import date_of, day_of
 from dproof.storage import check_absent
 

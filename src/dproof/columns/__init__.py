@@ -9,10 +9,9 @@ from dproof.columns.codec import CODECS, CategoryCodec, Codec, CodeCodec
 from dproof.columns.numbers import DateCodec, NumberCodec, TimeCodec
 from dproof.columns.sets import AnswerCodec, SetCodec
 from dproof.spaces.categories import Answers, Categories, Codes, Subsets
-from dproof.spaces.dates import Dates, Days
+from dproof.spaces.dates import Dates, Days, Minutes, Times
 from dproof.spaces.interval import Interval, Line
 from dproof.spaces.space import Space
-from dproof.spaces.times import Minutes, Times
 
 CODECS |= {
     Space: Codec,

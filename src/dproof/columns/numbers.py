@@ -47,10 +47,9 @@ from dproof.columns.values import (
 )
 from dproof.errors import ArgumentError, InputError, SourceError
 from dproof.exact import int_or_float
-from dproof.spaces.dates import CLOCK, DAYS, PERIODS, Unit, calendar_bins
+from dproof.spaces.dates import CLOCK, DAYS, MINUTES, PERIODS, Unit, calendar_bins, hour_bins, time_of
 from dproof.spaces.interval import Bins, bins_between, largest
 from dproof.spaces.space import MISSING
-from dproof.spaces.times import MINUTES, hour_bins, time_of
 
 if TYPE_CHECKING:
     from dproof.plans.reader import Reader

@@ -44,7 +44,7 @@ WIDEST_SIGMA_BY_VALUE = 1 << 12  # σ of Gaussian noise up to which a cell of it
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What may be spent in all: ε and δ add up; in a limit with ρ, ρ adds up or they do, each in its part of δ.
+    """The rule by which a `Cost` is spent: ε and δ add up; in one with ρ, ρ adds up or they do, each in its part of δ.
 
     >>> limit = Limit.of(Cost(Fraction(1), Fraction("1e-6")), in_rho=True)
     >>> round(float(limit.whole.rho), 6), limit.allows(Cost(Fraction(2), Fraction("1e-6"), Fraction("0.024")))

@@ -67,7 +67,7 @@ _NO_RHO = ", but the rho of this cost is not known: pay it before anything else,
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What may be spent in all, what was, and what is left."""
+    """The three amounts that somebody is told of a ledger: what may be spent in all, what was, and what is left."""
 
     budget: Cost
     spent: Cost

@@ -175,6 +175,7 @@ def known_widths(
 ) -> dict[str, tuple[float | None, float | None]]:
     """The half-width and the expected absolute error of each column of the answer; None where the table decides.
 
+    They hold for every table, by the law of the one number that is noisy; `expected_source` tells of an even table.
     Where noisy values choose the rows that are shown, the half-width is the largest that it can be.
     """
     question = measurement.question

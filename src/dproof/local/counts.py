@@ -45,8 +45,7 @@ from dproof.questions.measured import Shares, stated_of
 from dproof.questions.partition import Bit, combined_places, cut, grouping
 from dproof.questions.question import Key, Predicate, condition, leaves, literal, name
 from dproof.questions.sums import Term
-from dproof.spaces.interval import Bins as ColumnBins
-from dproof.spaces.interval import Scale, scale_of
+from dproof.spaces.interval import Bins, Scale, scale_of
 from dproof.spaces.space import Partition, along
 from dproof.tables.duckdb import CLOSED, Decoder, count_alike, decode_all, expressions, stored_relation
 from dproof.tables.source import Parts
@@ -642,7 +641,7 @@ def _passed(code: str, bins: CodeBins) -> str:
 # Numbers that were sanitised by their bins: what a question sees of these ---------------------------------------------
 
 
-def _debias_bins(law: Law, seen: list[SeenColumn], bins: list[ColumnBins | None], others: int, name: str) -> DebiasAxes:
+def _debias_bins(law: Law, seen: list[SeenColumn], bins: list[Bins | None], others: int, name: str) -> DebiasAxes:
     """What undoes the law of some columns, of which those with `bins` were sanitised by them.
 
     A condition at the edges is a count of bins, and as exact as a condition on categories.
@@ -662,7 +661,7 @@ def _debias_bins(law: Law, seen: list[SeenColumn], bins: list[ColumnBins | None]
     return _between_edges(law, column, edges, name)
 
 
-def _at_edges(column: SeenColumn, bins: ColumnBins, name: str) -> SeenColumn | None:
+def _at_edges(column: SeenColumn, bins: Bins, name: str) -> SeenColumn | None:
     """The column with bins for values; None where a question tells values of one bin apart, or adds them up."""
     cut = column.blocks
     if column.scale is not None or bins.cut_by(cut.first[1:][np.diff(cut.block) != 0].tolist()):
@@ -671,7 +670,7 @@ def _at_edges(column: SeenColumn, bins: ColumnBins, name: str) -> SeenColumn | N
     return replace(column, blocks=Partition(name, codes, block, bins.size), space=bins.space)
 
 
-def _between_edges(law: Law, column: SeenColumn, bins: ColumnBins, name: str) -> DebiasAxes:
+def _between_edges(law: Law, column: SeenColumn, bins: Bins, name: str) -> DebiasAxes:
     """Where in its bin a value lies is not told: a node for both ends of each part of a bin, all with the bin's law."""
     whole, total = law.written_out()
     matrix, (inputs, outputs) = np.asarray(whole / total, float), whole.shape

@@ -114,7 +114,10 @@ class JointColumns:
 
 @dataclass(frozen=True, slots=True)
 class Tight:
-    """The least ε at the promised δ, and the least δ at the promised ε, both rounded up; bounds where not `exact`."""
+    """The least ε at the promised δ, and the least δ at the promised ε, both rounded up; bounds where not `exact`.
+
+    No amount that is promised or paid, as the two do not hold together; and ε may be infinite.
+    """
 
     epsilon: float
     delta: float

@@ -1,4 +1,5 @@
-"""Calendar dates: the days of an interval, each a number of days after Monday, 1 January of the year 1."""
+"""Calendar dates and times of day: points of an interval, each a number of days after Monday, 1 January of the year 1,
+or a number of minutes after midnight."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, time
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from dproof.arguments import COLUMN, described, listed, named, whole
 from dproof.errors import ArgumentError, TooLarge, did_you_mean
 from dproof.limits import MOST_PERIODS
-from dproof.spaces.interval import Bins, Interval, Line, bin_labels
+from dproof.spaces.interval import Bins, Interval, Line, bin_labels, bins_from
 from dproof.spaces.space import is_arrow
 
 _LAST = date.max.toordinal() - 1
@@ -26,7 +27,6 @@ _1970 = date(1970, 1, 1).toordinal() - 1  # the day that NumPy counts from
 CLOCK = "([01][0-9]|2[0-3]):?([0-5][0-9])(?::?([0-5][0-9]))?"
 ZONE = "(?:Z|([+-])([01][0-9]|2[0-3])(?::?([0-5][0-9])(?::?([0-5][0-9]))?)?)?"
 _ISO = re.compile(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(?:[T ]{CLOCK}(?:\.[0-9]{{1,9}})?{ZONE})?")
-EXAMPLE = "such as 2024-01-31"
 
 
 def day_of(value: Any) -> int | None:
@@ -159,7 +159,7 @@ class Moments(Interval):
 
 # Dates ---------------------------------------------------------------------------------------------------------------
 
-DAYS = Unit("days", "date", EXAMPLE, day_of, date_of)
+DAYS = Unit("days", "date", "such as 2024-01-31", day_of, date_of)
 
 
 class Days(Ticks):
@@ -297,3 +297,92 @@ def uncut_period(space: Any, ends: Sequence[int]) -> str | None:
     inside = given[(given > 0) & (given < space.size)]
     found = ((name, _period_starts(space, name)) for name in (*reversed(_MONTHS), "weeks"))
     return next((name for name, some in found if some is not None and np.isin(inside, some[0]).all()), None)
+
+
+# Times of day ---------------------------------------------------------------------------------------------------------
+
+
+_MINUTES_A_DAY = 1440
+_TIMED = re.compile(
+    r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2}[T ])?([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:\.[0-9]{1,9})?)?"
+    f"{ZONE}"
+)
+
+
+def minute_of(value: Any) -> int | None:
+    """The minute of a time of day, by itself or after a date in ISO 8601; None for anything else.
+
+    Seconds are cut off. A time with a zone is the one that it is in UTC.
+
+    >>> [minute_of(value) for value in ("08:30", "9:05:59", "2024-03-01 14:35", "00:30+01:00", "24:00", 7)]
+    [510, 545, 875, 1410, None, None]
+    """
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    text = str(value) if isinstance(value, (date, time)) else str.__str__(value) if isinstance(value, str) else ""
+    written = _TIMED.fullmatch(text.strip())
+    if written is None:
+        return None
+    *clock, sign = written.groups()[:4]
+    ahead = seconds_of(written.groups()[4:]) * (-1 if sign == "-" else 1)
+    return (seconds_of(clock) - ahead) // 60 % _MINUTES_A_DAY
+
+
+def time_of(minute: float) -> str:
+    """The time of day of a minute; the first or the last one for what lies beyond."""
+    inside = min(max(math.floor(minute), 0), _MINUTES_A_DAY - 1)
+    return f"{inside // 60:02}:{inside % 60:02}"
+
+
+MINUTES = Unit("minutes", "time", "such as 08:30", minute_of, time_of)
+
+
+class Minutes(Ticks):
+    """A lattice of minutes without ends, where noise on times of day ends up."""
+
+    __slots__ = ()
+    of: ClassVar[Unit] = MINUTES
+
+
+class Times(Moments):
+    """The minutes of a day from low to high, with ρ(x, y) = the number of minutes between x and y.
+
+    Midnight is an end: 23:59 lies far from 00:00.
+
+    >>> office = Times("08:00", "17:59")
+    >>> office.size, office.distance("08:30", "10:00"), office.label(90)
+    (600, Fraction(90, 1), '09:30')
+    """
+
+    __slots__ = ()
+    of: ClassVar[Unit] = MINUTES
+    ticks: ClassVar[type[Ticks]] = Minutes
+
+    @named
+    def __init__(self, low: Any, high: Any) -> None:
+        Interval.__init__(self, MINUTES.bound(low, "low"), MINUTES.bound(high, "high"), 1)
+
+    def __repr__(self) -> str:
+        return f"Times('{time_of(int(self.low))}', '{time_of(int(self.high))}')"
+
+    def date_part(self, part: str) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        if part != "hour":
+            return None
+        hours = (int(self.low) + np.arange(self.size)) // 60
+        starts = np.flatnonzero(np.append(True, hours[1:] != hours[:-1]))
+        return starts, hours[starts]
+
+
+def hour_bins(space: Times, name: str) -> Bins:
+    """The hours that the minutes of a space lie in, those at the ends cut.
+
+    A certificate depends on this rule, so it must stay as it is.
+
+    >>> hour_bins(Times("08:00", "10:29"), "hours").labels
+    ('[08:00, 09:00)', '[09:00, 10:00)', '[10:00, 10:29]')
+    """
+    if name != "hours":
+        raise ArgumentError(f"bins cannot be {name[:40]!r}{did_you_mean(name, ['hours'])}")
+    hours = space.date_part("hour")
+    assert hours is not None
+    return bins_from(space, hours[0].tolist())

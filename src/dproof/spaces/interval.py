@@ -402,7 +402,11 @@ _EXAMPLE = "such as [0, 20, 40, 60]"
 
 @dataclass(frozen=True)  # without slots: what follows from it is worked out once
 class Bins:
-    """Bins by the first code of each: a bin has the codes from its start up to the next start, or to the stop."""
+    """Bins by the first code of each: a bin has the codes from its start up to the next start, or to the stop.
+
+    A plan declares them, so they are compared and hashed with it. What a question tells apart is a `Partition`, whose
+    blocks may have several runs, or be patterns of bits.
+    """
 
     starts: tuple[int, ...]
     labels: tuple[Any, ...]
