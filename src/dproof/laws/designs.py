@@ -6,7 +6,7 @@ At the end the numbers behind them: primes, their primitive roots, and the diffe
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -206,17 +206,9 @@ class BlockDesign(CyclicDesign):
         return Blocks(self.prime, self.classes, width, self.taken * (width - 1))
 
     def incidence(self) -> Incidence:
-        if self.blocks.width**2 > self.prime:
-            return Classes(self.prime, self.classes, self.holding, self.size)
-        j, place = np.indices((self.classes, self.blocks.width))
-        return Shifts(self.prime, self.away(j, place), self.size)
-
-    def holding(self, j: int) -> NDArray[np.bool_]:
-        """Whether block (j, y) holds y − d, for each residue d."""
-        powers = primitive_powers(self.prime)
-        held = np.zeros(self.prime, bool)
-        held[powers[(np.arange(self.prime - 1) - j) % self.classes < self.taken]] = True
-        return held
+        width = self.blocks.width
+        residues = self.away(*np.indices((self.classes, width), sparse=True))
+        return (Classes if width**2 > self.prime else Shifts)(self.prime, residues, self.size)
 
     def away(self, j: NDArray[Any], place: NDArray[Any]) -> NDArray[np.int64]:
         """g^j times the residues of the set of 0, which are followed by the others: g^j moves class 0 to class j."""
@@ -269,55 +261,6 @@ class PlaneDesign(CyclicDesign):
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
-    """Block (j, y) holds x where d = y − x lies in a set of residues of a prime, `holding(j)`: correlations, by fast
-    Fourier transforms."""
-
-    prime: int
-    classes: int
-    holding: Callable[[int], NDArray[Any]]
-    size: int
-
-    @property
-    def states(self) -> int:
-        return self.prime * self.classes
-
-    @property
-    def _length(self) -> int:
-        """The length of the transforms: a prime would be slow, and twice the residues leave room to wrap around."""
-        return min(odd << ((2 * self.prime - 1) // odd).bit_length() for odd in (1, 3, 5))
-
-    @property
-    def _parts(self) -> list[slice]:
-        """The classes, as many at a time as fit a cache."""
-        many = max(1, _TRANSFORMED // self._length)
-        return [slice(j, j + many) for j in range(0, self.classes, many)]
-
-    @cached_property
-    def _transforms(self) -> NDArray[Any]:
-        return np.stack([np.fft.rfft(self.holding(j), self._length) for j in range(self.classes)])
-
-    def count(self, counts: NDArray[Any]) -> NDArray[Any]:
-        by_class = counts.reshape(*counts.shape[:-1], self.classes, self.prime)
-        spectrum = np.zeros((*counts.shape[:-1], self._length // 2 + 1), complex)
-        for part in self._parts:
-            moved = np.fft.rfft(by_class[..., part, :], self._length)
-            spectrum += np.einsum("...jf,jf->...f", moved, self._transforms[part].conj())
-        differences = np.fft.irfft(spectrum, self._length)
-        before = self._length - self.prime
-        return np.asarray(differences[..., : self.size] + differences[..., before : before + self.size])
-
-    def add(self, weights: NDArray[Any]) -> NDArray[Any]:
-        padded = np.fft.rfft(weights, self._length)[..., None, :]
-        added = np.empty((*weights.shape[:-1], self.classes, self.prime))
-        for part in self._parts:
-            sums = np.fft.irfft(padded * self._transforms[part], self._length)
-            added[..., part, :] = sums[..., : self.prime]
-            added[..., part, :-1] += sums[..., self.prime : 2 * self.prime - 1]
-        return added.reshape(*weights.shape[:-1], self.states)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Shifts:
     """Block (j, y) holds x where y − x is one of a few residues: those of row j, which are gone through one by one."""
 
@@ -346,6 +289,47 @@ class Shifts:
                 twice[..., d : d + self.size] += weights
             twice[..., : self.size] += twice[..., self.modulus :]
             added[..., j, :] = twice[..., : self.modulus]
+        return added.reshape(*weights.shape[:-1], self.states)
+
+
+@dataclass(frozen=True, eq=False)
+class Classes(Shifts):
+    """Where the residues of a row are many: correlations, by fast Fourier transforms."""
+
+    @property
+    def _length(self) -> int:
+        """The length of the transforms: a prime would be slow, and twice the residues leave room to wrap around."""
+        return min(odd << ((2 * self.modulus - 1) // odd).bit_length() for odd in (1, 3, 5))
+
+    @property
+    def _parts(self) -> list[slice]:
+        """The classes, as many at a time as fit a cache."""
+        many = max(1, _TRANSFORMED // self._length)
+        return [slice(j, j + many) for j in range(0, len(self.residues), many)]
+
+    @cached_property
+    def _transforms(self) -> NDArray[Any]:
+        held = np.zeros((len(self.residues), self.modulus), bool)
+        np.put_along_axis(held, self.residues, True, axis=1)
+        return np.fft.rfft(held, self._length)
+
+    def count(self, counts: NDArray[Any]) -> NDArray[Any]:
+        by_class = counts.reshape(*counts.shape[:-1], len(self.residues), self.modulus)
+        spectrum = np.zeros((*counts.shape[:-1], self._length // 2 + 1), complex)
+        for part in self._parts:
+            moved = np.fft.rfft(by_class[..., part, :], self._length)
+            spectrum += np.einsum("...jf,jf->...f", moved, self._transforms[part].conj())
+        differences = np.fft.irfft(spectrum, self._length)
+        before = self._length - self.modulus
+        return np.asarray(differences[..., : self.size] + differences[..., before : before + self.size])
+
+    def add(self, weights: NDArray[Any]) -> NDArray[Any]:
+        padded = np.fft.rfft(weights, self._length)[..., None, :]
+        added = np.empty((*weights.shape[:-1], len(self.residues), self.modulus))
+        for part in self._parts:
+            sums = np.fft.irfft(padded * self._transforms[part], self._length)
+            added[..., part, :] = sums[..., : self.modulus]
+            added[..., part, :-1] += sums[..., self.modulus : 2 * self.modulus - 1]
         return added.reshape(*weights.shape[:-1], self.states)
 
 

@@ -117,9 +117,6 @@ class Matrix(Law):
                     best = Worst(Fraction(most, b * self.total), int(source), int(targets[n]))
         return best
 
-    def profile(self, every: Sequence[Fraction]) -> list[Fraction]:
-        return [self.worst(odds).value for odds in every]
-
     @cached_property
     def _counts(self) -> NDArray[np.bool_]:
         distinct = ~np.eye(self.inputs, dtype=bool)

@@ -20,16 +20,7 @@ from numpy.typing import NDArray
 from dproof.coins import Coins, Guide, guide
 from dproof.errors import ArgumentError, InputError, VerificationFailed
 from dproof.exact import bisect, exp_below
-from dproof.laws.debias import (
-    Array,
-    CodeBins,
-    DebiasAxes,
-    MatrixAxis,
-    MomentsAxis,
-    NodePoints,
-    SeenColumn,
-    presence,
-)
+from dproof.laws.debias import Array, CodeBins, DebiasAxes, MatrixAxis, MomentsAxis, NodePoints, SeenColumn, presence
 from dproof.laws.divergence import Odds, Worst, profile_odds
 from dproof.laws.law import SIZE, TOTAL, Law, Span, law_from_json, listed_sizes, read_number
 from dproof.spaces.interval import Scale
@@ -112,6 +103,10 @@ class NoiseLaw(Protocol):
 NOISES: dict[str, Callable[[Mapping[str, Any]], NoiseLaw]] = {}  # how each kind is read back
 
 
+_WHOLE = 1 << 40  # parts in which the chances to show a value and a missing one are written
+_LEAST_GAP = Fraction(1, 1000)  # of p, between p and q: with less, missing values cannot be counted
+
+
 class LawWithMiddle(Law, ABC):
     """Noise around a value, with a middle value that lies nearer to every other than others may lie to each other."""
 
@@ -139,7 +134,30 @@ class LawWithMiddle(Law, ABC):
         """The axis of a number of which only sums are asked for; None where the noise has no known moments."""
 
     def with_missing(self, epsilon: Fraction, delta: Fraction) -> OptionalLaw:
-        return optional_law(self, epsilon, delta)
+        """The law that tells missing values from others as well as the promise allows.
+
+        With 1 − q = e(1 − p), which is the most that may be hidden, and p/q = r that is q = (e − 1)/(e·r − 1); p − q
+        rises with r, and r is the largest for which a value and a missing one keep the promise. For Laplace noise of
+        scale diam/ε the middle is half as far from a value as another may be, and r = e^(ε/2).
+        """
+        odds = exp_below(epsilon)
+
+        def law(ratio: Fraction) -> OptionalLaw:
+            """With q/p at least this ratio, both rounded towards more privacy."""
+            missing = ceil(_WHOLE * (odds - 1) / (odds / ratio - 1))
+            return OptionalLaw(self, floor(min(missing / ratio, _WHOLE - (_WHOLE - missing) / odds)), missing, _WHOLE)
+
+        def keeps(ratio: Fraction) -> bool:
+            return law(ratio).worst(odds).value <= delta
+
+        least, most = 1 / odds, 1 - _LEAST_GAP
+        if odds == 1 or not keeps(most):
+            raise ArgumentError(
+                "with this mechanism and epsilon a missing value cannot be told from others: use laplace, or "
+                "randomised_response for few values, a mechanism made for less than this epsilon, such as "
+                "staircase(space, 0.5).with_missing(1), or another value in the place of a missing one"
+            )
+        return law(least if keeps(least) else bisect(keeps, least, most, 1 << 40))
 
 
 _MOST_DEVIATIONS = 4.0  # standard deviations of noise that one row may add to a sum
@@ -373,9 +391,6 @@ def overlaps(starts: Array, stops: Array, cut: Partition) -> Array:
 
 # Values that may be missing -------------------------------------------------------------------------------------------
 
-_WHOLE = 1 << 40  # parts in which the two chances are written
-_LEAST_GAP = Fraction(1, 1000)  # of p, between p and q: with less, missing values cannot be counted
-
 
 @dataclass(frozen=True, eq=False)
 class OptionalLaw(Law):
@@ -548,6 +563,16 @@ class OptionalLaw(Law):
         number = (column.scale or Scale()).numbers(space, np.array([self.inner.middle]))
         middle = np.stack([np.interp(number, axis.values, chance) for chance in axis.matrix.T], axis=1)
         lacking = np.eye(axis.blocks)[column.blocks.of(np.array([absent]))]
+        points = axis.points
+        if points is not None:
+            points = NodePoints(
+                self._with_hidden(points.matrix, middle),
+                np.append(points.start, len(points.matrix)),
+                np.append(points.part, 0.0),
+                np.append(points.block, lacking.argmax()),
+                np.append(points.values, 0.0),
+                points.even,
+            )
         mixed = replace(
             axis,
             matrix=self._with_hidden(axis.matrix, middle),
@@ -555,7 +580,7 @@ class OptionalLaw(Law):
             values=np.append(axis.values, 0.0),
             seen=np.concatenate([axis.seen, lacking if axis.seen.ndim == 2 else lacking.argmax(axis=1)]),
             seen_values=np.append(axis.seen_values, 0.0),
-            points=None if axis.points is None else self._with_missing(axis.points, middle, lacking),
+            points=points,
         )
 
         def states(released: Sequence[Array]) -> Array:
@@ -568,16 +593,6 @@ class OptionalLaw(Law):
         """The law of some values and of a missing one, with one more state for what is not shown."""
         shown = np.repeat([float(chance) for chance in self._chances], [len(law), 1])[:, None]
         return np.hstack([shown * np.concatenate([law, middle]), 1 - shown])
-
-    def _with_missing(self, points: NodePoints, middle: Array, lacking: Array) -> NodePoints:
-        return NodePoints(
-            self._with_hidden(points.matrix, middle),
-            np.append(points.start, len(points.matrix)),
-            np.append(points.part, 0.0),
-            np.append(points.block, lacking.argmax()),
-            np.append(points.values, 0.0),
-            points.even,
-        )
 
     def to_json(self) -> Mapping[str, Any]:
         """The record of a certificate."""
@@ -598,30 +613,3 @@ class OptionalLaw(Law):
         except InputError:
             raise VerificationFailed("the certificate cannot be read: 'law' has no output for missing values") from None
         return cls(inner, *(read_number(record, name, TOTAL) for name in ("present", "missing", "whole")))
-
-
-def optional_law(inner: LawWithMiddle, epsilon: Fraction, delta: Fraction) -> OptionalLaw:
-    """The law that tells missing values from others as well as the promise allows.
-
-    With 1 − q = e(1 − p), which is the most that may be hidden, and p/q = r that is q = (e − 1)/(e·r − 1); p − q rises
-    with r, and r is the largest for which a value and a missing one keep the promise. For Laplace noise of scale diam/ε
-    the middle is half as far from a value as another may be, and r = e^(ε/2).
-    """
-    odds = exp_below(epsilon)
-
-    def law(ratio: Fraction) -> OptionalLaw:
-        """With q/p at least this ratio, both rounded towards more privacy."""
-        missing = ceil(_WHOLE * (odds - 1) / (odds / ratio - 1))
-        return OptionalLaw(inner, floor(min(missing / ratio, _WHOLE - (_WHOLE - missing) / odds)), missing, _WHOLE)
-
-    def keeps(ratio: Fraction) -> bool:
-        return law(ratio).worst(odds).value <= delta
-
-    least, most = 1 / odds, 1 - _LEAST_GAP
-    if odds == 1 or not keeps(most):
-        raise ArgumentError(
-            "with this mechanism and epsilon a missing value cannot be told from others: use laplace, or "
-            "randomised_response for few values, a mechanism made for less than this epsilon, such as "
-            "staircase(space, 0.5).with_missing(1), or another value in the place of a missing one"
-        )
-    return law(least if keeps(least) else bisect(keeps, least, most, 1 << 40))
