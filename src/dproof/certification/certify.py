@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations, permutations
@@ -105,11 +105,10 @@ def _certify_metric(mechanism: Mechanism, privacy: Privacy, name: str) -> Certif
     law = pairwise_law(mechanism)
     k = law.inputs
     rho = [[exact(x) for x in mechanism.inputs.distances(n)] for n in range(k)]
-    epsilon, delta = Fraction(0), Fraction(0)
+    delta = Fraction(0)
     for i, j in combinations(range(k), 2):
-        pair = Matrix(law.rows[[i, j]], law.total)
         scaled = privacy.epsilon * rho[i][j]
-        decision = decide(pair, scaled, privacy.delta)
+        decision = decide(Matrix(law.rows[[i, j]], law.total), scaled, privacy.delta)
         worst = decision.worst
         if not decision.holds:
             source, target = (i, j)[worst.source], (i, j)[worst.target]
@@ -119,12 +118,10 @@ def _certify_metric(mechanism: Mechanism, privacy: Privacy, name: str) -> Certif
                 f"{rho[i][j]}",
                 witness,
             )
-        odds = pair.odds(privacy.delta).value
-        assert odds is not None  # the pair is private
-        epsilon, delta = max(epsilon, log_above(odds) / rho[i][j]), max(delta, worst.value)
+        delta = max(delta, worst.value)
     part = replace(
         certified_part(name, mechanism, privacy),
-        epsilon=float_above(epsilon),
+        epsilon=metric_epsilon(mechanism, privacy.delta),
         delta=float_above(delta),
         law=law.to_json(),  # pairs are not alike, so each input is written out
         lower_bound=None,  # the known bounds are for ordinary privacy
@@ -421,12 +418,12 @@ def delta_over(mechanism: Mechanism, epsilon: Any, sets: Iterable[Any]) -> float
     if inputs is None or inputs > _MOST_INPUTS:
         raise TooLarge(f"sets are tried on every input, and there are more than {_MOST_INPUTS:,}")
     laws = [Distribution(mechanism.family, mechanism.outputs, n) for n in range(inputs)]
-    odds, most = exp_below(as_epsilon(epsilon)), Fraction(0)
+    odds, most, neighbours = exp_below(as_epsilon(epsilon)), Fraction(0), mechanism.family.neighbours
     for one in as_list(sets, "sets", "one or more sets of outputs"):
         masses = [law.probability(one) for law in laws]
-        if mechanism.family.neighbours is None:  # every two inputs count, so the most and the least probable one
+        if neighbours is None:  # every two inputs count, so the most and the least probable one
             most = max(most, max(masses) - odds * min(masses))
-        for source, target in _pairs(mechanism):
+        for source, target in [] if neighbours is None else np.argwhere(neighbours).tolist():
             most = max(most, masses[source] - odds * masses[target])
     return float_above(most)
 
@@ -446,18 +443,13 @@ def metric_epsilon(mechanism: Mechanism, delta: Any = 0) -> float:
     as_mechanism(mechanism)
     allowed = as_delta(delta)
     law, most = pairwise_law(mechanism), Fraction(0)
+    rho = [mechanism.inputs.distances(n) for n in range(law.inputs)]
     for i, j in combinations(range(law.inputs), 2):
         odds = Matrix(law.rows[[i, j]], law.total).odds(allowed).value
         if odds is None:
-            return float("inf")
-        most = max(most, log_above(odds) / exact(mechanism.inputs.distances(i)[j]))
+            return inf
+        most = max(most, log_above(odds) / exact(rho[i][j]))
     return float_above(most)
-
-
-def _pairs(mechanism: Mechanism) -> Iterator[tuple[int, int]]:
-    """The ordered pairs of inputs that count, where not all do."""
-    neighbours = mechanism.family.neighbours
-    return iter(()) if neighbours is None else ((int(i), int(j)) for i, j in np.argwhere(neighbours))
 
 
 # The sets that decide it ----------------------------------------------------------------------------------------------

@@ -64,8 +64,17 @@ class PrivacyLoss:
 
     @classmethod
     def of(cls, weights: Iterable[tuple[Any, Any]], total: int, *, tight: bool = True) -> PrivacyLoss:
-        """The loss of two laws, from what both weigh on every output."""
-        return cls(_merged((int(p), int(q)) for p, q in weights), total, tight)
+        """The loss of two laws, from what both weigh on every output: those with equal ratios are added up."""
+        sums: dict[tuple[int, int], tuple[int, int]] = {}
+        for p, q in ((int(p), int(q)) for p, q in weights):
+            if p or q:
+                common = gcd(p, q)
+                key = (p // common, q // common)
+                x, y = sums.get(key, (0, 0))
+                sums[key] = (x + p, y + q)
+        infinite = [pair for pair in sums.values() if pair[1] == 0]
+        finite = [pair for pair in sums.values() if pair[1]]
+        return cls((*infinite, *sorted(finite, key=lambda pair: Fraction(*pair), reverse=True)), total, tight)
 
     @classmethod
     def of_privacy(cls, privacy: Privacy) -> PrivacyLoss:
@@ -407,20 +416,6 @@ def _profile(family: Law, odds: Fraction) -> Fraction:
     if odds >= 1:
         return family.worst(odds).value
     return 1 - odds + odds * family.worst(1 / odds).value if odds else Fraction(1)
-
-
-def _merged(pairs: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """The pairs with equal ratios added up, by falling ratio."""
-    sums: dict[tuple[int, int], tuple[int, int]] = {}
-    for p, q in pairs:
-        if p or q:
-            common = gcd(p, q)
-            key = (p // common, q // common)
-            x, y = sums.get(key, (0, 0))
-            sums[key] = (x + p, y + q)
-    infinite = [pair for pair in sums.values() if pair[1] == 0]
-    finite = [pair for pair in sums.values() if pair[1]]
-    return (*infinite, *sorted(finite, key=lambda pair: Fraction(*pair), reverse=True))
 
 
 Rule = Literal["optimal", "basic", "advanced"]

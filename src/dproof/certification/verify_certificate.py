@@ -218,11 +218,7 @@ LAWS: dict[str, Shape] = {
     "plane-design": {"size": whole(1, 1 << 24), "order": whole(2, 4095), "high": WEIGHT, "low": WEIGHT},
     "lattice": {"size": digits(1, SIZE), "clamped": truth, "noise": NOISE},
     "bounded": {"size": digits(2, 1 << 20), "noise": by_kind({"two-sided": NOISES["two-sided"]})},
-    "vectors": {
-        "norm": one_of("l1", "l2", "linf"),
-        "sides": many(whole(0, 1 << 40), 1, 512),
-        "noise": NOISE,
-    },
+    "vectors": {"norm": one_of("l1", "l2", "linf"), "sides": many(whole(0, 1 << 40), 1, 512), "noise": NOISE},
     "coefficients": {
         "norm": one_of("l1", "l2", "linf"),
         "terms": whole(1, 512),

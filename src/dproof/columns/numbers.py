@@ -288,11 +288,7 @@ class NumberCodec(Codec):
         ),
         _BINS,
         outside_key("clamp", "refuse", meaning=_CLAMP),
-        missing_key(
-            "number from low to high",
-            'missing = a number, or "category"',
-            "a number stands for it",
-        ),
+        missing_key("number from low to high", 'missing = a number, or "category"', "a number stands for it"),
     )
     noun: ClassVar[str | None] = "number"
     unreadable_advice: ClassVar[str] = "are `decimal` and `thousands` under [file] right?"
@@ -566,11 +562,7 @@ class DateCodec(MomentCodec):
             draft='bins = "calendar"    # months, quarters or years, as the range suggests',
         ),
         outside_key("clamp", "refuse", meaning=_CLAMP),
-        missing_key(
-            "date from low to high",
-            'missing = a date, or "category"',
-            "a date stands for it",
-        ),
+        missing_key("date from low to high", 'missing = a date, or "category"', "a date stands for it"),
     )
     noun: ClassVar[str | None] = DAYS.noun
     unreadable_advice: ClassVar[str] = (
@@ -642,12 +634,7 @@ class TimeCodec(MomentCodec):
         _format_key("times of day", "%I:%M %p"),
         _SOURCE,
         Key(
-            "bins",
-            "list or text",
-            f"{_BINS.help} Or the text `hours`.",
-            'bins = "hours"',
-            None,
-            draft='bins = "hours"',
+            "bins", "list or text", f"{_BINS.help} Or the text `hours`.", 'bins = "hours"', None, draft='bins = "hours"'
         ),
         outside_key("clamp", "refuse", meaning=_CLAMP),
         missing_key("time from low to high", 'missing = a time, or "category"', "a time stands for it"),

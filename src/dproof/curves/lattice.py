@@ -18,16 +18,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from dproof.arguments import expect, listed, whole
-from dproof.curves.bases import (
-    HAT,
-    Basis,
-    Kernel,
-    basis,
-    eigenbasis,
-    hat_functions,
-    l2_norms,
-    whitened_hats,
-)
+from dproof.curves.bases import HAT, Basis, Kernel, basis, eigenbasis, hat_functions, l2_norms, whitened_hats
 from dproof.errors import ArgumentError, InputError
 from dproof.exact import exact
 from dproof.limits import MOST_HATS

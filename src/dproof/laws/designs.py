@@ -230,12 +230,7 @@ class PlaneDesign(CyclicDesign):
     """
 
     kind: ClassVar[str] = "plane-design"  # in certificates
-    ranges: ClassVar[Mapping[str, Span]] = {
-        "size": _COUNT,
-        "order": (2, LARGEST_ORDER),
-        "high": WEIGHT,
-        "low": WEIGHT,
-    }
+    ranges: ClassVar[Mapping[str, Span]] = {"size": _COUNT, "order": (2, LARGEST_ORDER), "high": WEIGHT, "low": WEIGHT}
 
     order: int
     high: int

@@ -73,24 +73,22 @@ def lower_bounds(space: Space, privacy: Promise, *, outputs: Outputs = "inside")
     """
     choice(outputs, get_args(Outputs), "outputs")
     curves = getattr(space, "holds_curves", False)  # of which only the diameter is looked at
-    known, promise, inside = space if curves else as_space(space), Privacy.of(privacy), outputs == "inside"
-    if not curves and known.row is not None:
-        return [_of_each_row(bound, known) for bound in lower_bounds(known.row, promise, outputs=outputs)]
-    return list(_bounds(known, promise, inside))
-
-
-def _of_each_row(bound: LowerBound, table: Any) -> LowerBound:
-    """The bound for tables that differ in one row: n times that of a row where the metric is the sum over rows.
-
-    Give every row the least favourable prior, independently. Averaged over the others, the law of each row keeps the
-    promise, so it errs by the bound at least; and the mean of a norm is at least the norm of the means.
-    """
-    return LowerBound(table.norm([Fraction(1)] * table.n) * bound.value, f"{bound.name}, for each row")
+    known: Any = space if curves else as_space(space)
+    promise, inside = Privacy.of(privacy), outputs == "inside"
+    if curves or known.row is None:
+        return list(_bounds(known, promise, inside))
+    # Tables that differ in one row: n times the bound of a row where the metric is the sum over rows. Give every row
+    # the least favourable prior, independently. Averaged over the others, the law of each row keeps the promise, so it
+    # errs by the bound at least; and the mean of a norm is at least the norm of the means.
+    times, of_row = known.norm([Fraction(1)] * known.n), lower_bounds(known.row, promise, outputs=outputs)
+    return [LowerBound(times * bound.value, f"{bound.name}, for each row") for bound in of_row]
 
 
 def _bounds(space: Any, privacy: Privacy, inside: bool) -> Iterator[LowerBound]:
     odds, rest = exp_above(privacy.epsilon), 1 - privacy.delta
-    diameter = _diameter_below(space)
+    diameter = Fraction(space.diameter)
+    if space.size is None:  # that of curves in L2 is rounded up by 2^-64 at most, relatively
+        diameter *= 1 - Fraction(1, 1 << 40)
     yield LowerBound(rest * diameter / (2 * (1 + odds)), "HLM15, Theorem 6")
     yield LowerBound(rest * diameter / (1 + odds), "HLM15, Theorem 6, doubled")
     size = space.size or 0  # of curves there is none
@@ -112,12 +110,6 @@ def _bounds(space: Any, privacy: Privacy, inside: bool) -> Iterator[LowerBound]:
         yield LowerBound(_on_a_line(space, privacy), "linear programme on a line, every space of outputs")
     elif size <= _LARGEST_SPAN:
         yield LowerBound(_optimum_below(_tight_span(space).T, privacy), "tight span, every space of outputs")
-
-
-def _diameter_below(space: Any) -> Fraction:
-    """The diameter; that of curves in L2 is rounded up by 2^-64 at most, relatively."""
-    diameter = Fraction(space.diameter)
-    return diameter * (1 - Fraction(1, 1 << 40)) if space.size is None else diameter
 
 
 def _packing(space: Space, odds: Fraction) -> Fraction:

@@ -166,19 +166,15 @@ def metric_matrix(distances: Sequence[Sequence[Any]] | NDArray[Any], labels: Seq
         raise ArgumentError(f"the distance between {labels[i]!r} and {labels[j]!r} must be the same both ways")
     for i, j in np.argwhere((whole <= 0) & ~np.eye(k, dtype=bool))[:1]:
         raise ArgumentError(f"the distance between {labels[i]!r} and {labels[j]!r} must be positive")
-    _check_triangles(whole, unit, labels)
-    values, places = np.unique(whole, return_inverse=True)
-    return np.array([Fraction(int(value), unit) for value in values], object)[places].reshape(k, k)
-
-
-def _check_triangles(whole: NDArray[Any], unit: int, labels: Sequence[Any]) -> None:
-    for middle in range(len(labels)):
+    for middle in range(k):
         detour = whole[:, middle, None] + whole[None, middle, :]
         for a, b in np.argwhere(whole > detour)[:1]:
             raise ArgumentError(
                 f"the distance from {labels[a]!r} to {labels[b]!r} is longer than the way through "
                 f"{labels[middle]!r}; shorten it to at most {Fraction(int(detour[a, b]), unit)}"
             )
+    values, places = np.unique(whole, return_inverse=True)
+    return np.array([Fraction(int(value), unit) for value in values], object)[places].reshape(k, k)
 
 
 @dataclass(frozen=True, slots=True)

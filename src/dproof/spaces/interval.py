@@ -499,7 +499,9 @@ def default_bins(space: Interval) -> Bins:
         return bins_from(space, hours[0].tolist())
     if not space.has_sums:  # dates: no number of days is round
         return bins_from(space, [n * space.size // _MOST for n in range(_MOST)])
-    width = _round_width((space.high - space.low) / _MOST)
+    least = (space.high - space.low) / _MOST
+    power = Fraction(10) ** (len(str(int(least))) if least >= 1 else -len(str(int(1 / least))))
+    width = next(w for scale in (power / 10, power, 10 * power) for n in (1, 2, 5) if (w := n * scale) >= least)
     inside = range(space.low // width + 1, -(-space.high // width))
     return bins_between(space, [space.low, *(width * n for n in inside), space.high])
 
@@ -518,12 +520,6 @@ def bins_from(space: Interval, starts: Sequence[int]) -> Bins:
 def each_value(space: Any) -> Bins:
     """A bin for each value of a finite space, a missing one included."""
     return Bins(tuple(range(space.size)), tuple(space.label(code) for code in range(space.size)), space.size)
-
-
-def _round_width(least: Fraction) -> Fraction:
-    """The least of 1, 2 and 5 times a power of ten that is not below this."""
-    power = Fraction(10) ** (len(str(int(least))) if least >= 1 else -len(str(int(1 / least))))
-    return next(width for scale in (power / 10, power, 10 * power) for n in (1, 2, 5) if (width := n * scale) >= least)
 
 
 def _shown(space: Interval, numbers: Sequence[Fraction]) -> list[str]:
