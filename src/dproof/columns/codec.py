@@ -102,11 +102,6 @@ class Column:
         return (*(self.sources if self.form in ("flags", "wide") else (self.name,)), *self.extra_fields)
 
     @property
-    def is_one_text(self) -> bool:
-        """Whether a value of the source is a single one, and not a list or spread over columns."""
-        return self.form in ("plain", "joined")
-
-    @property
     def refuses(self) -> bool:
         """Whether some value would be refused."""
         return (self.outside is None and not self.clamp) or self.missing is None
@@ -238,6 +233,11 @@ def missing_key(form: str, example: str, meaning: str) -> Key:
     return Key("missing", form, meaning, example, "refuse")
 
 
+def ways_outside(keys: Sequence[Key]) -> list[str]:
+    """What a plan with these keys can do about a value outside, but to refuse it; first the usual."""
+    return [way for key in keys if key.name == "outside" for way in key.options if way != "refuse"]
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     """What `dproof init` writes for a column: what kind it seems to be, and its keys."""
@@ -281,11 +281,6 @@ class Codec:
         self.space, self.column = space, column
 
     # From a plan ------------------------------------------------------------------------------------------------------
-
-    @classmethod
-    def outside_ways(cls) -> tuple[str, ...]:
-        """What a plan can do about a value outside; first the usual."""
-        return next(key.options for key in cls.keys if key.name == "outside")
 
     @classmethod
     def declared_space(cls, space: Any, table: Reader) -> Any:
@@ -418,7 +413,7 @@ class Codec:
 
     def outside_refusal(self) -> str:
         """What a column has that the plan refuses, as the end of a sentence: a value outside."""
-        ways = [way for way in self.outside_ways() if way != "refuse"]
+        ways = ways_outside(self.keys)
         set_it = f", or set outside = {ways[0]!r} in the plan" if ways else ""
         return (
             f"a value outside its declared space: declare it{set_it}; `dproof check` shows what is outside, and a "
@@ -619,9 +614,6 @@ class NullCodec(Codec):
 
     def outside_refusal(self) -> str:
         return self.inner.outside_refusal()
-
-    def outside_ways(self) -> tuple[str, ...]:  # type: ignore[override]  # of the codec inside
-        return self.inner.outside_ways()
 
 
 CODECS: dict[type, type[Codec]] = {}  # of each class of spaces: `dproof.columns` has the table

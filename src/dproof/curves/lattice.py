@@ -71,10 +71,6 @@ class Expansion(Endless):
     has_order: ClassVar[bool] = False
     mechanisms: ClassVar[str] = "curves"
     is_counted: ClassVar[bool] = False
-    declared: ClassVar[int] = 0
-
-    def fewer(self, count: int) -> None:
-        return None
 
     @property
     def code_shape(self) -> tuple[int, ...]:

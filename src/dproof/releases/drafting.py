@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from dproof.arguments import as_path, mapping
-from dproof.columns.codec import CODECS, codec_class
+from dproof.columns.codec import CODECS, codec_class, ways_outside
 from dproof.columns.suggestions import Kind, kind_of, seen_numerals
 from dproof.columns.values import decoded
 from dproof.errors import ArgumentError, InputError, PlanError, SourceError
@@ -208,7 +208,7 @@ def _with_outside(keys: Mapping[str, Any], figures: ColumnInspection) -> dict[st
 
 def _kept_outside(keys: Mapping[str, Any]) -> str:
     """What a plan says of values outside, so that they stop nothing."""
-    return next(way for way in codec_class(SPACES[keys["space"]]).outside_ways() if way != "refuse")
+    return ways_outside(codec_class(SPACES[keys["space"]]).keys)[0]
 
 
 # The file ------------------------------------------------------------------------------------------------------------

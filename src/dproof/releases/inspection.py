@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dproof.columns.codec import Column, Suggestion, quoted, text_literal
+from dproof.columns.codec import Column, Suggestion, quoted, text_literal, ways_outside
 from dproof.columns.sets import HOW_FLAGS_ARE_READ
 from dproof.columns.suggestions import date_format, time_format, value_counts
 from dproof.columns.values import as_numpy, decoded, from_numpy, stored, texts, written
@@ -234,7 +234,7 @@ class _ColumnFigures:
             outside = np.zeros_like(outside)
         self._counts["clamped" if column.clamp else "outside"] += int(outside.sum())
         strange = outside if readable else no_number
-        if column.is_one_text and strange.any():
+        if column.form in ("plain", "joined") and strange.any():  # a single text
             self._remember(arrays[0], strange)
         for flag, array in () if self._open else zip(self._flags, arrays, strict=False):
             self._remember(array, _refused(flag([array])))
@@ -353,7 +353,7 @@ def _hints(
         if rows and counts.missing == rows:
             hints.append(f"All values of {name} are missing: is this the right column, and the right [file]?")
         if column.private and counts.outside and column.outside is None and not flags:
-            ways = [f', or set outside = "{way}"' for way in column.codec.outside_ways() if way != "refuse"]
+            ways = [f', or set outside = "{way}"' for way in ways_outside(column.codec.keys)]
             hints.append(f"Values of {name} outside its space stop `sanitise`: declare them{''.join(ways)}.")
     # Where no text at all can be read, what stands for it is no way out.
     some = [c for c in columns if c.missing or 0 < c.no_number < rows]

@@ -138,10 +138,6 @@ class Categories(Space):
         labels: list[Any] = [0.0 if label is None else label for label in self.values]
         return np.asarray(np.array(labels, np.float64)[codes])
 
-    @property
-    def declared(self) -> int:
-        return len(self.values)
-
     def fewer(self, count: int) -> Categories | None:
         return None if self._matrix is not None else Categories(self.values[:count], self.metric)
 
@@ -317,10 +313,6 @@ class Subsets(Space):
 
     mechanisms: ClassVar[str] = "subsets"
 
-    @property
-    def declared(self) -> int:
-        return len(self.values)
-
     def fewer(self, count: int) -> Subsets:
         return Subsets(self.values[:count], self.metric)
 
@@ -344,15 +336,11 @@ class OptionalSubsets(Subsets):
 
     @property
     def absent(self) -> int:
-        return 1 << self.declared
-
-    @property
-    def declared(self) -> int:
-        return len(self.values) - 1
+        return 1 << self.candidates
 
     @property
     def candidates(self) -> int:
-        return self.declared
+        return len(self.values) - 1
 
     def tallies(self, histogram: Mapping[int, int]) -> dict[int, int]:
         return self.without_missing.tallies(histogram)

@@ -89,6 +89,10 @@ class Points:
         """The space of what a table holds, where the plan added a missing value to it; else the space itself."""
         return self.present or self
 
+    def fewer(self, count: int) -> Any:
+        """The space of the first `count` of its values; None where they were not declared one by one."""
+        return None
+
 
 class Space(Points, ABC):
     """D inside (U, ρ): a finite set of values with distances, each value known by a code 0, 1, …, size − 1.
@@ -265,15 +269,6 @@ class Space(Points, ABC):
     def candidates(self) -> int:
         """How many there are to choose among."""
         return self.size - (self.absent is not None)
-
-    @property
-    def declared(self) -> int:
-        """How many values, or items of sets, were declared one by one."""
-        return 0
-
-    def fewer(self, count: int) -> Any:
-        """The space of the first `count` of its declared values; None where none were declared one by one."""
-        return None
 
     def candidate(self, place: int) -> Any:
         """What is chosen with a place."""
@@ -539,7 +534,7 @@ class OptionalSpace(Space):
         return None if self.present.line is None else self.present.line.with_missing()
 
     # A question is asked of the values that are there.
-    mechanisms, is_counted, declared = map(_of_present, ("mechanisms", "is_counted", "declared"))
+    mechanisms, is_counted = map(_of_present, ("mechanisms", "is_counted"))
     has_numbers, has_order, has_sums = map(_of_present, ("has_numbers", "has_order", "has_sums"))
     ends, shown, refusal, selected = map(_of_present, ("ends", "shown", "refusal", "selected"))
     date_part, is_point, unit = map(_of_present, ("date_part", "is_point", "unit"))
@@ -555,10 +550,6 @@ class OptionalSpace(Space):
     def values_of(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         lacking = np.asarray(codes) == self.absent
         return np.where(lacking, 0.0, self.present.values_of(np.where(lacking, 0, codes)))
-
-    def fewer(self, count: int) -> OptionalSpace | None:
-        space = self.present.fewer(count)
-        return None if space is None else OptionalSpace(space)
 
     def between(self, low: Any, high: Any, step: Any) -> OptionalSpace:
         """The space of an interval of the same kind of values, and a missing one."""
