@@ -328,12 +328,12 @@ class Prices:
     def _fewer_values(self) -> Iterator[Hint]:
         for group in self.plan.groups:
             column, before = group.columns[0], self.now.get(group.name)
-            fewer = column.space.fewer(_KEPT_VALUES)
-            if before is None or len(group.columns) > 1 or fewer is None or column.space.candidates < _MANY_VALUES:
+            many, fewer = column.space.declared, column.space.fewer(_KEPT_VALUES)
+            if before is None or len(group.columns) > 1 or fewer is None or many < _MANY_VALUES:
                 continue
             other = replace(group, columns=(replace(column, space=fewer),))
             after = self.widths([other if g is group else g for g in self.plan.groups])[group.name]
-            text = f"{_KEPT_VALUES} values instead of {column.space.candidates} in {{}} make its counts"
+            text = f"{_KEPT_VALUES} values instead of {many} in {{}} make its counts"
             yield self.hint("values", (column.name,), before, after, text)
 
     def _laws(self) -> Iterator[Hint]:

@@ -511,13 +511,11 @@ def sufficient_sets(mechanism: Mechanism, d: Any, d_prime: Any) -> SufficientSet
     _, outputs, _ = listed_sizes(mechanism.family)
     p, q = mechanism.family.weights(source), mechanism.family.weights(target)
     codes = worst_set(p, q, Fraction(1))
+    ratios = {y: Fraction(int(p[y]), int(q[y])) if q[y] else Fraction(10**400) for y in codes}
     levels: list[list[int]] = []
-    last: Fraction | None = None
-    for code in sorted(codes, key=lambda y: _ratio(p[y], q[y]), reverse=True):
-        ratio = _ratio(p[code], q[code])
-        if last is None or last - ratio > _SAME_LEVEL * last:
+    for code in sorted(codes, key=ratios.__getitem__, reverse=True):
+        if not levels or (last := ratios[levels[-1][0]]) - ratios[code] > _SAME_LEVEL * last:
             levels.append([])
-            last = ratio
         levels[-1].append(code)
 
     def labels(group: Any) -> tuple[Any, ...]:
@@ -543,7 +541,3 @@ def count_checks(mechanism: Mechanism) -> dict[str, int]:
         if neighbours is None or neighbours[source, target]:
             counts.update(sufficient_sets(mechanism, label(source), label(target)).checks)
     return dict(counts)
-
-
-def _ratio(p: Any, q: Any) -> Fraction:
-    return Fraction(int(p), int(q)) if q else Fraction(10**400)

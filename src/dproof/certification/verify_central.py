@@ -144,19 +144,14 @@ CERTIFICATE = reading.record(
 )
 
 
-def norm(sizes: list[int], table: Table) -> int:
-    """The squared length of what one row adds."""
-    return prod(sizes[i] * (sizes[i] - 1) for i in table)
-
-
-def inner(sizes: list[int], table: Table, apart: Table) -> int:
-    """The scalar product of what two rows add that differ on these columns."""
+def inner(sizes: list[int], table: Table, apart: Table = ()) -> int:
+    """The scalar product of what two rows add that differ on these columns; with none the squared length of either."""
     return prod(-sizes[i] if i in apart else sizes[i] * (sizes[i] - 1) for i in table)
 
 
 def change(sizes: list[int], table: Table, apart: Table) -> int:
     """The squared length of what the change of a row adds that differs on these columns."""
-    return 2 * norm(sizes, table) - 2 * inner(sizes, table, apart)
+    return 2 * inner(sizes, table) - 2 * inner(sizes, table, apart)
 
 
 def lengths(column: dict[str, Any]) -> tuple[int, int, int]:
@@ -185,9 +180,9 @@ def sensitivity(sizes: list[int], reach: Lengths, measured: Measured, neighbours
     if kind == LADDER:
         return 1 if neighbours == "add-remove" else 2
     if number is not None:
-        return (1 if neighbours == "add-remove" else 4) * reach[number][0] * norm(sizes, table)
+        return (1 if neighbours == "add-remove" else 4) * reach[number][0] * inner(sizes, table)
     if neighbours == "add-remove" or not table:
-        return norm(sizes, table)
+        return inner(sizes, table)
     # Each column of S multiplies the second term by −1/(k − 1): it is least with the one that has the fewest values.
     return change(sizes, table, (min(table, key=lambda i: sizes[i]),))
 
@@ -214,7 +209,7 @@ def largest_change(
     known = {(t, n): p for (t, n, kind), p in precisions.items() if (n is not None or t) and kind != LADDER}
     numbers = {n: reach[n][0] for _, n in known if n is not None}
     once = 4 if version == 1 else 2
-    loss = sum(rounded(once * numbers[n] * norm(sizes, t), p) for (t, n), p in known.items() if n is not None)
+    loss = sum(rounded(once * numbers[n] * inner(sizes, t), p) for (t, n), p in known.items() if n is not None)
     loss += sum(rounded(2, p) for (_, _, kind), p in precisions.items() if kind == LADDER)
     if version == 1:
         known, numbers = {one: p for one, p in known.items() if one[1] is None}, {}
@@ -329,7 +324,7 @@ def bounded_loss(
     pairs, rest = list[Fraction](), list[Fraction]()
     for (table, number), precision in known.items():
         if number is not None:
-            rest.append(2 * numbers[number] * norm(sizes, table) * precision)
+            rest.append(2 * numbers[number] * inner(sizes, table) * precision)
             for i in table if len(table) == 1 else ():
                 linear[i].append(-numbers[number] * sizes[i] * (sizes[i] - 2) * precision)
             continue

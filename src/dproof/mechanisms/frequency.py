@@ -248,9 +248,8 @@ def _of_residues(size: int, prime: int, classes: int, taken: set[int], ratio: Fr
     """The designs of a prime whose blocks take so many of its classes; none where there are too many codes."""
     if prime * classes > MOST_CODES or classes < 2:
         return []
-    widths = {some: some * (prime - 1) // classes for some in taken}
-    weights = {some: _weights(classes, prime, width, ratio) for some, width in widths.items()}
-    return [BlockDesign(size, prime, classes, some, *weights[some]) for some in taken]
+    widths = ((some, some * (prime - 1) // classes) for some in taken)
+    return [BlockDesign(size, prime, classes, some, *_weights(classes, prime, w, ratio)) for some, w in widths]
 
 
 def _of_plane(size: int, order: int, ratio: Fraction) -> list[CyclicDesign]:

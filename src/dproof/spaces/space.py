@@ -89,8 +89,13 @@ class Points:
         """The space of what a table holds, where the plan added a missing value to it; else the space itself."""
         return self.present or self
 
+    @property
+    def declared(self) -> int:
+        """How many values, or items of sets, were declared one by one."""
+        return len(self.without_missing.labels or self.without_missing.items or ())
+
     def fewer(self, count: int) -> Any:
-        """The space of the first `count` of its values; None where they were not declared one by one."""
+        """The space of the first `count` of its declared values; None where none were declared one by one."""
         return None
 
 
