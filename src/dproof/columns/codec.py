@@ -102,6 +102,11 @@ class Column:
         return (*(self.sources if self.form in ("flags", "wide") else (self.name,)), *self.extra_fields)
 
     @property
+    def is_one_text(self) -> bool:
+        """Whether a value of the source is a single one, and not a list or spread over columns."""
+        return self.form in ("plain", "joined")
+
+    @property
     def refuses(self) -> bool:
         """Whether some value would be refused."""
         return (self.outside is None and not self.clamp) or self.missing is None

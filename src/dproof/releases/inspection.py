@@ -234,7 +234,7 @@ class _ColumnFigures:
             outside = np.zeros_like(outside)
         self._counts["clamped" if column.clamp else "outside"] += int(outside.sum())
         strange = outside if readable else no_number
-        if column.form in ("plain", "joined") and strange.any():  # a single text
+        if column.is_one_text and strange.any():
             self._remember(arrays[0], strange)
         for flag, array in () if self._open else zip(self._flags, arrays, strict=False):
             self._remember(array, _refused(flag([array])))

@@ -6,7 +6,7 @@ HLM15, Example 1; HLM16, section 2.1.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Number
@@ -256,18 +256,7 @@ class Subsets(Space):
         return self.values
 
     def refusal(self, value: Any, *, ordered: bool = False) -> str | None:
-        return undeclared(value, self.values)
-
-    @property
-    def candidates(self) -> int:
-        return len(self.values)
-
-    def candidate(self, place: int) -> Hashable:
-        return self.values[place]
-
-    def tallies(self, histogram: Mapping[int, int]) -> dict[int, int]:
-        bits = range(len(self.values))
-        return {bit: sum(count for mask, count in histogram.items() if mask >> bit & 1) for bit in bits}
+        return undeclared(value, self.without_missing.values)
 
     def largest_sum(self) -> Fraction:
         return self.size * self.diameter / 2 if self.metric == "symmetric" else Fraction(self.size - 1)
@@ -336,17 +325,7 @@ class OptionalSubsets(Subsets):
 
     @property
     def absent(self) -> int:
-        return 1 << self.candidates
-
-    @property
-    def candidates(self) -> int:
-        return len(self.values) - 1
-
-    def tallies(self, histogram: Mapping[int, int]) -> dict[int, int]:
-        return self.without_missing.tallies(histogram)
-
-    def refusal(self, value: Any, *, ordered: bool = False) -> str | None:
-        return undeclared(value, self.values[:-1])
+        return 1 << (len(self.values) - 1)
 
     def code(self, value: Iterable[Hashable] | None) -> int:
         return self.absent if value is None else Subsets.code(self, value)

@@ -273,15 +273,18 @@ class Space(Points, ABC):
     @property
     def candidates(self) -> int:
         """How many there are to choose among."""
-        return self.size - (self.absent is not None)
+        return self.size - (self.absent is not None) if self.items is None else self.declared
 
     def candidate(self, place: int) -> Any:
         """What is chosen with a place."""
-        return self.label(place)
+        return self.label(place) if self.items is None else self.items[place]
 
     def tallies(self, histogram: Mapping[int, int]) -> dict[int, int]:
         """How many rows have each candidate, by its place, from how many have each code."""
-        return {code: histogram.get(code, 0) for code in range(self.size) if code != self.absent}
+        if self.items is None:
+            return {code: histogram.get(code, 0) for code in range(self.size) if code != self.absent}
+        masks = histogram.items()
+        return {bit: sum(count for mask, count in masks if mask >> bit & 1) for bit in range(self.candidates)}
 
     # What follows from the rest, quicker where a space knows better -------------------------------------------------
 
