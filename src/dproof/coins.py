@@ -82,16 +82,21 @@ if hasattr(os, "register_at_fork"):  # where processes fork
     os.register_at_fork(after_in_child=_forget)
 
 
+def fresh_key() -> bytes:
+    """A key for new coins, from the operating system; the tests put a seeded one in its place."""
+    return os.urandom(32)
+
+
 def for_rehearsal() -> Coins:
     """Coins of their own for a draw that is thrown away: what is released afterwards has others."""
-    return Coins(os.urandom(32))
+    return Coins(fresh_key())
 
 
 def current() -> Coins:
     """The coins of this thread of this process."""
     coins: Coins | None = getattr(_local, "coins", None)
     if coins is None:
-        coins = _local.coins = Coins(os.urandom(32))
+        coins = _local.coins = Coins(fresh_key())
     return coins
 
 
