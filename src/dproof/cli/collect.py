@@ -83,7 +83,7 @@ def tickets(survey: Path, store: Path, count: int, as_json: bool) -> None:
     """
     from dproof.releases.adopt import Inbox
 
-    made = Inbox(survey, store).issue(count)
+    made = Inbox(survey, store, tickets=True).issue(count)
     if as_json:
         emit({"survey": str(survey), "store": str(store), "tickets": made}, as_json, lambda: ())
     else:
