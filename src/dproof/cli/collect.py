@@ -20,8 +20,11 @@ from dproof.limits import MOST_ANSWERS
 @click.option("--send", metavar="URL", help="The address that answers are sent to; else respondents save a file.")
 @click.option("--texts", metavar="TEXTS.toml", type=PATH, help="The page's texts in another language.")
 @click.option("--paper", is_flag=True, help="A sheet to print, with tables of dice instead of a page that draws.")
+@click.option("--cards", is_flag=True, help="A sheet to print, with tables of playing cards.")
 @json_option
-def collect(plan: Path, out: Path, send: str | None, texts: Path | None, paper: bool, as_json: bool) -> None:
+def collect(
+    plan: Path, out: Path, send: str | None, texts: Path | None, paper: bool, cards: bool, as_json: bool
+) -> None:
     """Make a survey page that sanitises answers on the respondent's device.
 
     DIR gets survey.html, the plan and the certificate. The page is one file that loads nothing: it asks the plan's
@@ -30,13 +33,14 @@ def collect(plan: Path, out: Path, send: str | None, texts: Path | None, paper: 
     answer never leaves the device. A second try in the same browser sends the same line.
 
     With --paper it is a sheet for interviewers: a throw of dice says whether to write down the truth or which answer
-    instead. The laws are the nearest that dice draw and keep the promise, and the certificate has those.
+    instead, and with --cards cards that are drawn and put back. The laws are the nearest that dice or cards draw and
+    keep the promise, and the certificate has those.
 
     `dproof verify DIR` checks page, laws and certificate together, and `dproof adopt` makes a release of the lines.
     """
     from dproof.survey.page import collect as make
 
-    survey = make(plan, out, send=send, texts=texts, paper=paper)
+    survey = make(plan, out, send=send, texts=texts, paper="cards" if cards else paper)
     privacy = survey.law.person
     answer = {
         "survey": str(out),
@@ -44,7 +48,7 @@ def collect(plan: Path, out: Path, send: str | None, texts: Path | None, paper: 
         "questions": sum(column.private for column in survey.law.plan.columns),
         "asked": "one thing" if survey.law.weights is not None else "everything",
         "send": send,
-        "paper": paper,
+        "paper": survey.paper or False,
         **privacy.to_json_above(),
     }
     emit(answer, as_json, lambda: _survey_page(answer))
@@ -100,10 +104,10 @@ def tickets(survey: Path, store: Path, count: int, as_json: bool) -> None:
 def adopt(answers: tuple[Path, ...], plan: Path, out: Path, as_json: bool) -> None:
     """Make a release of answers that were sanitised elsewhere.
 
-    They come from the page of `dproof collect`, from an app of one's own, or from dice on paper: a line of JSON each,
-    as docs/tutorials/collect.md shows. DIR gets what `dproof sanitise` makes: the table, the plan, the certificate,
-    which says that dproof did not see the coins, and a page about them. Then `dproof query` and `dproof verify` work as
-    on every release.
+    They come from the page of `dproof collect`, from an app of one's own, or from dice or cards on paper: a line of
+    JSON each, as docs/tutorials/collect.md shows. DIR gets what `dproof sanitise` makes: the table, the plan, the
+    certificate, which says that dproof did not see the coins, and a page about them. Then `dproof query` and `dproof
+    verify` work as on every release.
 
     Lines that no law can give are counted and left out. Lines with the same id count once. Where the plan has tickets,
     a ticket counts once, lines without one are left out, and ANSWERS need the file of `dproof tickets`. Answers to
