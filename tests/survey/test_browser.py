@@ -20,7 +20,16 @@ from dproof.local.mechanisms import MECHANISMS
 from tests.survey.node import DRAW, EVERY_DRAW
 from tests.survey.test_adopt import EVERY
 from tests.survey.test_collect import HABITS, data_in
-from tests.survey.test_draw import CASES, WORDS, check_every_path, check_every_word, law_of
+from tests.survey.test_draw import (
+    CASES,
+    ONE_OF_EACH,
+    WORDS,
+    Run,
+    check_draws,
+    check_every_path,
+    check_every_word,
+    law_of,
+)
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -456,9 +465,11 @@ def test_everything_has_a_name_for_a_screen_reader(browser: Any, tmp_path: Path)
     assert page.evaluate("document.documentElement.lang") == "en" and page.title() == "Habits </script> & health"
 
 
-def test_every_law_is_drawn_in_the_browser_as_in_node(browser: Any) -> None:
-    """Every path through each sampler, and every word of 16 bits, give the whole numbers of the certificate."""
+@pytest.fixture
+def in_browser(browser: Any) -> Run:
+    """`every_draw.js`, with the sampler that it reads, in the browser."""
     page, _ = visit(browser)
+    page.set_default_timeout(0)
     script = DRAW.read_text("utf-8"), EVERY_DRAW.read_text("utf-8")
     as_in_node = """([draw, every, asked]) => {
       let told;
@@ -473,7 +484,18 @@ def test_every_law_is_drawn_in_the_browser_as_in_node(browser: Any) -> None:
         told: dict[str, Any] = json.loads(page.evaluate(as_in_node, [*script, json.dumps(asked)]))
         return told
 
+    return run
+
+
+def test_every_law_is_drawn_in_the_browser_as_in_node(in_browser: Run) -> None:
+    """Every path through each sampler, and every word of 16 bits, give the whole numbers of the certificate."""
     for name in CASES:
-        check_every_path(law_of(name), run)
+        check_every_path(law_of(name), in_browser)
     for law in WORDS:
-        check_every_word(law, run)
+        check_every_word(law, in_browser)
+
+
+@pytest.mark.parametrize("name", ONE_OF_EACH.values())
+def test_draws_with_secure_coins_fit_the_law(name: str, in_browser: Run) -> None:
+    """χ² of 10^6 draws of randomised response, and of 10^5 of a law of each other kind."""
+    check_draws(name, 10**6 if name == "response" else 10**5, in_browser)
