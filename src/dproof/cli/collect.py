@@ -9,9 +9,10 @@ from typing import Any
 import click
 
 from dproof.cli.command import PATH, command, json_option
-from dproof.cli.output import Page, emit, emit_text, escape, promised, quoted_path, what_next
+from dproof.cli.output import Page, advise, emit, emit_text, escape, promised, quoted_path, what_next
 from dproof.exact import several
 from dproof.limits import MOST_ANSWERS
+from dproof.meaning import in_random_order
 
 
 @command
@@ -38,10 +39,14 @@ def collect(
 
     `dproof verify DIR` checks page, laws and certificate together, and `dproof adopt` makes a release of the lines.
     """
+    from dproof.advice.before_spending import warnings_before
+    from dproof.local.release import shuffled_rows
     from dproof.survey.page import collect as make
 
+    for said in warnings_before(plan):
+        advise(f"warning: {said}")
     survey = make(plan, out, send=send, texts=texts, paper="cards" if cards else paper)
-    privacy = survey.law.person
+    privacy, least = survey.law.person, survey.law.plan.shuffle.rows
     answer = {
         "survey": str(out),
         "key": survey.key,
@@ -49,6 +54,8 @@ def collect(
         "asked": "one thing" if survey.law.weights is not None else "everything",
         "send": send,
         "paper": survey.paper or False,
+        "least": least,
+        **({} if least is None else shuffled_rows(survey.law, least)),
         **privacy.to_json_above(),
     }
     emit(answer, as_json, lambda: _survey_page(answer))
@@ -60,6 +67,8 @@ def _survey_page(answer: dict[str, Any]) -> Page:
     yield f"\n[bold]{where}/survey.html[/bold] asks {several(answer['questions'], 'question')}{drawn}."
     leaves = "written down" if answer["paper"] else "sent"
     yield f"Each respondent is protected with [bold]{promised(answer)}[/bold] before anything is {leaves}."
+    if answer["least"] is not None:
+        yield f"They are published once there are {answer['least']:,}. {in_random_order(answer['shuffled'])}"
     if answer["paper"]:
         yield "Print it, and write each answer as a line of JSON: docs/tutorials/collect.md shows it."
     elif answer["send"] is None:
@@ -116,7 +125,8 @@ def adopt(answers: tuple[Path, ...], plan: Path, out: Path, as_json: bool) -> No
     from dproof.releases.adopt import adopt as make
 
     release = make(answers, plan, out)
-    adopted, privacy = release.certificate["release"]["adopted"], release.privacy
+    recorded, privacy = release.certificate["release"], release.privacy
+    adopted = recorded["adopted"]
     answer = {
         "release": str(out),
         "rows": release.rows,
@@ -124,6 +134,7 @@ def adopt(answers: tuple[Path, ...], plan: Path, out: Path, as_json: bool) -> No
         "left_out": adopted["left_out"],
         "coins": adopted["coins"],
         "tickets": release.plan.tickets,
+        **({"shuffled": recorded["shuffled"]} if "shuffled" in recorded else {}),
         **privacy.to_json_above(),
         "private": release.private,
         "seal": release.certificate["seal"],
@@ -134,6 +145,8 @@ def adopt(answers: tuple[Path, ...], plan: Path, out: Path, as_json: bool) -> No
 def _adopted_page(answer: dict[str, Any]) -> Page:
     held = f"{several(answer['rows'], 'answer')}, each drawn with [bold]{promised(answer)}[/bold]"
     yield f"\n[bold]{escape(answer['release'])}[/bold] holds {held}."
+    if "shuffled" in answer:
+        yield in_random_order(answer["shuffled"])
     yield f"The coins were {escape(answer['coins'])}."
     if answer["left_out"] or answer["repeated"]:
         needed, own = (" or without a ticket", "or ticket ") if answer["tickets"] else ("", "")

@@ -91,7 +91,9 @@ def adopt(
         raise SourceError(
             f"there is no answer to this survey among the lines ({lost}): is it the right file, and the right plan?"
         )
-    check_enough(law, received.rows)
+    check_enough(
+        law, received.rows, f"{received.rows} count, so wait for more, for a smaller rows makes another survey"
+    )
     coins, prepared = current(), prepare(law)
     order = permutation(received.rows, coins) if law.plan.order == "shuffle" else np.arange(received.rows)
     adopted = {"coins": COINS_ELSEWHERE, "repeated": received.repeated, "left_out": received.left_out}
