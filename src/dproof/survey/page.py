@@ -39,7 +39,10 @@ _OWN = {  # where a page has what is its survey's own
     "EXPECTED": re.compile('(const EXPECTED = ")[^"]*(")'),
 }
 # The SHA-256 of the frames of pages that earlier versions made, and that hold still.
-_EARLIER: frozenset[str] = frozenset()
+_EARLIER = frozenset({
+    # told what noise made of a rating as if it were a date
+    "1f1cab074bb8731c284c43d47f38afa7f434cf07a3a504b2f2d371eb126de168",
+})  # fmt: skip
 _PARTS = ("draw.js", "page.js", "page.css", "page.html")
 _MOST_ANSWERS = 24  # of a question, in a list that people look through
 _NEARLY = 0.9  # of the truth that the plan's own law tells: with fewer dice less is told
