@@ -89,6 +89,18 @@ def seconds(work: Callable[[], Any], repeats: int = 5) -> list[float]:
     return in_turns(work, repeats=repeats)[0]
 
 
+def processor_seconds(work: Callable[[], Any], repeats: int = 5) -> list[float]:
+    """The processor times of a few runs, after one that warms up: what else the machine does is not in them."""
+    work()
+    return [_processor_time(work) for _ in range(repeats)]
+
+
+def _processor_time(work: Callable[[], Any]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
 def in_turns(*jobs: Callable[[], Any], repeats: int = 7) -> list[list[float]]:
     """The times of jobs that take turns, so that all of them meet the same machine; after one turn that warms up."""
     times: list[list[float]] = [[] for _ in jobs]

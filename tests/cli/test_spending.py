@@ -162,6 +162,22 @@ def test_cautions_come_before_the_table_is_read(
     assert preview.code == 0 and said in preview.err
 
 
+@pytest.mark.parametrize("command", ["plan", "sanitise", "collect"])
+def test_a_row_that_loses_much_is_warned_of_where_the_order_hides_it(
+    command: str, tmp_path: Path, dproof: Dproof
+) -> None:
+    """Under model = "shuffled" the promise of the plan is that of the published rows, and a row may lose 7.75."""
+    plans = tmp_path / "plan.toml"
+    for rows, said in ((100, False), (100_000, True)):
+        plans.write_text(
+            f'[privacy]\nepsilon = "1"\ndelta = "1e-6"\nmodel = "shuffled"\n[shuffle]\nrows = {rows}\n'
+            '[columns.a]\nspace = "categories"\nvalues = ["a", "b", "c", "d", "e"]\n'
+        )
+        words = {"plan": (plans,), "sanitise": (tmp_path / "absent.csv", "--plan", plans), "collect": (plans,)}[command]
+        ran = dproof(command, *words, *(() if command == "plan" else ("--out", tmp_path / f"out {rows}")))
+        assert ("to whoever learns whose row is whose, ε is above 5: an attacker guessing" in ran.err) is said
+
+
 def test_declared_persons_are_not_warned_of(tmp_path: Path, dproof: Dproof) -> None:
     assert "visitor_id" not in dproof("plan", plan(tmp_path, rows_per_person=3)).err
 

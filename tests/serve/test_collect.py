@@ -97,6 +97,19 @@ def test_a_ticket_is_good_for_one_answer(made):
     assert release.rows == 1
 
 
+def test_a_survey_that_was_made_anew_over_the_answers_to_another_is_not_shown(made):
+    """Else people would answer into a file that no plan adopts."""
+    assert send(made, "POST", "/collect/habits", lines(made, 1)[0]).status == 204
+    folder = made.root / "surveys" / "habits"
+    shutil.rmtree(folder)
+    made.survey = dp.collect({**TWO, "privacy": {"epsilon": 1}}, folder)
+    page = send(made, "GET", "/collect/habits")
+    assert page.status == 400 and b"holds answers to another survey" in page.raw
+    assert send(made, "POST", "/collect/habits", lines(made, 1)[0]).status == 400
+    (made.root / "answers" / "habits.db").rename(made.root / "answers" / "before.db")
+    assert send(made, "GET", "/collect/habits").status == 200
+
+
 def test_a_place_that_sends_too_much_waits(tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "ANSWERS_AT_ONCE", 3)
     now = [0.0]

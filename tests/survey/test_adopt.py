@@ -291,3 +291,19 @@ def test_the_commands(tmp_path: Path, dproof: Any) -> None:
     ):
         ran = dproof(*words)
         assert ran.code == 0 and "dproof verify" in ran.out
+
+
+def test_answers_that_are_too_few_to_hide_each_other_wait(tmp_path: Path, dproof: Any) -> None:
+    """Nothing is published below the rows of the promise; both commands say what it is."""
+    promise = {"epsilon": 1, "delta": "1e-6", "model": "shuffled"}
+    survey = dp.collect({"privacy": promise, "shuffle": {"rows": 200}, "columns": {"read": COIN}}, tmp_path / "survey")
+    lines = drawn_lines(survey.law, {"read": [0, 1] * 100})
+    few, enough = write(tmp_path / "few", lines[:199]), write(tmp_path / "enough", lines)
+    refused = dproof("adopt", few, "--plan", tmp_path / "survey", "--out", tmp_path / "release")
+    assert refused.code == 2 and not (tmp_path / "release").exists()
+    assert "199 count, so wait for more, for a smaller rows makes another survey" in " ".join(refused.err.split())
+    made = dproof("adopt", enough, "--plan", tmp_path / "survey", "--out", tmp_path / "release")
+    again = dproof("collect", tmp_path / "survey" / "plan.toml", "--out", tmp_path / "again")
+    said = "so each hides among 200: whoever sees the published rows"
+    assert said in " ".join(made.out.split())
+    assert f"published once there are 200. Their order is random, {said}" in " ".join(again.out.split())

@@ -20,7 +20,16 @@ from dproof.local.mechanisms import MECHANISMS
 from tests.survey.node import DRAW, EVERY_DRAW
 from tests.survey.test_adopt import EVERY
 from tests.survey.test_collect import HABITS, data_in
-from tests.survey.test_draw import CASES, WORDS, check_every_path, check_every_word, law_of
+from tests.survey.test_draw import (
+    CASES,
+    ONE_OF_EACH,
+    WORDS,
+    Run,
+    check_draws,
+    check_every_path,
+    check_every_word,
+    law_of,
+)
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -311,41 +320,46 @@ def test_every_kind_of_column_is_asked_drawn_and_told(
 COLUMNS: dict[str, dict[str, Any]] = {
     "categories": {"values": ["a", "b", "c"]},
     "interval": {"low": 1, "high": 50, "step": "1/2"},
+    "rating": {"space": "interval", "low": 1, "high": 5, "step": 1},
     "date": {"low": "2020-01-01", "high": "2020-12-31"},
+    "time": {"low": "08:00", "high": "08:45"},
     "subsets": {"values": ["x", "y"]},
 }
+READ = {"interval": r"-?[\d,]+(\.\d+)?", "rating": r"-?\d+(\.\d+)?", "date": r"\d{4}-\d\d-\d\d", "time": r"\d\d:\d\d"}
 
 
-def test_every_mechanism_is_drawn_and_told_in_words(browser: Any, tmp_path: Path) -> None:
-    """One page with a column for each mechanism of each space, and for each where an answer may be missing."""
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_every_mechanism_is_drawn_and_told_in_words(kind: str, browser: Any, tmp_path: Path) -> None:
+    """One page with a column for each mechanism of a space, and for each where an answer may be missing."""
     columns: dict[str, Any] = {}
-    for kind, column in COLUMNS.items():
-        for mechanism in MECHANISMS[{"date": "interval"}.get(kind, kind)]:
-            for missing in ({}, {"missing": "category"}):
-                own = {"space": kind, **column, "mechanism": mechanism, **missing}
-                if kind == "categories" and mechanism == "design":
-                    own["metric"] = "ordinal"
-                plan = {"privacy": {"epsilon": 2, "delta": "1e-3"}, "columns": {"x": own}}
-                try:
-                    dp.collect(plan, tmp_path / f"{kind} {mechanism} {len(missing)}")
-                except dp.InputError:
-                    continue  # what cannot be missing, or has too large a design
-                columns[f"{kind} {mechanism} {len(missing)}"] = own
-    assert len(columns) >= 30
+    for mechanism in MECHANISMS[kind if kind in MECHANISMS else "interval"]:
+        for missing in ({}, {"missing": "category"}):
+            own: dict[str, Any] = {"space": kind, **COLUMNS[kind], "mechanism": mechanism, **missing}
+            if kind == "categories" and mechanism == "design":
+                own["metric"] = "ordinal"
+            plan = {"privacy": {"epsilon": 2, "delta": "1e-3"}, "columns": {"x": own}}
+            try:
+                dp.collect(plan, tmp_path / f"{mechanism} {len(missing)}")
+            except dp.InputError:
+                continue  # what cannot be missing, or has too large a design
+            columns[f"{mechanism} {len(missing)}"] = own
+    assert len(columns) >= 6
     plan = {"privacy": {"epsilon": 2 * len(columns), "delta": "1e-1"}, "columns": columns}
     survey = dp.collect(plan, tmp_path / "survey")
     page, said = visit(browser)
     page.goto((tmp_path / "survey" / "survey.html").as_uri())
     page.locator("form").wait_for()
     for group in page.locator("fieldset").all():
-        for kind, value in {"number": "18.5", "date": "2020-05-25"}.items():
-            for field in group.locator(f"input[type={kind}]").all():
+        for typed, value in {"number": "18.5", "date": "2020-05-25", "time": "08:30"}.items():
+            for field in group.locator(f"input[type={typed}]").all():
                 field.fill(value)
         for field in group.locator("label.choice").all()[:1]:
-            if not group.locator("input[type=number], input[type=date]").count():
+            if not group.locator("input[type=number], input[type=date], input[type=time]").count():
                 field.click()
     page.get_by_role("button").first.click()
     page.locator("dl").first.wait_for()
+    for name, sent in zip(columns, page.locator("dd.sent").all_inner_texts(), strict=True):
+        assert kind not in READ or re.fullmatch(f"{READ[kind]}|no answer", sent), (name, sent)
     told = page.locator("main").inner_text()
     assert said == [] and page.locator("dl").count() == len(columns)
     assert not re.search(r"[{}]|undefined|NaN|null|Infinity|\[object", told), told
@@ -456,9 +470,11 @@ def test_everything_has_a_name_for_a_screen_reader(browser: Any, tmp_path: Path)
     assert page.evaluate("document.documentElement.lang") == "en" and page.title() == "Habits </script> & health"
 
 
-def test_every_law_is_drawn_in_the_browser_as_in_node(browser: Any) -> None:
-    """Every path through each sampler, and every word of 16 bits, give the whole numbers of the certificate."""
+@pytest.fixture
+def in_browser(browser: Any) -> Run:
+    """`every_draw.js`, with the sampler that it reads, in the browser."""
     page, _ = visit(browser)
+    page.set_default_timeout(0)
     script = DRAW.read_text("utf-8"), EVERY_DRAW.read_text("utf-8")
     as_in_node = """([draw, every, asked]) => {
       let told;
@@ -473,7 +489,18 @@ def test_every_law_is_drawn_in_the_browser_as_in_node(browser: Any) -> None:
         told: dict[str, Any] = json.loads(page.evaluate(as_in_node, [*script, json.dumps(asked)]))
         return told
 
+    return run
+
+
+def test_every_law_is_drawn_in_the_browser_as_in_node(in_browser: Run) -> None:
+    """Every path through each sampler, and every word of 16 bits, give the whole numbers of the certificate."""
     for name in CASES:
-        check_every_path(law_of(name), run)
+        check_every_path(law_of(name), in_browser)
     for law in WORDS:
-        check_every_word(law, run)
+        check_every_word(law, in_browser)
+
+
+@pytest.mark.parametrize("name", ONE_OF_EACH.values())
+def test_draws_with_secure_coins_fit_the_law(name: str, in_browser: Run) -> None:
+    """χ² of 10^6 draws of randomised response, and of 10^5 of a law of each other kind."""
+    check_draws(name, 10**6 if name == "response" else 10**5, in_browser)

@@ -8,6 +8,7 @@ import math
 import re
 from base64 import b64encode
 from fractions import Fraction
+from functools import partial
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ from dproof.certification.verify_certificate import main as verify_alone
 from dproof.certification.verify_certificate import seal
 from dproof.laws import LAWS, Matrix
 from dproof.local.mechanisms import MECHANISMS
-from dproof.survey.form import usual_texts
+from dproof.survey import page as page_module
+from dproof.survey.form import Survey, usual_texts
 from tests.makers import row_law
 
 HABITS: dict[str, Any] = {
@@ -140,13 +142,45 @@ def test_a_page_that_was_changed_does_not_hold(before: str, after: str, tmp_path
         dp.verify(folder)
 
 
-def test_a_survey_of_another_version_says_so(tmp_path: Path) -> None:
-    dp.collect(HABITS, tmp_path / "survey")
-    page = (tmp_path / "survey" / "survey.html").read_text("utf-8")
-    (tmp_path / "survey" / "survey.html").write_text(page.replace(f'"dproof":"{dp.__version__}"', '"dproof":"0.0.1"'))
-    resealed(tmp_path / "survey")
-    with pytest.raises(dp.VerificationFailed, match=r"dproof 0\.0\.1 made it"):
+def as_made_by(version: str, folder: Path, monkeypatch: pytest.MonkeyPatch, change: tuple[str, str]) -> str:
+    """A survey of a version whose script had something else in it; gives the SHA-256 of its frame."""
+    was = page_module._frame()
+    with monkeypatch.context() as then:
+        then.setattr(page_module, "_frame", lambda: was.replace(*change))
+        then.setattr(page_module, "Survey", partial(Survey, made=version))
+        dp.collect(HABITS, folder, send="https://example.org/in")
+        return hashlib.sha256(page_module._frame().encode()).hexdigest()
+
+
+def test_a_survey_of_another_version_holds_if_its_page_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its frame, with its own version and texts: as this version makes it, or as one that is listed did."""
+    as_made_by("0.0.1", tmp_path / "same", monkeypatch, ("", ""))
+    dp.verify(tmp_path / "same")
+    known = as_made_by("0.0.1", tmp_path / "survey", monkeypatch, ("insecure", "unsafe"))
+    with pytest.raises(dp.VerificationFailed, match=r"dproof 0\.0\.1 made it: if that is another version than"):
         dp.verify(tmp_path / "survey")
+    monkeypatch.setattr(page_module, "_EARLIER", frozenset({known}))
+    dp.verify(tmp_path / "survey")
+    page = (tmp_path / "survey" / "survey.html").read_text("utf-8")
+    for before, after in (
+        ('"dproof":"0.0.1"', '"dproof":"0.0.2"'),  # the script would not run
+        ("crypto.getRandomValues(bytes)", "bytes.fill(0)"),
+        ("default-src 'none'", "default-src *"),
+        ("connect-src https://example.org/in", "connect-src *"),
+        ('"kind":"keep-or-other","size":4,"keep":"', '"kind":"keep-or-other","size":4,"keep":"9'),
+        ("</body>", "<script>1</script>\n</body>"),
+    ):
+        assert before in page
+        (tmp_path / "survey" / "survey.html").write_text(page.replace(before, after), "utf-8")
+        resealed(tmp_path / "survey")
+        with pytest.raises(dp.VerificationFailed, match="the page is not the one"):
+            dp.verify(tmp_path / "survey")
+
+
+def test_a_survey_as_it_was_first_stored_holds() -> None:
+    dp.verify(Path(__file__).parents[1] / "fixtures" / "survey-1")
 
 
 def constant(space: Any, privacy: Any) -> Any:

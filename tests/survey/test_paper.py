@@ -1,4 +1,5 @@
-"""A survey on paper: every throw of the dice, through the table on the sheet, gives the certificate's whole numbers."""
+"""A survey on paper: every throw of the dice, and every draw of cards, through the table on the sheet gives the
+certificate's whole numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ import pytest
 
 import dproof as dp
 from dproof.local.recipe import certify_row
-from dproof.survey.page import on_paper, throw_ranges, throws
+from dproof.survey.page import BY_HAND, ByHand, on_paper, throw_ranges, throws
 from tests.survey.test_adopt import COIN, drawn_lines, write
 
 PAPER: dict[str, Any] = {
@@ -33,26 +34,38 @@ PAPER: dict[str, Any] = {
 }
 
 
-def said(law: Any, dice: str, true: int, size: int) -> int:
+SUITS, RANKS = "♣♦♥♠", ("A", "2", "3", "4", "5", "6", "7", "8", "9", "10", "J", "Q", "K")
+
+
+def order(throw: str) -> list[int]:
+    """Where a throw stands among all, as somebody tells who reads the sheet's words on the order of cards."""
+    if throw[0] not in SUITS:
+        return [int(face) for face in throw]
+    return [13 * SUITS.index(card[0]) + RANKS.index(card[1:]) for card in throw.split()]
+
+
+def said(law: Any, by: ByHand, throw: str, true: int) -> int:
     """What somebody writes down who threw this, by the ranges of the table."""
-    ranges = list(throw_ranges(*throws(law)))
-    place = next(n for n, (first, last) in enumerate(ranges) if first <= dice <= last)
+    ranges = list(throw_ranges(*throws(law), by))
+    place = next(n for n, (first, last) in enumerate(ranges) if order(first) <= order(throw) <= order(last))
     return true if place == 0 else place - 1
 
 
+@pytest.mark.parametrize("by", BY_HAND.values(), ids=BY_HAND)
 @pytest.mark.parametrize("epsilon", [1, 2, 4, 8])
-def test_every_throw_gives_the_certificate_s_whole_numbers(epsilon: int) -> None:
+def test_every_throw_gives_the_certificate_s_whole_numbers(epsilon: int, by: ByHand) -> None:
     plan = {**PAPER, "privacy": {"epsilon": 3 * epsilon}}
-    ideal, law = certify_row(dp.Plan.of(plan)), on_paper(certify_row(dp.Plan.of(plan)))
+    ideal, law = certify_row(dp.Plan.of(plan)), on_paper(certify_row(dp.Plan.of(plan)), by)
     for group, before in zip(law.groups, ideal.groups, strict=True):
         family = group.mechanism.family
         counts, total = throws(family)
-        dice = next(n for n in range(1, 5) if 6**n == total)
-        every = ["".join(faces) for faces in product("123456", repeat=dice)]
+        one = "123456" if by.name == "dice" else [suit + rank for suit in SUITS for rank in RANKS]
+        draws = next(n for n in range(1, 5) if len(one) ** n == total)
+        every = [("" if by.name == "dice" else " ").join(faces) for faces in product(one, repeat=draws)]
         assert sum(counts) == total == len(every)
         size = len(counts) - 1  # of the answers that a throw may name
         for true in range(size):
-            drawn = Counter(said(family, throw, true, size) for throw in every)
+            drawn = Counter(said(family, by, throw, true) for throw in every)
             if size == group.mechanism.inputs.size:
                 assert drawn == {code: int(weight) for code, weight in enumerate(family.weights(true))}
             else:
@@ -61,15 +74,17 @@ def test_every_throw_gives_the_certificate_s_whole_numbers(epsilon: int) -> None
         assert group.part.epsilon <= before.part.epsilon + 1e-12 and group.part.privacy == before.part.privacy
 
 
-def test_no_dice_come_nearer_to_the_promise(tmp_path: Path) -> None:
-    """One more throw for the truth would break it."""
-    law = on_paper(certify_row(dp.Plan.of({"privacy": {"epsilon": 1}, "columns": {"read": COIN}})))
+@pytest.mark.parametrize(("by", "keep", "other"), [("dice", 26, 10), ("cards", 38, 14)])
+def test_no_throws_come_nearer_to_the_promise(by: str, keep: int, other: int) -> None:
+    """One more throw for the truth would break it: of 36 throws 26/10 ≤ e < 27/9, of 52 cards 38/14 ≤ e < 39/13."""
+    law = on_paper(certify_row(dp.Plan.of({"privacy": {"epsilon": 1}, "columns": {"read": COIN}})), BY_HAND[by])
     family: Any = law.groups[0].mechanism.family
-    assert (family.keep, family.other) == (26, 10)  # of 36 throws: 26/10 ≤ e < 27/9
+    assert (family.keep, family.other) == (keep, other)
 
 
-def test_the_sheet_is_verified_and_its_answers_adopted(tmp_path: Path) -> None:
-    survey = dp.collect(PAPER, tmp_path / "survey", paper=True)
+@pytest.mark.parametrize(("paper", "draws"), [(True, "Throw 2 dice"), ("cards", "put it back: 1 in all")])
+def test_the_sheet_is_verified_and_its_answers_adopted(paper: Any, draws: str, tmp_path: Path) -> None:
+    survey = dp.collect(PAPER, tmp_path / "survey", paper=paper)
     page = (tmp_path / "survey" / "survey.html").read_text("utf-8")
     assert "Habits &amp; &lt;health&gt;" in page and "<script>" not in page and "How old?" in page
     assert re.findall(r"<li>(.*?)</li>", page) == [
@@ -77,7 +92,7 @@ def test_the_sheet_is_verified_and_its_answers_adopted(tmp_path: Path) -> None:
         *("cannabis", "cocaine", "I prefer not to say"),
         *("0 – 29", "30 – 59", "60 – 90"),
     ]
-    assert page.count("the truth</td>") == 3 and survey.key in page
+    assert page.count("the truth</td>") == 3 and survey.key in page and draws in page
     dp.verify(tmp_path / "survey")
     lines = drawn_lines(survey.law, {"smokes": [0, 1, 2, 3] * 10, "drugs": [0, 1, 2, 4] * 10, "age": [0, 1, 2, 2] * 10})
     release = dp.adopt(write(tmp_path / "a.jsonl", lines), tmp_path / "survey", tmp_path / "release")
@@ -108,6 +123,27 @@ def test_what_dice_cannot_draw_is_refused(column: dict[str, Any], match: str, tm
     with pytest.raises(dp.ArgumentError, match="send"):
         dp.collect(PAPER, tmp_path / "survey", paper=True, send="https://example.org/in")
     assert not (tmp_path / "survey").exists()
+
+
+def test_dice_or_cards_are_asked_for(tmp_path: Path, dproof: Any) -> None:
+    """Each has laws of its own, so answers by one are none by the other; and the words are those of the texts."""
+    (tmp_path / "plan.toml").write_text(dp.Plan.of(PAPER).text)
+    keys = set()
+    for words, name in ((["--paper"], "dice"), (["--cards"], "cards"), (["--paper", "--cards"], "cards")):
+        folder = tmp_path / " ".join(words)
+        german = Path(__file__).parents[2] / "examples" / "texts.de.toml"
+        ran = dproof("collect", tmp_path / "plan.toml", "--out", folder, "--json", "--texts", german, *words)
+        told = json.loads(ran.out)
+        keys.add(told["key"])
+        certificate = json.loads((folder / "certificate.json").read_text("utf-8"))
+        assert told["paper"] == name and certificate["laws"][0]["mechanism"].endswith(f"with {name}")
+        assert ("Würfel" if name == "dice" else "Kreuz ♣") in (folder / "survey.html").read_text("utf-8")
+        dp.verify(folder)
+    assert len(keys) == 2
+    with pytest.raises(dp.ArgumentError, match="paper 'card' is not known; did you mean 'cards'"):
+        dp.collect(PAPER, tmp_path / "new", paper="card")
+    with pytest.raises(dp.PlanError, match="cards cannot draw the law of 'read'"):
+        dp.collect({"privacy": {"epsilon": "1/100000"}, "columns": {"read": COIN}}, tmp_path / "new", paper="cards")
 
 
 def test_joined_questions_share_a_throw(tmp_path: Path) -> None:

@@ -208,6 +208,58 @@ def test_a_ticket_is_spent_whichever_copy_of_the_store_says_so(
     assert (release.rows, release.certificate["release"]["adopted"]["repeated"]) == (1, 1)
 
 
+@pytest.mark.parametrize("same", [True, False])
+def test_two_copies_of_a_store_count_a_ticket_once(same: bool, survey: Any, inbox: dp.Inbox, tmp_path: Path) -> None:
+    """Both went on receiving answers: with other tickets all count, with one nobody knows which answer came first."""
+    tickets, lines = inbox.issue(3), answers(survey, 3)
+    inbox.receive(sent(lines[0], tickets[0]))
+    (tmp_path / "copy.db").write_bytes((tmp_path / "answers.db").read_bytes())
+    copy = dp.Inbox(tmp_path / "survey", tmp_path / "copy.db")
+    inbox.receive(sent(lines[1], tickets[1]))
+    copy.receive(sent(lines[2], tickets[1 if same else 2]))
+    given = [tmp_path / "answers.db", tmp_path / "copy.db"]
+    if not same:
+        assert dp.adopt(given, tmp_path / "survey", tmp_path / "release").rows == 3
+        return
+    with pytest.raises(dp.SourceError, match="3 answers and 2 tickets that were used: two copies of one file"):
+        dp.adopt(given, tmp_path / "survey", tmp_path / "release")
+    assert not (tmp_path / "release").exists()
+    assert [dp.adopt(one, tmp_path / "survey", tmp_path / f"release of {one.name}").rows for one in given] == [2, 2]
+
+
+def other_survey(tmp_path: Path) -> Any:
+    """Another survey that asks the same, of another title."""
+    return dp.collect({**TICKETS, "about": {"title": "Again"}}, tmp_path / "other")
+
+
+def test_a_ticket_of_one_survey_is_none_of_another(survey: Any, inbox: dp.Inbox, tmp_path: Path) -> None:
+    """Not at a server, not beside lines, and not if somebody writes its hash into the other's file."""
+    other, (ticket,) = other_survey(tmp_path), inbox.issue(1)
+    elsewhere = dp.Inbox(tmp_path / "other", tmp_path / "elsewhere.db")
+    line = sent(answers(other, 1)[0], ticket)
+    with closing(sqlite3.connect(tmp_path / "answers.db")) as store:
+        hashes = store.execute("SELECT hash, spent FROM tickets").fetchall()
+    with closing(sqlite3.connect(tmp_path / "elsewhere.db")) as store, store:
+        store.executemany("INSERT INTO tickets VALUES (?, ?)", hashes)
+    with pytest.raises(dp.TicketRefused, match="is not one of this survey"):
+        elsewhere.receive(line)
+    file = write(tmp_path / "lines", [line.decode()])
+    with pytest.raises(dp.SourceError, match=r"the tickets in 'answers\.db' are not those of this survey"):
+        dp.adopt([file, tmp_path / "answers.db"], tmp_path / "other", tmp_path / "release")
+    with pytest.raises(dp.SourceError, match="no answer to this survey"):
+        dp.adopt([file, tmp_path / "elsewhere.db"], tmp_path / "other", tmp_path / "release")
+    assert not (tmp_path / "release").exists()
+
+
+def test_a_store_belongs_to_one_survey(survey: Any, inbox: dp.Inbox, tmp_path: Path) -> None:
+    """Else the answers of both would lie in one file, which no plan adopts."""
+    other_survey(tmp_path)
+    before = (tmp_path / "answers.db").read_bytes()
+    with pytest.raises(dp.FileError, match="holds answers to another survey, or to another version of it: move it"):
+        dp.Inbox(tmp_path / "other", tmp_path / "answers.db")
+    assert (tmp_path / "answers.db").read_bytes() == before
+
+
 @pytest.mark.parametrize("cell", [7, 0.5, "7", "", "\ud800".encode("utf-8", "surrogatepass")])
 def test_a_cell_of_a_store_that_is_no_line_is_left_out(cell: Any, survey: Any, inbox: dp.Inbox, tmp_path: Path) -> None:
     inbox.receive(sent(answers(survey, 1)[0], inbox.issue(1)[0]))
@@ -256,5 +308,9 @@ def test_the_command(survey: Any, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert code == 0
     told = "1 line that no law can give or without a ticket, 1 line with the id or ticket of another"
     assert told in " ".join(out.split())
+    dp.collect(TWO, tmp_path / "plain")
+    code, out, err = run("tickets", tmp_path / "plain", tmp_path / "other.db", "--count", 3)
+    assert code == 2 and "the plan of this survey has no tickets" in err and out == ""
+    assert not (tmp_path / "other.db").exists()
     code, out, err = run("tickets", tmp_path, tmp_path / "other.db", "--count", 3)
     assert code == 2 and "is not a survey" in err and out == "" and not (tmp_path / "other.db").exists()

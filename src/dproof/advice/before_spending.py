@@ -39,7 +39,13 @@ def warnings_before(
     ['ε is above 5: an attacker guess', 'every row counts as a person of']
     """
     plan = Plan.of(plan)
-    found = list(advice(plan.promise(plan.rows_per_person) if person is None else person))
+    if plan.shuffle.rows is not None:
+        from dproof.local.recipe import certify_row
+
+        # [privacy] is kept by the order of the rows; a row by itself may lose more.
+        found = [f"to whoever learns whose row is whose, {said}" for said in advice(certify_row(plan).person)]
+    else:
+        found = list(advice(plan.promise(plan.rows_per_person) if person is None else person))
     named = [name for name in plan.named("drop") if _OF_A_PERSON.fullmatch(name)]
     if plan.unit.row_is_person and named:
         found.append(

@@ -9,9 +9,10 @@ from typing import Any
 import click
 
 from dproof.cli.command import PATH, command, json_option
-from dproof.cli.output import Page, emit, emit_text, escape, promised, quoted_path, what_next
+from dproof.cli.output import Page, advise, emit, emit_text, escape, promised, quoted_path, what_next
 from dproof.exact import several
 from dproof.limits import MOST_ANSWERS
+from dproof.meaning import in_random_order
 
 
 @command
@@ -20,8 +21,11 @@ from dproof.limits import MOST_ANSWERS
 @click.option("--send", metavar="URL", help="The address that answers are sent to; else respondents save a file.")
 @click.option("--texts", metavar="TEXTS.toml", type=PATH, help="The page's texts in another language.")
 @click.option("--paper", is_flag=True, help="A sheet to print, with tables of dice instead of a page that draws.")
+@click.option("--cards", is_flag=True, help="A sheet to print, with tables of playing cards.")
 @json_option
-def collect(plan: Path, out: Path, send: str | None, texts: Path | None, paper: bool, as_json: bool) -> None:
+def collect(
+    plan: Path, out: Path, send: str | None, texts: Path | None, paper: bool, cards: bool, as_json: bool
+) -> None:
     """Make a survey page that sanitises answers on the respondent's device.
 
     DIR gets survey.html, the plan and the certificate. The page is one file that loads nothing: it asks the plan's
@@ -30,21 +34,28 @@ def collect(plan: Path, out: Path, send: str | None, texts: Path | None, paper: 
     answer never leaves the device. A second try in the same browser sends the same line.
 
     With --paper it is a sheet for interviewers: a throw of dice says whether to write down the truth or which answer
-    instead. The laws are the nearest that dice draw and keep the promise, and the certificate has those.
+    instead, and with --cards cards that are drawn and put back. The laws are the nearest that dice or cards draw and
+    keep the promise, and the certificate has those.
 
     `dproof verify DIR` checks page, laws and certificate together, and `dproof adopt` makes a release of the lines.
     """
+    from dproof.advice.before_spending import warnings_before
+    from dproof.local.release import shuffled_rows
     from dproof.survey.page import collect as make
 
-    survey = make(plan, out, send=send, texts=texts, paper=paper)
-    privacy = survey.law.person
+    for said in warnings_before(plan):
+        advise(f"warning: {said}")
+    survey = make(plan, out, send=send, texts=texts, paper="cards" if cards else paper)
+    privacy, least = survey.law.person, survey.law.plan.shuffle.rows
     answer = {
         "survey": str(out),
         "key": survey.key,
         "questions": sum(column.private for column in survey.law.plan.columns),
         "asked": "one thing" if survey.law.weights is not None else "everything",
         "send": send,
-        "paper": paper,
+        "paper": survey.paper or False,
+        "least": least,
+        **({} if least is None else shuffled_rows(survey.law, least)),
         **privacy.to_json_above(),
     }
     emit(answer, as_json, lambda: _survey_page(answer))
@@ -56,6 +67,8 @@ def _survey_page(answer: dict[str, Any]) -> Page:
     yield f"\n[bold]{where}/survey.html[/bold] asks {several(answer['questions'], 'question')}{drawn}."
     leaves = "written down" if answer["paper"] else "sent"
     yield f"Each respondent is protected with [bold]{promised(answer)}[/bold] before anything is {leaves}."
+    if answer["least"] is not None:
+        yield f"They are published once there are {answer['least']:,}. {in_random_order(answer['shuffled'])}"
     if answer["paper"]:
         yield "Print it, and write each answer as a line of JSON: docs/tutorials/collect.md shows it."
     elif answer["send"] is None:
@@ -83,7 +96,7 @@ def tickets(survey: Path, store: Path, count: int, as_json: bool) -> None:
     """
     from dproof.releases.adopt import Inbox
 
-    made = Inbox(survey, store).issue(count)
+    made = Inbox(survey, store, tickets=True).issue(count)
     if as_json:
         emit({"survey": str(survey), "store": str(store), "tickets": made}, as_json, lambda: ())
     else:
@@ -100,10 +113,10 @@ def tickets(survey: Path, store: Path, count: int, as_json: bool) -> None:
 def adopt(answers: tuple[Path, ...], plan: Path, out: Path, as_json: bool) -> None:
     """Make a release of answers that were sanitised elsewhere.
 
-    They come from the page of `dproof collect`, from an app of one's own, or from dice on paper: a line of JSON each,
-    as docs/tutorials/collect.md shows. DIR gets what `dproof sanitise` makes: the table, the plan, the certificate,
-    which says that dproof did not see the coins, and a page about them. Then `dproof query` and `dproof verify` work as
-    on every release.
+    They come from the page of `dproof collect`, from an app of one's own, or from dice or cards on paper: a line of
+    JSON each, as docs/tutorials/collect.md shows. DIR gets what `dproof sanitise` makes: the table, the plan, the
+    certificate, which says that dproof did not see the coins, and a page about them. Then `dproof query` and `dproof
+    verify` work as on every release.
 
     Lines that no law can give are counted and left out. Lines with the same id count once. Where the plan has tickets,
     a ticket counts once, lines without one are left out, and ANSWERS need the file of `dproof tickets`. Answers to
@@ -112,7 +125,8 @@ def adopt(answers: tuple[Path, ...], plan: Path, out: Path, as_json: bool) -> No
     from dproof.releases.adopt import adopt as make
 
     release = make(answers, plan, out)
-    adopted, privacy = release.certificate["release"]["adopted"], release.privacy
+    recorded, privacy = release.certificate["release"], release.privacy
+    adopted = recorded["adopted"]
     answer = {
         "release": str(out),
         "rows": release.rows,
@@ -120,6 +134,7 @@ def adopt(answers: tuple[Path, ...], plan: Path, out: Path, as_json: bool) -> No
         "left_out": adopted["left_out"],
         "coins": adopted["coins"],
         "tickets": release.plan.tickets,
+        **({"shuffled": recorded["shuffled"]} if "shuffled" in recorded else {}),
         **privacy.to_json_above(),
         "private": release.private,
         "seal": release.certificate["seal"],
@@ -130,6 +145,8 @@ def adopt(answers: tuple[Path, ...], plan: Path, out: Path, as_json: bool) -> No
 def _adopted_page(answer: dict[str, Any]) -> Page:
     held = f"{several(answer['rows'], 'answer')}, each drawn with [bold]{promised(answer)}[/bold]"
     yield f"\n[bold]{escape(answer['release'])}[/bold] holds {held}."
+    if "shuffled" in answer:
+        yield in_random_order(answer["shuffled"])
     yield f"The coins were {escape(answer['coins'])}."
     if answer["left_out"] or answer["repeated"]:
         needed, own = (" or without a ticket", "or ticket ") if answer["tickets"] else ("", "")

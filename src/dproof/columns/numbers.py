@@ -238,6 +238,7 @@ _FARTHEST_STORED = 1 << 62  # of what is stored in 64 bits
 _SURE = 1 << 48  # up to here the nearest whole number is found by a division of floats
 _FARTHEST_DAY = (1 << 31) - 2  # days before or after 1970 that are stored: 5.8 million years
 _A_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+_A_MINUTE = {unit: parts // 1440 for unit, parts in _A_DAY.items()}
 _DATE = rf"^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:[T ]{CLOCK}(?:\.[0-9]{{1,9}})?Z?)?$"
 _NUMBER = r"^\s*[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf(inity)?))\s*$"
 _BINS = Key(
@@ -675,18 +676,19 @@ class TimeCodec(MomentCodec):
         kind = array.type
         if not pa.types.is_time(kind) and not pa.types.is_timestamp(kind):
             return self.encode_texts(single(arrays[0]))
-        minutes = _integers(array) // (_A_DAY[kind.unit] // 1440) % 1440
+        minutes = _integers(array) // _A_MINUTE[kind.unit] % 1440
         return self.encode_numbers(minutes, as_numpy(array.is_null()))
 
     def to_arrow(self, numbers: NDArray[Any]) -> Any:
         if self.space.size is None:
             return super().to_arrow(numbers)
-        return from_numpy((60 * numbers).astype(np.int32)).view(pa.time32("s"))
+        # As Parquet keeps them, which has no seconds, and as DuckDB gives them.
+        return from_numpy(_A_MINUTE["us"] * numbers.astype(np.int64)).view(pa.time64("us"))
 
     def from_arrow(self, array: Any) -> NDArray[Any]:
         if self.space.size is None:
             return super().from_arrow(array)
-        return as_numpy(array.view(pa.int32()), missing=0).astype(np.int64) // 60
+        return _integers(array) // _A_MINUTE[array.type.unit]
 
     @property
     def number_sql(self) -> str:

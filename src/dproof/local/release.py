@@ -176,19 +176,20 @@ def about(law: RowLaw, rows: int, files: Mapping[str, str], adopted: Adopted | N
     }
 
 
-def check_enough(law: RowLaw, rows: int) -> None:
+_FEWER = "write a smaller rows under [shuffle]"
+
+
+def check_enough(law: RowLaw, rows: int, way_out: str = _FEWER) -> None:
     """Refuse fewer rows than a plan with model = 'shuffled' promises: each would hide among too few."""
     shuffle, least = law.plan.shuffle, law.plan.shuffle.rows
     if least is not None and rows < least:
         raise SourceError(
-            f"the plan's promise is for {least} rows or more, among which each hides, and there are fewer: write a "
-            "smaller rows under [shuffle]"
+            f"the plan's promise is for {least} rows or more, among which each hides, and there are fewer: {way_out}"
         )
     if least is not None and shuffle.hiding(rows) < shuffle.hiding(least):
         raise SourceError(
             f"the table is shuffled in parts of {SHUFFLED_TOGETHER} rows, and in one of them may be so many who do not "
-            "follow the method that too few hide the others: write a smaller rows under [shuffle], or sanitise parts "
-            "of the table one by one"
+            f"follow the method that too few hide the others: {way_out}, or sanitise parts of the table one by one"
         )
 
 

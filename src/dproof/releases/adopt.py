@@ -8,8 +8,9 @@ An answer is one line of JSON:
 drawn for each column, or for each group of joined columns; where a row answers for one thing, for that one only. What
 no law can give, or only with a chance of 2⁻¹⁰⁰, is counted and left out: anybody may write to whoever receives answers.
 
-Where the plan has tickets, a line also has the "ticket" that its sender was given, and each is good for one answer. A
-store keeps the hashes of tickets in one table and answers in another, and nothing says which came with which.
+Where the plan has tickets, a line also has the "ticket" that its sender was given, and each is good for one answer to
+one survey. A store keeps the hashes of tickets in one table and answers in another, and nothing says which came with
+which.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dproof.arguments import as_path, expect, listed, named, whole
+from dproof.arguments import as_path, expect, flag, listed, named, whole
 from dproof.certification.certify import read_certificate
 from dproof.coins import current
 from dproof.errors import FileError, SourceError
@@ -53,6 +54,7 @@ _TICKET = "abcdefghjkmnpqrstuvwxyz23456789", 20  # signs that are not taken for 
 # it came. A ticket that is spent stays where it lies, so the bytes of the file are the same whichever answer it came
 # with.
 _TABLES = """
+CREATE TABLE IF NOT EXISTS survey (key TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS answers (id TEXT PRIMARY KEY, line BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS tickets (hash BLOB PRIMARY KEY, spent INTEGER NOT NULL) WITHOUT ROWID;
 """
@@ -89,7 +91,9 @@ def adopt(
         raise SourceError(
             f"there is no answer to this survey among the lines ({lost}): is it the right file, and the right plan?"
         )
-    check_enough(law, received.rows)
+    check_enough(
+        law, received.rows, f"{received.rows} count, so wait for more, for a smaller rows makes another survey"
+    )
     coins, prepared = current(), prepare(law)
     order = permutation(received.rows, coins) if law.plan.order == "shuffle" else np.arange(received.rows)
     adopted = {"coins": COINS_ELSEWHERE, "repeated": received.repeated, "left_out": received.left_out}
@@ -150,7 +154,7 @@ class AnswerReader:
     """What reads answers to the survey of a law, line by line."""
 
     def __init__(self, law: RowLaw) -> None:
-        self.key, self.has_tickets, self._sampled = survey_key(law), law.plan.tickets, law.weights is not None
+        self.key, self._sampled = survey_key(law), law.weights is not None
         self._fits = {group.name: _fits(group) for group in law.groups}
 
     def read(self, line: bytes) -> tuple[str, bytes | None, dict[str, int | None]] | None:
@@ -166,18 +170,20 @@ class AnswerReader:
         if not whole or not named or found["survey"] != self.key:
             return None
         possible = all(name in self._fits and self._fits[name](code) for name, code in row.items())
-        return (own, _hashed(found.get("ticket")), row) if possible else None
+        return (own, self.hashed(found.get("ticket")), row) if possible else None
 
-
-def _hashed(ticket: Any) -> bytes | None:
-    """What is kept of a ticket; None where there is none."""
-    return hashlib.sha256(ticket.encode("utf-8", "replace")).digest() if isinstance(ticket, str) and ticket else None
+    def hashed(self, ticket: Any) -> bytes | None:
+        """What is kept of a ticket, which no other survey knows; None where there is none."""
+        if not isinstance(ticket, str) or not ticket:
+            return None
+        return hashlib.sha256(f"{self.key} {ticket}".encode("utf-8", "replace")).digest()
 
 
 def read_answers(paths: Iterable[Path], law: RowLaw) -> Received:
     """The answers in some files; those to another survey are refused.
 
-    A ticket is asked of every line but those in a store, which asked for it when they came.
+    A ticket is asked of every line but those in a store, which asked for it when they came. A store does not say with
+    which ticket, so all that can be told of two copies is whether they have more answers than tickets that were used.
     """
     reader, places = AnswerReader(law), {group.name: place for place, group in enumerate(law.groups)}
     absent = [group.mechanism.family.absent for group in law.groups]
@@ -185,7 +191,7 @@ def read_answers(paths: Iterable[Path], law: RowLaw) -> Received:
     rows: list[list[int]] = [[] for _ in law.groups]
     ids: set[str] = set()
     files = {path: _is_store(path) for path in paths}
-    spent = _tickets(files) if law.plan.tickets else {}
+    spent = _tickets(files, reader.key) if law.plan.tickets else {}
     repeated = left_out = 0
     for path, number, line in _lines(files):
         try:
@@ -208,6 +214,12 @@ def read_answers(paths: Iterable[Path], law: RowLaw) -> Received:
             ids.add(own)
             if needs:
                 spent[ticket] = True
+    used = sum(spent.values())
+    if law.plan.tickets and len(ids) > used:
+        raise SourceError(
+            f"there are {len(ids):,} answers and {used:,} tickets that were used: two copies of one file both received "
+            "answers, and nobody can tell which came twice; give one of them"
+        )
     drawn, their = (tuple(np.array(numbers, np.int64) for numbers in some) for some in (codes, rows))
     return Received(len(ids), drawn, their, repeated, left_out)
 
@@ -221,11 +233,13 @@ def _is_store(path: Path) -> bool:
         raise FileError(f"the answers {str(path)!r} cannot be read: {error.strerror}") from None
 
 
-def _tickets(files: Mapping[Path, bool]) -> dict[bytes | None, bool]:
+def _tickets(files: Mapping[Path, bool], key: str) -> dict[bytes | None, bool]:
     """The hashes of the tickets in some files, and whether each is spent in any of them."""
     stores = [path for path, is_store in files.items() if is_store]
     spent: dict[bytes | None, bool] = {}
     for path in stores:
+        if list(_stored_rows(path, "SELECT key FROM survey")) != [(key,)]:
+            raise SourceError(f"the tickets in {path.name!r} are not those of this survey, or of another version of it")
         for ticket, used in _stored_rows(path, "SELECT hash, spent FROM tickets"):
             spent[ticket] = spent.get(ticket, False) or bool(used)  # which a copy from before does not know
     if not stores:
@@ -317,28 +331,37 @@ class Inbox:
     a ticket was used, and not with which answer: whoever reads the file later cannot tell. Whoever sees answers come in
     can, and so can who compares the file with an earlier state of it.
 
-    `survey` is the folder of a survey, which is verified first; `store` is the file, which is begun if there is none.
+    `survey` is the folder of a survey, which is verified first; `store` is the file, which is begun if there is none,
+    and belongs to that survey from then on. With `tickets`, a survey that has none is refused, and no file is begun.
     """
 
-    def __init__(self, survey: str | os.PathLike[str], store: str | os.PathLike[str]) -> None:
+    def __init__(self, survey: str | os.PathLike[str], store: str | os.PathLike[str], *, tickets: bool = False) -> None:
         folder, file = as_path(survey, "survey"), as_path(store, "store")
         if not (folder / SURVEY).is_file():
             raise FileError(f"{str(folder)!r} is not a survey: a survey is a folder that `dproof collect` made")
-        self._reader, self.page = AnswerReader(survey_law(folder)), (folder / SURVEY).read_bytes()
+        law = survey_law(folder)
+        self._plan, self._reader, self.page = law.plan, AnswerReader(law), (folder / SURVEY).read_bytes()
+        if flag(tickets, "tickets"):
+            self._check_tickets()
         self._lock = threading.Lock()
-        self._store = _opened(file)
+        self._store = _opened(file, self._reader.key)
         self._count = int(self._store.execute("SELECT count(*) FROM answers").fetchone()[0])
 
     def issue(self, count: int) -> list[str]:
         """So many new tickets, each good for one answer: only hashes of them are kept."""
-        if not self._reader.has_tickets:
-            raise SourceError("the plan of this survey has no tickets: write tickets = true at its top")
+        self._check_tickets()
         signs, length = _TICKET
         count = whole(count, "count", 1, MOST_ANSWERS)
         made = ["".join(secrets.choice(signs) for _ in range(length)) for _ in range(count)]
         with self._lock, self._writing() as store:
-            store.executemany("INSERT INTO tickets VALUES (?, 0)", sorted((_hashed(ticket),) for ticket in made))
+            store.executemany("INSERT INTO tickets VALUES (?, 0)", sorted((self._reader.hashed(one),) for one in made))
         return made
+
+    def _check_tickets(self) -> None:
+        if not self._plan.tickets:
+            raise SourceError(
+                "the plan of this survey has no tickets: write tickets = true at its top, and make the survey anew"
+            )
 
     def receive(self, line: bytes) -> None:
         """Keep an answer, a line of JSON; one that no page of this survey sends is refused."""
@@ -352,7 +375,7 @@ class Inbox:
                 raise FileError(f"the survey has {MOST_ANSWERS:,} answers, which is the most: no more is kept")
             with self._writing() as store:
                 added = store.execute("INSERT OR IGNORE INTO answers VALUES (?, ?)", (own, kept)).rowcount
-                if added and self._reader.has_tickets:  # an answer that comes again has spent its ticket
+                if added and self._plan.tickets:  # an answer that comes again has spent its ticket
                     _spend(store, ticket)
             self._count += added
 
@@ -384,18 +407,28 @@ def _spend(store: sqlite3.Connection, ticket: bytes | None) -> None:
         raise TicketRefused(f"the ticket {why}: nothing was kept")
 
 
-def _opened(file: Path) -> sqlite3.Connection:
+def _opened(file: Path, survey: str) -> sqlite3.Connection:
+    """The store of a survey, which is begun if there is none; that of another is refused."""
     try:
         if not file.exists():
             os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
         store = sqlite3.connect(file, check_same_thread=False)
-        if store.execute("SELECT count(*) FROM sqlite_master WHERE name NOT IN ('answers', 'tickets')").fetchone()[0]:
+        held = {name for (name,) in store.execute("SELECT name FROM sqlite_master")}
+        if not held <= {"survey", "answers", "tickets"}:
             store.close()
             raise FileError(f"{str(file)!r} holds something else than answers: choose another name")
+        if "survey" in held and store.execute("SELECT count(*) FROM survey WHERE key <> ?", (survey,)).fetchone()[0]:
+            store.close()
+            raise FileError(
+                f"{file.name!r} holds answers to another survey, or to another version of it: move it away, or choose "
+                "another name"
+            )
         store.execute("PRAGMA journal_mode = DELETE")
         store.execute("PRAGMA synchronous = FULL")
         store.execute("PRAGMA secure_delete = ON")
         store.executescript(_TABLES)
+        with store:
+            store.execute("INSERT OR IGNORE INTO survey VALUES (?)", (survey,))
         # The pages of SQLite tell in which order their few entries came, until they are written anew.
         store.execute("VACUUM")
     except (OSError, sqlite3.Error) as error:

@@ -51,7 +51,8 @@ class Survey:
     law: RowLaw
     texts: Mapping[str, str]
     send: str | None = None
-    paper: bool = False  # whether it is a sheet to print, and dice draw
+    paper: str | None = None  # what draws by hand, where it is a sheet to print: dice or cards
+    made: str = __version__  # by which version of dproof
 
     def __post_init__(self) -> None:
         check_asked(self.law)
@@ -75,7 +76,7 @@ class Survey:
         moved, about = odds_factor(self.law.person), plan.about
         parts = 100 if moved.factor < 1000 else 1
         told = {
-            "dproof": __version__,
+            "dproof": self.made,
             "survey": self.key,
             "title": about.title,
             "custodian": about.custodian,
@@ -84,7 +85,7 @@ class Survey:
             "factor": written(Fraction(ceil(moved.factor * parts), parts), 6),  # rounded up
             "delta": written(three_digits(moved.failure)) if moved.failure else "",
             "send": self.send,
-            "paper": self.paper,
+            "paper": self.paper == "dice" or self.paper or False,  # True as before there were cards
             "tickets": plan.tickets,
             "columns": [asked_as(column) for column in columns],
             "groups": [_group(group, [places[column.name] for column in group.columns]) for group in self.law.groups],

@@ -188,8 +188,8 @@ function told(column, line, code) {
   if (line === null) return label(column.choices[Number(code)]);
   const [low, a] = ratio(line.low), [step, b] = ratio(line.step);
   const value = Number(low * b + code * step * a) / Number(a * b);
-  if (column.form === "number") return number(String(Number(value.toPrecision(12))));
   if (column.form === "time") return clock(Math.min(Math.max(Math.round(value), 0), 1439));
+  if (column.form !== "date") return number(String(Number(value.toPrecision(12))));
   const day = new Date((Math.round(value) - DAYS) * DAY);
   return isNaN(day) ? String(Math.round(value)) : day.toISOString().slice(0, 10);
 }

@@ -1,8 +1,8 @@
 """The page of a survey, and its folder: one file that asks and draws, the plan, and the certificate of its laws.
 
-On paper the page is a sheet to print, and dice draw from the law of the certificate. Each throw says "the truth", or
-one of the answers: forced response. With n dice there are 6ⁿ throws, so the laws of the plan become the nearest ones
-whose weights sum to that, with no larger odds.
+On paper the page is a sheet to print, and dice or cards draw from the law of the certificate. Each throw says "the
+truth", or one of the answers: forced response. With n dice there are 6ⁿ throws, and 52ⁿ with n cards that are put back,
+so the laws of the plan become the nearest ones whose weights sum to that, with no larger odds.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from html import escape
 from importlib.resources import files
 from itertools import pairwise
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from dproof import __version__
-from dproof.arguments import as_path, flag, named
+from dproof.arguments import as_path, choice, flag, named
 from dproof.certification.certify import certify, write_certificate
 from dproof.errors import ArgumentError, InputError, PlanError, VerificationFailed
 from dproof.laws.law import Law
@@ -31,9 +31,19 @@ from dproof.plans.plan import Plan
 from dproof.storage import CERTIFICATE, PLAN, SURVEY, appearing, digest
 from dproof.survey.form import Survey, asked_as, read_texts, usual_texts
 
+_STYLE, _SCRIPT = re.compile("<style>(.*?)</style>", re.DOTALL), re.compile("<script>(.*?)</script>\n", re.DOTALL)
 _DATA = re.compile(r'<script type="application/json" id="survey">(.*?)</script>', re.DOTALL)
+_OWN = {  # where a page has what is its survey's own
+    "POLICY": re.compile('(Content-Security-Policy" content=")[^"]*(")'),
+    "DATA": re.compile(r'(<script type="application/json" id="survey">).*?(</script>)', re.DOTALL),
+    "EXPECTED": re.compile('(const EXPECTED = ")[^"]*(")'),
+}
+# The SHA-256 of the frames of pages that earlier versions made, and that hold still.
+_EARLIER = frozenset({
+    # told what noise made of a rating as if it were a date
+    "1f1cab074bb8731c284c43d47f38afa7f434cf07a3a504b2f2d371eb126de168",
+})  # fmt: skip
 _PARTS = ("draw.js", "page.js", "page.css", "page.html")
-_MOST_DICE = 4
 _MOST_ANSWERS = 24  # of a question, in a list that people look through
 _NEARLY = 0.9  # of the truth that the plan's own law tells: with fewer dice less is told
 
@@ -45,15 +55,15 @@ def collect(
     *,
     send: str | None = None,
     texts: str | os.PathLike[str] | None = None,
-    paper: bool = False,
+    paper: bool | str = False,
 ) -> Survey:
     """Make the folder of a survey: a page that asks the plan's columns and sanitises on the respondent's device, the
     plan, and the certificate of the laws that the page draws from.
 
     `plan` is a Plan, its path or a mapping; `out` is the folder to make. `send` is the address that answers are sent
     to; without it a respondent saves the answer as a file. `texts` is a TOML file with the page's texts in another
-    language. With `paper` the page is a sheet to print, with a table of dice for each question, and the laws are the
-    nearest that dice draw.
+    language. With `paper` the page is a sheet to print, with a table of dice for each question, or of playing cards if
+    it is "cards", and the laws are the nearest that these draw.
 
     >>> from tempfile import mkdtemp
     >>> plan = {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": ["yes", "no"]}}}
@@ -62,9 +72,10 @@ def collect(
     """
     said = usual_texts() if texts is None else read_texts(as_path(texts, "texts"))
     law = certify_row(Plan.of(plan))
-    if flag(paper, "paper") and send is not None:
+    by = choice(paper, tuple(BY_HAND), "paper") if isinstance(paper, str) else "dice" if flag(paper, "paper") else None
+    if by is not None and send is not None:
         raise ArgumentError("send is for a page that sends: leave it out on paper")
-    survey = Survey(on_paper(law) if paper else law, said, send, paper)
+    survey = Survey(law if by is None else on_paper(law, BY_HAND[by]), said, send, by)
     with appearing(as_path(out, "out")) as folder:
         (folder / PLAN).write_text(survey.law.plan.text, "utf-8")
         (folder / SURVEY).write_text(page_of(survey), "utf-8")
@@ -75,80 +86,136 @@ def collect(
     return survey
 
 
-def page_of(survey: Survey) -> str:
+def page_of(survey: Survey, frame: str | None = None) -> str:
     """The page: it holds its input, and a script that runs on no other.
 
-    Its own policy allows that script, that style and one address, and nothing else.
+    Its own policy allows that script, that style and one address, and nothing else. `frame` is the rest of the page,
+    where another version made it.
     """
-    parts = files("dproof.survey")
-    draw, act, style, page = (parts.joinpath(name).read_text("utf-8") for name in _PARTS)
-    if survey.paper:
-        body = sheet(json.loads(survey.data), survey.law)
-        policy = f"default-src 'none'; style-src {_source(style)}; img-src data:; base-uri 'none'; form-action 'none'"
-        page = re.sub("<noscript>.*</noscript>", "@BODY@", page, flags=re.DOTALL).replace(
-            "<script>@SCRIPT@</script>\n", ""
-        )
-        return _filled(page, POLICY=policy, STYLE=style, BODY=body, DATA=survey.data)
-    expected = hashlib.sha256(survey.data.encode()).hexdigest()
-    script = f'{draw}\nconst EXPECTED = "{expected}";\n\n{act}'
+    frame = frame or (_frame() if survey.paper is None else _frame_of_sheets())
+    own = {"DATA": survey.data, "EXPECTED": hashlib.sha256(survey.data.encode()).hexdigest()}
+    style, script = (_source(part[1], own) if (part := find.search(frame)) else None for find in (_STYLE, _SCRIPT))
     receiver = "'none'" if survey.send is None else survey.send.partition("?")[0]
-    policy = (
-        f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}; img-src data:; "
-        f"connect-src {receiver}; base-uri 'none'; form-action 'none'"
-    )
-    return _filled(page, POLICY=policy, STYLE=style, DATA=survey.data, SCRIPT=script)
+    policy = [
+        "default-src 'none'",
+        f"script-src {script}",
+        f"style-src {style}",
+        "img-src data:",
+        f"connect-src {receiver}",
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+    if survey.paper is not None:
+        own["BODY"] = sheet(json.loads(survey.data), survey.law, BY_HAND[survey.paper])
+        policy = [one for one in policy if not one.startswith(("script-src", "connect-src"))]
+    return _filled(frame, {**own, "POLICY": "; ".join(policy)})
 
 
-def _filled(page: str, **parts: str) -> str:
+def _frame() -> str:
+    """A page without what is its survey's own."""
+    draw, act, style, page = (files("dproof.survey").joinpath(name).read_text("utf-8") for name in _PARTS)
+    script = f'{draw}\nconst EXPECTED = "@EXPECTED@";\n\n{act}'
+    return _filled(page, {"STYLE": style, "SCRIPT": script, "DATA": "@DATA@", "POLICY": "@POLICY@"})
+
+
+def _frame_of_sheets() -> str:
+    """A sheet has its questions in the place of the script."""
+    return re.sub("<noscript>.*</noscript>", "@BODY@", _SCRIPT.sub("", _frame()), flags=re.DOTALL)
+
+
+def _frame_of(page: str) -> str:
+    """The frame of a page, whichever version made it."""
+    for mark, find in _OWN.items():
+        page = find.sub(rf"\1@{mark}@\2", page, count=1)
+    return page
+
+
+def _filled(page: str, parts: Mapping[str, str]) -> str:
     return re.sub("@([A-Z]+)@", lambda mark: parts[mark[1]], page)
 
 
-def _source(text: str) -> str:
+def _source(text: str, own: Mapping[str, str]) -> str:
     """A script or a style as a policy names it."""
-    return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    return f"'sha256-{b64encode(hashlib.sha256(_filled(text, own).encode()).digest()).decode()}'"
 
 
 def check_page(file: Path, law: RowLaw) -> None:
-    """Refuse a page that is not the one that dproof makes of these laws, its own texts and its own address."""
+    """Refuse a page that is not the one that dproof makes of these laws, its own texts and its own address.
+
+    It may be of an earlier version that had this frame, or one that is known.
+    """
     try:
         text = file.read_text("utf-8")
         found = _DATA.search(text)
         data = json.loads(found[1] if found else "")
-        made, texts = data["dproof"], {str(key): str(said) for key, said in data["texts"].items()}
-        same = texts.keys() == usual_texts().keys() and text == page_of(
-            Survey(law, texts, data["send"], data["paper"] is True)
-        )
+        made, paper = str(data["dproof"]), "dice" if data["paper"] is True else data["paper"] or None
+        frame = _frame_of(text) if paper is None else _frame_of_sheets()
+        known = paper is not None or frame == _frame() or hashlib.sha256(frame.encode()).hexdigest() in _EARLIER
+        texts = {str(key): str(said) for key, said in data["texts"].items()}
+        same = known and text == page_of(Survey(law, texts, data["send"], paper, made), frame)
     except (InputError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
         raise VerificationFailed("the page cannot be read: it is not one that dproof made") from None
     if not same:
-        other = f"; it says that dproof {str(made)[:20]} made it: verify it with that" if made != __version__ else ""
-        raise VerificationFailed(f"the page is not the one that the plan and the laws of the certificate make{other}")
+        raise VerificationFailed(
+            "the page is not the one that the plan and the laws of the certificate make; it says that dproof "
+            f"{made[:20]} made it: if that is another version than this one, {__version__}, verify it with that"
+        )
 
 
-# Dice -----------------------------------------------------------------------------------------------------------------
+# Drawing by hand ------------------------------------------------------------------------------------------------------
 
 
-def on_paper(law: RowLaw) -> RowLaw:
-    """The law of a row as dice draw it, certified; refused where a column has a law that no dice draw."""
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """What people draw by: the signs of one draw in their order, the most draws, and what stands between them.
+
+    A throw is one or several draws, each of which gives every sign with the same chance.
+    """
+
+    name: str
+    signs: tuple[str, ...]
+    most: int
+    between: str
+    texts: tuple[str, str, str]  # of the sheet, of a question, of a question whose items have a throw each
+
+    def draws(self, total: int) -> int:
+        """How many draws have so many throws."""
+        return next(n for n in range(1, self.most + 1) if len(self.signs) ** n == total)
+
+    def read(self, throw: int, draws: int) -> str:
+        """A throw by its number from 0: the first draw counts most."""
+        base = len(self.signs)
+        return self.between.join(self.signs[throw // base**n % base] for n in reversed(range(draws)))
+
+
+_DECK = tuple(f"{suit}{rank}" for suit in "♣♦♥♠" for rank in ("A", *map(str, range(2, 11)), "J", "Q", "K"))
+BY_HAND = {
+    "dice": ByHand("dice", tuple("123456"), 4, "", ("paper", "throw", "throw_each")),
+    "cards": ByHand("cards", _DECK, 2, " ", ("paper_cards", "card", "card_each")),
+}
+
+
+def on_paper(law: RowLaw, by: ByHand) -> RowLaw:
+    """The law of a row as people draw it by hand, certified; refused where a column has a law that nobody draws so."""
     if law.weights is not None:
         raise PlanError("on paper everybody is asked everything: leave `spread` out of the plan, or write 'split'")
     if law.plan.tickets:
         raise PlanError("on paper nobody sends a ticket: leave `tickets` out of the plan")
-    return replace(law, groups=tuple(_with_dice(group) for group in law.groups))
+    return replace(law, groups=tuple(_by_hand(group, by) for group in law.groups))
 
 
-def _with_dice(group: JointColumns) -> JointColumns:
-    family = group.mechanism.family
-    laws = [found for dice in range(1, _MOST_DICE + 1) if (found := family.with_total(6**dice)) is not None]
+def _by_hand(group: JointColumns, by: ByHand) -> JointColumns:
+    family, faces = group.mechanism.family, len(by.signs)
+    laws = [found for n in range(1, by.most + 1) if (found := family.with_total(faces**n)) is not None]
     if not laws or not _is_listed(group):
         raise PlanError(
-            f"dice cannot draw the law of {group.name!r} ({group.mechanism.name}): take mechanism = "
+            f"{by.name} cannot draw the law of {group.name!r} ({group.mechanism.name}): take mechanism = "
             f"'randomised_response' with at most {_MOST_ANSWERS} values, bins for numbers, 'itemwise_response' for "
             "sets, and enough of epsilon"
         )
     most = max(map(_truth, laws))
     chosen = next(found for found in laws if _truth(found) >= _NEARLY * most)
-    mechanism = replace(group.mechanism, name=f"{group.mechanism.name} with dice", family=chosen, optimum=None)
+    mechanism = replace(group.mechanism, name=f"{group.mechanism.name} with {by.name}", family=chosen, optimum=None)
     (part,) = certify(mechanism, group.privacy, name=group.name).parts
     return replace(group, mechanism=mechanism, part=replace(part, lower_bound=None))
 
@@ -182,27 +249,23 @@ def throws(law: Law) -> tuple[list[int], int]:
     return [keep - other, *[other] * int(record["size"])], keep + other * (int(record["size"]) - 1)
 
 
-def throw_ranges(counts: list[int], total: int) -> Iterator[tuple[str, str]]:
-    """The first and the last throw of each that is said, dice read from left to right."""
-    dice = next(n for n in range(1, _MOST_DICE + 1) if 6**n == total)
+def throw_ranges(counts: list[int], total: int, by: ByHand) -> Iterator[tuple[str, str]]:
+    """The first and the last throw of each that is said, draws read from left to right."""
+    draws = by.draws(total)
     ends = [sum(counts[:n]) for n in range(len(counts) + 1)]
     for first, after in pairwise(ends):
-        yield _read(first, dice), _read(after - 1, dice)
-
-
-def _read(throw: int, dice: int) -> str:
-    return "".join(str(throw // 6**n % 6 + 1) for n in reversed(range(dice)))
+        yield by.read(first, draws), by.read(after - 1, draws)
 
 
 # The sheet ------------------------------------------------------------------------------------------------------------
 
 
-def sheet(data: dict[str, Any], law: RowLaw) -> str:
+def sheet(data: dict[str, Any], law: RowLaw, by: ByHand) -> str:
     """The body of the sheet, in HTML."""
-    texts = data["texts"]
+    texts, (about, one, each_one) = data["texts"], by.texts
     told = [(texts["receiver"], "custodian"), (texts["purpose"], "purpose"), (texts["contact"], "contact")]
     words = {True: texts["yes"], False: texts["no"], None: texts["skip"]}
-    parts = [f"<h1>{escape(data['title'] or texts['title'])}</h1>", f"<p>{escape(texts['paper'])}</p>"]
+    parts = [f"<h1>{escape(data['title'] or texts['title'])}</h1>", f"<p>{escape(texts[about])}</p>"]
     parts += [
         f"<p class=soft>{escape(text.replace('{' + key + '}', data[key]))}</p>" for text, key in told if data[key]
     ]
@@ -213,14 +276,14 @@ def sheet(data: dict[str, Any], law: RowLaw) -> str:
             f"<h2>{escape(column['question'])}</h2><p class=soft>{escape(column['help'])}</p>" for column in columns
         ]
         counts, total = throws(group.mechanism.family)
-        dice = len(next(iter(throw_ranges(counts, total)))[0])
+        draws = str(by.draws(total))
         each, size = _is_itemwise(group.mechanism.family), group.mechanism.inputs.size
         labels = [texts["no"], texts["yes"]] if each else [_label(columns, code, words) for code in range(size)]
         listed = [*columns[0]["choices"], *([texts["skip"]] if columns[0]["skip"] else [])] if each else labels
         parts.append("<ol start=0>" + "".join(f"<li>{escape(str(one))}</li>" for one in listed) + "</ol>")
-        parts.append(f"<p>{escape((texts['throw_each'] if each else texts['throw']).replace('{dice}', str(dice)))}</p>")
+        parts.append(f"<p>{escape(texts[each_one if each else one].replace(f'{{{by.name}}}', draws))}</p>")
         said = [texts["truth"], *(f"{code}: {label}" for code, label in enumerate(labels))]
-        rows = zip(throw_ranges(counts, total), said, strict=True)
+        rows = zip(throw_ranges(counts, total, by), said, strict=True)
         cells = (f"<tr><td>{a} – {b}</td><td>{escape(str(what))}</td></tr>" for (a, b), what in rows)
         parts.append(f"<table>{''.join(cells)}</table><p>{escape(texts['written'])} ________</p></section>")
     return "\n".join([*parts, f"<p class=soft>survey {data['survey']}</p>"])
