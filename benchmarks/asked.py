@@ -280,9 +280,9 @@ numbers have usual bins). An answer is useful where its half-width is at most a 
 groups, where the median over the groups is. At (1, 1e-6): how many of twelve are useful, and in parentheses the
 median relative half-width; of each question the median over {RELEASES} releases. Default: `tables = 2` and
 `sums = true`, as `dproof init` drafts it. Before: the same by certificates of version 2, where items of a set
-are counted by each other. `[[questions]]`: the twelve, with equal weights. Twelve asks: each for an equal
-share, of ε or of ρ, whichever is better. Wanted: 8 by default and 9 with `[[questions]]` on the first three
-surveys; the others are there to judge by. The library is made up, by a seed (`benchmarks/library.py`).
+are counted by each other and all tables weigh the same. `[[questions]]`: the twelve, with equal weights. Twelve asks:
+each for an equal share, of ε or of ρ, whichever is better. Wanted: 8 by default and 9 with `[[questions]]` on the first
+three surveys; the others are there to judge by. The library is made up, by a seed (`benchmarks/library.py`).
 """
 
 _FACTORS = """Half-widths under `change-one` in parts of those under `add-remove`, the median over the questions of

@@ -66,24 +66,23 @@ def by_rows(law: TableLaw, rows: int) -> TableLaw:
 
 
 def ways(law: TableLaw, rows: int) -> Iterator[TableLaw]:
-    """The laws that are compared, in the order of `_WAYS`."""
+    """The laws that are compared with the usual one, in the order of `_WAYS`; in `law` all tables weigh the same."""
     yield weighed(law, lambda _: 1.0)
     yield weighed(law, lambda key: cells(law, key) ** -0.5)
     yield weighed(law, lambda key: _HEAVY if key.number is None and len(key.table) == 1 else 1.0)
     yield by_rows(law, rows)
 
 
-_WAYS = ("as it is", "by 1/√cells", f"single columns {_HEAVY}", "by the number of rows", "tables = 1")
+_WAYS = ("as it is", "all alike", "by 1/√cells", f"single columns {_HEAVY}", "by the number of rows", "tables = 1")
 
 
 def answered(survey: Survey, neighbours: str) -> list[str]:
     """How many of the twelve are useful by each way, where the noise happens to be none."""
-    whole, alone = (survey.plan(neighbours, release={**DEFAULT, "tables": n}) for n in (2, 1))
-    law = table_law(whole, whole.privacy)
-    single = table_law(alone, alone.privacy)
-    rows = count_tables(open_source(survey.data, None, whole.file), weighed(single, lambda _: 1.0))[0]
+    plans = (survey.plan(neighbours, release={**DEFAULT, **more}) for more in ({}, {"rows": True}, {"tables": 1}))
+    usual, law, single = (table_law(plan, plan.privacy) for plan in plans)
+    rows = count_tables(open_source(survey.data, None, law.plan.file), weighed(single, lambda _: 1.0))[0]
     found = []
-    for one in (*ways(law, rows), weighed(single, lambda _: 1.0)):
+    for one in (weighed(usual, lambda _: 1.0), *ways(law, rows), weighed(single, lambda _: 1.0)):
         release = exact_release(one, survey)
         answers = [tried(release.query, sql) for sql in survey.questions]
         widths = map(relative, answers, truth(survey))
@@ -105,7 +104,7 @@ def described(name: str) -> tuple[Mapping[str, Any], Any]:
 def near(name: str) -> list[str]:
     """The mean of Σ |share − true share| over all tables of two columns: projection, and made-up rows."""
     plan, file = described(name)
-    both = [Plan.from_dict({**plan, "release": {"tables": n, "rows": True}}) for n in (2, 1)]
+    both = [Plan.from_dict({**plan, "release": {"tables": n, "rows": True}}) for n in (2, 1)]  # all alike
     law, single = (table_law(one, one.privacy) for one in both)
     first = weighed(law, lambda _: 1.0)
     _, counts = count_tables(open_source(file, None, law.plan.file), first)
@@ -156,7 +155,7 @@ def section() -> list[str]:
     names = [*(name for name, table in TABLES.items() if table.path.exists())]
     names += [one.name for one in surveys if one.data.exists() and one.name not in ("adult", "gss_wages")]
     ends = ("projection", "rows")
-    header = [f"{way}, {end}" for way in ("as it is", _WAYS[2], "tables = 1") for end in ends]
+    header = [f"{way}, {end}" for way in ("all alike", _WAYS[3], "tables = 1") for end in ends]
     return [*text, *_table(("table", *header), [(name, *near(name)) for name in names]), ""]
 
 
