@@ -107,8 +107,8 @@ class _Changes:
         text = "tables = 1 under [release], if no question is about two columns at once"
         if noise_alone(self.law, self.table.rows) > 1:
             text = (
-                f"tables = 1 under [release]: with {self.table.rows:,} rows the noise of tables of several columns hides "
-                "what they say beyond single ones"
+                f"tables = 1 under [release]: with {self.table.rows:,} rows the noise of tables of several columns "
+                "hides what they say beyond single ones"
             )
         yield from self._priced("tables", (), plan, text)
 
