@@ -178,7 +178,8 @@ tried. Rows of peers are drawn in both ways that mbi has, and the nearer ones co
 
 dproof measures fixed tables. Which ones follows from the plan, so every cell has an interval, and its width is known
 before any data is read. What its projection does is told in [measured tables](central.md). AIM chooses tables by the
-data, which can be better where the noise is large against the counts. All fits together take hours. Where the run
+data, which can be better where the noise is large against the counts. Plans list all tables, so that all weigh the
+same, as the measure has it. All fits together take hours. Where the run
 behind this page did not come to a fit, the tables say "not measured", and no ratio stands for it: a missing figure is
 no verdict for either side.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ class Table:
         return pyarrow.csv.read_csv(self.path, convert_options=strings)
 
     def plan(self, epsilon: str, **release: Any) -> dict[str, Any]:
-        """The plan of all pairs, with add-remove neighbours."""
+        """The plan of all pairs, with add-remove neighbours; they are listed, so that all weigh the same."""
         read, columns = self.read(), {}
         for name in pyarrow.csv.read_csv(self.path).column_names:
             edges = self.columns.get(name)
@@ -47,7 +48,8 @@ class Table:
             if name in self.columns and read[name].null_count:
                 columns[name]["missing"] = "category"
         privacy = {"model": "central", "epsilon": epsilon, "delta": DELTA, "neighbours": "add-remove"}
-        return {"privacy": privacy, "release": {"tables": 2, **release}, "columns": columns}
+        listed = [{"columns": list(some)} for n in (1, 2) for some in combinations(self.columns, n)]
+        return {"privacy": privacy, "release": {"tables": listed, **release}, "columns": columns}
 
     def codes(self) -> tuple[Any, list[int]]:
         """The rows as codes from 0, and how many codes each column has; a missing value is the last."""

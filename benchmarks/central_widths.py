@@ -88,10 +88,11 @@ def quantiles(table: Table) -> Iterator[tuple[str, ...]]:
 
 
 _ABOUT = """At (1, 1e-6), all pairs of columns and `sums = true`, from the plans alone. Before, a number was added up
-about the middle of its range, and under `change-one` sums and counts were charged as if one change of a row moved both
-as far as it can. Now a number is added up about the middle of its bin, unless a bin has most of the range, the worst
-change is one and the same for both, and a sum weighs a quarter of a cell of counts instead of a sixteenth. A number
-within bins is also added up by its own bins, and counted on a ladder, which is in these figures.
+about the middle of its range, and under `change-one` sums and counts were charged as if one change of a row moved
+both as far as it can. Now a number is added up about the middle of its bin, unless a bin has most of the range, the
+worst change is one and the same for both, and a sum weighs a quarter of a cell of counts instead of a sixteenth
+(where no tables are listed and no rows are made up, a sixteenth as before). A number within bins is also added up by
+its own bins, and counted on a ladder, which is in these figures.
 """
 
 _SPREAD = """The median of five releases with add-remove neighbours: half the length of the 95 % interval, before → now.

@@ -133,7 +133,7 @@ def test_both_verifiers_know_which_items_were_counted_together(delta: str, neigh
     made["privacy"]["delta"] = delta
     dp.sanitise(table(), made, tmp_path / "out")
     certificate = verify_certificate.read((tmp_path / "out" / "certificate.json").read_text())
-    assert certificate["version"] == 3
+    assert certificate["version"] == verify_central.VERSION
     verify_central.verify(certificate, tmp_path / "out")
     assert dp.verify(tmp_path / "out") is not None
     paired = {**made, "release": {"item_pairs": True}}
@@ -141,13 +141,14 @@ def test_both_verifiers_know_which_items_were_counted_together(delta: str, neigh
     other = verify_certificate.read((tmp_path / "paired" / "certificate.json").read_text())
     verify_central.verify(other, tmp_path / "paired")
     with pytest.raises(verify_certificate.Refused, match="other tables than the plan"):
-        verify_central.check_plan(
-            verify_certificate.opened(certificate, verify_central.FORMAT, 3, verify_central.CERTIFICATE), paired
-        )
+        verify_central.check_plan(opened(certificate), paired)
     with pytest.raises(verify_certificate.Refused, match="other tables than the plan"):
-        verify_central.check_plan(
-            verify_certificate.opened(other, verify_central.FORMAT, 3, verify_central.CERTIFICATE), made
-        )
+        verify_central.check_plan(opened(other), made)
+
+
+def opened(certificate: Any) -> dict[str, Any]:
+    known = verify_central.FORMAT, verify_central.VERSION, verify_central.CERTIFICATE
+    return verify_certificate.opened(certificate, *known)
 
 
 def test_a_listed_table_with_a_set_is_one_for_each_item() -> None:

@@ -10,9 +10,11 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.advice.central_advice import central_advice
+from dproof import Plan
+from dproof.advice.central_advice import central_advice, noise_alone
 from dproof.advice.expect import law_of
 from dproof.advice.ways import SHARING, ways_table
+from dproof.central.recipe import TableLaw
 from dproof.cli.output import Table, _rendered_page
 from dproof.plans.reader import to_toml
 
@@ -133,6 +135,18 @@ def test_each_hint_is_priced_as_the_changed_plan_is() -> None:
     assert found["delta"].after == width(plan, COUNT)
     gains = [hint.after / hint.before for hint in found.values()]
     assert gains == sorted(gains) and max(gains) <= 0.9 and len(gains) <= 5
+
+
+@pytest.mark.parametrize(("rows", "hidden"), [(20, True), (300, True), (200_000, False)])
+def test_where_noise_hides_tables_of_several_columns_is_said_by_the_rows(rows: int, hidden: bool) -> None:
+    plan = draft("central", columns={f"c{n}": COLUMNS["town"] for n in range(6)})
+    law = law_of(Plan.from_dict(plan))
+    assert isinstance(law, TableLaw)
+    (text,) = (hint.text for hint in central_advice(law, ways_table(plan, rows=rows)) if hint.kind == "tables")
+    assert ("the noise of tables of several columns hides" in text) is hidden
+    assert ("if no question is about two columns" in text) is not hidden
+    assert (noise_alone(law, rows) > 1) is hidden
+    assert noise_alone(law, rows) == pytest.approx(2 * noise_alone(law, 2 * rows))
 
 
 def test_that_no_mean_can_be_asked_comes_first_and_fewer_bins_are_priced() -> None:

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from dproof import DproofError, InputError, Plan, TooLarge, advise
+from dproof import DproofError, InputError, Plan, TooLarge, VerificationFailed, advise
+from dproof.central.recipe import check_noise, of_version, recorded_table_law
+from dproof.plans.plan import AskedTables
 from tests.makers import row_law, table_law
 
 pytestmark = pytest.mark.usefixtures("gaussian")
@@ -31,9 +33,51 @@ THREE = {"a": category(2), "b": category(3), "c": category(4)}
 def test_without_a_word_all_tables_of_up_to_two_columns_are_asked_for() -> None:
     asked = Plan.from_dict(tables(THREE)).asked
     assert asked is not None and not asked.rows
-    assert dict(asked.tables) == dict.fromkeys([("a",), ("b",), ("c",), *combinations("abc", 2)], Fraction(1))
+    every = dict.fromkeys([("a",), ("b",), ("c",), *combinations("abc", 2)], Fraction(1))
+    assert dict(asked.tables) == {**every, ("b", "c"): Fraction(2, 3)}
     one = Plan.from_dict(tables(THREE, release={"tables": 1})).asked
     assert one is not None and [names for names, _ in one.tables] == [("a",), ("b",), ("c",)]
+
+
+def test_tables_weigh_by_what_is_asked_of_them_but_for_rows_and_where_they_are_listed() -> None:
+    """A table of several columns weighs 2 / its fewest values, a sum a sixteenth of a cell of counts."""
+    number = {"space": "interval", "low": 0, "high": 99, "step": 1}
+    columns = {**THREE, "n": number, "one": category(1)}
+
+    def asked(**release: Any) -> AskedTables:
+        found = Plan.from_dict(tables(columns, release={"sums": True, **release})).asked
+        assert found is not None
+        return found
+
+    usual, triples = asked(), asked(tables=3)
+    weights = dict(usual.tables)
+    assert weights["c", "n"] == Fraction(2, 4) and weights["b", "n"] == weights["b", "c"] == Fraction(2, 3)
+    assert weights["a", "n"] == weights["n",] == weights["a", "one"] == 1 and weights["c", "one"] == Fraction(2, 4)
+    assert dict(triples.tables)["b", "c", "n"] == Fraction(2, 3) and usual.is_weighed
+    assert {weight for *_, weight in usual.sums} == {Fraction(1, 16)}
+    alike = [{"columns": list(names)} for names in weights]
+    before = usual.of_version(3)
+    for other in (asked(rows=True), asked(tables=alike), before):
+        assert set(dict(other.tables).values()) == {1} and not other.is_weighed
+        assert {weight for *_, weight in other.sums} == {Fraction(1, 4)}
+    assert before.version == 3 and usual.of_version(2).tables == before.tables
+    assert not asked(tables=1).is_weighed
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
+def test_a_release_of_version_3_keeps_its_noise(neighbours: str) -> None:
+    plan = Plan.from_dict(tables(THREE, {**PROMISE, "neighbours": neighbours}))
+    old, now = table_law(of_version(plan, 3)), table_law(plan)
+    assert old.half_widths != now.half_widths
+    about = {"rows": None, "made_up_rows": None, "files": {}}
+    records = [law.record(about, private=False) for law in (old, now)]
+    assert [record["version"] for record in records] == [3, 4]
+    for law, record in zip((old, now), records, strict=True):
+        stored = recorded_table_law(plan, record)
+        check_noise(stored)
+        assert stored.half_widths == law.half_widths
+    with pytest.raises(VerificationFailed, match="not shared out over the tables as the plan determines"):
+        check_noise(recorded_table_law(plan, {**records[0], "version": 4}))
 
 
 def test_listed_tables_have_weights_and_the_order_of_the_plan() -> None:
@@ -123,7 +167,7 @@ def test_a_release_of_tables_is_compared_with_asking() -> None:
 def test_the_ten_columns_of_adult_are_as_sharp_as_the_closed_form() -> None:
     sizes = (15, 7, 16, 7, 14, 6, 5, 2, 10, 2)
     columns = {f"c{n}": category(size) for n, size in enumerate(sizes)}
-    law = table_law(tables(columns, {**PROMISE, "neighbours": "add-remove"}))
+    law = table_law(tables(columns, {**PROMISE, "neighbours": "add-remove"}, release={"rows": True}))  # all alike
     deviations = [sqrt(law.precisions[None].cell_variance(table)) for table in law.tables if len(table) == 2]
     # 20.9 to 26.9 by concentrated privacy, 6.8 % less by the profile of the normal law.
     assert 0.98 * 20.9 * 0.932 < min(deviations) < 1.02 * 20.9 * 0.932

@@ -25,10 +25,13 @@ SUMS = HERE.with_name("version-1-sums")  # numbers and curves, added up about th
 SUMS_ANSWERS = {file.stem: json.loads(file.read_text("utf-8")) for file in sorted(SUMS.glob("*.json"))}
 SETS = HERE.with_name("version-2-sets")  # items of one set counted by each other, and many columns under change-one
 SETS_ANSWERS = {file.stem: json.loads(file.read_text("utf-8")) for file in sorted(SETS.glob("*.json"))}
-# Today's: items apart, a ladder, hours of the day; and rows that were shuffled together.
-NOW = HERE.with_name("version-3")
+# Items apart, a ladder, hours of the day; and rows that were shuffled together.
+ALIKE = HERE.with_name("version-3")
+ALIKE_ANSWERS = {file.stem: json.loads(file.read_text("utf-8")) for file in sorted(ALIKE.glob("*.json"))}
+# Today's: tables that weigh by their fewest values.
+NOW = HERE.with_name("version-4")
 NOW_ANSWERS = {file.stem: json.loads(file.read_text("utf-8")) for file in sorted(NOW.glob("*.json"))}
-STORED = {1: (SUMS, SUMS_ANSWERS), 2: (SETS, SETS_ANSWERS), 3: (NOW, NOW_ANSWERS)}
+STORED = {1: (SUMS, SUMS_ANSWERS), 2: (SETS, SETS_ANSWERS), 3: (ALIKE, ALIKE_ANSWERS), 4: (NOW, NOW_ANSWERS)}
 EMPTY = pa.table(
     {"hobby": pa.array([], pa.string()), "age": pa.array([], pa.int64()), "born": pa.array([], pa.date32())}
     | {"interests": pa.array([], pa.string())}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from math import ceil, log
+from math import ceil, log, pi, prod, sqrt
+from statistics import fmean
 from typing import Any
 
 from dproof.advice.expect import asked_questions, cost_shares
@@ -20,6 +21,7 @@ from dproof.advice.ways import (
     geometric_mean,
 )
 from dproof.central.recipe import TableLaw
+from dproof.central.workload import Residual
 from dproof.exact import written
 from dproof.plans.plan import TableAxis
 from dproof.plans.questions import PlannedQuestion
@@ -40,7 +42,7 @@ def central_advice(law: TableLaw, table: WaysTable) -> tuple[Hint, ...]:
     >>> draft = {"privacy": {"model": "central", "epsilon": 1}, "columns": columns}
     >>> table = ways_table(draft, rows=1000)
     >>> [hint.kind for hint in central_advice(law_of(table.plan), table)]
-    ['tables', 'neighbours', 'delta']
+    ['tables', 'delta', 'neighbours']
     """
     changes = _Changes(law, table)
     kinds: list[Callable[[], Iterator[Hint]]] = [changes.delta]
@@ -103,6 +105,11 @@ class _Changes:
             return
         plan = {**self.draft, "release": {**self.release, "tables": 1}}
         text = "tables = 1 under [release], if no question is about two columns at once"
+        if noise_alone(self.law, self.table.rows) > 1:
+            text = (
+                f"tables = 1 under [release]: with {self.table.rows:,} rows the noise of tables of several columns "
+                "hides what they say beyond single ones"
+            )
         yield from self._priced("tables", (), plan, text)
 
     def neighbours(self) -> Iterator[Hint]:
@@ -147,6 +154,19 @@ class _Changes:
             row, width, before = min(known, key=lambda each: abs(log(each[1] / each[2] / mean)))
             told = f"{text}: {label_of(row)} ± {written(width)} instead of ± {written(before)}"
             yield Hint(kind, columns, before, width, told)
+
+
+def noise_alone(law: TableLaw, rows: int) -> float:
+    """What Σ |share − true share| of the tables of several columns would be by their noise alone, in the mean.
+
+    Beyond about 1 what columns would be if they were independent of each other is nearer (docs/benchmarks-central.md).
+    """
+    noisy = (
+        prod(law.domain.sizes[place] for place in table) * law.cell_variance(Residual(table)) ** 0.5
+        for table in law.tables
+        if len(table) > 1
+    )
+    return sqrt(2 / pi) * fmean(noisy) / max(rows, 1)
 
 
 def label_of(row: AnswerRow) -> str:

@@ -369,7 +369,7 @@ def measured_sum(release: Any, needed: Weights) -> Weights:
         names = ", ".join(f'"{name}"' for name in columns)
         way = f"[[release.tables]] with columns = [{names}] next time"
         if len(columns) < len(axes):  # items of one set, which no listed table has together
-            pairs = law.asked.before is not None and len(axes) == 2
+            pairs = bool(law.asked.unpaired) and len(axes) == 2
             way = f"the question under [[questions]]{', or item_pairs = true under [release],' * pairs} next time"
         fewer = "ask about fewer columns at once, or " if len(axes) > 1 else ""
         raise NotMeasured(

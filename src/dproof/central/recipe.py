@@ -614,7 +614,8 @@ def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
     """The law of a release of tables, from its plan and certificate; refused where they do not fit each other."""
     promise = plan.privacy
     try:
-        if certificate["version"] in (1, 2):
+        assert plan.asked is not None
+        if certificate["version"] in range(1, plan.asked.version):
             plan = of_version(plan, certificate["version"])
         kept = Privacy(
             promise.epsilon, 0 if certificate["delta"] == "0" else promise.delta, neighbours=promise.neighbours

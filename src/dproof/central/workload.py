@@ -95,7 +95,7 @@ class Domain:
     curves: Mapping[int, RowVector] = field(default_factory=dict)  # of curves: what one adds to their sum
     within: Mapping[int, WithinBins] = field(default_factory=dict)  # of numbers that are added up within bins
     ladders: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # of numbers: the parts of each bin
-    version: int = 3  # of the certificate: in 1 each sum is charged by itself, up to 2 fewer sets of columns looked at
+    version: int = 4  # of the certificate: in 1 each sum is charged by itself, up to 2 fewer sets of columns looked at
 
     def added(self, number: int | None) -> RowVector:
         """What one row adds to a cell of counts, or of the sums of a column.

@@ -64,7 +64,7 @@ if __package__:
 else:  # run as a program
     import verify_certificate as reading  # type: ignore[import-not-found,no-redef]
 
-FORMAT, VERSION = "dproof central certificate", 3
+FORMAT, VERSION = "dproof central certificate", 4
 STORED = r"tables\.parquet|rows\.parquet"
 ENUMERATED = 12  # columns of which every set that two rows may differ on is looked at
 STATES = 1 << 18  # sets of columns that are looked at where some are alike, times counts and each number's sums

@@ -74,6 +74,11 @@ _APART = (
     "Two items of one set are not counted together, so no question can ask about both: {}. Declare such questions "
     "under [[questions]], or write item_pairs = true under [release], which blurs all else"
 )
+_WEIGHED = (
+    "Shares and counts by group are what is asked most: the fewer values one of its columns has, the sharper a table "
+    "is, and sums weigh less than counts. With [[release.tables]] you choose, and with rows = true all tables weigh "
+    "the same"
+)
 
 
 @command
@@ -387,6 +392,7 @@ def _central(
         ],
         "dropped": plan.left_out,
         **({"items_apart": list(apart)} if (apart := law.asked.unpaired) else {}),
+        **({"weights": "by fewest values"} if law.asked.is_weighed else {}),
     }
 
 
@@ -443,6 +449,8 @@ def _tables(answer: dict[str, Any]) -> Page:
         yield "For curves: a sum at one grid point; a mean, with --rows, at all grid points at once."
     if "items_apart" in answer:
         yield f"{escape(_APART.format(', '.join(answer['items_apart'])))}."
+    if "weights" in answer:
+        yield f"{escape(_WEIGHED)}."
     if answer["verdict"] is None and answer["least_rows"]:
         yield f"With fewer than {math.ceil(answer['least_rows']):,} rows no count says anything."
     means = [one for one in answer["tables"] if one.get("mean_half_width") is not None and one["columns"]]

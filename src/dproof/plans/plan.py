@@ -403,7 +403,8 @@ class AskedTables:
     Curves are added up wherever they stand in a table.
 
     `version` is that of the certificate. In version 1 numbers are added up about the middle of their range. `before` is
-    what the same plan asked for up to version 2, where items of one set are no longer counted by each other.
+    what the same plan asked for up to an earlier version, where that is something else: up to version 3 all tables
+    weighed the same but for items of sets, and up to version 2 items of one set were counted by each other.
     """
 
     axes: tuple[TableAxis, ...]
@@ -413,12 +414,15 @@ class AskedTables:
     objective: Objective
     questions: bool = False
     listed: bool = True
-    version: int = 3
+    version: int = 4
     before: AskedTables | None = None
 
     def of_version(self, version: int) -> AskedTables:
         """What was measured for the same plan before: by the questions of a plan nothing yet."""
-        asked = replace(self.before or self, version=version, before=None)
+        asked = self
+        while asked.before is not None and version <= asked.before.version:
+            asked = asked.before
+        asked = replace(asked, version=version)
         # What only questions need, of the weight 0, is found anew.
         tables = tuple((names, weight) for names, weight in asked.tables if weight)
         sums = tuple((by, name, weight) for by, name, weight in asked.sums if weight)
@@ -431,9 +435,14 @@ class AskedTables:
         return replace(asked, tables=tables if asked.listed else (), sums=sums if asked.listed else ())
 
     @property
+    def is_weighed(self) -> bool:
+        """Whether tables weigh by what is asked of them, where they were all alike up to version 3."""
+        return self.of_version(3).tables != self.of_version(self.version).tables
+
+    @property
     def unpaired(self) -> tuple[str, ...]:
         """The sets whose items are not counted by each other."""
-        if self.before is None:
+        if len(self.of_version(2).tables) == sum(weight > 0 for _, weight in self.tables):
             return ()
         items = Counter(axis.column.name for axis in self.axes if axis.is_item)
         return tuple(name for name, several in items.items() if several > 1)

@@ -713,8 +713,9 @@ def read_column(name: str, table: Reader) -> Column:
 _USUAL_COLUMNS = 2  # columns of a table, where the plan does not say which tables it wants
 _LARGEST_WEIGHT = Fraction(10**9)
 # Of a sum beside a cell of counts. At 1/4 a number's sums by group have 0.69 to 0.98 of the noise that 1/16 gave them
-# about the middle of the range, and counts 0.94 to 1.06 (docs/benchmarks-central.md).
-_SUM_WEIGHT, _CURVE_WEIGHT = Fraction(1, 4), Fraction(1, 16)
+# about the middle of the range, and counts 0.94 to 1.06 (docs/benchmarks-central.md). Where a release is there to be
+# asked, means are far sharper than shares still at 1/16.
+_SUM_WEIGHT, _ASKED_SUM_WEIGHT, _CURVE_WEIGHT = Fraction(1, 4), Fraction(1, 16), Fraction(1, 16)
 _SETS_WEIGHT = Fraction(1, 16)  # of a table of items of several sets: twice the noise, for a quarter of what it costs
 _ITEM_WEIGHT = Fraction(2)  # of an item alone: as sharp as where items are counted by each other as well
 _ITEM_PAIRS = "item_pairs"  # whether items of one set are counted by each other
@@ -780,14 +781,33 @@ def read_asked(top: Reader, columns: Sequence[Column], model: str) -> AskedTable
         )
     release.finish()
 
-    def asked(tables: Listed) -> AskedTables:
-        sums = _listed_sums(tables, axes, has_numbers)
+    def asked(tables: Listed, sum_weight: Fraction, counts: Listed) -> AskedTables:
+        sums = _listed_sums(tables, axes, has_numbers, sum_weight)
         alone = {table[0] for table, _ in tables if len(table) == 1} & {name for _, name, _ in sums}
         with_ladders = tuple(axis.with_ladder(axis.name in alone) for axis in axes)
-        return AskedTables(with_ladders, _counted(tables, axes), sums, rows, objective, questions=has_questions)
+        return AskedTables(with_ladders, _counted(counts, axes), sums, rows, objective, questions=has_questions)
 
-    usual = tables if is_paired or is_listed else _items_apart(tables, axes)
-    return asked(tables) if len(usual) == len(tables) else replace(asked(usual), before=asked(tables))
+    apart = tables if is_paired or is_listed else _items_apart(tables, axes)
+    usual = apart if len(apart) < len(tables) else tables
+    found = asked(usual, _SUM_WEIGHT, usual)
+    if len(usual) < len(tables):
+        found = replace(found, before=replace(asked(tables, _SUM_WEIGHT, tables), version=2))
+    if is_listed or rows:  # rows shall follow all tables alike
+        return found
+    return replace(asked(usual, _ASKED_SUM_WEIGHT, _as_asked(usual, axes)), before=replace(found, version=3))
+
+
+def _as_asked(tables: Listed, axes: Sequence[TableAxis]) -> Listed:
+    """The tables with weights for what is asked of them: shares by group, of which one has few values.
+
+    A table of several columns counts by 2 / its fewest values, so that one of two long columns has more noise.
+    """
+    sizes = {axis.name: axis.size for axis in axes}
+
+    def fewest(table: tuple[str, ...]) -> int:
+        return max(2, min((sizes[name] for name in table if sizes[name] > 1), default=2))
+
+    return tuple((table, weight * (Fraction(2, fewest(table)) if len(table) > 1 else 1)) for table, weight in tables)
 
 
 def _items_apart(tables: Listed, axes: Sequence[TableAxis]) -> Listed:
@@ -823,7 +843,7 @@ def _counted(tables: Listed, axes: Sequence[TableAxis]) -> Listed:
 
 
 def _listed_sums(
-    tables: Listed, axes: Sequence[TableAxis], has_numbers: bool
+    tables: Listed, axes: Sequence[TableAxis], has_numbers: bool, sum_weight: Fraction
 ) -> tuple[tuple[tuple[str, ...], str, Fraction], ...]:
     """The curves in each table, and with `has_numbers` the numbers, added up by its other columns.
 
@@ -838,7 +858,7 @@ def _listed_sums(
         for column in (name for name in table if name in summed):
             others = tuple(name for name in table if name != column and name not in left_out)
             for by in (others, table) if table == (column,) and column in numbers else (others,):
-                share = _SUM_WEIGHT if column in added else _CURVE_WEIGHT
+                share = sum_weight if column in added else _CURVE_WEIGHT
                 found[by, column] = found.get((by, column), Fraction(0)) + weight * share
     return tuple((table, column, weight) for (table, column), weight in found.items())
 
