@@ -6,7 +6,7 @@ intervals. Values of a question's columns are taken to be independent of each ot
 the bins of one are taken to hold equally many rows.
 
 What holds for all tables cannot be read from one: `row_widths`, ± of what a release of rows tells of each column, for
-the worst data; `central.answer.table_widths`, of tables; `curator.preview.known_widths`, of asked questions.
+the worst data; `central.answer.table_widths`, of tables.
 """
 
 from __future__ import annotations
@@ -216,7 +216,8 @@ def expected_at(plan: Plan, planned: PlannedQuestion, rows: int | None, price: C
         known = known_widths(measurement, LEVEL, rows if plan.rows_are_public else None)
     except InputError:  # a curator cannot be asked about public columns, whose values nobody declared
         return _unknown(planned)
-    found = _expected(planned, question, measurement, rows, [] if measurement.curves else None)
+    is_covariance = measurement.curves is not None and measurement.curves.is_covariance
+    found = _expected(planned, question, measurement, rows, [] if is_covariance else None)
     return [one.known(known[one.column][0]) for one in found]
 
 
