@@ -77,14 +77,13 @@ _BESIDE_QUESTIONS = Fraction(1, 16)
 
 
 class TableWidth(NamedTuple):
-    """± at 95% of one cell of a measured table of counts, or of the sums of a number by it; and of its mean."""
+    """± at 95% of one cell of a measured table of counts, or of the sums of a number by it, whatever the data are."""
 
     name: str
     columns: tuple[str, ...]
     sum_of: str | None
     cells: int
     half_width: float
-    mean: float | None = None  # where a number of rows is given
 
 
 @dataclass(frozen=True, eq=False)  # without slots: what follows from the noise is kept once it is worked out
