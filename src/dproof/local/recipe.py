@@ -456,7 +456,12 @@ def _calibrated(want: ColumnGroup, privacy: Privacy) -> Mechanism:
 
 
 def recorded_row_law(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
-    """The law of the rows of a release, from its plan and certificate; refused where they do not fit each other."""
+    """The law of the rows of a release, from its plan and certificate; refused where they do not fit each other.
+
+    As recorded: the whole numbers of each law, its error and tight values, weights, bins of questions, shares that were
+    optimised, the ε of a row of shuffled ones. Worked out again: columns, groups, spaces, stated shares. No law is
+    designed.
+    """
     try:
         return _row_law_of(plan, certificate)
     except InputError as error:  # it quotes nothing but the plan and the certificate
