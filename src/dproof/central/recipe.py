@@ -612,8 +612,8 @@ def of_version(plan: Plan, version: int) -> Plan:
 def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
     """The law of a release of tables, from its plan and certificate; refused where they do not fit each other.
 
-    As recorded: the noise of each measurement, and whether it is drawn in parts. Worked out again: columns, tables, what
-    is measured of them, and all that follows from both, such as ±. No noise is calibrated.
+    As recorded: the noise of each measurement, and whether it is drawn in parts. Worked out again: columns, tables,
+    what is measured of them, and all that follows from both, such as ±. No noise is calibrated.
     """
     promise = plan.privacy
     try:
