@@ -25,7 +25,7 @@ import numpy as np
 
 from dproof.central.estimates import ResidualEstimates, projection
 from dproof.central.question_sums import BinCounts, QuestionSums, Weights, covariances, measured_sum
-from dproof.central.recipe import LEVEL, TableLaw
+from dproof.central.recipe import TableLaw
 from dproof.central.workload import laplace_law
 from dproof.coins import NOT_PRIVATE, Coins
 from dproof.curves.bands import DRAWS, normal_band_quantile, quantile_of_draws
@@ -578,15 +578,6 @@ def curve_function(
     quantile = partial(_quantile, law, place, level)
     made = noisy_curve(law.lattices[place], total, count, deviations, level, quantile, is_total=is_total)
     return None if isinf(made.quantile) else made
-
-
-def mean_of_all(law: TableLaw, estimates: Mapping[int | None, ResidualEstimates], place: int) -> CurveEstimate | None:
-    """The mean of all curves of a column; None where there may be none."""
-    there, counts = (place,) if law.axes[place].size > 1 else (), estimates[None]
-    deviations = counts.cell_variance(there) ** 0.5, estimates[place].cell_variance(()) ** 0.5
-    return curve_function(
-        law, place, estimates[place].table(()), float(counts.table(there).ravel()[0]), deviations, LEVEL
-    )
 
 
 def _quantile(law: TableLaw, place: int, level: float, loadings: Array, at_points: bool) -> float:
