@@ -267,12 +267,12 @@ def test_a_mechanism_of_a_law_that_is_there(house: House) -> None:
     made = """
 from fractions import Fraction
 
-from dproof.mechanisms.finite import randomised_response
+from dproof.mechanisms import finite
 
 
 def half_of_it(space, privacy):
     \"\"\"Randomised response with half of ε. Why it is private: what keeps half of a promise keeps it.\"\"\"
-    return randomised_response(space, privacy.part(Fraction(1, 2)))
+    return finite.randomised_response(space, privacy.part(Fraction(1, 2)))
 """
     house.add("mechanisms/half.py", made)
     names = "# The names that a plan may give"
