@@ -50,8 +50,7 @@ if TYPE_CHECKING:
 
 _OTHERWISE = "write mechanism = 'randomised_response' for it and for what it is joined with"
 _LARGEST_OF_A_ROW = 1200  # hundredths of ε: with more, nearly every row would be sent as it is
-_GROWTH = 3.0  # about how often the ε of rows in a random order doubles while the ε of a row does,
-_STEEP = 50.0  # and δ
+_OF_GROWTH = 0.8  # by which log δ grows a little less than it would in the limit
 _MOST_COMPOSED = 256  # laws; their exact composition takes seconds then, and much longer beyond
 
 
@@ -327,11 +326,12 @@ def _shuffled(plan: Plan, rows: int) -> RowLaw:
         return hundredths > _LARGEST_OF_A_ROW or found > whole.epsilon
 
     # Laws take long to find, and what they miss exactly takes longer. So it is begun where any law is about right, and
-    # moved by what the law there keeps.
+    # moved by what the law there keeps: for the ε₀ of a row, ε goes as e^(ε₀/2) and log δ as e^(−ε₀).
     start = within(Fraction(least_whole(is_beyond, int(within(100 * whole.epsilon)))))
     (found, _), *_ = about(law(int(start)).blankets)
-    near = within(start * Fraction((float(whole.epsilon) / found) ** (1 / _GROWTH)))
-    near = guessed(lambda place: float(missed(int(place))), whole.delta, near, _STEEP, within)
+    near = within(start * Fraction((float(whole.epsilon) / found) ** min(200 / float(start), 1)))
+    steep = max(_OF_GROWTH * float(log_above(1 / whole.delta) * near) / 100, 1)
+    near = guessed(lambda place: float(missed(int(place))), whole.delta, near, steep, within)
     kept = least_whole(lambda place: place > _LARGEST_OF_A_ROW or missed(place) > whole.delta, int(near)) - 1
     return law(kept) if kept >= 0 else certify_row(row_of_shuffled(plan, Privacy(whole.epsilon)))
 
