@@ -231,3 +231,58 @@ def greet(as_json: bool) -> None:
     assert house.run("-m", "dproof", "greet") == "Hello.\n"
     assert "  greet     Say hello.\n" in house.run("-m", "dproof", "--help")
     assert house.written == listed("a command")
+
+
+def test_an_engine(house: House) -> None:
+    made = """
+from dproof.tables.source import Source
+
+
+def open_ledger(ledger):
+    return Source(tuple(ledger.columns), lambda columns: [ledger.batch(columns)], ledger.rows)
+"""
+    house.add("tables/ledgers.py", made)
+    house.insert("tables/engines.py", "ENGINES: dict", "from dproof.tables.ledgers import open_ledger\n", before=True)
+    house.insert("tables/engines.py", '    "pyarrow": open_arrow,\n', '    "ledgers": open_ledger,\n')
+    (house.folder / "ledgers.py").write_text("""
+import pyarrow
+
+
+class Ledger:
+    columns, rows = ("sex",), 1000
+
+    def batch(self, columns):
+        return pyarrow.record_batch({"sex": ["f", "m"] * 500}).select(columns)
+""")
+    told = house.script("""
+from ledgers import Ledger
+
+columns = {"sex": {"space": "categories", "values": ["f", "m"]}}
+print(dp.sanitise(Ledger(), {"privacy": PRIVACY["local"], "columns": columns}).rows)
+""")
+    assert told == "1000\n" and house.written == listed("an engine")
+
+
+def test_a_mechanism_of_a_law_that_is_there(house: House) -> None:
+    made = """
+from fractions import Fraction
+
+from dproof.mechanisms import finite
+
+
+def half_of_it(space, privacy):
+    \"\"\"Randomised response with half of ε. Why it is private: what keeps half of a promise keeps it.\"\"\"
+    return finite.randomised_response(space, privacy.part(Fraction(1, 2)))
+"""
+    house.add("mechanisms/half.py", made)
+    names = "# The names that a plan may give"
+    house.insert("local/mechanisms.py", names, "from dproof.mechanisms.half import half_of_it\n\n\n", before=True)
+    house.insert("local/mechanisms.py", '    "categories": {', '"half_of_it": half_of_it, ')
+    house.script("""
+columns = {"sex": {"space": "categories", "values": ["f", "m"], "mechanism": "half_of_it"}}
+people = pa.table({"sex": ["f", "m"] * 1000})
+dp.sanitise(people, {"privacy": PRIVACY["local"], "columns": columns}, "halved")
+assert 3.9 < dp.verify("halved").law.parts[0].epsilon <= 4
+""")
+    house.verified_alone("halved")
+    assert house.written == listed("a mechanism of a law that is there")

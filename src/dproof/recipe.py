@@ -5,6 +5,9 @@ answered from it as from what is drawn: so ± is told before there is any data. 
 one and `central.recipe.TableLaw` measures tables of the whole: what they draw is kept as a `Release`, whose `law` they
 are, and from which `answer_source` answers a question. A curator has one recipe for each question,
 `curator.recipe.Measurement`: it draws the numbers of the answer, and there is no release.
+
+The recipe of a stored release is read by `recorded_row_law` or `recorded_table_law`: what was chosen stands in the
+certificate, and what the plan determines is worked out again.
 """
 
 from __future__ import annotations

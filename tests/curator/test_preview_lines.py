@@ -101,3 +101,19 @@ def test_the_neighbours_of_a_preview_are_json_whatever_their_values_are(question
     curator = Curator(table, {"privacy": {"epsilon": 1}, "columns": columns}, ledger=tmp_path / "budget.db")
     witness = json.loads(json.dumps(curator.preview(question, epsilon=1).to_json()))["sensitivity"]["witness"]
     assert value in [next(iter(one["row"].values())) for rows in witness.values() for one in rows]
+
+
+def test_a_mean_of_dates_is_told_as_its_interval_is_shown(tmp_path: Path) -> None:
+    """Intervals of dates end at whole days: ± 0.06 was told of one that is a day long."""
+    since = {"space": "date", "low": "2020-01-01", "high": "2023-12-31", "missing": "2020-01-01"}
+    plan = {"privacy": {"epsilon": 1}, "columns": {"since": since}}
+    days = pa.array([18262 + n % 1400 for n in range(300_000)], pa.int32()).cast(pa.date32())
+    curator = Curator(pa.table({"since": days}), plan, ledger=tmp_path / "budget.db")
+    width = curator.preview("SELECT avg(since) AS s FROM data", epsilon="0.5").half_widths["s"]
+    assert width == pytest.approx(0.5 + 1460 / 0.5 * 3 / 300_000, rel=0.01)
+
+
+def test_a_calculation_without_a_value_has_no_width(curator: Curator) -> None:
+    for calculation in ("count(*) / 0", "count(*) * 1e300 * 1e300"):
+        seen = curator.preview(f"SELECT {calculation} AS n FROM data WHERE sex = 'f'", epsilon=1)
+        assert seen.half_widths == seen.errors == {"n": None} and "cannot be previewed" in str(seen)

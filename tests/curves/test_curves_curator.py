@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dproof import Curator, Curves, InputError, OverBudget, Plan, Privacy, expand
+from dproof import Curator, Curves, InputError, OverBudget, Plan, Privacy, expand, expect
 from dproof.columns.codec import Column
 from dproof.curator.draw import draw, tally_in_batches
 from dproof.curves.bases import basis
@@ -250,3 +250,17 @@ def test_no_curve_outside_its_range_stops_a_curator(missing: str, tmp_path: Path
     curator = Curator(rows, plan(outside="refuse", missing=missing), ledger=tmp_path / "budget.db")
     (row,) = curator.ask("SELECT avg(load) AS mean FROM data", epsilon=10).rows
     assert np.abs(np.subtract(row["mean"].estimate, LOADS.mean(axis=0))).max() < 1  # the broken ones hardly count
+
+
+@pytest.mark.parametrize("neighbours", ["change-one", "add-remove"])
+@pytest.mark.parametrize("asked", ["avg", "sum"])
+def test_the_band_of_groups_is_told_as_it_will_be(tmp_path: Path, neighbours: str, asked: str) -> None:
+    """± of curves by groups, whose numbers have noise, was not told before there is data."""
+    sql, rows = f"SELECT kind, {asked}(load) AS l FROM data GROUP BY kind", 4_000
+    even = table(np.full((rows, POINTS), 2.5), ["flat", "house"] * (rows // 2))
+    with seeded_coins(1):
+        cells = Curator(even, plan(neighbours), ledger=tmp_path / "budget.db").ask(sql, epsilon=2, delta=0).rows
+    had = [float(np.subtract(row["l"].high, row["l"].low).max()) / 2 for row in cells]
+    alone = plan(neighbours) | {"privacy": {"epsilon": 2, "neighbours": neighbours}}
+    (told,) = expect(alone, rows=rows, questions=sql, way="ask")
+    assert told.half_width == pytest.approx(had[0], rel=0.1) and not told.exact

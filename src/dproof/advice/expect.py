@@ -6,7 +6,7 @@ intervals. Values of a question's columns are taken to be independent of each ot
 the bins of one are taken to hold equally many rows.
 
 What holds for all tables cannot be read from one: `row_widths`, ± of what a release of rows tells of each column, for
-the worst data; `central.answer.table_widths`, of tables; `curator.preview.known_widths`, of asked questions.
+the worst data; `TableLaw.half_widths`, ± of the cells of tables.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache, partial, reduce
 from math import inf, isclose, isfinite, log, prod, sqrt
 from statistics import NormalDist
 from typing import Any, Literal
 
 from dproof.arguments import choice, listed, whole
 from dproof.central.recipe import TableLaw, certify_tables
+from dproof.central.workload import Residual
 from dproof.columns.codec import Column, quoted
 from dproof.curator.account import even_prices
 from dproof.curator.preview import known_widths
@@ -32,7 +33,7 @@ from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import exact, least_with, written
 from dproof.limits import LARGEST_FOUND_EPSILON, MOST_ASKED_GROUPS, MOST_EXPECTED_ROWS
 from dproof.local.recipe import JointColumns, RowLaw, certify_row
-from dproof.plans.plan import Plan, data_schema, schema_of, true_columns
+from dproof.plans.plan import Plan, TableAxis, data_schema, schema_of, true_columns
 from dproof.plans.questions import PlannedQuestion, planned_question
 from dproof.privacy import Cost, Privacy
 from dproof.questions.aggregates import Rank
@@ -43,6 +44,8 @@ from dproof.questions.question import (
     Aggregate,
     Compare,
     Contains,
+    Item,
+    Key,
     Missing,
     Not,
     Predicate,
@@ -50,6 +53,7 @@ from dproof.questions.question import (
     Schema,
     aggregates_of,
     asks_for_curves,
+    both,
     condition,
     resolve,
 )
@@ -216,7 +220,8 @@ def expected_at(plan: Plan, planned: PlannedQuestion, rows: int | None, price: C
         known = known_widths(measurement, LEVEL, rows if plan.rows_are_public else None)
     except InputError:  # a curator cannot be asked about public columns, whose values nobody declared
         return _unknown(planned)
-    found = _expected(planned, question, measurement, rows, [] if measurement.curves else None)
+    is_covariance = measurement.curves is not None and measurement.curves.is_covariance
+    found = _expected(planned, question, measurement, rows, [] if is_covariance else None)
     return [one.known(known[one.column][0]) for one in found]
 
 
@@ -322,6 +327,34 @@ def _rare_width(common: HalfWidths | None, rare: HalfWidths | None, reach: Range
     if rare.greatest <= common.greatest * (1 + _ALIKE):
         return None
     return rare.greatest if reach.is_narrowed_by(rare.greatest) else inf
+
+
+def means_by_tables(law: TableLaw, rows: int) -> dict[str, float | None]:
+    """± of the mean of a number, or of curves, in each cell of the tables of their sums, by what is measured."""
+    together: dict[Any, list[Residual]] = {}
+    added = {key: law.axes[key.number] for key in law.sums if key.number is not None}
+    for key, axis in added.items():  # numbers by the same columns are asked for together, and curves alone
+        together.setdefault((key.table, axis.name if axis.has_curves else None), []).append(key)
+    found: dict[str, float | None] = {}
+    for keys in together.values():
+        items = [Item(law.measured_name(key), Aggregate("avg", (added[key].name,))) for key in keys]
+        cells = [_of_cell(law.axes[place]) for place in keys[0].table]
+        where = reduce(both, (cell for cell in cells if not isinstance(cell, Key)), None)
+        by = tuple(cell for cell in cells if isinstance(cell, Key))
+        asked = resolve(Question(law.schema.table, tuple(items), where, by), law.schema)
+        widths = interval_widths(asked, law.schema, partial(law.expected_source, asked, rows, Shares()), LEVEL)
+        found |= {name: each.typical if each and isfinite(each.typical) else None for name, each in widths.items()}
+    return found
+
+
+def _of_cell(axis: TableAxis) -> Key | Predicate:
+    """What tells the cells of a measured table apart along a column; of an item of sets the rows that hold it."""
+    name, items = axis.column.name, axis.column.space.items
+    if axis.has_curves:
+        return Not(Missing(name))
+    if items is None or axis.item is None:
+        return Key(name)
+    return Contains(name, items[axis.item]) if axis.is_item else Missing(name)
 
 
 # The usual question about a column -----------------------------------------------------------------------------------

@@ -25,8 +25,8 @@ import numpy as np
 
 from dproof.central.estimates import ResidualEstimates, projection
 from dproof.central.question_sums import BinCounts, QuestionSums, Weights, covariances, measured_sum
-from dproof.central.recipe import LEVEL, TableLaw, TableWidth
-from dproof.central.workload import Residual, laplace_law
+from dproof.central.recipe import TableLaw
+from dproof.central.workload import laplace_law
 from dproof.coins import NOT_PRIVATE, Coins
 from dproof.curves.bands import DRAWS, normal_band_quantile, quantile_of_draws
 from dproof.curves.lattice import CurveLattice
@@ -516,38 +516,6 @@ def expected_source(law: TableLaw, question: Question, rows: int, shares: Shares
     return found
 
 
-def table_widths(law: TableLaw, rows: int | None = None) -> list[TableWidth]:
-    """± of every table and sum that the plan asks for, whatever the data are: of a question see `expected_source`.
-
-    With a number of rows also ± of means, at most, where these are spread evenly over the cells: that of a mean at an
-    end of the range, where the noise of the number of rows weighs most; of curves ± of the band where it is widest.
-    """
-    keys = (*map(Residual, law.tables), *law.sums)
-    means = [None if rows is None or k.number is None else _mean_half_width(law, k, rows) for k in keys]
-    return [one._replace(mean=mean) for one, mean in zip(law.half_widths, means, strict=True)]
-
-
-def _mean_half_width(law: TableLaw, key: Residual, rows: int) -> float | None:
-    """± of a mean where each cell has its part of the rows; None where nothing would be known of it."""
-    place = key.number or 0
-    of_counts, of_sums = law.cell_variance(Residual(key.table)), law.cell_variance(key)
-    axis, cells = law.axes[place], law.domain.cells(key.table)
-    if not axis.has_curves:
-        variance = max(law.cell_variance(key, end) for end in (-1, 1))
-        if not axis.within:
-            variance = of_sums + of_counts * (axis.max_abs or 0) ** 2
-        return float(law.deviations() * float(axis.unit) * variance**0.5 * cells / rows) if rows >= cells else None
-    lattice = law.lattices[place]
-    made = curve_function(law, place, np.zeros(lattice.terms), rows / cells, (of_counts**0.5, of_sums**0.5), LEVEL)
-    if made is None:
-        return None
-    estimate, _, high, error = made.evaluate(made.times)
-    centre, space = lattice.centre(made.times), lattice.space
-    farthest = np.maximum(centre - float(space.low), float(space.high) - centre)
-    beyond = high - estimate - made.quantile * error  # what the basis may leave out
-    return float((made.quantile * np.hypot(error, farthest * of_counts**0.5 * cells / rows) + beyond).max())
-
-
 # Mean curves and totals -----------------------------------------------------------------------------------------------
 
 CURVES = "sums of measured coefficients; simultaneous bands for the table that was measured (privacy noise only)"
@@ -610,15 +578,6 @@ def curve_function(
     quantile = partial(_quantile, law, place, level)
     made = noisy_curve(law.lattices[place], total, count, deviations, level, quantile, is_total=is_total)
     return None if isinf(made.quantile) else made
-
-
-def mean_of_all(law: TableLaw, estimates: Mapping[int | None, ResidualEstimates], place: int) -> CurveEstimate | None:
-    """The mean of all curves of a column; None where there may be none."""
-    there, counts = (place,) if law.axes[place].size > 1 else (), estimates[None]
-    deviations = counts.cell_variance(there) ** 0.5, estimates[place].cell_variance(()) ** 0.5
-    return curve_function(
-        law, place, estimates[place].table(()), float(counts.table(there).ravel()[0]), deviations, LEVEL
-    )
 
 
 def _quantile(law: TableLaw, place: int, level: float, loadings: Array, at_points: bool) -> float:

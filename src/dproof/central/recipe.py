@@ -77,14 +77,13 @@ _BESIDE_QUESTIONS = Fraction(1, 16)
 
 
 class TableWidth(NamedTuple):
-    """± at 95% of one cell of a measured table of counts, or of the sums of a number by it; and of its mean."""
+    """± at 95% of one cell of a measured table of counts, or of the sums of a number by it, whatever the data are."""
 
     name: str
     columns: tuple[str, ...]
     sum_of: str | None
     cells: int
     half_width: float
-    mean: float | None = None  # where a number of rows is given
 
 
 @dataclass(frozen=True, eq=False)  # without slots: what follows from the noise is kept once it is worked out
@@ -611,7 +610,11 @@ def of_version(plan: Plan, version: int) -> Plan:
 
 
 def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
-    """The law of a release of tables, from its plan and certificate; refused where they do not fit each other."""
+    """The law of a release of tables, from its plan and certificate; refused where they do not fit each other.
+
+    As recorded: the noise of each measurement, and whether it is drawn in parts. Worked out again: columns, tables,
+    what is measured of them, and all that follows from both, such as ±. No noise is calibrated.
+    """
     promise = plan.privacy
     try:
         assert plan.asked is not None

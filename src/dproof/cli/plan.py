@@ -23,6 +23,7 @@ from dproof.advice.expect import (
     expected_of_asking,
     expected_of_release,
     law_if_allowed,
+    means_by_tables,
     readable_widths,
     row_widths,
     shown_chances,
@@ -39,7 +40,6 @@ from dproof.advice.ways import (
     what_helps,
     with_epsilon,
 )
-from dproof.central.answer import table_widths
 from dproof.central.recipe import TableLaw
 from dproof.cli.command import PATH, command, json_option
 from dproof.cli.output import Page, Table, advise, emit, escape, pairs, promised
@@ -355,7 +355,7 @@ def _central(
     law: TableLaw, table: WaysTable | None, rows: int | None, questions: list[str] | None, verdict: str | None
 ) -> dict[str, Any]:
     """What is told of measured tables."""
-    plan, privacy, widths = law.plan, law.person, table_widths(law, rows)
+    plan, privacy, means = law.plan, law.person, {} if rows is None else means_by_tables(law, rows)
     rho = law.rho()
     shares = cost_shares(law, [[place] for place in range(len(law.axes))])
     return {
@@ -375,9 +375,9 @@ def _central(
                 "sum_of": one.sum_of,
                 "cells": one.cells,
                 "half_width": one.half_width,
-                **({} if rows is None or one.sum_of is None else {"mean_half_width": one.mean}),
+                **({"mean_half_width": means[one.name]} if one.name in means else {}),
             }
-            for one in widths
+            for one in law.half_widths
         ],
         "numbers": [] if rows is None else [_of_all_rows(law, axis.name, rows) for axis in law.axes if axis.has_ladder],
         "questions": _answers(law, table, questions) if questions or plan.questions else [],
@@ -456,7 +456,7 @@ def _tables(answer: dict[str, Any]) -> Page:
     means = [one for one in answer["tables"] if one.get("mean_half_width") is not None and one["columns"]]
     if means:
         told = [f"{_named(one)} ± {written(one['mean_half_width'])}" for one in means[:_MOST_LISTED]]
-        yield f"Means in groups, at most, if the rows are spread evenly: {escape('; '.join(told))}."
+        yield f"Means in groups, if the rows are spread evenly: {escape('; '.join(told))}."
     if answer["numbers"]:
         told = []
         for one in answer["numbers"][:_MOST_LISTED]:

@@ -255,7 +255,7 @@ class NoisyAnswerSource:
         noises = {s: noise for s in stats if (noise := self.noise[s].noise) is not None}
         if not noises:
             return estimate, estimate, np.zeros(len(estimate))
-        if len(noises) == 1 and is_affine(expression, self.schema, lambda s: self.noise[s].noise is None):
+        if is_known(expression, self.measurement):
             low, high, spread = self._exactly(expression, stats, next(iter(noises)), raw)
         else:
             coins = Coins(self.seed, private=False)
@@ -279,6 +279,13 @@ class NoisyAnswerSource:
         most = np.array(self.rows if moving in self.consistent else np.inf)
         moved = value_of(expression, stats | {moving: np.minimum(stats[moving], most)}, self.schema) - raw
         return np.minimum(*ends) + moved, np.maximum(*ends) + moved, noise.variance**0.5 * np.abs(one_more - raw)
+
+    def absolute_error(self, expression: Expression) -> float:
+        """The expected absolute error of a multiple of one noisy number; infinite where it has no value."""
+        (cell,), parts = self.cells(expression, [0]), aggregates_of(expression)
+        noises = [noise for part in parts for s in self.statistics[part] if (noise := self.noise[s].noise) is not None]
+        stderr = math.inf if cell.stderr is None else float(cell.stderr)
+        return stderr * noises[0].absolute / noises[0].variance ** 0.5 if noises else 0.0
 
     def _whole(self, expression: Expression, places: NDArray[np.int64]) -> list[int | float] | None:
         """A count or a sum as the exact multiple of its unit that was released."""
@@ -604,6 +611,24 @@ def _factors(expression: Expression, schema: Schema) -> Iterator[Any]:
             yield expression
 
 
+def is_known(expression: Expression, measurement: Measurement, *, rows_known: bool = True) -> bool:
+    """Whether the interval of a calculation is as long for every table, or for all with as many rows if that is known.
+
+    That of a number is where it is a constant and a multiple of one noisy number, or exact; a curve's where its number
+    of rows is public.
+    """
+    curves, noisy = measurement.curves, {one.statistic: one for one in measurement.noisy}
+    if curves is not None:
+        return rows_known and not curves.weight and not curves.is_covariance
+    needed = {s for part in aggregates_of(expression) for s in measurement.sums_of.get(part, (part,))}
+    if any(s not in noisy or noisy[s].values is not None for s in needed):  # chosen, or counted value by value
+        return False
+    moving = [s for s in needed if noisy[s].noise is not None]
+    if len(moving) < len(needed) and not rows_known:  # what no row can change is their number, and what hangs on it
+        return False
+    return not moving or (len(moving) == 1 and is_affine(expression, measurement.schema, lambda s: s not in moving))
+
+
 def is_affine(expression: Expression, schema: Schema, exact: Callable[[Any], bool]) -> bool:
     """Whether an expression is a constant plus a multiple of each noisy number in it."""
     match expression:
@@ -637,6 +662,10 @@ class NoisyCurves(MeasuredCurves):
         self.shown = range(len(self.labels))
         noisy, coins = np.array(released["noisy"], np.float64), Coins(public_seed(released), private=False)
         self.every = [_curve_function(measurement.curves, noisy[place], self.rows, level, coins) for place in places]
+
+    def absolute_error(self, expression: Expression) -> float:
+        """The root of the mean square error on the grid."""
+        return float(np.sqrt((self.every[0].stderr ** 2).mean()))
 
     def functions(self, expression: Expression, groups: Sequence[int]) -> Sequence[CurveEstimate]:
         return [self.every[n] for n in groups]

@@ -14,22 +14,28 @@ from typing import Any
 import numpy as np
 
 from dproof.curator.account import Released
-from dproof.curator.answer import WAYS_TO_ASK, NoisyAnswerSource, NoisyCurves, is_affine
-from dproof.curator.recipe import CurveSums, Measurement, NoisyStatistic
+from dproof.curator.answer import WAYS_TO_ASK, NoisyAnswerSource, NoisyCurves, is_known
+from dproof.curator.recipe import Measurement, NoisyStatistic
 from dproof.curator.select import promise
 from dproof.errors import ArgumentError, InputError, TooLarge
 from dproof.exact import int_or_float, least_with, several, written
 from dproof.limits import LARGEST_FOUND_EPSILON
 from dproof.privacy import Cost
 from dproof.questions.answer import Range, plain_json
-from dproof.questions.measured import Shares, changes_widths, level_of_shown, possible_columns, rows_of_group, values_of
+from dproof.questions.measured import (
+    Shares,
+    changes_widths,
+    interval_widths,
+    level_of_shown,
+    possible_columns,
+    rows_of_group,
+    values_of,
+)
 from dproof.questions.question import (
     Aggregate,
     Contains,
-    Expression,
     Key,
     Schema,
-    aggregates_of,
     both,
     canonical,
     condition,
@@ -37,7 +43,7 @@ from dproof.questions.question import (
     measured_parts,
 )
 from dproof.questions.sensitivity import Sensitivity, sensitivity_of
-from dproof.questions.sums import Statistics, Term, chooses, even_sums, present, terms, value_of
+from dproof.questions.sums import Term, chooses, even_sums, present
 from dproof.spaces.interval import Scale
 
 _SEED = bytes(32)  # of simulated noise: one for all tables, so that ± differ by what is asked alone
@@ -88,7 +94,8 @@ class Preview:
 
     @cached_property
     def _widths(self) -> dict[str, tuple[float | None, float | None]]:
-        return known_widths(self.measurement, self.level, self.rows)
+        known = known_widths(self.measurement, self.level, self.rows).items()
+        return {name: (None, None) if width == math.inf else (width, error) for name, (width, error) in known}
 
     @property
     def half_widths(self) -> dict[str, float | None]:
@@ -175,22 +182,46 @@ def known_widths(
 ) -> dict[str, tuple[float | None, float | None]]:
     """The half-width and the expected absolute error of each column of the answer; None where the table decides.
 
-    They hold for every table, by the law of the one number that is noisy; `expected_source` tells of an even table.
-    Where noisy values choose the rows that are shown, the half-width is the largest that it can be.
+    They hold for every table (see `is_known`), so they are those of one group of any. Infinite is that of a calculation
+    without a value. Where noisy values choose the rows that are shown, the half-width is the largest that it can be.
     """
-    question = measurement.question
+    question, schema = measurement.question, measurement.schema
     level = level_of_shown(question, level, lambda: len(measurement.declared_groups()[0]) * rows_of_group(question))
-    return {
-        item.alias: (None, None)
-        if changes_widths(item.expression)
-        else _width_and_error(measured_parts(item.expression, question.unnest)[0], measurement, level, rows)
-        for item in question.estimated
-    }
+    parts = {item: measured_parts(item.expression, question.unnest)[0] for item in question.estimated}
+    known = [
+        item
+        for item, part in parts.items()
+        if not changes_widths(item.expression) and is_known(part, measurement, rows_known=rows is not None)
+    ]
+    found: dict[str, tuple[float | None, float | None]] = {item.alias: (None, None) for item in parts}
+    if not known:
+        return found
+    alone = replace(question, select=tuple(known), group_by=(), having=(), order_by=(), limit=None)
+    needed = {s for a in alone.aggregates for s in measurement.sums_of.get(a, (a,))}
+    noisy = tuple(one for one in measurement.noisy if one.statistic in needed)
+    one_group = replace(measurement, question=alone, keys=(), noisy=noisy, chosen=())
+    source = expected_source(one_group, rows or 1, Shares(), level)
+    widths = interval_widths(alone, schema, lambda _: source, level)
+    for item in known:
+        width, error = widths[item.alias], source.absolute_error(parts[item])
+        found[item.alias] = (math.inf if width is None or math.isinf(error) else width.greatest), error
+    return found
 
 
-def expected_source(measurement: Measurement, rows: int, shares: Shares, level: float) -> NoisyAnswerSource:
+def expected_source(
+    measurement: Measurement, rows: int, shares: Shares, level: float
+) -> NoisyAnswerSource | NoisyCurves:
     """What would be told of a table of so many rows, with values that are spread evenly, if no noise were drawn."""
     question, schema, keys = measurement.question, measurement.schema, measurement.keys
+    public = {"rows": rows} if measurement.unit.rows_are_public else {}
+    if (curves := measurement.curves) is not None:
+        totals = np.zeros((measurement.groups, curves.size))
+        if not curves.weight:
+            return NoisyCurves(measurement, {"noisy": totals.tolist(), **public}, level)
+        there = Term((), present(curves.aggregate, schema))
+        (counts,) = even_sums(schema, keys, question.where, [there], rows).values()
+        totals[:, -1] = np.rint(curves.weight * shares.factor(float(counts.mean()), rows) * counts)
+        return NoisyCurves(measurement, {"noisy": totals.tolist()}, level)
     linear = [noisy.statistic for noisy in measurement.noisy if isinstance(noisy.statistic, Term)]
     # A sum hangs on how many rows it is of, also where nobody asks for their number.
     needed = list(dict.fromkeys([*linear, *(replace(term, columns=(), centred=False) for term in linear)]))
@@ -215,7 +246,7 @@ def expected_source(measurement: Measurement, rows: int, shares: Shares, level: 
     released: Released = {
         "noisy": noisy,
         "chosen": chosen,
-        **({"rows": rows} if measurement.unit.rows_are_public else {}),
+        **public,
     }
     source = NoisyAnswerSource(measurement, released, level)
     source.seed = _SEED
@@ -257,46 +288,6 @@ def _term_text(term: Term) -> str:
     names = " × ".join(f"({column} − middle)" if term.centred else column for column in term.columns)
     what = f"sum of {names}" if names else "count"
     return what if term.where is None else f"{what} where {condition(term.where)}"
-
-
-def _width_and_error(
-    calculation: Expression, measurement: Measurement, level: float, rows: int | None
-) -> tuple[float | None, float | None]:
-    """The half-width and the expected absolute error of a multiple of one noisy number; None for anything else."""
-    if measurement.curves is not None:
-        return _width_and_error_of_curve(measurement, measurement.curves, level, rows)
-    schema = measurement.schema
-    noise = {noisy.statistic: noisy.noise for noisy in measurement.noisy}
-    aggregates = aggregates_of(calculation)
-    if any(a.definition.chosen for a in aggregates):
-        return None, None
-    needed = list(dict.fromkeys(s for a in aggregates for s in (terms(a, schema) or (a,))))
-    if any(noisy.values is not None and noisy.statistic in needed for noisy in measurement.noisy):
-        return None, None
-    random = [s for s in needed if noise[s] is not None]
-    fixed = [s for s in needed if noise[s] is None]
-    if not random and rows is not None:
-        return 0.0, 0.0
-    if len(random) != 1 or (fixed and rows is None) or not is_affine(calculation, schema, lambda s: noise[s] is None):
-        return None, None
-    law = noise[random[0]]
-    assert law is not None
-    # What no row can change is the number of all rows, and the sums that only depend on it do not matter for a slope.
-    stats: Statistics = {s: np.array([float(rows or 0)]) for s in fixed} | {random[0]: np.zeros(1)}
-    start = value_of(calculation, stats, schema, clip=False)
-    slope = float(abs(value_of(calculation, stats | {random[0]: np.ones(1)}, schema, clip=False) - start)[0])
-    return law.quantile(repr(level)) * slope, law.absolute * slope
-
-
-def _width_and_error_of_curve(
-    measurement: Measurement, sums: CurveSums, level: float, rows: int | None
-) -> tuple[float | None, float | None]:
-    """The half-width of the band of a curve, where it is widest, and the root of its mean square error on the grid."""
-    if rows is None or sums.weight or sums.is_covariance:
-        return None, None
-    nothing = {"noisy": np.zeros((1, sums.lattice.terms)).tolist(), "rows": rows}
-    (flat,) = NoisyCurves(measurement, nothing, level).every
-    return float((flat.high - flat.estimate).max()), float(np.sqrt((flat.stderr**2).mean()))
 
 
 def _table_text(rows: tuple[dict[str, Any], ...]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from math import log10
+from math import lcm, log10
 from operator import mul
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -281,12 +281,15 @@ class Law(Protocol):
 
 def _expectation(weights: NDArray[Any], total: int, losses: Any) -> Fraction:
     array = np.asarray(losses)
-    if array.dtype.kind in "iu" and weights.dtype != object and total * int(abs(array).max()) < 1 << 63:
+    is_whole = array.dtype.kind in "iu"
+    if is_whole and weights.dtype != object and total * int(abs(array).max()) < 1 << 63:
         return Fraction(int(weights @ array), total)
-    if array.dtype == object and set(map(type, array.tolist())) == {int}:  # of joined columns, many
+    if is_whole or (array.dtype == object and set(map(type, array.tolist())) == {int}):  # of joined columns, many
         return Fraction(sum(map(mul, array.tolist(), map(int, weights.tolist()))), total)
-    exactly = (loss if type(loss) is Fraction else exact(loss, "a loss") for loss in losses)
-    return sum((loss * int(w) for loss, w in zip(exactly, weights, strict=True)), Fraction(0)) / total
+    exactly = [loss if type(loss) is Fraction else exact(loss, "a loss") for loss in losses]
+    parts = lcm(*(loss.denominator for loss in exactly))  # of a unit in which all are whole: fractions add up slowly
+    whole = (loss.numerator * (parts // loss.denominator) for loss in exactly)
+    return Fraction(sum(loss * int(w) for loss, w in zip(whole, weights, strict=True)), total * parts)
 
 
 def nearest_codes(column: SeenColumn, outputs: int) -> NDArray[np.int64]:

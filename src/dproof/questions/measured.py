@@ -24,7 +24,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
-from math import inf
+from math import inf, nan
 from operator import attrgetter
 from statistics import NormalDist
 from typing import Any, NamedTuple, Protocol
@@ -315,7 +315,9 @@ def _widths(cells: Sequence[Cell], deviations: float, in_whole: bool) -> HalfWid
 
 
 def _half_width(cell: Cell) -> float:
-    return inf if cell.low is None else float(np.max(np.subtract(cell.high, cell.low))) / 2
+    with np.errstate(invalid="ignore"):
+        half = nan if cell.low is None else float(np.max(np.subtract(cell.high, cell.low))) / 2
+    return inf if math.isnan(half) else half  # of ends that are both infinite nothing is known, either
 
 
 def _mean_square(numbers: Sequence[Any]) -> float:

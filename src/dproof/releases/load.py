@@ -1,4 +1,9 @@
-"""Opening a stored release: its plan, its certificate, and the recipe that the certificate holds."""
+"""Opening a stored release: its plan, its certificate, and the recipe that follows from the two.
+
+What was chosen when it was drawn is read as recorded and never chosen again: laws, noise, weights, bins of questions.
+What the plan determines is worked out again, and the certificate is refused where it says otherwise. Whether the laws
+keep the promise is not looked at here: `verify` works that out.
+"""
 
 from __future__ import annotations
 

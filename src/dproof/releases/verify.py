@@ -1,5 +1,9 @@
 """Checking a release or a certificate: raises where something does not hold.
 
+Whatever follows from the plan and the recorded laws is worked out again: losses, errors, sensitivities, the record of
+the release; of tables also how their noise is shared out. Taken as said are the laws themselves and lower bounds of
+errors: no law is designed again, so a worse one that keeps the promise is right too.
+
 A release is one draw, so no check can tell that it was drawn honestly; but a text in a column of two categories, or a
 number between two lattice points, cannot have been drawn at all, and may be somebody's data.
 """

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from dproof.advice.expect import RowWidths, row_widths, too_noisy_message
-from dproof.central.answer import mean_of_all
 from dproof.central.estimates import ResidualEstimates
 from dproof.central.recipe import TableLaw
 from dproof.central.workload import Table
 from dproof.columns.codec import quoted
-from dproof.errors import DproofError
+from dproof.errors import DproofError, QuestionError
 from dproof.exact import several, written
 from dproof.html import render
 from dproof.local.recipe import JointColumns, RowLaw
@@ -244,7 +244,7 @@ def _of_tables(release: CentralRelease) -> Markup:
         rows=release.rows,
         columns=_columns(law, counts),
         pairs=_pairs(law, counts),
-        curves=_mean_curves(law, release.estimates),
+        curves=_mean_curves(release),
         rows_of_a_person=several(law.plan.rows_per_person, "row"),
         written=written,
         **_first_question("SELECT count(*) FROM release" if name is None else _COUNTS, name or ""),
@@ -303,17 +303,17 @@ def _pair(law: TableLaw, counts: ResidualEstimates, pair: Table) -> dict[str, An
     return {"name": name, "half_width": half, "map": drawn}
 
 
-def _mean_curves(law: TableLaw, estimates: Mapping[int | None, ResidualEstimates]) -> list[tuple[str, Markup | None]]:
+def _mean_curves(release: CentralRelease) -> list[tuple[str, Markup | None]]:
     """The mean of each column of curves in its band; None where there are too few curves."""
-    drawn = []
-    for place in [place for place in law.lattices if place in estimates][:_MOST_CURVES]:
-        curve, picture = mean_of_all(law, estimates, place), None
-        if curve is not None:
-            space = law.lattices[place].space
+    drawn: dict[str, Markup | None] = {}
+    for place in [place for place in release.law.lattices if place in release.estimates][:_MOST_CURVES]:
+        name, space = release.law.axes[place].name, release.law.lattices[place].space
+        drawn[name] = None
+        with suppress(QuestionError):
+            curve = release.mean_curve(name)
             cell = Range(space.low, space.high).cut(curve.cell())  # what no curve can be, their mean is not
-            picture = band_picture(curve.times.tolist(), cell.clamped_estimate, cell.low, cell.high)
-        drawn.append((law.axes[place].name, picture))
-    return drawn
+            drawn[name] = band_picture(curve.times.tolist(), cell.clamped_estimate, cell.low, cell.high)
+    return [*drawn.items()]
 
 
 # The plan's own questions, answered from the release itself -----------------------------------------------------------

@@ -116,6 +116,8 @@ class Interval(Space):
 
     def distances_from(self, value: Any) -> NDArray[Any]:
         place = (self.number(value) - self.low) / self.step
+        if place.denominator == 1 and 0 <= place < self.size:
+            return self.distances(int(place))
         return np.asarray(abs(np.arange(self.size).astype(object) - place) * self.step)
 
     def distance(self, x: Any, y: Any) -> Fraction:
