@@ -667,7 +667,8 @@ def _at_edges(column: SeenColumn, bins: Bins, name: str) -> SeenColumn | None:
     if column.scale is not None or bins.cut_by(cut.first[1:][np.diff(cut.block) != 0].tolist()):
         return None
     codes, block = np.arange(bins.size), cut.of(np.array(bins.starts))
-    return replace(column, blocks=Partition(name, codes, block, bins.size), space=bins.space)
+    blocks, sizes = Partition(name, codes, block, bins.size), np.array(bins.sizes, float)
+    return replace(column, blocks=blocks, space=bins.space, sizes=sizes)
 
 
 def _between_edges(law: Law, column: SeenColumn, bins: Bins, name: str) -> DebiasAxes:
@@ -688,5 +689,5 @@ def _between_edges(law: Law, column: SeenColumn, bins: Bins, name: str) -> Debia
     likely = np.eye(inputs) if inputs == outputs else (matrix / np.maximum(matrix.sum(axis=0), 1e-300)).T
     shown = likely @ share
     numbers = values, shown @ member, shown @ values
-    axis = MatrixAxis(name, matrix[bin_of], member, *numbers, rough=True, node_sizes=sizes)
+    axis = MatrixAxis(name, matrix[bin_of], member, *numbers, rough=True, node_sizes=sizes, between_edges=True)
     return DebiasAxes((axis,), lambda released: released[0])

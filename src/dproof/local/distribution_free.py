@@ -104,7 +104,7 @@ class NoisyNumber:
 
         States of a number in bins are in no order: there it is the score of whether the number lies below an edge.
         """
-        if self.axis.node_sizes is not None:
+        if self.axis.between_edges:
             return self._edges()
         cuts = np.flatnonzero(np.diff(self.points.block)) + 1
         few = len(cuts) <= _MOST_CUTS_WITH_THRESHOLDS
