@@ -4,7 +4,7 @@ A law says by `debias_axes` which axes undo it for a question (`DebiasAxes`). An
 question tells apart, and its sanitised states are counted. Its law goes from nodes, the true values as far as it knows
 them, to states. `scores(powers)` are those of every block's indicator times these powers of its numbers, NaN where
 there are none; `naive(powers)` the same as if the states were true; `wanted(powers)` what they stand for, from nodes to
-blocks; `state_shares_if_uniform()` the share of each state where values are spread evenly.
+blocks; `even_nodes()` the share of each node where values are spread evenly.
 
 A score s of a sanitised value satisfies Σ_y P(Y_x = y) s(y) = f(x) for every x; then the sum of the scores of the
 sanitised rows is an unbiased estimate of the sum of f over the true rows.
@@ -200,9 +200,6 @@ class MatrixAxis:
         sizes = np.ones(len(self.matrix)) if self.node_sizes is None else self.node_sizes
         return np.asarray(sizes / sizes.sum())
 
-    def state_shares_if_uniform(self) -> Array:
-        return self.law.gather(self.even_nodes(), 0)
-
     def refuse(self) -> None:
         """Say why some question on it has no answer, if that is so."""
         if not self.rough and np.isnan(self.inverse().matrix).any():
@@ -257,19 +254,27 @@ class MomentsAxis:
         (power,) = powers
         return PolynomialScores(np.eye(power + 1)[power], self.states, self.reach)
 
-    def state_shares_if_uniform(self, mean: float = 0.0) -> Array:
+    def even_states(self, mean: float = 0.0) -> Array:
         """E (x + Z)^k for x spread evenly over what it may be, or `tilted` to a mean, and Laplace noise's moments."""
         if not isfinite(self.reach):
             raise ArgumentError("the numbers of a public column are not declared, so their ± cannot be predicted")
-        spread = self.noise[1]
-        noise = [1.0, 0.0, spread, 0.0, 6 * spread**2]
-        most = 1.0 if self.is_declared else self.reach
+        most, noise = 1.0 if self.is_declared else self.reach, self._moments_of_noise
         even = [0.0 if k % 2 else most**k / (k + 1) for k in range(5)]
         if mean:
             x = np.linspace(-most, most, _STEPS_OF_TILTED)
             shares = tilted(x, np.ones(len(x)), mean)
             even = [float(shares @ x**k) for k in range(5)]
         return np.array([sum(comb(k, i) * even[k - i] * noise[i] for i in range(k + 1)) for k in range(self.states)])
+
+    @property
+    def _moments_of_noise(self) -> list[float]:
+        spread = self.noise[1]
+        return [1.0, 0.0, spread, 0.0, 6 * spread**2]
+
+    @property
+    def noise_alone(self) -> Array:
+        """E Z^k: what is shown of a missing number."""
+        return np.array(self._moments_of_noise[: self.states])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -585,9 +590,6 @@ class DesignAxis:
     def even_nodes(self) -> Array:
         weights = np.ones(self.incidence.size) if self.even is None else self.even
         return np.asarray(weights / weights.sum())
-
-    def state_shares_if_uniform(self) -> Array:
-        return self.law.gather(self.even_nodes(), 0)
 
 
 def response_axis(

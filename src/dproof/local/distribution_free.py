@@ -109,7 +109,7 @@ class NoisyNumber:
         cuts = np.flatnonzero(np.diff(self.points.block)) + 1
         few = len(cuts) <= _MOST_CUTS_WITH_THRESHOLDS
         count = _THRESHOLDS_BESIDE_CUTS if few else _THRESHOLDS_ALONE
-        thresholds = [np.searchsorted(np.cumsum(self.axis.state_shares_if_uniform()), (np.arange(count) + 0.5) / count)]
+        thresholds = [np.searchsorted(np.cumsum(self.axis.matrix.mean(axis=0)), (np.arange(count) + 0.5) / count)]
         if few:
             laws = self.points.matrix[self.points.start[cuts]]
             thresholds += [np.searchsorted(np.cumsum(law), _AROUND) for law in laws]
