@@ -6,27 +6,28 @@ A case is one of the contract matrix. Its table has every combination of the cod
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import product
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from tempfile import TemporaryDirectory
 from typing import Any
 from zlib import crc32
 
+import numpy as np
 import pyarrow as pa
 
 import dproof as dp
 from dproof import Answer, Cell, DproofError
+from dproof.questions.aggregates import Rank
 from dproof.testing import seeded_coins
-from tests.contract.matrix import RELEASES, Case, number, plan_of
+from tests.contract.matrix import CALLS, RELEASES, Case, number, plan_of
 
 LEAST_ROWS = 6000
-BINNED = re.compile("bins|date")
 SEEDS, MORE_SEEDS = (1, 2, 3), range(4, 12)
 EPSILON = 2  # of a question that is asked
+TOLERANCE = 0.15
 ASKERS = tuple(name for name in (*RELEASES, "ask") if name != "model")  # made-up rows have no intervals
 
 
@@ -78,7 +79,10 @@ def told(case: Case) -> Any:
 
 
 def answered(case: Case, possible: tuple[float, float], seeds: Sequence[int] = SEEDS) -> list[float] | None:
-    """Half-widths of the intervals that are not cut to what is possible; infinite where nothing is known."""
+    """Half-widths of the intervals that are not cut to what is possible; infinite where nothing is known.
+
+    Those of quantiles end at possible values by themselves.
+    """
     sql, found = case.sql("data" if case.asker == "ask" else "release"), []
     for seed in seeds:
         try:
@@ -87,9 +91,15 @@ def answered(case: Case, possible: tuple[float, float], seeds: Sequence[int] = S
             return None
         cells = [row["a"] for row in rows if isinstance(row["a"], Cell)]
         ends = [(number(cell.low), number(cell.high)) for cell in cells]
-        uncut = [(low, high) for low, high in ends if not _is_cut(low, high, possible)]
+        if is_quantile(case):
+            ends = [possible if low is None else (low, high) for low, high in ends]
+        uncut = [(low, high) for low, high in ends if is_quantile(case) or not _is_cut(low, high, possible)]
         found += [math.inf if low is None else (high - low) / 2 for low, high in uncut]
     return found
+
+
+def is_quantile(case: Case) -> bool:
+    return CALLS[case.call].chosen == Rank()
 
 
 def _is_cut(low: Any, high: Any, possible: tuple[float, float]) -> bool:
@@ -103,9 +113,7 @@ def problem(case: Case) -> str | None:
     one = told(case)
     if one is None or one.widths is None:
         return None
-    # Of the rows that are there a sample tells more than is expected, where others are missing.
-    tolerance = 0.4 if case.asker == "sampled" and BINNED.search(case.kind) and "missing" in case.kind else 0.15
-    least, greatest = one.widths.least * (1 - tolerance), one.widths.greatest * (1 + tolerance)
+    least, greatest = one.widths.least * (1 - TOLERANCE), one.widths.greatest * (1 + TOLERANCE)
     if case.shape in ("having", "having twice", "first", "last"):
         least = 0.0  # ± is the greatest that it may be, where noise chooses the rows
     whole = case.kind.startswith("date") and not case.call.startswith("count")  # intervals of dates end at whole days
@@ -116,8 +124,11 @@ def problem(case: Case) -> str | None:
         if widths is None:
             return f"{case}: ± {one.widths.typical:.4g} is told, and the answer is refused"
         # Wide intervals are cut to what is possible, unless by chance.
-        if not widths or 2 * max(median(widths), one.widths.typical) >= 0.5 * (high - low):
+        # Intervals of quantiles end at values, so that their lengths jump: ± is the mean.
+        had = fmean(widths) if widths and is_quantile(case) else median(widths or [0])
+        if not widths or 2 * max(had, one.widths.typical) >= 0.5 * (high - low):
             return None
-        if least - slack <= median(widths) <= greatest + slack:
+        by_chance = 2 * float(np.std(widths)) / math.sqrt(len(widths)) if is_quantile(case) else 0.0
+        if least - slack - by_chance <= had <= greatest + slack + by_chance:
             return None
-    return f"{case}: {one.widths.typical:.4g} told, {median(widths):.4g} had"
+    return f"{case}: {one.widths.typical:.4g} told, {had:.4g} had"

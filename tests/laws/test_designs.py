@@ -144,7 +144,7 @@ def test_the_law_of_the_axis_is_the_law() -> None:
     axis = _axis(law, np.arange(10))
     assert np.allclose(axis.law.gather(np.eye(10), 1), matrix)
     assert np.allclose(axis.law.spread(np.eye(55), 1), matrix.T)
-    assert np.allclose(axis.state_shares_if_uniform(), matrix.mean(axis=0))
+    assert np.allclose(axis.law.gather(axis.even_nodes(), 0), matrix.mean(axis=0))
     fold = _axis(law, GROUPS["three"]).wanted((0,))
     assert fold.gather(np.arange(10.0), 0).tolist() == [4.0, 1.0, 40.0]
     assert fold.spread(np.array([1.0, 2.0, 3.0]), 0).tolist() == [1, 2, 3, 3, 1, 3, 3, 3, 3, 3]

@@ -110,7 +110,7 @@ def test_what_is_expected_of_numbers_that_are_spread_evenly() -> None:
     """The moments of x + Z for x even on [−1, 1] and Laplace noise of variance s: E Z⁴ = 6s²."""
     s = 0.7
     expected = [1, 0, 1 / 3 + s, 0, 1 / 5 + 6 * s / 3 + 6 * s**2]
-    assert MomentsAxis(5, (0.0, s), 1.0).state_shares_if_uniform() == pytest.approx(expected)
+    assert MomentsAxis(5, (0.0, s), 1.0).even_states() == pytest.approx(expected)
 
 
 # The axis that undoes subset selection has its law: each possible set is a state, with its weight over the total ------

@@ -2,8 +2,8 @@
 
 `expect`: each model says what it would draw of a table whose values are spread evenly, or whose groups have a stated
 share of the rows, if no noise were drawn; that is answered as a question always is, and ± is half of the length of its
-intervals. Values of a question's columns are taken to be independent of each other; in a law of several columns at once
-the bins of one are taken to hold equally many rows.
+intervals; of quantiles, which end at values, in the mean over some errors of the noise. Values of a question's columns
+are taken to be independent of each other.
 
 What holds for all tables cannot be read from one: `row_widths`, ± of what a release of rows tells of each column, for
 the worst data; `TableLaw.half_widths`, ± of the cells of tables.
@@ -73,10 +73,11 @@ class ExpectedWidth:
     """± at 95% of one column of the answer to a question, over its groups; None where it is not known beforehand.
 
     It is that of a table whose values are spread evenly, or as `share_of_rows` and `mean` of a planned question say.
-    Without these `rare` is the greatest ± where values are uneven (see `Shares`): a group, or a condition, has a tenth
-    of the rows that it would have, half of the values are missing, a mean lies near an end of its range. It is None
-    where that makes no difference, infinite where the answer would tell nothing. `exact` is whether ± is the
-    same whatever the data are, as far as that is known; `possible` is what the answer can be at all.
+    `rare` is the greatest ± where values are uneven (see `Shares`): a group, or a condition, has a tenth of the rows
+    that it would have, half of the values are missing, a mean lies near an end of its range, as far as nothing is
+    stated; beside a stated mean that of other rows lies near the other end. It is None where that makes no difference,
+    infinite where the answer would tell nothing. `exact` is whether ± is the same whatever the data are, as far as that
+    is known; `possible` is what the answer can be at all.
     """
 
     question: str

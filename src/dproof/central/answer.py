@@ -38,6 +38,8 @@ from dproof.questions.answer import EVERY_POINT, EVERY_ROW, Answer, Cell, covere
 from dproof.questions.curve_estimate import CurveEstimate, MeasuredCurves, noisy_curve
 from dproof.questions.estimated import EstimatedSums, Options, Value, Warnings, half_widths, warned
 from dproof.questions.measured import (
+    EXPECTED_ERRORS,
+    NO_ERROR,
     AnswerSource,
     Shares,
     calculated,
@@ -46,6 +48,7 @@ from dproof.questions.measured import (
     most_frequent,
     normal_quantile,
     number_of_values,
+    over_errors,
     passing,
     possible,
     refuse_calculation,
@@ -161,7 +164,8 @@ class ResidualAnswerSource:
             return self._different(aggregate, level)
         counts = self.asked.by_bins(aggregate)
         measured_sum(self.release, counts.counts)
-        spread = BinnedDistribution(counts, counts.ends, self.asked.groups, estimates, self.by_method)
+        errors = EXPECTED_ERRORS if isinstance(self.release, EvenTable) else NO_ERROR
+        spread = BinnedDistribution(counts, counts.ends, self.asked.groups, estimates, self.by_method, errors)
         if definition.chosen == Rank():
             law, parts = self.release.law, (_FINE, 1 - _FINE) if counts.has_ladder else (1.0,)
             missed = 1 - law.plain_level(level)
@@ -261,6 +265,7 @@ class BinnedDistribution:
     """A number by its bins in every group: the counts that are asked for, and the ends of the bins of the column there.
 
     `estimates` are unbiased, and intervals come from them; `by_method` are the counts that what is shown is made from.
+    Before there is data quantiles are the mean over so many standard `errors` of the noise.
     """
 
     counts: BinCounts
@@ -268,6 +273,7 @@ class BinnedDistribution:
     groups: int
     estimates: Estimates
     by_method: Estimates
+    errors: Sequence[float] = NO_ERROR
 
     def quantiles(self, share: float, level: float, levels: Sequence[float]) -> list[Cell]:
         """The value with this share of the rows at or below it, with the interval of Woodruff 1952.
@@ -277,8 +283,17 @@ class BinnedDistribution:
         """
         steps = self._ladder_steps(share) if self.counts.has_ladder else list(self._steps(share))
         fitted, totals, variances = (np.stack(part, axis=1) for part in zip(*steps, strict=True))
-        errors = np.sqrt(np.maximum(variances, 0.0))
-        return [self._cell(*group, share, level, levels) for group in zip(fitted, totals, errors, strict=True)]
+        groups = zip(fitted, totals, np.sqrt(np.maximum(variances, 0.0)), strict=True)
+
+        def cell(shown: Array, total: Array, deviation: Array) -> Cell:
+            return over_errors(
+                lambda error: self._cell(
+                    shown + error * deviation, total + error * deviation, deviation, share, level, levels
+                ),
+                self.errors,
+            )
+
+        return [cell(*group) for group in groups]
 
     def _steps(self, share: float) -> Iterator[tuple[Array, Array, Array]]:
         """For each bin (rows up to its end) − share · (all rows), by group: as shown, unbiased, and its variance."""

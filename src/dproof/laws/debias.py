@@ -4,7 +4,7 @@ A law says by `debias_axes` which axes undo it for a question (`DebiasAxes`). An
 question tells apart, and its sanitised states are counted. Its law goes from nodes, the true values as far as it knows
 them, to states. `scores(powers)` are those of every block's indicator times these powers of its numbers, NaN where
 there are none; `naive(powers)` the same as if the states were true; `wanted(powers)` what they stand for, from nodes to
-blocks; `state_shares_if_uniform()` the share of each state where values are spread evenly.
+blocks; `even_nodes()` the share of each node where values are spread evenly.
 
 A score s of a sanitised value satisfies Σ_y P(Y_x = y) s(y) = f(x) for every x; then the sum of the scores of the
 sanitised rows is an unbiased estimate of the sum of f over the true rows.
@@ -83,7 +83,8 @@ def presence(
         return None
     member = np.eye(column.blocks.blocks)[[there[0], *column.blocks.of(np.array([absent]))]]
     law, values = np.array([[chance, 1 - chance] for chance in chances]), np.array([1.0, 0.0])
-    axis = PresenceAxis(name, law, member, values, member, values)
+    sizes = np.array([column.values_in_blocks.sum() - 1, 1.0])
+    axis = PresenceAxis(name, law, member, values, member, values, node_sizes=sizes)
     return DebiasAxes((axis,), lambda released: 1 - released[0], by_presence=True, moments=moments)
 
 
@@ -95,8 +96,9 @@ class MatrixAxis:
     `seen_values` are the same for the states; `seen` may also have the one block of each state. A `rough` axis tells
     numbers apart no better than their noise allows: its scores do not quite attain their blocks, and are best for the
     `cautious` counts of its nodes, those that are `likely` and some more anywhere; `fit` finds both. A node that
-    stands for several codes is described by the `points`; where nodes stand for different numbers of codes, these are
-    `node_sizes`.
+    stands for several codes is described by the `points`; where nodes stand for different numbers of values, these are
+    `node_sizes`. `between_edges` of bins nodes share their laws, and the states
+    are in no order.
     """
 
     exact: ClassVar[bool] = False
@@ -112,6 +114,7 @@ class MatrixAxis:
     cautious: Array | None = None
     points: NodePoints | None = None
     node_sizes: Array | None = None
+    between_edges: bool = False
     _scores: dict[Powers, DenseScores] = field(default_factory=dict, init=False)
 
     @property
@@ -197,9 +200,6 @@ class MatrixAxis:
         sizes = np.ones(len(self.matrix)) if self.node_sizes is None else self.node_sizes
         return np.asarray(sizes / sizes.sum())
 
-    def state_shares_if_uniform(self) -> Array:
-        return self.law.gather(self.even_nodes(), 0)
-
     def refuse(self) -> None:
         """Say why some question on it has no answer, if that is so."""
         if not self.rough and np.isnan(self.inverse().matrix).any():
@@ -219,10 +219,6 @@ class PresenceAxis(MatrixAxis):
         if any(powers):
             return DenseScores(self.wanted(powers).matrix / self.matrix[0, 0])
         return MatrixAxis.scores(self, powers)
-
-    def even_nodes(self) -> Array:
-        """The shares where nothing is missing."""
-        return np.array([1.0, 0.0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -258,19 +254,27 @@ class MomentsAxis:
         (power,) = powers
         return PolynomialScores(np.eye(power + 1)[power], self.states, self.reach)
 
-    def state_shares_if_uniform(self, mean: float = 0.0) -> Array:
+    def even_states(self, mean: float = 0.0) -> Array:
         """E (x + Z)^k for x spread evenly over what it may be, or `tilted` to a mean, and Laplace noise's moments."""
         if not isfinite(self.reach):
             raise ArgumentError("the numbers of a public column are not declared, so their ± cannot be predicted")
-        spread = self.noise[1]
-        noise = [1.0, 0.0, spread, 0.0, 6 * spread**2]
-        most = 1.0 if self.is_declared else self.reach
+        most, noise = 1.0 if self.is_declared else self.reach, self._moments_of_noise
         even = [0.0 if k % 2 else most**k / (k + 1) for k in range(5)]
         if mean:
             x = np.linspace(-most, most, _STEPS_OF_TILTED)
             shares = tilted(x, np.ones(len(x)), mean)
             even = [float(shares @ x**k) for k in range(5)]
         return np.array([sum(comb(k, i) * even[k - i] * noise[i] for i in range(k + 1)) for k in range(self.states)])
+
+    @property
+    def _moments_of_noise(self) -> list[float]:
+        spread = self.noise[1]
+        return [1.0, 0.0, spread, 0.0, 6 * spread**2]
+
+    @property
+    def noise_alone(self) -> Array:
+        """E Z^k: what is shown of a missing number."""
+        return np.array(self._moments_of_noise[: self.states])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -334,13 +338,26 @@ def tilted(values: Array, weights: Array, mean: float) -> Array:
 @dataclass(frozen=True, slots=True, eq=False)
 class SeenColumn:
     """A column as a question sees it: its blocks, where its values and its released values live, and the scale of its
-    numbers, where sums of them are asked for; whether it is `asked` about, or only released with one that is."""
+    numbers, where sums of them are asked for; whether it is `asked` about, or only released with one that is. A code
+    that is a bin stands for as many values as it has in `sizes`, any other for one."""
 
     blocks: Partition
     space: Space
     outputs: Space | Line
     scale: Scale | None
     asked: bool = True
+    sizes: Array | None = None
+
+    def values_of(self, codes: Array) -> Array:
+        """How many values each code stands for."""
+        return np.ones(len(codes)) if self.sizes is None else self.sizes[codes]
+
+    @property
+    def values_in_blocks(self) -> Array:
+        """How many values each block has."""
+        if self.sizes is None:
+            return self.blocks.sizes
+        return np.bincount(self.blocks.of(np.arange(len(self.sizes))), self.sizes, self.blocks.blocks)
 
     def numbers(self, codes: Array) -> Array | None:
         return None if self.scale is None else self.scale.numbers(self.space, codes)
@@ -506,7 +523,7 @@ class DesignAxis:
 
     A value lies in the block of a row that has it with probability `hit`, and of any other row with `miss`, so that
     (how often it does − miss·n)/(hit − miss) is an unbiased count. Each block is shown with the chance `low`, and with
-    `more` beside that if it holds the value of the row.
+    `more` beside that if it holds the value of the row. On an even table a node has rows as `even` says.
     """
 
     rough: ClassVar[bool] = False
@@ -520,6 +537,7 @@ class DesignAxis:
     low: Array | float
     numbers: tuple[Array | None, ...]  # of each value, for each column that is asked about
     weights: Array | None = None
+    even: Array | None = None
 
     @property
     def states(self) -> int:
@@ -570,28 +588,31 @@ class DesignAxis:
         return IncidenceScores(self.incidence, np.arange(size), own, flat)
 
     def even_nodes(self) -> Array:
-        weights = np.ones(self.incidence.size) if self.weights is None else self.weights
+        weights = np.ones(self.incidence.size) if self.even is None else self.even
         return np.asarray(weights / weights.sum())
-
-    def state_shares_if_uniform(self) -> Array:
-        return self.law.gather(self.even_nodes(), 0)
 
 
 def response_axis(
-    name: str, weights: Array, keep: float, other: float, numbers: tuple[Array | None, ...] = ()
+    name: str,
+    weights: Array,
+    keep: float,
+    other: float,
+    numbers: tuple[Array | None, ...] = (),
+    even: Array | None = None,
 ) -> DesignAxis:
     """A keep-or-other law over blocks of `weights` values each: a block is kept or becomes any block, by its weight.
 
     P(Y_x = y) = other for each y, but keep for y = x, so that π_b = (λ_b − other·w_b)/(keep − other). HLM15, Example 6;
-    Warner 1965. `numbers` has for each column of the law the number that a block stands for, where sums are asked for.
+    Warner 1965. `numbers` has for each column of the law the number that a block stands for, where sums are asked for;
+    `even` the rows of each block on an even table, where these do not go by the weights.
 
     >>> hobby = response_axis("hobby", np.ones(5), 6 / 10, 1 / 10)
     >>> hobby.scores(()).gather(np.array([310, 150, 240, 120, 180]), 0).round(6).tolist()
     [420.0, 100.0, 280.0, 40.0, 160.0]
     """
-    blocks, low = len(weights), other * weights
+    blocks, low, even = len(weights), other * weights, weights if even is None else even
     singles = Shifts(blocks, np.zeros((1, 1), np.int64), blocks)
-    return DesignAxis(name, singles, np.arange(blocks), blocks, keep, other, keep - other, low, numbers, weights)
+    return DesignAxis(name, singles, np.arange(blocks), blocks, keep, other, keep - other, low, numbers, weights, even)
 
 
 def public(blocks: int, columns: int = 0) -> DesignAxis:

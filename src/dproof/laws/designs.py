@@ -121,16 +121,18 @@ class CyclicDesign(AlikeValues):
 
     def debias_axes(self, seen: Sequence[SeenColumn], others: int, name: str) -> DebiasAxes:
         """One axis, whose states are the blocks of the design. It needs all columns, also those not asked about."""
-        block_of, blocks = np.zeros(self.size, np.int64), 1
+        block_of, blocks, even = np.zeros(self.size, np.int64), 1, np.ones(self.size)
         numbers = []
         digits = np.unravel_index(np.arange(self.size), [column.space.size for column in seen])
         for column, codes in zip(seen, digits, strict=True):
             block_of = block_of * column.blocks.blocks + column.blocks.of(codes)
             blocks *= column.blocks.blocks
+            even *= column.values_of(codes)
             numbers += [column.numbers(codes)] if column.asked else []
         hit, miss = map(float, self.support_probabilities)
         high, low = self.high / self.total, self.low / self.total
-        axis = DesignAxis(name, self.incidence(), block_of, blocks, hit, miss, high - low, low, tuple(numbers))
+        chances = hit, miss, high - low, low
+        axis = DesignAxis(name, self.incidence(), block_of, blocks, *chances, tuple(numbers), even=even)
         return DebiasAxes((axis,), lambda released: released[0])
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:

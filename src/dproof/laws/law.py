@@ -270,7 +270,8 @@ class Law(Protocol):
         line = column.space.line
         if line is None:
             values = np.zeros(inputs) if column.scale is None else column.scale.numbers(column.space, codes)
-            axis = MatrixAxis(name, matrix, member, values, member, values, column.space.decode(codes))
+            labels, held = column.space.decode(codes), column.values_of(codes)
+            axis = MatrixAxis(name, matrix, member, values, member, values, labels, node_sizes=held)
         else:
             scale, released = column.scale or Scale(), np.arange(outputs)
             nearest = member[nearest_codes(column, outputs)]

@@ -421,14 +421,15 @@ class RoundedLaw(Law):
         share, absent = part / (self.size - 1), np.arange(self.size, self.inputs)
         halves = -(-(2 * np.arange(1, self.steps + 1) - 1) * (self.size - 1) // (2 * self.steps))
         starts = np.concatenate([[0], halves, absent])  # of the codes that are nearest to each node
-        member = overlaps(starts, np.append(starts[1:], self.inputs), blocks)
+        stops = np.append(starts[1:], self.inputs)
+        member, sizes = overlaps(starts, stops, blocks), stops - starts
         values = np.concatenate([scale.numbers(column.space, near), scale.numbers(column.space, absent)])
         shown = np.eye(blocks.blocks)[blocks.of(nearest_codes(column, self.outputs))]
         released = scale.numbers(column.outputs, np.arange(self.outputs))
         fair = not self._more and np.allclose(matrix @ released, values, rtol=0, atol=_LARGEST_BIAS)
         points = NodePoints(matrix, start, share, blocks.of(codes), scale.numbers(column.space, codes))
         kind = UnbiasedAxis if fair else MatrixAxis
-        axis = kind(name, matrix, member, values, shown, released, rough=True, points=points)
+        axis = kind(name, matrix, member, values, shown, released, rough=True, points=points, node_sizes=sizes)
         return DebiasAxes((axis,), lambda released: released[0])
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:

@@ -259,7 +259,8 @@ class Lattice(LawWithMiddle):
         numbers = scale.numbers(column.space, nodes.centres), held, scale.numbers(column.space, middles)
         points = None if nodes.step == 1 else self._points(nodes, column)
         law = node_law(self, nodes) if points is None else points.matrix[: points.even]
-        axis = MatrixAxis(name, law, membership(nodes, blocks), *numbers, rough=True, points=points)
+        member, sizes = membership(nodes, blocks), np.subtract(*nodes.held(self.size)[::-1])
+        axis = MatrixAxis(name, law, member, *numbers, rough=True, points=points, node_sizes=sizes)
         bins = CodeBins(int(lower[0]), int(lower[-1]), nodes.wide, tuple(map(int, cuts)))
         return DebiasAxes((axis,), lambda released: np.searchsorted(nodes.edges, released[0], side="right"), bins=bins)
 
@@ -336,6 +337,11 @@ class Nodes:
     edges: Array
     wide: int
 
+    def held(self, size: int) -> tuple[Array, Array]:
+        """The codes from each start up to its stop, for which a node stands."""
+        starts = np.maximum(self.centres - (self.step - 1) // 2, 0)
+        return starts, np.append(starts[1:], size)
+
     @property
     def lower(self) -> Array:
         """Where each state begins, the first as if it were `wide` like others."""
@@ -370,8 +376,7 @@ def node_law(law: Lattice, nodes: Nodes) -> Array:
 
 def membership(nodes: Nodes, cut: Partition) -> Array:
     """The part of the codes around each node that lies in each block."""
-    starts = np.maximum(nodes.centres - (nodes.step - 1) // 2, 0)
-    return overlaps(starts, np.append(starts[1:], cut.last[-1] + 1), cut)
+    return overlaps(*nodes.held(cut.last[-1] + 1), cut)
 
 
 def overlaps(starts: Array, stops: Array, cut: Partition) -> Array:
@@ -573,6 +578,7 @@ class OptionalLaw(Law):
             values=np.append(axis.values, 0.0),
             seen=np.concatenate([axis.seen, lacking if axis.seen.ndim == 2 else lacking.argmax(axis=1)]),
             seen_values=np.append(axis.seen_values, 0.0),
+            node_sizes=None if axis.node_sizes is None else np.append(axis.node_sizes, 1.0),
             points=points,
         )
 

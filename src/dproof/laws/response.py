@@ -137,9 +137,10 @@ class KeepOrOther(AlikeValues):
 
     def debias_axes(self, seen: Sequence[SeenColumn], others: int, name: str) -> DebiasAxes:
         """Joint blocks of all columns, the last varying fastest: a block is kept, or becomes any other by its size."""
-        weights = np.array([float(others)])
+        weights, even = np.full((2, 1), float(others))
         for column in seen:
             weights = np.multiply.outer(weights, column.blocks.sizes).reshape(-1)
+            even = np.multiply.outer(even, column.values_in_blocks).reshape(-1)
         samples = np.meshgrid(*(column.blocks.samples for column in seen), indexing="ij")
         numbers = tuple(column.numbers(code.reshape(-1)) for column, code in zip(seen, samples, strict=True))
 
@@ -149,7 +150,7 @@ class KeepOrOther(AlikeValues):
                 joint = joint * column.blocks.blocks + column.blocks.of(codes)
             return joint
 
-        kept = response_axis(name, weights, self.keep / self.total, self.other / self.total, numbers)
+        kept = response_axis(name, weights, self.keep / self.total, self.other / self.total, numbers, even)
         return DebiasAxes((kept,), state, by_block=True)
 
     def with_total(self, total: int) -> KeepOrOther | None:
@@ -449,9 +450,9 @@ class SubsetSelection(AlikeValues):
         matrix = (self.low + (self.high - self.low) * held.T) / self.total
         numbers = column.numbers(codes)
         values = np.zeros(self.size) if numbers is None else numbers
-        axis = MatrixAxis(
-            name, matrix, member, values, held @ member, held @ values / self.width, column.space.decode(codes)
-        )
+        seen_values, labels = held @ values / self.width, column.space.decode(codes)
+        sizes = column.values_of(codes)
+        axis = MatrixAxis(name, matrix, member, values, held @ member, seen_values, labels, node_sizes=sizes)
         return DebiasAxes((axis,), lambda released: np.searchsorted(sets, released[0]))
 
     def weights(self, source: int) -> NDArray[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -211,36 +211,46 @@ class QuestionAxes:
 
     def _expected(self, rows: int, shares: Shares) -> Array:
         """The shares of the states, for evenly spread values, or those nearest to them that have a share and a mean."""
+        even = _outer(np.ones(1) if isinstance(axis, MomentsAxis) else axis.even_nodes() for axis in self.axes)
+        even = even.reshape(*even.shape, *(1 for _ in self._last))
         if shares == Shares():
-            return _outer(axis.state_shares_if_uniform() for axis in self.axes)
+            return self._shown(1.0, even, {})
         some, only_missing = stated_of(self.needed, bool(self.keys))
         part = self._part(list(compress(self.needed, some)))
         whole = self.sum_of(Term((), None)).powers
         for n, axis in enumerate(self.axes):
             if not isinstance(axis, MomentsAxis):
                 part = axis.wanted(whole[n]).spread(part, n)
-        ones = (np.ones(1) if isinstance(axis, MomentsAxis) else axis.even_nodes() for axis in self.axes)
-        even = _outer(ones).reshape(part.shape)
         of_part = float((even * part).sum())
         share = (
             min(shares.factor(of_part * rows, rows, only_missing=only_missing) * of_part, 1.0) if some.any() else 1.0
         )
-        moved, moments = self._tilt(even, part, shares)
+        moved, moments = even, dict[int, float]()
+        if shares.mean is not None or shares.uneven:
+            moved, moments = self._tilt(even, part, shares.mean_on)
         # A stated mean is that of the others, too, as nothing else is known of them; at the worst it is not.
-        others = (even, dict[int, float]()) if shares.mean is None else (moved, moments)
-        outside = others[0] * (1 - part)
-        if not outside.any():  # where no value is missing on an even table
-            outside = 1 - part
+        if shares.mean is None:
+            others, beside = even, dict[int, float]()
+        elif shares.uneven:
+            others, beside = self._tilt(even, 1 - part, shares.mean_elsewhere)
+        else:
+            others, beside = moved, moments
         inside = self._shown(share, moved * part, moments)
-        return np.asarray(inside + self._shown(1 - share, outside, others[1]))
+        return np.asarray(inside + self._shown(1 - share, others * (1 - part), beside))
 
     def _shown(self, share: float, nodes: Array, moments: Mapping[int, float]) -> Array:
         """The shares of the states, for a share of rows over the nodes of the axes, and means of what is summed."""
         found = share * nodes / max(nodes.sum(), 1e-300)
+        for places in self._places.values():
+            for n, axis in ((n, self.axes[n]) for n, _ in places):
+                if isinstance(axis, MomentsAxis):
+                    powers = along(axis.even_states(moments.get(n, 0.0)), n, found.ndim)
+                    for presence in (other for other, _ in places if other != n):  # a missing number is none
+                        there = along(np.array([1.0, 0.0]), presence, found.ndim)
+                        powers = there * powers + (1 - there) * along(axis.noise_alone, n, found.ndim)
+                    found = found * powers
         for n, axis in enumerate(self.axes):
-            if isinstance(axis, MomentsAxis):
-                found = found * along(axis.state_shares_if_uniform(moments.get(n, 0.0)), n, found.ndim)
-            else:
+            if not isinstance(axis, MomentsAxis):
                 found = axis.law.gather(found, n)
         return np.asarray(found)
 
@@ -256,13 +266,13 @@ class QuestionAxes:
                 part = part * along(takes, place, part.ndim)
         return part.transpose(self._order).reshape([*self._blocks, *self._last])
 
-    def _tilt(self, even: Array, part: Array, shares: Shares) -> tuple[Array, dict[int, float]]:
+    def _tilt(self, even: Array, part: Array, mean_on: Callable[[Scale], float]) -> tuple[Array, dict[int, float]]:
         """The rows moved so that numbers have their mean in a part; the means of those that are summed by powers."""
         moments, whole = dict[int, float](), self.sum_of(Term((), None)).powers
-        if (shares.mean is None and not shares.uneven) or any(len(term.columns) > 1 for term in self.needed):
+        if any(len(term.columns) > 1 for term in self.needed):
             return even, moments
         for column, scale in self.numbers.items():
-            mean, places = shares.mean_on(scale), self._places[column]
+            mean, places = mean_on(scale), self._places[column]
             summed = [n for n, _ in places if isinstance(self.axes[n], MomentsAxis)]
             moments |= dict.fromkeys(summed, mean)
             for n, place in () if summed else places:
@@ -667,7 +677,8 @@ def _at_edges(column: SeenColumn, bins: Bins, name: str) -> SeenColumn | None:
     if column.scale is not None or bins.cut_by(cut.first[1:][np.diff(cut.block) != 0].tolist()):
         return None
     codes, block = np.arange(bins.size), cut.of(np.array(bins.starts))
-    return replace(column, blocks=Partition(name, codes, block, bins.size), space=bins.space)
+    blocks, sizes = Partition(name, codes, block, bins.size), np.array(bins.sizes, float)
+    return replace(column, blocks=blocks, space=bins.space, sizes=sizes)
 
 
 def _between_edges(law: Law, column: SeenColumn, bins: Bins, name: str) -> DebiasAxes:
@@ -688,5 +699,5 @@ def _between_edges(law: Law, column: SeenColumn, bins: Bins, name: str) -> Debia
     likely = np.eye(inputs) if inputs == outputs else (matrix / np.maximum(matrix.sum(axis=0), 1e-300)).T
     shown = likely @ share
     numbers = values, shown @ member, shown @ values
-    axis = MatrixAxis(name, matrix[bin_of], member, *numbers, rough=True, node_sizes=sizes)
+    axis = MatrixAxis(name, matrix[bin_of], member, *numbers, rough=True, node_sizes=sizes, between_edges=True)
     return DebiasAxes((axis,), lambda released: released[0])

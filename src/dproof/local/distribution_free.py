@@ -104,12 +104,12 @@ class NoisyNumber:
 
         States of a number in bins are in no order: there it is the score of whether the number lies below an edge.
         """
-        if self.axis.node_sizes is not None:
+        if self.axis.between_edges:
             return self._edges()
         cuts = np.flatnonzero(np.diff(self.points.block)) + 1
         few = len(cuts) <= _MOST_CUTS_WITH_THRESHOLDS
         count = _THRESHOLDS_BESIDE_CUTS if few else _THRESHOLDS_ALONE
-        thresholds = [np.searchsorted(np.cumsum(self.axis.state_shares_if_uniform()), (np.arange(count) + 0.5) / count)]
+        thresholds = [np.searchsorted(np.cumsum(self.axis.matrix.mean(axis=0)), (np.arange(count) + 0.5) / count)]
         if few:
             laws = self.points.matrix[self.points.start[cuts]]
             thresholds += [np.searchsorted(np.cumsum(law), _AROUND) for law in laws]

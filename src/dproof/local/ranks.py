@@ -23,10 +23,13 @@ from dproof.questions.aggregates import Frequent
 from dproof.questions.answer import Cell, Range
 from dproof.questions.estimated import Ends, EstimatedSums, Options, half_widths
 from dproof.questions.measured import (
+    EXPECTED_ERRORS,
+    NO_ERROR,
     different,
     level_of_each,
     most_frequent,
     normal_quantile,
+    over_errors,
     passing,
     possible,
     told,
@@ -47,7 +50,8 @@ class Steps(NamedTuple):
     values: Array
     stand_for: Ends  # the values between which those of a step lie
     total: Array  # T(t) − q·n
-    bounds: Callable[[float], Ends]  # of the total, by the level
+    deviation: Array  # of the total: its standard error
+    bounds: Callable[[float, float], Ends]  # of the total, by the level, if it is off by so many standard errors
     naive: Array  # T(t) − q·n of the rows as they are
 
 
@@ -86,7 +90,8 @@ class OrderStatistics:
             raise KeyError(f"{aggregate.kind} is no order statistic")
         is_public = self.schema.is_open(aggregate.columns[0])
         groups = self._public(aggregate, where) if is_public else self._private(aggregate, where)
-        return [_told_cell(aggregate, self.options.level, group) for group in groups]
+        errors = EXPECTED_ERRORS if self.stored.data is None else NO_ERROR
+        return [_told_cell(aggregate, self.options.level, group, errors) for group in groups]
 
     def _private(self, aggregate: Aggregate, where: Predicate | None) -> Iterator[Steps]:
         """The estimated counts below each value of a sanitised column, in every group."""
@@ -111,40 +116,43 @@ class OrderStatistics:
         rows, all_rows = self.stored.rows, self.stored.release_rows
         scale, estimates = scale_up(rows, all_rows), of_whole(estimates, all_rows)
         variance = estimates.covariance(options.target)[:, 0, 0]
+        deviation = np.sqrt(np.maximum(variance, 0.0))
         bias = scale * np.abs(table.likely_bias(sums[0], groups)) + _BIAS_LEFT * estimates.doubts[:, 0]
         total, naive = (numbers[:, 0].reshape(-1, len(marks)) for numbers in (estimates.values, estimates.naive))
         starts = range(0, total.size, len(marks))
         biased = np.array([free.some_biased(range(start, start + len(marks))) for start in starts], bool)
         self.rough |= biased
 
-        def bounds(n: int, level: float) -> Ends:
-            if biased[n] and options.assume == "nothing" and self.stored.rows:
-                return self._bounds(free, n * len(marks), len(marks), _mark(aggregate, total[n]), level)
+        def bounds(n: int, level: float, error: float) -> Ends:
             steps = slice(n * len(marks), (n + 1) * len(marks))
+            off = error * deviation[steps]
+            if biased[n] and options.assume == "nothing" and self.stored.rows:
+                return self._bounds(free, steps.start, _mark(aggregate, total[n]) - off, level)
             half = half_widths(variance[steps], estimates.heaviest[steps, 0], level).half + bias[steps]
-            return total[n] - half, total[n] + half
+            return total[n] + off - half, total[n] + off + half
 
         stand_for = ends[0][order[marks]], ends[1][order[marks]]
         for n in range(len(total)):
-            yield Steps(values[order[marks]], stand_for, total[n], partial(bounds, n), naive[n])
+            parts = total[n], deviation[n * len(marks) : (n + 1) * len(marks)]
+            yield Steps(values[order[marks]], stand_for, *parts, partial(bounds, n), naive[n])
 
-    def _bounds(self, free: DistributionFree, first: int, steps: int, mark: float, level: float) -> Ends:
+    def _bounds(self, free: DistributionFree, first: int, marks: Array, level: float) -> Ends:
         """Bounds of T(t) − q·n that only say on which side of the mark it is: −∞ before, ∞ behind.
 
         The lower one is behind the mark from where on every distribution that fits the rows has passed it, the upper
         one from where on some has.
         """
         target: Target = self.options.target if self.stored.release_rows == self.stored.rows else "population"
-        mark *= self.stored.rows / self.stored.release_rows
+        marks = (marks * (self.stored.rows / self.stored.release_rows)).tolist()
 
         def some(step: int) -> bool:
-            return free.can_reach(first + step, 1, mark, level, target)
+            return free.can_reach(first + step, 1, marks[step], level, target)
 
         def every(step: int) -> bool:
-            return not free.can_reach(first + step, -1, -mark, level, target)
+            return not free.can_reach(first + step, -1, -marks[step], level, target)
 
-        places = np.arange(steps)
-        until = [bisect_left(range(steps), True, key=has_passed) for has_passed in (every, some)]
+        places = np.arange(len(marks))
+        until = [bisect_left(places, True, key=has_passed) for has_passed in (every, some)]
         return np.where(places < until[0], -np.inf, np.inf), np.where(places < until[1], -np.inf, np.inf)
 
     def _step_axes(self, column: str, where: Predicate | None) -> QuestionAxes:
@@ -196,11 +204,20 @@ class OrderStatistics:
             variance = np.where(np.abs(square - less) < 1e-9 * np.abs(square), 0.0, square - less)
             heavy = np.asarray(max(q, 1 - q) * heaviest.max(initial=0.0))
 
-            def bounds(level: float, total: Array = total, variance: Array = variance, heavy: Array = heavy) -> Ends:
-                half = half_widths(variance, heavy, level).half
-                return total - half, total + half
+            deviation = np.sqrt(np.maximum(variance, 0.0))
 
-            yield Steps(values, (values, values), total, bounds, naive)
+            def bounds(
+                level: float,
+                error: float,
+                total: Array = total,
+                variance: Array = variance,
+                deviation: Array = deviation,
+                heavy: Array = heavy,
+            ) -> Ends:
+                half, seen = half_widths(variance, heavy, level).half, total + error * deviation
+                return seen - half, seen + half
+
+            yield Steps(values, (values, values), total, deviation, bounds, naive)
 
     def _most_frequent(self, aggregate: Aggregate, where: Predicate | None) -> list[Cell]:
         """The values or items of the largest estimated counts."""
@@ -276,18 +293,25 @@ def _mark(aggregate: Aggregate, total: Array) -> float:
     return 0.5 if aggregate.end else -1e-9 * float(np.abs(total).max())
 
 
-def _told_cell(aggregate: Aggregate, level: float, steps: Steps) -> Cell:
-    """The order statistic of a group, as it is told; an interval that leaves nothing out is not."""
+def _told_cell(aggregate: Aggregate, level: float, steps: Steps, errors: Sequence[float]) -> Cell:
+    """The order statistic of a group, as it is told; an interval that leaves nothing out is not.
+
+    Before there is data it is the mean over so many standard errors of the noise.
+    """
     if not len(steps.values):  # of nobody
         return Cell(None)
     everything = Range(Fraction(float(steps.stand_for[0].min())), Fraction(float(steps.stand_for[1].max())))
-    (cell,) = told(lambda at: [_cell(aggregate, at, steps)], everything, level)
+
+    def at(level: float) -> list[Cell]:
+        return [over_errors(partial(_cell, aggregate, level, steps), errors)]
+
+    (cell,) = told(at, everything, level)
     return cell
 
 
-def _cell(aggregate: Aggregate, level: float, steps: Steps) -> Cell:
+def _cell(aggregate: Aggregate, level: float, steps: Steps, error: float) -> Cell:
     """Where an estimated distribution passes its mark, and where it may pass it (Woodruff 1952)."""
-    values, total, (least, greatest) = steps.values, steps.total, steps.bounds(level)
+    values, total, (least, greatest) = steps.values, steps.total + error * steps.deviation, steps.bounds(level, error)
     if not (total.any() or (least != greatest).any()):  # of no rows, surely
         return Cell(None)
     mark = _mark(aggregate, total)

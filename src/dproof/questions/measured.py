@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from dproof.errors import QuestionError
 from dproof.laws.debias import Array
-from dproof.questions.aggregates import Known
+from dproof.questions.aggregates import Known, Rank
 from dproof.questions.answer import Answer, Cell, End, Range, cautions, in_units_of, point
 from dproof.questions.question import (
     Aggregate,
@@ -215,8 +215,8 @@ class Shares(NamedTuple):
     """What part of the rows a group of a question has, or a condition in it, in a table that is not there yet.
 
     That which is `stated`; else what it has where values are spread evenly, or if `uneven` a tenth of that, and half of
-    the values that may be missing. The `mean` of a number is the stated one; else the middle of its range, or if
-    `uneven` near an end, where the noise of the number of rows weighs most.
+    the values that may be missing. The `mean` of a number is the stated one, of other rows as well unless `uneven`;
+    else the middle of its range, or if `uneven` near an end, where the noise of the number of rows weighs most.
     """
 
     stated: Fraction | None = None
@@ -255,6 +255,12 @@ class Shares(NamedTuple):
         middle = (scale.low + scale.high) / 2
         return (middle - _NEAR_END * (scale.high - middle) - scale.middle) / scale.unit
 
+    def mean_elsewhere(self, scale: Scale) -> float:
+        """The mean of the numbers of other rows where it is far from the stated one: near the other end."""
+        low = Shares().mean_on(scale)
+        high = -low if not math.isfinite(scale.low) else (scale.low + scale.high - 2 * scale.middle) / scale.unit - low
+        return high if self.mean_on(scale) < (low + high) / 2 else low
+
 
 def stated_of(needed: Sequence[Term], grouped: bool) -> tuple[NDArray[np.bool_], bool]:
     """Which sums are over the rows whose share may be stated, and whether these are all those with no value missing."""
@@ -291,7 +297,10 @@ def interval_widths(
         found[item.alias] = None
         if not changes_widths(item.expression):
             cells = measured.cells(measured_parts(item.expression, question.unnest)[0], groups)
-            found[item.alias] = _widths(cells, deviations, shown_as(item.expression, schema) is not None)
+            # Those of order statistics are whole before they are shown.
+            ranked = isinstance(item.expression, Aggregate) and isinstance(item.expression.definition.chosen, Rank)
+            in_whole = shown_as(item.expression, schema) is not None and not ranked
+            found[item.alias] = _widths(cells, deviations, in_whole)
     return found
 
 
@@ -531,6 +540,24 @@ def passing(rising: Array, least: Array, greatest: Array, mark: float = 0.0) -> 
     middle, low = (int(np.argmax(at >= mark)) if (at >= mark).any() else last for at in (rising, greatest))
     high = min(int(below[-1]) + 1, last) if len(below) else 0
     return middle, min(low, middle), max(high, middle)
+
+
+NO_ERROR = (0.0,)
+EXPECTED_ERRORS = tuple(NormalDist().inv_cdf((2 * n + 1) / 14) for n in range(7))
+
+
+def over_errors(cell: Callable[[float], Cell], errors: Sequence[float]) -> Cell:
+    """The cell with the mean ends of those that it has where the noise is off by so many standard errors.
+
+    An interval that ends at values jumps from one to the next. Without noise it would tell where a table lies between
+    two of them: a length of 0, where with noise it is that of one step as often as not.
+    """
+    found = [cell(error) for error in errors]
+    middle = found[len(found) // 2]
+    if len(found) == 1 or any(one.low is None or not one.informative for one in found):
+        return middle
+    low, high = (sum(ends) / len(found) for ends in zip(*((one.low, one.high) for one in found), strict=True))
+    return replace(middle, low=low, high=high)
 
 
 # Functions of an answer, such as ROUND(avg(age), 1): they tell nothing more of the rows -------------------------------

@@ -1,0 +1,90 @@
+"""What a release of rows would tell of an even table, before there is data: each value has as many rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import dproof as dp
+from dproof.advice.expect import law_of
+from dproof.plans.questions import planned_question
+from dproof.questions.measured import Shares
+from dproof.questions.question import resolve
+from dproof.testing import seeded_coins
+
+ROWS = 100_000
+YEAR = ["2024-01-01", "2024-06-01", "2024-12-31"]
+NUMBER = {"space": "interval", "low": 0, "high": 99, "step": 1}
+IN_BINS = {
+    "number": {**NUMBER, "bins": [0, 2, 10, 99]},
+    "date": {"space": "date", "low": YEAR[0], "high": YEAR[-1], "bins": YEAR},
+    "time": {"space": "time", "low": "00:00", "high": "23:59", "bins": ["00:00", "06:00", "08:00", "23:59"]},
+}
+SHARES = {"number": [2, 8, 90], "date": [152, 214], "time": [360, 120, 960]}
+PAIR = {"space": "categories", "values": ["a", "b"]}
+
+
+def estimates(columns: Mapping[str, Any], sql: str, shares: Shares = Shares(), **more: Any) -> list[float]:  # noqa: B008
+    plan = dp.Plan.of({"privacy": {"epsilon": 6}, "columns": columns, **more})
+    law, planned = law_of(plan), planned_question(sql, plan.columns)
+    question = resolve(replace(planned.question, table=law.schema.table), law.schema)
+    source = law.expected_source(question, ROWS, shares, 0.95)
+    cells = source.cells(question.select[-1].expression, range(len(source.labels)))
+    return [cell.estimate / ROWS for cell in cells]
+
+
+@pytest.mark.parametrize("mechanism", ["randomised_response", "frequency", "design"])
+@pytest.mark.parametrize("kind", IN_BINS)
+def test_bins_have_rows_as_they_have_values(kind: str, mechanism: str) -> None:
+    sql = "SELECT x, count(*) AS n FROM release GROUP BY x"
+    sizes = SHARES[kind]
+    assert estimates({"x": {**IN_BINS[kind], "mechanism": mechanism}}, sql) == pytest.approx(
+        [size / sum(sizes) for size in sizes], abs=1e-5
+    )
+    optional = estimates({"x": {**IN_BINS[kind], "mechanism": mechanism, "missing": "category"}}, sql)
+    few = min(optional[-1], optional[0])  # the missing ones are one value
+    assert few == pytest.approx(1 / (sum(SHARES[kind]) + 1), abs=2e-3)
+
+
+@pytest.mark.parametrize("mechanism", ["randomised_response", "frequency"])
+@pytest.mark.parametrize("spread", [{}, {"spread": "sample"}])
+def test_bins_of_joined_columns_have_rows_as_they_have_values(mechanism: str, spread: Mapping[str, Any]) -> None:
+    columns = {"g": PAIR, "x": IN_BINS["number"], "y": PAIR}
+    joint = [{"columns": ["g", "x"], "mechanism": mechanism}]
+    found = estimates(
+        columns,
+        "SELECT g, x, count(*) AS n FROM release GROUP BY g, x",
+        joint=joint,
+        privacy={"epsilon": 6, **spread},
+    )
+    assert found == pytest.approx([0.01, 0.04, 0.45] * 2, abs=1e-3)
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "clamped_laplace", "unbiased_design", "auto"])
+@pytest.mark.parametrize("high", [99, 99_999])
+def test_a_missing_number_is_one_value_among_many(high: int, mechanism: str) -> None:
+    number = {**NUMBER, "high": high, "missing": "category", "mechanism": mechanism}
+    found = estimates({"x": number, "g": PAIR}, "SELECT count(x) AS n FROM release")
+    assert found == pytest.approx([1 - 1 / (high + 2)], abs=1e-4)
+
+
+def test_at_the_worst_other_rows_lie_far_from_a_stated_mean() -> None:
+    """Rows that a condition leaves out add noise by how far their numbers lie from the mean: nobody said how far."""
+    columns = {"x": {**NUMBER, "missing": "category"}, "g": PAIR}
+    question = {"sql": "SELECT avg(x) AS a FROM data WHERE g = 'a'", "share_of_rows": "0.3", "mean": 10}
+    plan = {"privacy": {"epsilon": 8}, "columns": columns, "questions": [question]}
+    (told,) = dp.expect(plan, rows=50_000)
+    assert told.half_width is not None and told.rare is not None
+    draws = []
+    for others in ([10], [90], [None], [90, None]):
+        x = [10] * 15_000 + (others * 35_000)[:35_000]
+        table = pa.table({"x": x, "g": ["a"] * 15_000 + ["b"] * 35_000})
+        with seeded_coins(len(draws)):
+            (row,) = dp.sanitise(table, plan).query(question["sql"].replace("data", "release")).rows
+        draws.append((row["a"].high - row["a"].low) / 2)
+    assert draws[0] == pytest.approx(told.half_width, rel=0.05)
+    assert 0.95 * told.half_width < min(draws) and 1.3 * told.half_width < max(draws) < told.rare
