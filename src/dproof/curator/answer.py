@@ -255,7 +255,7 @@ class NoisyAnswerSource:
         noises = {s: noise for s in stats if (noise := self.noise[s].noise) is not None}
         if not noises:
             return estimate, estimate, np.zeros(len(estimate))
-        if is_known(expression, self.measurement):
+        if _is_multiple(expression, noises, self.schema):
             low, high, spread = self._exactly(expression, stats, next(iter(noises)), raw)
         else:
             coins = Coins(self.seed, private=False)
@@ -611,7 +611,7 @@ def _factors(expression: Expression, schema: Schema) -> Iterator[Any]:
             yield expression
 
 
-def is_known(expression: Expression, measurement: Measurement, *, rows_known: bool = True) -> bool:
+def is_known(expression: Expression, measurement: Measurement, *, rows_known: bool) -> bool:
     """Whether the interval of a calculation is as long for every table, or for all with as many rows if that is known.
 
     That of a number is where it is a constant and a multiple of one noisy number, or exact; a curve's where its number
@@ -626,7 +626,12 @@ def is_known(expression: Expression, measurement: Measurement, *, rows_known: bo
     moving = [s for s in needed if noisy[s].noise is not None]
     if len(moving) < len(needed) and not rows_known:  # what no row can change is their number, and what hangs on it
         return False
-    return not moving or (len(moving) == 1 and is_affine(expression, measurement.schema, lambda s: s not in moving))
+    return not moving or _is_multiple(expression, moving, measurement.schema)
+
+
+def _is_multiple(expression: Expression, moving: Collection[Any], schema: Schema) -> bool:
+    """Whether a calculation is a constant and a multiple of the one number in it that is noisy."""
+    return len(moving) == 1 and is_affine(expression, schema, lambda s: s not in moving)
 
 
 def is_affine(expression: Expression, schema: Schema, exact: Callable[[Any], bool]) -> bool:
