@@ -83,7 +83,7 @@ if hasattr(os, "register_at_fork"):  # where processes fork
 
 
 def fresh_key() -> bytes:
-    """A key for new coins, from the operating system."""
+    """A key for new coins, from the operating system; the tests put a seeded one in its place."""
     return os.urandom(32)
 
 

@@ -194,10 +194,6 @@ class CurveMechanism(Mechanism):
         return rows[0] if single else rows
 
     @property
-    def _space(self) -> Curves:
-        return self.lattice.space
-
-    @property
     def error(self) -> Fraction:
         """At least the expected error that privacy costs, in the space's norm; the basis has `projection_error`."""
         return self.family.maximal_error(self.inputs)
@@ -218,14 +214,14 @@ class CurveMechanism(Mechanism):
     def standard_error(self, at: Any = None) -> Floats:
         """The standard deviation of the noise of one curve that is shown, at points between start and stop; on the
         grid by default."""
-        functions = self.lattice.functions(self._space.times if at is None else at)
+        functions = self.lattice.functions(self.lattice.space.times if at is None else at)
         return np.asarray(np.sqrt(float(self.shown.noise.variance) * self.lattice.scales**2 @ functions**2))
 
     def projection_error(self, curves: Any) -> Floats:
         """‖f − f̃‖₂ of curves that you may look at, where f̃ is what is left of f before any noise."""
-        rows = self._space.read(curves, outside="keep")
-        kept = self.lattice.evaluate(self.lattice.coefficients(self._space.encode(rows, clamp=True)))
-        return l2_norms(self._space.times, rows - kept)
+        rows = self.lattice.space.read(curves, outside="keep")
+        kept = self.lattice.evaluate(self.lattice.coefficients(self.lattice.space.encode(rows, clamp=True)))
+        return l2_norms(self.lattice.space.times, rows - kept)
 
 
 def curve_noise(

@@ -374,11 +374,9 @@ class Incidence(Protocol):
 
     def count(self, counts: Array) -> Array:
         """The number of rows whose block holds each value, from the number with each block, along the last axis."""
-        ...
 
     def add(self, weights: Array) -> Array:
         """The sum of the weights of the values that each block holds, along the last axis."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -610,11 +608,9 @@ class Transform(Protocol):
 
     def gather(self, counts: Array, axis: int) -> Array:
         """Σ_y counts(y) s(y, b): from counts of states to estimates of blocks."""
-        ...
 
     def spread(self, weights: Array, axis: int) -> Array:
         """Σ_b s(y, b) weights(b): the score of each state for a sum over blocks."""
-        ...
 
 
 class Scores(Transform, Protocol):
@@ -622,11 +618,9 @@ class Scores(Transform, Protocol):
 
     def times(self, other: Any) -> Transform:
         """The product of two scores of the same state, block by block."""
-        ...
 
     def largest(self) -> Array:
         """The largest absolute score of each block."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

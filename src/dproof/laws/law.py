@@ -68,7 +68,6 @@ class Law(Protocol):
 
     def weights(self, source: int) -> NDArray[Any]:
         """The law of one input: a whole number for each output, summing to the total."""
-        ...
 
     def written_out(self, most: int | None = None) -> tuple[NDArray[Any], int]:
         """The weights of all inputs, a row for each, and the total; refused where that is more than `most` numbers."""
@@ -77,7 +76,6 @@ class Law(Protocol):
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         """One output code for each input code; the codes' dtype must hold the largest output code."""
-        ...
 
     def to_json(self) -> Mapping[str, Any]:
         """The record of a certificate: the kind, and numbers; those that may be large as strings."""

@@ -40,19 +40,15 @@ class NoiseLaw(Protocol):
 
     def probability(self, k: int) -> Fraction:
         """P(X = k), exactly."""
-        ...
 
     def cumulative(self, k: int) -> Fraction:
         """P(X ≤ k), exactly."""
-        ...
 
     def denominator(self, reach: int) -> int:
         """A common denominator of every P(X = k) and P(X ≤ k) with |k| ≤ reach."""
-        ...
 
     def delta(self, odds: Fraction, shift: int) -> Fraction:
         """The least δ, or a proven bound of it, at these odds over all shifts of at most `shift`."""
-        ...
 
     def pure(self, shift: int) -> Fraction | None:
         """Odds that serve all shifts of at most `shift` at δ = 0, if any do; none do where the values end."""
@@ -61,7 +57,6 @@ class NoiseLaw(Protocol):
     @property
     def moments(self) -> tuple[Fraction, Fraction, Fraction]:
         """E X, E|X| and E X²."""
-        ...
 
     @property
     def variance(self) -> Fraction:
@@ -93,11 +88,9 @@ class NoiseLaw(Protocol):
 
     def draw(self, count: int, coins: Coins) -> NDArray[np.int64]:
         """Independent draws."""
-        ...
 
     def to_json(self) -> Mapping[str, Any]:
         """The record of a certificate: the tables."""
-        ...
 
 
 NOISES: dict[str, Callable[[Mapping[str, Any]], NoiseLaw]] = {}  # how each kind is read back

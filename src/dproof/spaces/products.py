@@ -42,12 +42,10 @@ class ProductSpace(Space):
     @abstractmethod
     def parts(self) -> Sequence[Space]:
         """The spaces of which this is the product."""
-        ...
 
     @abstractmethod
     def cells(self, value: Any) -> Sequence[Any]:
         """The values of the parts of one point."""
-        ...
 
     def joined(self, cells: Sequence[Any]) -> Any:
         """The point with these values of its parts."""

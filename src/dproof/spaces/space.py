@@ -119,19 +119,16 @@ class Space(Points, ABC):
     @abstractmethod
     def size(self) -> int:
         """The number of points."""
-        ...
 
     @property
     @abstractmethod
     def diameter(self) -> Fraction:
         """The largest distance between two points. HLM15, equation (1)."""
-        ...
 
     @property
     @abstractmethod
     def separation(self) -> Fraction:
         """The least distance between two distinct points; 0 where there is one point only."""
-        ...
 
     def distance(self, x: Any, y: Any) -> Fraction:
         """ρ(x, y) of two values, exactly."""
@@ -140,17 +137,14 @@ class Space(Points, ABC):
     @abstractmethod
     def distances(self, code: int) -> NDArray[Any]:
         """The exact distances from one point to all points, in the order of their codes."""
-        ...
 
     @abstractmethod
     def code(self, value: Any) -> int:
         """The code of a value; one that is no point is refused without being named."""
-        ...
 
     @abstractmethod
     def label(self, code: int) -> Any:
         """The value of a code."""
-        ...
 
     def encode(self, values: Any) -> NDArray[Any]:
         """The codes of a column of values: a sequence, a NumPy array or an Arrow array; one that is no point is refused
