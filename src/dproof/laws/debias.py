@@ -363,37 +363,39 @@ _MOST_PRODUCTS = 1 << 30  # of scores, which are written out so many at a time
 _PRODUCTS_AT_ONCE = 1 << 22
 
 
-class Incidence(Protocol):
-    """The relation of the first `size` residues to the `states` blocks that hold them."""
+@dataclass(frozen=True, eq=False)
+class Shifts:
+    """The relation of the first `size` residues of a modulus to blocks that hold them: block (j, y) holds x where y − x
+    is one of the residues of row j, which are gone through one by one. With the residue 0 alone block y holds y."""
 
-    @property
-    def size(self) -> int: ...
-
-    @property
-    def states(self) -> int: ...
-
-    def count(self, counts: Array) -> Array:
-        """The number of rows whose block holds each value, from the number with each block, along the last axis."""
-
-    def add(self, weights: Array) -> Array:
-        """The sum of the weights of the values that each block holds, along the last axis."""
-
-
-@dataclass(frozen=True, slots=True)
-class Singles:
-    """Block y holds the value y alone."""
-
+    modulus: int
+    residues: Array
     size: int
 
     @property
     def states(self) -> int:
-        return self.size
+        return self.modulus * len(self.residues)
 
     def count(self, counts: Array) -> Array:
-        return counts
+        """The number of rows whose block holds each value, from the number with each block, along the last axis."""
+        counted = np.zeros((*counts.shape[:-1], self.size))
+        for j, row in enumerate(self.residues.tolist()):
+            shifted = counts[..., j * self.modulus : (j + 1) * self.modulus]
+            twice = np.concatenate([shifted, shifted[..., : self.size]], axis=-1)  # residues go round
+            for d in row:
+                counted += twice[..., d : d + self.size]
+        return counted
 
     def add(self, weights: Array) -> Array:
-        return weights
+        """The sum of the weights of the values that each block holds, along the last axis."""
+        added = np.zeros((*weights.shape[:-1], len(self.residues), self.modulus))
+        for j, row in enumerate(self.residues.tolist()):
+            twice = np.zeros((*weights.shape[:-1], self.modulus + self.size))
+            for d in row:
+                twice[..., d : d + self.size] += weights
+            twice[..., : self.size] += twice[..., self.modulus :]
+            added[..., j, :] = twice[..., : self.modulus]
+        return added.reshape(*weights.shape[:-1], self.states)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -403,7 +405,7 @@ class IncidenceScores:
     `rest` is a group of values whose score is what the scores of all others leave of 1, so that they sum to 1.
     """
 
-    incidence: Incidence
+    incidence: Shifts
     block_of: Array  # of each value
     own: Array
     flat: Array
@@ -483,7 +485,7 @@ class ScoreProducts:
 class Transition:
     """P(block y | value x) = low(y) + more·[y holds x], from values to the blocks of a design, and back."""
 
-    incidence: Incidence
+    incidence: Shifts
     more: float
     low: Array | float
 
@@ -509,7 +511,7 @@ class DesignAxis:
 
     rough: ClassVar[bool] = False
     name: str
-    incidence: Incidence
+    incidence: Shifts
     block_of: Array
     blocks: int
     hit: float
@@ -588,7 +590,7 @@ def response_axis(
     [420.0, 100.0, 280.0, 40.0, 160.0]
     """
     blocks, low = len(weights), other * weights
-    singles = Singles(blocks)
+    singles = Shifts(blocks, np.zeros((1, 1), np.int64), blocks)
     return DesignAxis(name, singles, np.arange(blocks), blocks, keep, other, keep - other, low, numbers, weights)
 
 

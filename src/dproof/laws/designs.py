@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins, Guide, guide, uniform_below
 from dproof.errors import ArgumentError
-from dproof.laws.debias import DebiasAxes, DesignAxis, Incidence, SeenColumn
+from dproof.laws.debias import DebiasAxes, DesignAxis, SeenColumn, Shifts
 from dproof.laws.law import WEIGHT, Span
 from dproof.laws.response import AlikeValues
 from dproof.spaces.categories import Codes
@@ -74,7 +74,7 @@ class CyclicDesign(AlikeValues):
         """The residue at each place, of which the first w are the set of j."""
 
     @abstractmethod
-    def incidence(self) -> Incidence:
+    def incidence(self) -> Shifts:
         """The relation of values to the blocks that hold them."""
 
     @property
@@ -205,7 +205,7 @@ class BlockDesign(CyclicDesign):
         width = self.taken * (self.prime - 1) // self.classes
         return Blocks(self.prime, self.classes, width, self.taken * (width - 1))
 
-    def incidence(self) -> Incidence:
+    def incidence(self) -> Shifts:
         width = self.blocks.width
         residues = self.away(*np.indices((self.classes, width), sparse=True))
         return (Classes if width**2 > self.prime else Shifts)(self.prime, residues, self.size)
@@ -245,7 +245,7 @@ class PlaneDesign(CyclicDesign):
     def blocks(self) -> Blocks:
         return Blocks(self.order * (self.order + 1) + 1, 1, self.order + 1, 1)
 
-    def incidence(self) -> Incidence:
+    def incidence(self) -> Shifts:
         return Shifts(self.blocks.modulus, plane_set(self.order)[None], self.size)
 
     def away(self, j: NDArray[Any], place: NDArray[Any]) -> NDArray[np.int64]:
@@ -253,38 +253,6 @@ class PlaneDesign(CyclicDesign):
 
 
 # How often the blocks hold a value ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Shifts:
-    """Block (j, y) holds x where y − x is one of a few residues: those of row j, which are gone through one by one."""
-
-    modulus: int
-    residues: NDArray[Any]
-    size: int
-
-    @property
-    def states(self) -> int:
-        return self.modulus * len(self.residues)
-
-    def count(self, counts: NDArray[Any]) -> NDArray[Any]:
-        counted = np.zeros((*counts.shape[:-1], self.size))
-        for j, row in enumerate(self.residues.tolist()):
-            shifted = counts[..., j * self.modulus : (j + 1) * self.modulus]
-            twice = np.concatenate([shifted, shifted[..., : self.size]], axis=-1)  # residues go round
-            for d in row:
-                counted += twice[..., d : d + self.size]
-        return counted
-
-    def add(self, weights: NDArray[Any]) -> NDArray[Any]:
-        added = np.zeros((*weights.shape[:-1], len(self.residues), self.modulus))
-        for j, row in enumerate(self.residues.tolist()):
-            twice = np.zeros((*weights.shape[:-1], self.modulus + self.size))
-            for d in row:
-                twice[..., d : d + self.size] += weights
-            twice[..., : self.size] += twice[..., self.modulus :]
-            added[..., j, :] = twice[..., : self.modulus]
-        return added.reshape(*weights.shape[:-1], self.states)
 
 
 @dataclass(frozen=True, eq=False)
