@@ -18,7 +18,7 @@ from dproof.exact import exact, exp_above, exp_below, has_shape, whole_numbers
 from dproof.laws.law import Law, counted
 from dproof.laws.matrix import Matrix, RowByRow, whole_law
 from dproof.laws.response import Bits, KeepOrOther, keep_up_to, response_law
-from dproof.mechanisms.mechanism import Mechanism, Optimum, as_mechanism
+from dproof.mechanisms.mechanism import Mechanism, Optimum, as_mechanism, check_shape
 from dproof.privacy import Privacy, Promise, as_epsilon
 from dproof.spaces.categories import Categories, Subsets
 from dproof.spaces.products import Lines, Metric, Table
@@ -176,7 +176,7 @@ def exponential(
     as_space(inputs, "inputs")
     as_space(outputs, "outputs")
     eps = as_epsilon(epsilon)
-    _check_utilities(utility, inputs.size, outputs.size)
+    check_shape(utility, inputs.size, outputs.size, "utilities")
     given = [1] * outputs.size if base is None else listed(base, "base", "a list of weights, one for each output")
     measure = [exact(x, "a base weight") for x in given]
     if len(measure) != outputs.size or min(measure) < 0 or not any(measure):
@@ -194,7 +194,7 @@ def _exponential_law(
     neighbours: NDArray[np.bool_] | None,
 ) -> Matrix:
     """The law of whole numbers nearest to e^{unit·u(d, q)} μ(q), row by row."""
-    _check_utilities(utility, *shape)
+    check_shape(utility, *shape, "utilities")
     levels, denominator = whole_numbers(utility, "a utility")
     gaps = levels - levels.max(axis=1, keepdims=True)  # only differences count, and then e^u is at most 1
     values, places = np.unique(gaps, return_inverse=True)
@@ -204,11 +204,6 @@ def _exponential_law(
     if base is not None:
         laws = laws * np.array(base, object)
     return Matrix(np.array([whole_law(law.tolist(), _TOTAL) for law in laws]), _TOTAL, neighbours)
-
-
-def _check_utilities(utility: Any, inputs: int, outputs: int) -> None:
-    if not has_shape(utility, inputs, outputs):
-        raise ArgumentError(f"the utilities must be a matrix of {counted(inputs)} inputs by {counted(outputs)} outputs")
 
 
 def solution_matrix(space: Space, rows: Any, *, outputs: Space | None = None, neighbours: Any = None) -> Mechanism:

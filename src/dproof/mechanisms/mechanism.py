@@ -224,7 +224,7 @@ class Mechanism:
         if inputs.size > _LARGEST:
             raise TooLarge(f"there are {counted(inputs.size)} inputs, too many to list; `error` is the largest of all")
         if name == "matrix":
-            _check_shape(loss, *listed_sizes(family)[:2])
+            check_shape(loss, *listed_sizes(family)[:2])
             return [family.expectation(n, row) for n, row in enumerate(loss)]
         if name == "metric" and _same_space(inputs, outputs):
             return [family.error(n, inputs) for n in range(inputs.size)]
@@ -483,7 +483,7 @@ def losses(inputs: Space, outputs: Space | None = None, loss: Any = None) -> Los
     if inputs.size * target.size > _LARGEST:
         raise TooLarge(f"losses of {counted(inputs.size)} by {counted(target.size)} outputs are too many to write out")
     if name == "matrix":
-        _check_shape(loss, inputs.size, target.size)
+        check_shape(loss, inputs.size, target.size)
         whole, unit = whole_numbers(loss, "a loss")
         if whole.min() < 0:
             raise ArgumentError("a loss must not be negative; add the same number to all losses")
@@ -506,9 +506,10 @@ def _loss_name(loss: Any) -> str:
     raise ArgumentError(f"loss {loss[:40]!r} is not known{did_you_mean(loss, ['metric', 'squared'])}; or give a matrix")
 
 
-def _check_shape(loss: Any, inputs: int, outputs: int) -> None:
-    if not has_shape(loss, inputs, outputs):
-        raise ArgumentError(f"the losses must be a matrix of {counted(inputs)} inputs by {counted(outputs)} outputs")
+def check_shape(given: Any, inputs: int, outputs: int, what: str = "losses") -> None:
+    """Refuse what is no matrix with a row for each input."""
+    if not has_shape(given, inputs, outputs):
+        raise ArgumentError(f"the {what} must be a matrix of {counted(inputs)} inputs by {counted(outputs)} outputs")
 
 
 def _distances(inputs: Space, outputs: Space | Line | Lines, code: int) -> NDArray[Any]:

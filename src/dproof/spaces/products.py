@@ -160,11 +160,6 @@ def cells_of(value: Any, count: int, noun: str = "point", parts: str = "parts") 
     return value
 
 
-def as_metric(metric: Any) -> Metric:
-    """An argument that must name a metric of products."""
-    return choice(metric, get_args(Metric), "metric")  # type: ignore[return-value]  # one of them
-
-
 def _denominator(space: Space) -> int:
     """A common denominator of all distances in a space."""
     differences = space.by_differences()
@@ -241,7 +236,7 @@ class Table(Tuples):
     def __init__(self, space: Space, n: int, metric: Metric = "l1") -> None:
         object.__setattr__(self, "space", as_space(space))
         object.__setattr__(self, "n", whole(n, "n, the number of rows,", 1))
-        object.__setattr__(self, "metric", as_metric(metric))
+        object.__setattr__(self, "metric", choice(metric, get_args(Metric), "metric"))
 
     @property
     def parts(self) -> Sequence[Space]:
@@ -371,7 +366,7 @@ class Vectors(Tuples):
         if not given:
             raise ArgumentError(f"axes must be {what}, and there is none")
         object.__setattr__(self, "axes", given)
-        object.__setattr__(self, "metric", as_metric(metric))
+        object.__setattr__(self, "metric", choice(metric, get_args(Metric), "metric"))
 
     @property
     def parts(self) -> Sequence[Space]:
