@@ -679,7 +679,8 @@ def one_by_one(look_up: Lookup) -> Lookups:
 
 
 def repeated(look_up: Lookups) -> Lookups:
-    """Lookups that are done once where one dictionary lies behind several batches, as it does in a text file."""
+    """Lookups that are done once where one dictionary lies behind several batches, as behind a frame of categories: of
+    a text file and of Parquet each batch has its own."""
     last: list[Any] = [None, None, None]
 
     def look_up_all(values: Any) -> NDArray[np.int64]:

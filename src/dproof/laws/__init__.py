@@ -2,8 +2,8 @@
 
 Finite: `matrix` (any such law, and tables of rows), `response` (a value or a set), `designs`. Numbers with noise, and
 those that may be missing: `noise`, with `laplace` (and stairs), `gaussian`, and `k_norm` on vectors. `law` says what a
-law must offer, `divergence` how far two lie apart, `guide` how they are drawn, `debias` how estimation
-undoes them. All are imported here, so that every kind can be read back from a certificate.
+law must offer, `divergence` how far two lie apart, `debias` how estimation undoes them. All are imported here, so that
+every kind can be read back from a certificate.
 """
 
 from dproof.laws.designs import BlockDesign, PlaneDesign
