@@ -444,7 +444,7 @@ def _tables(answer: dict[str, Any]) -> Page:
     if "items_apart" in answer:
         yield f"{escape(_APART.format(', '.join(answer['items_apart'])))}."
     if answer["verdict"] is None and answer["least_rows"]:
-        yield f"With fewer than {math.ceil(answer['least_rows']):,} rows no count says anything."
+        yield f"In a table of fewer than {math.ceil(answer['least_rows']):,} rows no count says anything."
     # Of a number by itself the bins tell already what the mean in each is.
     grouped = (one for one in answer["tables"] if one["columns"] not in ([], [one.get("sum_of")]))
     means = [one for one in grouped if one.get("mean_half_width") is not None]
