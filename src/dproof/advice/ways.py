@@ -391,7 +391,7 @@ class WaysTable:
                 reasons.append(f"a central release is better from {turning:,} questions on")
         lacking = self.told("ask") - self.told(self.central)
         if chosen == self.central and lacking > 0:
-            reasons.append(f"but it does not answer {lacking} of these")
+            reasons.append(f"{'but ' * bool(reasons)}it does not answer {lacking} of these")
         trust = self._without_trust if self.plan.model == "local" else ""
         return f"Recommended: {what}{': ' * bool(reasons)}{'; '.join(reasons)}.{trust}"
 

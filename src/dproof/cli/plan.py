@@ -452,15 +452,15 @@ def _tables(answer: dict[str, Any]) -> Page:
         told = [f"{_named(one)} ± {written(one['mean_half_width'])}" for one in means[:_MOST_LISTED]]
         yield f"Means in groups, at most, if the rows are spread evenly: {escape('; '.join(told))}."
     if answer["numbers"]:
-        told = []
+        lines = list[tuple[str, str]]()
         for one in answer["numbers"][:_MOST_LISTED]:
             widths = [(what.replace("_", " "), width) for what, width in one.items() if what != "name"]
             shown = (
                 f"{what} ± {written(width)}" if width is not None else f"{what}: {NOTHING}" for what, width in widths
             )
-            told.append(("•", escape(f"{one['name']}: {', '.join(shown)}")))
+            lines.append(("•", escape(f"{one['name']}: {', '.join(shown)}")))
         yield "Of all rows, if numbers are spread evenly over their range:"
-        yield pairs(told)
+        yield pairs(lines)
     if answer["rows"] is None:
         for asked in answer["questions"]:
             yield pairs([("•", f"{escape(asked['question'])}: {escape(asked['column'])}: {_table_width(asked)}")])
