@@ -1,6 +1,7 @@
 """Differential privacy on numerical, categorical, set-valued and functional data under one roof."""
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is first used
@@ -183,6 +184,7 @@ _MODULES = {  # with names of their own, as in dp.arrays.mean
     "projections": "dproof.curves.projections",
     "testing": "dproof.testing",
 }
+_OPTIONAL = {"Sanitiser": "sklearn"}  # the package that each needs, which an extra brings
 __all__ = ["__version__", *_PUBLIC]
 
 
@@ -194,10 +196,14 @@ if not TYPE_CHECKING:  # else every name would pass a type checker
             return import_module(_MODULES[name])
         if name not in _PUBLIC:
             raise AttributeError(f"module 'dproof' has no attribute {name!r}")
+        if name in _OPTIONAL:
+            import_module("dproof.errors").MissingExtra.or_module(_OPTIONAL[name], name)
         value = getattr(import_module(_PUBLIC[name]), name)
         globals()[name] = value
         return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_MODULES})
+    # Without those that cannot be loaded here: `help(dproof)` loads them all.
+    absent = {name for name, package in _OPTIONAL.items() if find_spec(package) is None}
+    return sorted({*__all__, *_MODULES} - absent)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib import import_module
 from typing import Any
 
 
@@ -73,6 +74,16 @@ class MissingExtra(InputError, code="missing-extra", hint="install dproof with t
         return cls(
             f"{what}: install dproof with the extra {extra}, in a checkout by python -m pip install '.[{extra}]'"
         )
+
+    @classmethod
+    def or_module(cls, name: str, what: str) -> Any:
+        """The optional package of an extra that is called as it is; `what` says for what it is needed."""
+        try:
+            return import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name != name:
+                raise
+            raise cls.of(f"{what} needs {name}", name) from None
 
 
 class TooLarge(InputError, code="too-large", hint="docs/limits.md lists how large things may be"):

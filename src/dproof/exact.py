@@ -8,6 +8,7 @@ above it. No comparison is ever made in floating point.
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
@@ -43,7 +44,9 @@ def exact(value: Any, name: str = "value") -> Fraction:
     try:
         return _parse(text)
     except (ValueError, ZeroDivisionError, InvalidOperation):
-        raise _not_a_number(name, " ".join(text[:40].split()) or "nothing") from None
+        shown = " ".join(text[:40].split())
+        point = ": write a point for the comma" if re.fullmatch(r"[+-]?\d*,\d+", shown) else ""
+        raise _not_a_number(name, f"{shown!r}{point}" if shown else "nothing") from None
 
 
 def _not_a_number(name: str, shown: str) -> InputError:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from dproof.coins import NOT_PRIVATE
-from dproof.errors import QuestionError
+from dproof.errors import MissingExtra, QuestionError
 from dproof.plans.plan import ASKED, Plan
 from dproof.privacy import Cost, Privacy
 
@@ -129,12 +129,12 @@ class Release(Protocol):
 
     def to_pandas(self) -> Any:
         """Its rows as a pandas frame."""
+        MissingExtra.or_module("pandas", "a pandas.DataFrame")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
         """Its rows as a Polars frame."""
-        import polars
-
+        polars = MissingExtra.or_module("polars", "a polars.DataFrame")
         return polars.from_arrow(self.to_arrow())
 
     def query(self, asked: Asked, **options: Any) -> Answer:

@@ -297,3 +297,11 @@ def test_moments_of_dates_hold_at_either_end_of_their_bins(days: tuple[int, int]
         cell = release.query(f"SELECT {call} AS v FROM release", level=0.999).rows[0]["v"]
         assert days_from(cell.low) <= truth <= days_from(cell.high), call
         assert cell.informative
+
+
+def test_a_missing_value_is_no_bin_to_ask_at_the_edges_of() -> None:
+    pay = {"space": "interval", "low": 0, "high": 100, "bins": [0, 50, 100], "missing": "category"}
+    private = {"privacy": {"model": "central", "epsilon": 1}, "columns": {"pay": pay}}
+    release = dp.sanitise(pa.table({"pay": [3, 60, None]}), private)
+    with pytest.raises(dp.NotMeasured, match=r"ask at the edges of \[0, 50\), \[50, 100\], or declare"):
+        release.query("SELECT count(*) FROM release WHERE pay < 33")

@@ -58,7 +58,9 @@ def test_a_person_is_told_the_plus_or_minus_of_every_table_and_what_costs_most(
     assert told.code == 0
     for word in ("age × sex", "±: of a count", "Part of the cost", "sees the true rows", "Left out: name"):
         assert word in told.out
-    assert re.search(r"With fewer than [\d,]+ rows no count says anything", told.out)  # there are no parts of rows
+    assert re.search(
+        r"In a table of fewer than [\d,]+ rows no count says anything", told.out
+    )  # there are no parts of rows
 
 
 def test_with_the_number_of_rows_the_local_model_stands_beside_it(

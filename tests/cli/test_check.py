@@ -413,7 +413,18 @@ def test_a_column_of_names_is_not_listed_to_its_end(dproof: Dproof, tmp_path: Pa
     (tmp_path / "x.csv").write_text("who\n" + "".join(f"n{n}\n" for n in range(100)))
     (tmp_path / "x.toml").write_text('[privacy]\nepsilon = 1\n[columns.who]\nspace = "categories"\nvalues = []\n')
     ran = dproof("check", tmp_path / "x.csv", "--plan", tmp_path / "x.toml")
-    assert ran.code == 0 and "60 more: an id or free text? Then drop = true" in ran.out and "n41" not in ran.out
+    assert ran.code == 0 and "# all 100 are of one row each: an id or free text? Then drop = true" in ran.out
+    assert "n4" not in ran.out
+
+
+def test_what_one_row_has_is_not_offered_to_be_pasted(dproof: Dproof, tmp_path: Path) -> None:
+    """A plan is public, and a value of one row may be the words of one person."""
+    (tmp_path / "x.csv").write_text("likes\n" + "tea\nmilk\n" * 20 + "my own cider\nTea of course\n")
+    (tmp_path / "x.toml").write_text('[privacy]\nepsilon = 1\n[columns.likes]\nspace = "categories"\nvalues = []\n')
+    page = dproof("check", tmp_path / "x.csv", "--plan", tmp_path / "x.toml").out
+    assert '[columns.likes]\nvalues = ["tea", "milk"]\n# 2 more are rarer, or of one row each: an id' in page
+    drafted = dp.draft_plan(tmp_path / "x.csv", look=True).plan["columns"]["likes"]
+    assert (drafted["values"], drafted["outside"]) == (["tea", "milk"], "category")
 
 
 def test_no_other_command_takes_a_draft(dproof: Dproof, drafted: Path, refused: Callable[..., str]) -> None:

@@ -154,3 +154,11 @@ def test_flags_are_offered_by_their_names_to_be_pasted(dproof: Dproof, tmp_path:
     (tmp_path / "x.csv").write_text("x_a,x_b,x_c\n1,0,1\n")
     draft = " ".join(dproof("init", tmp_path / "x.csv").out.replace("\n# ", " ").split())
     assert 'then one set, space = "subsets", columns = ["x_a", "x_b", "x_c"]' in draft
+
+
+def test_a_running_number_is_left_out_and_no_free_text_names_a_person(dproof: Dproof, tmp_path: Path) -> None:
+    rows = "".join(f"{n},{20 + n % 50},remark {n}\n" for n in range(1, 60))
+    (tmp_path / "x.csv").write_text("Lfd. Nr.,age,remark\n" + rows)
+    drafted = dproof("init", tmp_path / "x.csv", "--look").out
+    assert '[columns."Lfd. Nr."]\ndrop = true    # it numbers the rows\n' in drafted
+    assert '[columns.age]\nspace = "interval"' in drafted and '# person = "id"\n' in drafted

@@ -95,6 +95,21 @@ def test_no_delta_is_recommended_that_the_plan_does_not_allow() -> None:
     assert table.recommended == table.central == "central_pure" and table.own == "local"
 
 
+def test_what_the_recommended_way_lacks_is_told_as_a_sentence(dproof: Callable[..., Any], tmp_path: Path) -> None:
+    sex = '[columns.sex]\nspace = "categories"\nvalues = ["f", "m"]\n'
+    pay = '[columns.pay]\nspace = "interval"\nlow = 0\nhigh = 100\n'
+    (tmp_path / "p.toml").write_text(f'[privacy]\nmodel = "central"\nepsilon = "100"\n{sex}{pay}')
+    page = " ".join(dproof("plan", tmp_path / "p.toml", "--rows", 2000).out.split())
+    assert "it does not answer 1 of these" in page and ": but" not in page
+
+
+def test_more_rows_than_are_shuffled_together_are_compared_too() -> None:
+    """A release hides each row among 2^20 at most; a plan that says so is good for any larger table."""
+    plan = {"privacy": {"epsilon": "1", "delta": "1e-6"}, "columns": COLUMNS}
+    told = ways_table(plan, rows=3_000_000, questions=COUNT)
+    assert not told.refused and told.answers[0].known("shuffled") < told.answers[0].known("local")
+
+
 def test_shuffled_rows_are_compared_whatever_the_plan_says_and_named_where_nobody_sees_the_true_ones() -> None:
     for plan, own in ((draft("local", "0"), "local"), (draft("central", "1e-6"), "central_delta")):
         table = ways_table(plan, rows=ROWS, questions=COUNT)

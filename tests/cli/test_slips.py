@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -146,3 +148,37 @@ def test_a_column_that_was_not_measured(refused: Callable[..., str], folder: Pat
         'which was not measured: declare [[release.tables]] with columns = ["owns"] next' in told
         and "fewer" not in told
     )
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("SELECT median(Alter) FROM release", 'Alter is a word of SQL: if a column is called so, write "Alter"'),
+        (
+            "SELECT count(*) FROM release WHERE drop = 3",
+            'drop is a word of SQL: if a column is called so, write "drop"',
+        ),
+        ("SELECT count(*) FROM release WHERE town = 'Alter' AND", "this is not SQL that can be read"),
+        ("SELECT count(*) FROM release WHERE town = ‘Bonn’", "write a text in straight single quotes, as in 'Bonn'"),
+        ("SELECT town, count(*) FROM release", "'town' is neither in an aggregate nor in GROUP BY: add GROUP BY town"),
+        ("SELECT count(*) FROM release ORDER BY 3", "position 3 is no column of the answer, which has 1 column"),
+    ],
+)
+def test_a_question_is_mended_by_what_is_told(
+    refused: Callable[..., str], made: Path, question: str, told: str
+) -> None:
+    assert told in refused("query", made / "release", question)
+
+
+def test_a_statement_that_is_no_question_is_told_once(made: Path) -> None:
+    """sqlglot warns of it on stderr, where nobody has set up its logger: in a process of its own."""
+    words = [sys.executable, "-m", "dproof", "query", str(made / "release"), "EXPLAIN SELECT count(*) FROM release"]
+    ran = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == "dproof: EXPLAIN is not supported: a question is one SELECT ... FROM ...\n"
+
+
+@pytest.mark.parametrize("name", ["check", "sanitise", "ask"])
+def test_who_has_no_plan_yet_is_told_how_to_get_one(dproof: Dproof, made: Path, name: str) -> None:
+    ran = dproof(name, made / "x.csv", *(["SELECT count(*) FROM data"] if name == "ask" else []))
+    assert ran.code == 2 and "Missing option '--plan'. `dproof init DATA` drafts a plan" in " ".join(ran.err.split())

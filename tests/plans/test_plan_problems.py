@@ -3,6 +3,7 @@
 import pytest
 
 import dproof as dp
+from dproof.plans.draft import read_draft
 
 SEX = {"space": "categories", "values": ["f", "m"]}
 
@@ -30,3 +31,10 @@ def test_every_wrong_question_is_told_by_its_own_number():
 @pytest.mark.parametrize("plan", [{}, {"columns": 3}, {"privacy": 1, "columns": {"a": 1}}, {"questions": "x"}])
 def test_what_is_hardly_a_plan_has_mistakes_and_stops_nothing(plan):
     assert paths(plan)
+
+
+@pytest.mark.parametrize("rest", ["", "[privacy]\nepsilon = 1\n[columns.town]\ndrop = true\n"])
+def test_how_the_file_is_written_is_read_before_there_is_anything_else(rest):
+    found = read_draft('[file]\nencoding = "cp1252"\nheader = 2\n' + rest)
+    assert (found.file.encoding, found.file.header) == ("cp1252", 2) and found.problems
+    assert read_draft('[file]\nencoding = "no such"\n' + rest).file.encoding == "utf-8"

@@ -184,6 +184,12 @@ def test_names_and_values_are_completed_as_a_question_writes_them():
         assert parse(f'SELECT count(*) AS n FROM data WHERE "home town" = {value}').where is not None
 
 
+def test_curves_have_no_many_values_to_group_by():
+    curve = {"space": "curves", "columns": ["h0", "h1", "h2"], "low": 0, "high": 9}
+    plan = Plan.of({"privacy": {"epsilon": 1, "model": "central", "delta": "1e-6"}, "columns": {"h": curve}})
+    assert [(one.name, one.has_many) for one in columns_of(plan)] == [("h", False)]
+
+
 # A release is downloaded part by part: many large downloads at once need little memory, and no thread for long --------
 
 

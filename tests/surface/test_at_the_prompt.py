@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pydoc
 import subprocess
 import sys
 from typing import Any
@@ -51,3 +52,27 @@ def test_modules_of_their_own_are_found_without_an_import() -> None:
     ran = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["mean", "check_metric"]
     assert np.isfinite(float(dp.arrays.mean(np.arange(50), bounds=(0, 50), epsilon=1).estimate))
+
+
+def test_help_of_the_library_needs_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`help(dproof)` loads every name that `dir` has, and ends where one cannot be loaded."""
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    monkeypatch.setattr(dp, "find_spec", lambda name: None if name == "sklearn" else object())
+    monkeypatch.delitem(vars(dp), "Sanitiser", raising=False)
+    assert "Sanitiser" not in dir(dp) and "Sanitiser" in dp.__all__
+    assert "sanitise" in pydoc.plain(pydoc.render_doc(dp))
+    with pytest.raises(dp.MissingExtra, match=r"Sanitiser needs sklearn: install dproof with the extra sklearn"):
+        dp.Sanitiser  # noqa: B018
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_a_frame_of_a_package_that_is_not_there(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    plan = {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": ["no", "yes"]}}}
+    release = dp.sanitise(pa.table({"read": ["no", "yes"]}), plan)
+    answer = release.query("SELECT count(*) AS n FROM release")
+    monkeypatch.setitem(sys.modules, package, None)
+    for made in (release, answer):
+        with pytest.raises(
+            dp.MissingExtra, match=f"DataFrame needs {package}: install dproof with the extra {package}"
+        ):
+            getattr(made, f"to_{package}")()

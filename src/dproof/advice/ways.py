@@ -39,7 +39,7 @@ from dproof.columns.codec import quoted
 from dproof.curator.account import even_prices
 from dproof.errors import ArgumentError, InputError, PlanError
 from dproof.exact import exact, least_decimal, least_with, several
-from dproof.limits import MOST_EXPECTED_ROWS
+from dproof.limits import MOST_EXPECTED_ROWS, SHUFFLED_TOGETHER
 from dproof.local.recipe import RowLaw
 from dproof.meaning import explain
 from dproof.plans.draft import USUAL_TABLES
@@ -101,7 +101,12 @@ def ways_for(plan: Plan, questions: int, rows: int) -> tuple[Way, ...]:
 
 def shuffled_way(plan: Plan, rows: int) -> Way:
     """Rows that promise what they do in a random order; as many as the plan says, or all."""
-    return Way("shuffled", "shuffled", plan.privacy.delta or usual_delta(rows), rows=plan.shuffle.rows or rows)
+    return Way(
+        "shuffled",
+        "shuffled",
+        plan.privacy.delta or usual_delta(rows),
+        rows=plan.shuffle.rows or min(rows, SHUFFLED_TOGETHER),
+    )
 
 
 def _short(delta: Fraction) -> str:
@@ -386,7 +391,7 @@ class WaysTable:
                 reasons.append(f"a central release is better from {turning:,} questions on")
         lacking = self.told("ask") - self.told(self.central)
         if chosen == self.central and lacking > 0:
-            reasons.append(f"but it does not answer {lacking} of these")
+            reasons.append(f"{'but ' * bool(reasons)}it does not answer {lacking} of these")
         trust = self._without_trust if self.plan.model == "local" else ""
         return f"Recommended: {what}{': ' * bool(reasons)}{'; '.join(reasons)}.{trust}"
 

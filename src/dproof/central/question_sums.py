@@ -328,7 +328,7 @@ def _refuse_cut(axis: TableAxis, cut: Partition) -> None:
     ends = cut.first[changes].tolist()
     inside = bins.cut_by(ends)
     if inside:
-        labels = [str(label) for label in bins.labels]
+        labels = [str(label) for label in bins.labels if label is not None]  # a missing value, the last one, is no bin
         edges = ", ".join([*labels[:_SHOWN_BINS], "…"] if len(labels) > _SHOWN_BINS else labels)
         # A bin has its lower edge, and not its upper one: > and <= tell that one value from the rest of its bin.
         beside = all(end in bins.starts or end - 1 in bins.starts for end in ends)

@@ -63,6 +63,11 @@ class Command(click.Command):
                 )
         try:
             return super().parse_args(ctx, args)
+        except click.MissingParameter as error:
+            if error.param is not None and error.param.name == "plan":
+                drafts = "`dproof init DATA` drafts a plan, and with --ask makes it with you."
+                raise click.UsageError(f"{error.format_message()} {drafts}", ctx) from None
+            raise
         except click.UsageError as error:
             if "unexpected extra argument" in error.message:
                 raise click.UsageError(f"{error.message}: quote what has blanks", ctx) from None

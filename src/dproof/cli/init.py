@@ -73,7 +73,7 @@ def init(
 _FROM_THE_TABLE = """\
 Still open. What follows comes from the table: values, most frequent first, and bounds, rounded outwards. A plan is \
 public, so take only what you could have written without seeing it, from a code book, a questionnaire or a law, and \
-put values in an order of your own. A value of one person, or a bound that only one reaches, stays out.
+put values in an order of your own. A value that few persons have, or a bound that only one reaches, stays out.
 """
 
 
@@ -136,8 +136,11 @@ def _check_page(inspection: Inspection, name: str) -> Page:
 def _suggested(one: Suggested) -> str:
     """What a draft may have for what is open, as TOML."""
     notes = []
-    if not one.keys:
+    if not one.keys and not one.more:
         notes.append("no value of it could be read: see above")
     if one.more:
-        notes.append(f'{one.more:,} more: an id or free text? Then drop = true; or write outside = "category"')
+        rarer = (
+            f"{one.more:,} more are rarer, or of one row each" if one.keys else f"all {one.more:,} are of one row each"
+        )
+        notes.append(f'{rarer}: an id or free text? Then drop = true; or write outside = "category"')
     return toml_lines(one.name, one.keys) + "".join(f"# {note}\n" for note in notes)

@@ -452,20 +452,23 @@ def _tables(answer: dict[str, Any]) -> Page:
     if "weights" in answer:
         yield f"{escape(_WEIGHED)}."
     if answer["verdict"] is None and answer["least_rows"]:
-        yield f"With fewer than {math.ceil(answer['least_rows']):,} rows no count says anything."
-    means = [one for one in answer["tables"] if one.get("mean_half_width") is not None and one["columns"]]
+        yield f"In a table of fewer than {math.ceil(answer['least_rows']):,} rows no count says anything."
+    # Of a number by itself the bins tell already what the mean in each is.
+    grouped = (one for one in answer["tables"] if one["columns"] not in ([], [one.get("sum_of")]))
+    means = [one for one in grouped if one.get("mean_half_width") is not None]
     if means:
         told = [f"{_named(one)} ± {written(one['mean_half_width'])}" for one in means[:_MOST_LISTED]]
         yield f"Means in groups, if the rows are spread evenly: {escape('; '.join(told))}."
     if answer["numbers"]:
-        told = []
+        lines = list[tuple[str, str]]()
         for one in answer["numbers"][:_MOST_LISTED]:
             widths = [(what.replace("_", " "), width) for what, width in one.items() if what != "name"]
             shown = (
                 f"{what} ± {written(width)}" if width is not None else f"{what}: {NOTHING}" for what, width in widths
             )
-            told.append(f"{one['name']}: {', '.join(shown)}")
-        yield f"Of all rows, if numbers are spread evenly over their range: {escape('; '.join(told))}."
+            lines.append(("•", escape(f"{one['name']}: {', '.join(shown)}")))
+        yield "Of all rows, if numbers are spread evenly over their range:"
+        yield pairs(lines)
     if answer["rows"] is None:
         for asked in answer["questions"]:
             yield pairs([("•", f"{escape(asked['question'])}: {escape(asked['column'])}: {_table_width(asked)}")])

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
+from itertools import pairwise
 from math import floor, log10
 from typing import Any
 
@@ -64,15 +65,20 @@ class MostFrequent:
         if len(self._counts) > _REMEMBERED:
             self._counts = Counter(dict(self._counts.most_common(_REMEMBERED // 2)))
 
+    def _shown(self) -> list[Any]:
+        """The most frequent ones; where there are many rows none that a single one has, which may tell of a person."""
+        least = 2 if self._counts.total() >= _LEAST_ROWS else 1
+        return [value for value, rows in self._counts.most_common(_MOST) if rows >= least]
+
     def keys(self) -> dict[str, Any]:
-        values = [value for value, _ in self._counts.most_common(_MOST)]
+        values = self._shown()
         if values and not self._items and all(_is_whole(value) for value in self._counts):
             values = sorted({int(Fraction(value)) for value in values})  # codes, which are read as numbers
         return {"values": values} if values else {}
 
     @property
     def more(self) -> int:
-        return max(0, len(self._counts) - _MOST)
+        return len(self._counts) - len(self._shown())
 
 
 class Bounds:
@@ -160,8 +166,8 @@ class Kind:
 
     `marks` are the two texts of a column of yes and no, `date_format` how its dates or times of day are written where
     that is not ISO 8601, and `separator` what stands between items. Whole numbers of which there are `few` may be
-    codes, or answers on a `scale`; texts that are nearly all `different` may be names. Of a column that is `blank` some
-    rows have no value.
+    codes, or answers on a `scale`; texts that are nearly all `different` may be names, and so may whole numbers that
+    count the rows. Of a column that is `blank` some rows have no value.
     """
 
     type: Any = None
@@ -183,6 +189,8 @@ def kind_of(texts: Sequence[str], numerals: Numerals = PLAIN) -> Kind:
     (0, 1)
     >>> kind_of(["a;b", "a", "b;a"]).separator
     ';'
+    >>> kind_of([f"{n}" for n in range(1, 40)]).different
+    True
     """
     texts = [text for text in texts if text.lower() not in _NO_VALUE]
     if not texts:
@@ -197,7 +205,8 @@ def kind_of(texts: Sequence[str], numerals: Numerals = PLAIN) -> Kind:
     if len(numbers) >= _LEAST_SHARE * len(texts):
         points = {float(number) for number in numbers}
         few = len(points) <= _FEW and all(point.is_integer() for point in points)
-        return Kind(pa.float64(), few=few, scale=few and max(points) - min(points) <= _FEW)
+        scale = few and max(points) - min(points) <= _FEW
+        return Kind(pa.float64(), few=few, scale=scale, different=_count_rows([float(number) for number in numbers]))
     found, written = date_format(texts)
     if found:
         timed = 2 * sum(":" in text for text in texts) > len(texts)
@@ -208,6 +217,11 @@ def kind_of(texts: Sequence[str], numerals: Numerals = PLAIN) -> Kind:
     different = len(texts) >= _LEAST_ROWS and len(distinct) >= _ALL_DIFFERENT * len(texts)
     separator = _separator(texts)
     return Kind(separator=separator) if separator else Kind(different=different)
+
+
+def _count_rows(numbers: Sequence[float]) -> bool:
+    """Whether each number is one more than the one before, as where the rows of a table are numbered."""
+    return len(numbers) >= _LEAST_ROWS and all(after - before == 1 for before, after in pairwise(numbers))
 
 
 def seen_numerals(texts: Mapping[str, Sequence[str]], separator: str) -> Numerals:

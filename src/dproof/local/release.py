@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dproof.arguments import as_path
 from dproof.certification.certify import laws_table, read_certificate, write_certificate
-from dproof.errors import ArgumentError, SourceError
+from dproof.errors import ArgumentError, MissingExtra, SourceError
 from dproof.limits import SHUFFLED_TOGETHER
 from dproof.local.recipe import JointColumns, RowLaw, recorded_row_law, with_bounds
 from dproof.recipe import Release
@@ -83,6 +83,7 @@ class LocalRelease(Release):
         from dproof.local.draw import stored_schema
 
         # Noise moves dates beyond the years that Python's dates have; pandas' own hold them.
+        MissingExtra.or_module("pandas", "a pandas.DataFrame")
         moved = any(pa.types.is_date(field.type) for field in stored_schema(self.law))
         return self.to_arrow().to_pandas(date_as_object=not moved)
 

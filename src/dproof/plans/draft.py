@@ -20,6 +20,7 @@ from dproof.plans.reader import (
     line_of,
     open_keys,
     read_column,
+    read_layout,
     read_plan,
     read_toml,
     to_toml,
@@ -90,7 +91,7 @@ def read_draft(text: str, name: str = "plan") -> DraftPlan:
             if not _set_aside(rest, error.path):
                 break
     if plan is None:
-        return DraftPlan(tuple(columns), left_open, tuple(problems.values()))
+        return DraftPlan(tuple(columns), left_open, tuple(problems.values()), _layout(tables.get("file")))
     return DraftPlan(tuple(columns), left_open, tuple(problems.values()), plan.file, plan.person, plan.rows_per_person)
 
 
@@ -108,6 +109,14 @@ def plan_problems(plan: Mapping[str, Any]) -> tuple[WrongKey, ...]:
     left = [("columns", name, key) for name, keys in found.open.items() for key in keys]
     is_open = (MisplacedKey(path, "is still open: fill in what you know") for path in left)
     return (*found.problems, *(WrongKey(str(one), one) for one in is_open))
+
+
+def _layout(table: Any) -> Layout:
+    """How the file is written, where nothing else of a plan can be read: else the table could not be opened."""
+    try:
+        return read_layout(Reader(table, ("file",))) if isinstance(table, Mapping) else USUAL
+    except MisplacedKey:  # which is among the problems
+        return USUAL
 
 
 def _filled(table: Any, keys: Sequence[str]) -> Any:

@@ -138,7 +138,9 @@ _TWICE = "it stands there twice: make one of both"
 _TOML_HINTS = {  # by what the line has, which is more telling, and by what the parser says
     "[“”„]": 'quotes must be straight ones, "…"',
     r"=\s*\d{1,2}\.\d{1,2}\.\d{4}": "a date is written 2024-12-31, without quotes",
-    r"^\[+columns\.[^\"'.\]]*[^\w\"'.\]-]": 'a name with blanks or signs needs quotes: [columns."Age group"]',
+    r"(?a)^\[+columns\.[^\"'.\]]*[^\w\"'.\]-]": (
+        'a name with blanks, signs or letters other than a to z needs quotes: [columns."Age group"]'
+    ),
 }
 _PARSER_HINTS = {
     "Illegal character '\\n'": "a text ends with a quote on the line where it begins",
@@ -264,6 +266,9 @@ _WRITE = {
     "privacy": ': write [privacy], and under it epsilon = "1"',
     "epsilon": ': write epsilon = "1" under [privacy]',
     "space": ': write space = "categories", or "interval", "date", "time", "subsets" or "curves"',
+    "values": ', and lists what the column may hold: write values = ["yes", "no"], say',
+    "low": ": write the least value that there can be",
+    "high": ": write the greatest value that there can be",
 }
 
 
@@ -377,7 +382,8 @@ class Reader:
         if default and given is default[0]:
             return given
         if not isinstance(given, (int, float, str)) or isinstance(given, bool):
-            raise self.wrong(key, "must be a number")
+            dated = ', and a date was given: dates have space = "date"' if isinstance(given, date) else ""
+            raise self.wrong(key, f"must be a number{dated}")
         try:
             return exact(given, "the number")
         except InputError as error:
@@ -505,8 +511,7 @@ def _read_shuffle(top: Reader, model: str, privacy: Privacy) -> Shuffle:
     if rows is not None and not 2 <= rows <= SHUFFLED_TOGETHER:
         raise table.wrong(
             "rows",
-            f"must lie between 2 and {SHUFFLED_TOGETHER}, as many as are shuffled together: how many there will be at "
-            "least",
+            f"must say how many rows there will be at least, 2 to {SHUFFLED_TOGETHER}: more are not shuffled together",
         )
     if model == "shuffled" and not privacy.delta:
         raise MisplacedKey(("privacy", "delta"), "must be above 0 with model = 'shuffled': write delta = \"1e-6\", say")

@@ -21,7 +21,7 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from dproof.errors import ArgumentError, FileError, TooLarge, did_you_mean
+from dproof.errors import ArgumentError, FileError, MissingExtra, TooLarge, did_you_mean
 from dproof.exact import int_or_float, percent, written
 from dproof.limits import MOST_DRAWN_CURVES, MOST_DRAWN_ROWS
 from dproof.spaces.space import Space
@@ -172,15 +172,13 @@ class Answer:
 
         Where an answer tells nothing, the estimate is NaN.
         """
-        import pandas
-
+        pandas = MissingExtra.or_module("pandas", "a pandas.DataFrame")
         flat = self.flat()
         return pandas.DataFrame({name: [math.nan] * len(v) if _is_empty(v) else v for name, v in flat.items()})
 
     def to_polars(self) -> Any:
         """A polars.DataFrame, in which an estimate has columns for its interval and standard error."""
-        import polars
-
+        polars = MissingExtra.or_module("polars", "a polars.DataFrame")
         flat = self.flat()
         empty = {name: polars.Float64 for name, values in flat.items() if _is_empty(values)}
         return polars.DataFrame(flat, schema_overrides=empty, strict=False)

@@ -597,7 +597,9 @@ def _check_groups(question: Question) -> None:
         raise QuestionError("a question asks for aggregates such as COUNT(*) or AVG(age), not for rows")
     for part in (part for expression in question.expressions for part in leaves(expression)):
         if isinstance(part, (Key, Unnest)) and part not in keys:
-            raise QuestionError(f"column {part.column!r} is neither in an aggregate nor in GROUP BY")
+            raise QuestionError(
+                f"column {part.column!r} is neither in an aggregate nor in GROUP BY: add GROUP BY {part.column}"
+            )
 
 
 def _check_curves(question: Question, schema: Schema) -> None:

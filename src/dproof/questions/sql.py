@@ -7,6 +7,7 @@ also behind an alias, a subquery or WITH that only rename columns and choose row
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -52,6 +53,14 @@ from dproof.questions.question import (
     leaves,
     normal,
 )
+
+# Words that sqlglot takes for no name, and that no question has a use for: a table may have them.
+_TAKEN = {
+    "ALTER", "CREATE", "CROSS", "CUBE", "DROP", "FETCH", "FOR", "FORCE", "GLOB", "GRANT", "INNER", "INSERT", "INSTALL",
+    "INTO", "LATERAL", "LOCK", "MAP", "ONLY", "OUTER", "REGEXP", "REVOKE", "ROLLBACK", "ROLLUP", "SUMMARIZE", "WINDOW",
+}  # fmt: skip
+_IN_QUOTES = r"'[^']*'|\"[^\"]*\""
+logging.getLogger("sqlglot").addHandler(logging.NullHandler())  # what is wrong with a question is told by us
 
 _ARITHMETIC: dict[type, Any] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/"}
 FUNCTIONS: dict[type, str] = {
@@ -127,8 +136,11 @@ def read_statement(text: str, wanted: str, longest: int = LONGEST_QUESTION) -> N
     if re.match(r"\s*select\s+top\s*\(?\s*\d+\s", text, flags=re.IGNORECASE):
         raise QuestionError("SELECT TOP n is not supported: write LIMIT n at the end of the question")
     try:
-        trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
+        trees = _read(text)
     except (SqlglotError, RecursionError) as error:
+        word = _taken_word(text)
+        if word is not None:
+            raise QuestionError(f'{word} is a word of SQL: if a column is called so, write "{word}"') from None
         first = str(error).splitlines()[0].split(". Line")[0] if isinstance(error, SqlglotError) else "too deep"
         first = re.sub(r"Required keyword: .*\.(\w+)'>", lambda part: f"{part[1].upper()} lacks something", first)
         read = [place["start_context"].strip()[-40:] for place in getattr(error, "errors", ())]
@@ -136,7 +148,32 @@ def read_statement(text: str, wanted: str, longest: int = LONGEST_QUESTION) -> N
         raise QuestionError(f"this is not SQL that can be read{place} ({first}): {wanted}") from None
     if len(trees) != 1:
         raise QuestionError(f"one statement at a time, and {len(trees)} were given: {wanted}")
+    if isinstance(trees[0], exp.Command):  # what sqlglot has no grammar for
+        raise QuestionError(f"{trees[0].name.upper()} is not supported: a question is one {wanted}")
     return trees[0]
+
+
+def _read(text: str) -> list[Node]:
+    return [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
+
+
+def _taken_word(text: str) -> str | None:
+    """The word without which a text could be read, were it in quotes: SQL has it, and so may a table, as `Alter`.
+
+    >>> _taken_word("SELECT median(Alter) FROM data"), _taken_word("SELECT median( FROM data")
+    ('Alter', None)
+    """
+    words = re.findall(rf"{_IN_QUOTES}|(\w+)", text)
+    for word in dict.fromkeys(word for word in words if word.upper() in _TAKEN):
+        found = re.compile(rf"{_IN_QUOTES}|\b({word})\b")
+        quoted = found.sub(lambda match: f'"{match[1]}"' if match[1] else match[0], text)
+        try:
+            read = _read(quoted)
+        except (SqlglotError, RecursionError):
+            continue
+        if len(read) == 1 and isinstance(read[0], exp.Query):
+            return str(word)
+    return None
 
 
 def _depth(node: Node) -> int:
@@ -174,7 +211,9 @@ def _position(node: Node, items: tuple[Item, ...]) -> Expression | None:
         return None
     place = constant_of(node)
     if place is None or place.denominator != 1 or not 1 <= place <= len(items):
-        raise QuestionError(f"position {node.this} is not one of the {len(items)} columns of the answer")
+        raise QuestionError(
+            f"position {node.this} is no column of the answer, which has {several(len(items), 'column')}: write a name"
+        )
     return items[int(place) - 1].expression
 
 
@@ -485,8 +524,11 @@ def value_of(node: Node) -> Value:
     if isinstance(node, exp.Null):
         raise QuestionError("nothing compares with NULL: ask IS NULL or IS NOT NULL")
     if isinstance(node, exp.Column):
-        advice = f"write a text in single quotes, as in '{column_of(node)}'"
-        raise QuestionError(f"a value was expected and the name {column_of(node)!r} was found: {advice}")
+        name = column_of(node)
+        bare = name.strip("‘’‚‛“”„‟«»‹›`´")
+        straight = "straight single quotes" if bare != name else "single quotes"  # a word processor bends them
+        advice = f"write a text in {straight}, as in '{bare}'"
+        raise QuestionError(f"a value was expected and the name {name!r} was found: {advice}")
     refuse(node, "a value is a number, a text or date in single quotes, TRUE or FALSE")
 
 

@@ -52,6 +52,7 @@ _ID = re.compile(
     rf"(?i)(.*[ _.-])?({_WHO})(id|[ _.-]?(id|nr|no|number))?"
     r"|.*[a-z](ID|Id)|(first|last|full|sur|user)?[ _.-]?name|e-?mail|phone|telephone|address|iban|ssn"
 )
+_CALLED_ID = "an id or a name, as it is called"
 _NUMBERED = re.compile(r"(?P<stem>.*?[^0-9.])(?P<number>\d+(\.\d+)?)")
 _STEM = re.compile(r"(?P<stem>.+?)[ _.:]+(?P<item>[^ _.:].*)")
 
@@ -98,7 +99,8 @@ class TableDraft:
     @property
     def person(self) -> str | None:
         """The column that may name the person of each row."""
-        return next((c.name for c in self.columns if c.kind == "drop" and "name" not in c.name.casefold()), None)
+        # No name, and no free text: what is called an id.
+        return next((c.name for c in self.columns if c.beside == _CALLED_ID and "name" not in c.name.casefold()), None)
 
 
 def draft(
@@ -296,11 +298,10 @@ def _column(name: str, kind: Kind) -> DraftedColumn:
     if not name:
         return DraftedColumn(name, "nameless", {"drop": True}, (name,), beside="a column without a name")
     if _ID.fullmatch(name):
-        return DraftedColumn(name, "drop", {"drop": True}, (name,), beside="an id or a name, as it is called")
+        return DraftedColumn(name, "drop", {"drop": True}, (name,), beside=_CALLED_ID)
     if kind.different:
-        return DraftedColumn(
-            name, "drop", {"drop": True}, (name,), beside="nearly all differ: an id, a name, free text?"
-        )
+        why = "nearly all differ: an id, a name, free text?" if kind.type is None else "it numbers the rows"
+        return DraftedColumn(name, "drop", {"drop": True}, (name,), beside=why)
     if kind.marks is not None:
         keys = {"space": "categories", "values": list(kind.marks), **_missing(kind)}
         below = (_BLANK,) * kind.blank

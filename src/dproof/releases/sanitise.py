@@ -164,7 +164,7 @@ def sanitise(
     Spark also takes the URI of a folder on a file system of its own, such as `s3a://bucket/release`.
 
     The law of a row is certified before any data is opened. Then every row is drawn from the law of its own values,
-    independently (product sanitisation, HLM15, equation (7)), and the table costs what one row costs (Theorem 5). With
+    independently, and the table costs what one row costs (HLM15: product sanitisation, equation (7), Theorem 5). With
     `model = "central"` tables of the whole are measured instead.
 
     Whatever can fail without data (the plan, the law, the charts and the page, the folder, room on the disk) fails

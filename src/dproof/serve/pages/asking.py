@@ -300,7 +300,8 @@ def _askable(column: Any, table: Mapping[str, Any]) -> AskableColumn:
     described = f"{ends}{steps}{bins}" or listed
     groups = _groups(table) if "low" in table and column.private and not space.holds_curves else ((), ())
     kinds = is_set, is_number, is_text
-    sizes = bool(table.get("bins")), column.private and column.space.size > _MOST_GROUPS
+    many = column.private and not space.holds_curves and space.size > _MOST_GROUPS
+    sizes = bool(table.get("bins")), many
     return AskableColumn(column.name, column.kind, values, described, *kinds, *groups, *sizes)
 
 
