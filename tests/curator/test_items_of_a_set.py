@@ -44,7 +44,9 @@ def test_all_items_of_a_large_set_are_counted_in_one_question(tmp_path: Path, wh
     counts = curator.ask(f"SELECT unnest(s) AS i, count(*) AS n FROM data{where} GROUP BY i", epsilon=400).rows
     truth = HELD[chosen].sum(axis=0)
     assert {row["i"]: round(row["n"].estimate) for row in counts} == dict(zip(ITEMS, truth.tolist(), strict=True))
-    sums = curator.ask(f"SELECT unnest(s) AS i, sum(age) AS n FROM data{where} GROUP BY i", epsilon=400, level=0.999999).rows
+    sums = curator.ask(
+        f"SELECT unnest(s) AS i, sum(age) AS n FROM data{where} GROUP BY i", epsilon=400, level=0.999999
+    ).rows
     for k, row in enumerate(sums):
         assert row["n"].low <= AGES[chosen & HELD[:, k]].sum() <= row["n"].high
 
@@ -69,9 +71,7 @@ def test_it_is_the_same_however_many_are_counted_at_a_time(
     curator = dp.Curator(TABLE, PLAN, ledger=tmp_path / "budget.db")
     asked = "SELECT sex, unnest(s) AS i, count(*) AS n FROM data WHERE NOT list_contains(s, 'i3') GROUP BY sex, i"
     counts = [round(row["n"].estimate) for row in curator.ask(asked, epsilon=900).rows]
-    assert counts == [
-        int((HELD[sex::2, k] & ~HELD[sex::2, 3]).sum()) for sex in (0, 1) for k in range(len(ITEMS))
-    ]
+    assert counts == [int((HELD[sex::2, k] & ~HELD[sex::2, 3]).sum()) for sex in (0, 1) for k in range(len(ITEMS))]
 
 
 def test_a_condition_on_too_many_items_is_refused_with_the_way_out_and_nothing_is_paid(tmp_path: Path) -> None:

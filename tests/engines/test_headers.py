@@ -35,6 +35,36 @@ def test_every_fault_is_told_with_its_places(names: list[str], said: str) -> Non
     assert said in str(refused.value)
 
 
+@pytest.mark.parametrize("header", ["a,b,a\n", '"a","b",a\r\n', '\ufeffa,b,"a"\n', "\n\r\na,b,a\n", '"a",b,a\r'])
+@pytest.mark.parametrize("rows", ["", "1,2,3\n4,5,6\n", "1,2,3\n" * 5000 + '4,"5\n5",6\n', "\n1,2,3\n\n4,5,6"])
+def test_a_name_that_stands_twice_is_numbered_and_no_row_is_lost(tmp_path: Path, header: str, rows: str) -> None:
+    text = header + (rows.replace("\n", "\r") if header.endswith("\r") else rows)
+    (tmp_path / "x.csv").write_bytes(text.encode())
+    (tmp_path / "y.csv.gz").write_bytes(gzip.compress(("title;;\n" + text).encode()))
+    (tmp_path / "z.csv").write_bytes(text.lstrip("\ufeff").encode("utf-16"))
+    layouts = [("x.csv", Layout()), ("y.csv.gz", Layout(header=2)), ("z.csv", Layout(encoding="utf-16"))]
+    if header.startswith("\ufeff"):
+        layouts = layouts[:1]  # the mark of a file stands at its start
+    if header.endswith("\r"):
+        layouts = layouts[:1]  # a title ends with \n
+    for name, layout in layouts:
+        source = open_source(tmp_path / name, None, layout)
+        assert source.names == ("a", "b", "a (2)") and source.repeated == ("a", "a (2)")
+        read = [row for batch in source.read(["a (2)", "a"]) for row in batch.to_pylist()]
+        expected = {"": [], "1": [("3", "1"), ("6", "4")]}["1" if rows else ""]
+        many = len(rows) > 100
+        assert len(read) == (5001 if many else len(expected))
+        shown = [tuple(value.decode() for value in row.values()) for row in (read[:1] + read[-1:] if many else read)]
+        assert shown == expected
+
+
+def test_a_workbook_has_them_too(tmp_path: Path) -> None:
+    path = write_workbook(tmp_path / "x.xlsx", {"one": [["a", "", "a", ""], ["1", "2", "3", "4"], ["5", "", "6", "7"]]})
+    source = open_source(path)
+    assert source.names == ("a", "", "a (2)")
+    assert [row["a (2)"] for batch in source.read(["a (2)"]) for row in batch.to_pylist()] == [b"3", b"6"]
+
+
 ROWS = [
     b"",
     b"1,2\n",

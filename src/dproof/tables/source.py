@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -88,13 +90,12 @@ class Source:
     fault: Callable[[], str | None] = lambda: None
     what: str = "the table"
     why: str = _DAMAGED
+    repeated: tuple[str, ...] = ()  # names that the header of a file has several times: they are numbered
 
     def __post_init__(self) -> None:
         faults = _name_faults(self.names)
         if faults:
-            raise SourceError(
-                f"{'; '.join(faults)} (in a file the first line must be the header; `header` in [file] names another)"
-            )
+            raise SourceError("; ".join(faults))
         object.__setattr__(self, "read", partial(_read, self.read, f"{self.what} cannot be read", self.why))
 
 
@@ -104,6 +105,33 @@ def _read(read: Callable[[Sequence[str]], Iterator[Any]], what: str, why: str, c
             part = batch.select(list(columns))
             for start in range(0, part.num_rows, BATCH_ROWS):
                 yield part.slice(start, BATCH_ROWS)
+
+
+def names_apart(cells: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of the columns of a file, and those that its header has several times.
+
+    From the second on they are numbered, and several cells that are blank have the number of their column. No row is
+    looked at.
+
+    >>> names_apart(["town", "", "town", "town (2)", ""])
+    (('town', 'column 2', 'town (3)', 'town (2)', 'column 5'), ('town', 'town (3)'))
+    """
+    times, seen, names, taken = Counter(cells), Counter[str](), list[str](), set(cells)
+    for place, cell in enumerate(cells, 1):
+        seen[cell] += 1
+        if not cell and times[cell] > 1:
+            name = next(one for one in _numbered(f"column {place}", 1) if one not in taken)
+        elif seen[cell] > 1:
+            name = next(one for one in _numbered(cell, seen[cell]) if one not in taken)
+        else:
+            name = cell
+        taken.add(name)
+        names.append(name)
+    return tuple(names), tuple(name for name, cell in zip(names, cells, strict=True) if cell and times[cell] > 1)
+
+
+def _numbered(name: str, number: int) -> Iterator[str]:
+    return (name if n == 1 else f"{name} ({n})" for n in count(number))
 
 
 def _name_faults(names: Sequence[str]) -> list[str]:

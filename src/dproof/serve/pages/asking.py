@@ -329,8 +329,9 @@ def built(
 ) -> str:
     """The question that was chosen: what, of which number, by which column, where a column has a value.
 
-    By a number or a date it has the groups that are declared; `asking` the private table it has some in any case. Planning a release `of_rows`, which has no bins of its own
-    as a central one has, it has some where there are very many values.
+    By a number or a date it has the groups that are declared; `asking` the private table it has some in any case.
+    Planning a release `of_rows`, which has no bins of its own as a central one has, it has some where there are very
+    many values.
 
     >>> sex = AskableColumn("sex", "categories", ("f", "m"), "f, m", False, False, True)
     >>> built([sex], "data", {"what": "count", "by": "sex", "where": "sex", "comparison": "=", "value": "f"})

@@ -153,7 +153,12 @@ def _unsaid(draft: Draft, doubtful: Sequence[str], fault: str | None, is_paid: b
         found.append(Problem("table", "fault", None, f"the table cannot be read: {fault}"))
     if doubtful and not is_paid and not draft.names_are_public:
         found.append(
-            Problem("table", "names", "names_are_public", "names in the first line look like values: say what they are")
+            Problem(
+                "table",
+                "names",
+                "names_are_public",
+                "names in the first line look like values, or stand there twice: say what they are",
+            )
         )
     if draft.seen and not is_paid:
         text = f"values of {len(draft.seen)} columns come from the table, and a plan is public: read them through"
