@@ -6,6 +6,7 @@ certificate of a release.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -50,7 +51,8 @@ if TYPE_CHECKING:
 
 _OTHERWISE = "write mechanism = 'randomised_response' for it and for what it is joined with"
 _LARGEST_OF_A_ROW = 1200  # hundredths of ε: with more, nearly every row would be sent as it is
-_STEEP = 30.0  # about how often δ doubles while the ε of a row does
+_NEAR = 8  # hundredths in which it is guessed
+_OF_GROWTH = 0.8  # by which log δ grows a little less than it would in the limit
 _MOST_COMPOSED = 256  # laws; their exact composition takes seconds then, and much longer beyond
 
 
@@ -305,7 +307,8 @@ def _shuffled(plan: Plan, rows: int) -> RowLaw:
         return certify_row(row_of_shuffled(plan, Privacy(Fraction(hundredths, 100))))
 
     def about(hundredths: Fraction) -> float:
-        return min(normal_epsilon(blanket, rows, float(whole.delta)) for blanket in law(int(hundredths)).blankets)
+        at = min(int(hundredths), _LARGEST_OF_A_ROW)
+        return min(normal_epsilon(blanket, rows, float(whole.delta)) for blanket in law(at).blankets)
 
     @cache
     def missed(hundredths: int) -> Fraction:
@@ -314,9 +317,14 @@ def _shuffled(plan: Plan, rows: int) -> RowLaw:
     def within(hundredths: Fraction) -> Fraction:
         return Fraction(min(max(round(hundredths), 1), _LARGEST_OF_A_ROW))
 
-    # Exactly it takes many times as long, so that is begun where it will end, or near there.
-    near = guessed(about, whole.epsilon, within(100 * whole.epsilon + 100), 1, within)
-    near = guessed(lambda place: float(missed(int(place))), whole.delta, near, _STEEP, within)
+    # Exactly it takes many times as long, so that is begun where it will end, or near there. What others hide grows
+    # with the root of their number; for a row's own ε₀, ε goes as e^(ε₀/2) and log δ as e^(−ε₀).
+    digits, odds_less_one = float(log_above(1 / whole.delta)), math.expm1(min(float(whole.epsilon), 20.0))
+    hidden = odds_less_one / (4 * math.sqrt(2 * (digits + math.log(4)) / rows) + 4 / rows)
+    near = within(Fraction(200 * math.log(max(hidden, 1.5))))
+    near = guessed(about, whole.epsilon, near, max(float(near) / 200, 1), lambda place: within(place / _NEAR) * _NEAR)
+    steep = max(_OF_GROWTH * digits * float(near) / 100, 1)
+    near = guessed(lambda place: float(missed(int(place))), whole.delta, near, steep, within)
     kept = least_whole(lambda place: place > _LARGEST_OF_A_ROW or missed(place) > whole.delta, int(near)) - 1
     return law(kept) if kept >= 0 else certify_row(row_of_shuffled(plan, Privacy(whole.epsilon)))
 
