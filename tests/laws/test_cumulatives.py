@@ -15,8 +15,8 @@ from dproof.mechanisms.noise import laplace_noise
 FAR = np.array([-200_000, -50_001, -16_385, 16_384, 17_000, 65_535, 200_000])
 LAWS: dict[str, tuple[Any, int]] = {
     "narrow": (two_sided(Fraction(2)), 1000),
-    "digits": (two_sided(Fraction(90)), 20_000),
-    "more digits": (two_sided(Fraction(30_000)), 70_000),
+    "digits": (two_sided(Fraction(91, 90)), 20_000),
+    "more digits": (two_sided(Fraction(30_001, 30_000)), 200_000),
     "a reach": (laplace_noise(3, 3, Fraction(1), Fraction(1, 1000)).law, 1000),
     "gaussian": (Gaussian(Fraction(50), 1), 1000),
 }
