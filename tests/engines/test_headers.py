@@ -22,7 +22,8 @@ from tests.workbooks import write_workbook
         (["a", "b", "a"], "columns 1 and 3 share the name 'a': rename all but one"),
         (["a", "b", "a", "b", "a"], "columns 1, 3 and 5 share the name 'a', 2 and 4 the name 'b': rename all but one"),
         (["", "a", ""], "columns 1 and 3 have no name: name all but one"),
-        (["", "a", "a", ""], "columns 1 and 4 have no name: name all but one; columns 2 and 3 share the name 'a'"),
+        (["", "a", "a", ""], "columns 1 and 4 have no name: name all but one; where titles"),
+        (["", "a", "a", ""], "under [file] in the plan; columns 2 and 3 share the name 'a'"),
         (["x" * 41] * 2, f"columns 1 and 2 share the name '{'x' * 39}…'"),
         ([""] * 30, "columns 1, 2, 3, 4, 5 and 25 more have no name"),
         ([*"abcdefg"] * 2, "5 and 12 the name 'e', and 2 more: rename all but one"),
@@ -56,6 +57,14 @@ def test_a_name_that_stands_twice_is_numbered_and_no_row_is_lost(tmp_path: Path,
         assert len(read) == (5001 if many else len(expected))
         shown = [tuple(value.decode() for value in row.values()) for row in (read[:1] + read[-1:] if many else read)]
         assert shown == expected
+
+
+@pytest.mark.parametrize("title", ["Survey 2024,,,", "Who,,,What", ",,,"])
+def test_a_title_above_the_header_is_told_with_the_way_out(tmp_path: Path, title: str) -> None:
+    (tmp_path / "x.csv").write_text(f"{title}\na,b,c,c\n1,2,3,4\n")
+    with pytest.raises(InputError, match=r"have no name: .* write header = 2, say, under \[file\]"):
+        open_source(tmp_path / "x.csv")
+    assert open_source(tmp_path / "x.csv", None, Layout(header=2)).names == ("a", "b", "c", "c (2)")
 
 
 def test_a_workbook_has_them_too(tmp_path: Path) -> None:
