@@ -11,6 +11,7 @@ import pytest
 import dproof as dp
 from dproof.serve import plan_form
 from dproof.serve.pages import planning
+from dproof.serve.pages.asking import columns_of
 
 TEMPLATES = Path(planning.__file__).parents[1] / "templates"
 SHOWN = "".join(path.read_text() for path in sorted(TEMPLATES.glob("step_*.html")))
@@ -110,3 +111,34 @@ def test_a_tab_can_be_typed_and_is_shown() -> None:
         plan = plan_form.with_fields(PLAN, "file", fields)
         assert plan["file"] == {"separator": "\t"}
         assert plan_form.with_fields(plan, "file", plan_form.fields_of(plan, "file", plan_form.FILE)) == plan
+
+
+def test_what_would_help_is_told_without_keys() -> None:
+    columns: dict[str, Any] = {f"c{n}": {"space": "categories", "values": list("abc")} for n in range(5)}
+    columns["age"] = {"space": "interval", "low": 0, "high": 90}
+    questions = [{"sql": "SELECT c0, count(*) AS n FROM data GROUP BY c0"}]
+    drafts: list[dict[str, Any]] = [
+        {"privacy": {"model": "central", "epsilon": 1}, "columns": columns},
+        {"privacy": {"model": "central", "epsilon": 1, "delta": "1e-6"}, "columns": columns, "release": {"tables": 2}},
+        {"privacy": {"model": "central", "epsilon": 1}, "columns": columns, "release": {"tables": 2}}
+        | {"questions": questions},
+        {"privacy": {"epsilon": 1, "spread": "auto"}, "columns": columns},
+        {"privacy": {"epsilon": 1}, "columns": columns},
+    ]
+    told, hidden = 0, re.compile(r"[`\[\]]|[a-z] = ")
+    for draft in drafts:
+        found = dp.compare_ways(draft, rows=2000)
+        texts = [found["recommended"]["reason"], *(hint["text"] for hint in found["hints"])]
+        told += sum(bool(hidden.search(text)) for text in texts)
+        said = [plan_form.hint_in_words(text) for text in texts]
+        assert not any(hidden.search(text) for text in said), said
+    assert told > 4
+
+
+def test_a_plan_with_a_curve_can_be_asked_about() -> None:
+    hours = [f"h{n:02}" for n in range(24)]
+    day = {"space": "curves", "columns": hours, "low": 0, "high": 10, "start": 0, "stop": 23}
+    plan = dp.Plan.from_dict(
+        {"privacy": {"epsilon": 1}, "columns": {"day": day, "x": {"space": "interval", "low": 0, "high": 9}}}
+    )
+    assert [one.name for one in columns_of(plan)] == ["day", "x"]

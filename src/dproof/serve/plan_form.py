@@ -136,6 +136,36 @@ def in_words(path: Sequence[str], sentence: str) -> tuple[str | None, str]:
     return _NAMES.get((part, key or ""), key), text
 
 
+_HINTS_IN_WORDS = [  # what would help a plan, and what a form says in its place
+    (r"^tables = 1 under \[release\]", "measuring every column by itself"),
+    (r'^neighbours = "add-remove"', "protecting the number of rows too (add-remove)"),
+    (r'^delta = "(.*)" under \[privacy\]', r"a δ of \1"),
+    (r"sums = true under \[release\] gives", "“with sums of numbers” gives"),
+    (
+        r"^(declaring your questions under \[\[questions\]\]|leaving out .* under \[release\])",
+        "measuring what the questions need only",
+    ),
+    (r"\[\[questions\]\] for", "questions for"),
+    (r'^mechanism = "unbiased_design" in', "in a plan's file, an unbiased design for"),
+    (r" in the \[\[joint\]\] of", " in what joins"),
+    (r" \(`dproof ask`\)", ""),
+    (r"`dproof ask` at", "asking the table at"),
+    (r"under this plan use `dproof ask`", "by this plan the table can be asked"),
+    (r"neighbours = '(.*?)'", r"neighbours: \1"),
+]
+
+
+def hint_in_words(text: str) -> str:
+    """What would help, in the words of the form.
+
+    >>> hint_in_words("tables = 1 under [release], if no question is about two columns at once")
+    'measuring every column by itself, if no question is about two columns at once'
+    """
+    for pattern, said in _HINTS_IN_WORDS:
+        text = re.sub(pattern, said, text)
+    return text
+
+
 def check_shape(plan: Tables) -> None:
     """Refuse what no form could show: a part of a plan that is no table, or what should be a text or a list.
 

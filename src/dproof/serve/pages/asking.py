@@ -299,7 +299,7 @@ def _askable(column: Any, table: Mapping[str, Any]) -> AskableColumn:
     described = f"{ends}{steps}{bins}" or listed
     groups = _groups(table) if "low" in table and column.private and not space.holds_curves else ((), ())
     kinds = is_set, is_number, is_text
-    sizes = bool(table.get("bins")), column.private and column.space.size > _MOST_GROUPS
+    sizes = bool(table.get("bins")), column.private and (space.size or 0) > _MOST_GROUPS  # curves have no size
     return AskableColumn(column.name, column.kind, values, described, *kinds, *groups, *sizes)
 
 
