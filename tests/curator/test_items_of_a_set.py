@@ -81,3 +81,10 @@ def test_a_condition_on_too_many_items_is_refused_with_the_way_out_and_nothing_i
     with pytest.raises(dp.InputError, match=r"names 20 items, and 16 are the most: ask about fewer in one, or by unne"):
         curator.ask(f"SELECT count(*) AS n FROM data WHERE {every}", epsilon=1)
     assert curator.remaining == before
+
+
+def test_a_preview_of_many_items_can_be_read(tmp_path: Path) -> None:
+    curator = dp.Curator(TABLE, PLAN, ledger=tmp_path / "budget.db")
+    told = curator.preview("SELECT unnest(s) AS i, count(*) AS n FROM data GROUP BY i", epsilon=1)
+    assert len(str(told)) < 2000 and "and 19 more: Laplace noise on whole numbers" in str(told)
+    assert "characters)" in str(told) and len(told.mechanisms) == 20  # of which JSON has each
