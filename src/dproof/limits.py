@@ -103,7 +103,7 @@ MOST_CELLS = 1 << 24
 MOST_ROW_KINDS = 1 << 18
 """kinds of rows that a question to a curator tells apart"""
 MOST_CONDITION_ITEMS = 16
-"""items of a set that the conditions of a question name"""
+"""items of a set that one condition names"""
 MOST_SHRUNK = 1 << 17
 """cells of a question with the method `shrinkage`"""
 MOST_LOGLINEAR = 2_000

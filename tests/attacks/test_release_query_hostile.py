@@ -57,7 +57,7 @@ def release(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         ("COPY release TO '/tmp/x.csv'", "one SELECT"),
         ("PRAGMA database_list", "one SELECT"),
         ("SELECT count(* FROM release", "not SQL"),
-        ("", "0 were given"),
+        ("", "and there is none"),
         ("SELECT median(hobby) FROM release", "QUANTILE needs numbers"),
         ("SELECT count(*) FROM release WHERE region > 3", "does not fit the stored columns"),
         ("SELECT median(region) FROM release", "QUANTILE needs numbers, and column 'region' has other values"),

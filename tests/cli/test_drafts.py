@@ -112,12 +112,26 @@ def test_a_file_without_a_header_is_asked_about(dproof: Dproof, tmp_path: Path, 
     assert ran.out.startswith("# Is the first line a header?") == asked == ("is the first line a header?" in ran.err)
 
 
-def test_a_row_in_place_of_a_header_is_told(refused: Callable[..., str], tmp_path: Path) -> None:
+def test_a_row_in_place_of_a_header_is_asked_about(dproof: Dproof, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("yes,no,yes\nno,no,yes\n")
-    said = refused("init", tmp_path / "x.csv")
-    assert (
-        "columns 1 and 3 share the name 'yes': rename all but one (in a file the first line must be the header;" in said
-    )
+    ran = dproof("init", tmp_path / "x.csv")
+    assert "or stand there twice" in ran.err and ran.out.startswith("# Is the first line a header?")
+
+
+def test_a_doubled_name_is_drafted_checked_and_released(dproof: Dproof, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("town,paid,town,,\n" + "Bonn,yes,Ulm,1,\nUlm,no,Ulm,,\n" * 200)
+    ran = dproof("init", tmp_path / "x.csv", "--look")
+    columns = columns_of(ran.out)
+    assert [*columns] == ["town", "paid", "town (2)", "column 4", "column 5"]
+    assert ran.out.count("# The header has this name more than once") == 2
+    columns["town"] |= {"values": ["Bonn", "Ulm"]}
+    columns["town (2)"] |= {"values": ["Ulm"], "outside": "category"}
+    columns["column 4"] = columns["column 5"] = {"drop": True}
+    plan = {"privacy": {"model": "central", "epsilon": 1000}, "columns": columns}
+    release = dp.sanitise(tmp_path / "x.csv", plan)
+    for column, truth in {"town": 200, '"town (2)"': 400}.items():
+        (row,) = release.query(f"SELECT count(*) AS n FROM release WHERE {column} = 'Ulm'").rows
+        assert round(row["n"].estimate) == truth
 
 
 OFFICE = "Tag;Ankunft;Note;x_a;x_b;x_c;Gehalt\n" + "31.12.2024;09:30;3;1;0;0;10,5\n01.02.2024;10:05;;0;1;1;k.A.\n" * 40

@@ -110,8 +110,8 @@ def test_a_column_that_is_spelt_otherwise_is_taken_for_the_one_of_the_plan(
         ((DATA + "Cars,1\n").encode(), "each line needs as many fields as the first"),
         (b"", "is empty: it needs a header line"),
         (b"\xef\xbb\xbf\r\n\r\n", "is empty: it needs a header line"),
-        (DATA.replace("h00", "hobby").encode(), "columns 1 and 2 share the name 'hobby': rename all but one"),
-        (DATA.replace("h00,h01", ",").encode(), "columns 2 and 3 have no name: name all but one"),
+        (DATA.replace("h00", "hobby").encode(), "it is number 2 of those that the header names 'hobby'; add"),
+        (DATA.replace("h00,h01", ",").encode(), "has a column 'column 2' that the plan does not mention"),
     ],
 )
 def test_what_spreadsheets_write_instead_of_csv_is_told_with_the_way_out(

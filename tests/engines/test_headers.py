@@ -22,7 +22,8 @@ from tests.workbooks import write_workbook
         (["a", "b", "a"], "columns 1 and 3 share the name 'a': rename all but one"),
         (["a", "b", "a", "b", "a"], "columns 1, 3 and 5 share the name 'a', 2 and 4 the name 'b': rename all but one"),
         (["", "a", ""], "columns 1 and 3 have no name: name all but one"),
-        (["", "a", "a", ""], "columns 1 and 4 have no name: name all but one; columns 2 and 3 share the name 'a'"),
+        (["", "a", "a", ""], "columns 1 and 4 have no name: name all but one; where titles"),
+        (["", "a", "a", ""], "under [file] in the plan; columns 2 and 3 share the name 'a'"),
         (["x" * 41] * 2, f"columns 1 and 2 share the name '{'x' * 39}…'"),
         ([""] * 30, "columns 1, 2, 3, 4, 5 and 25 more have no name"),
         ([*"abcdefg"] * 2, "5 and 12 the name 'e', and 2 more: rename all but one"),
@@ -33,6 +34,44 @@ def test_every_fault_is_told_with_its_places(names: list[str], said: str) -> Non
     with pytest.raises(InputError) as refused:
         open_source(pa.table([[1]] * len(names), names))
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("header", ["a,b,a\n", '"a","b",a\r\n', '\ufeffa,b,"a"\n', "\n\r\na,b,a\n", '"a",b,a\r'])
+@pytest.mark.parametrize("rows", ["", "1,2,3\n4,5,6\n", "1,2,3\n" * 5000 + '4,"5\n5",6\n', "\n1,2,3\n\n4,5,6"])
+def test_a_name_that_stands_twice_is_numbered_and_no_row_is_lost(tmp_path: Path, header: str, rows: str) -> None:
+    text = header + (rows.replace("\n", "\r") if header.endswith("\r") else rows)
+    (tmp_path / "x.csv").write_bytes(text.encode())
+    (tmp_path / "y.csv.gz").write_bytes(gzip.compress(("title;;\n" + text).encode()))
+    (tmp_path / "z.csv").write_bytes(text.lstrip("\ufeff").encode("utf-16"))
+    layouts = [("x.csv", Layout()), ("y.csv.gz", Layout(header=2)), ("z.csv", Layout(encoding="utf-16"))]
+    if header.startswith("\ufeff"):
+        layouts = layouts[:1]  # the mark of a file stands at its start
+    if header.endswith("\r"):
+        layouts = layouts[:1]  # a title ends with \n
+    for name, layout in layouts:
+        source = open_source(tmp_path / name, None, layout)
+        assert source.names == ("a", "b", "a (2)") and source.repeated == ("a", "a (2)")
+        read = [row for batch in source.read(["a (2)", "a"]) for row in batch.to_pylist()]
+        expected = {"": [], "1": [("3", "1"), ("6", "4")]}["1" if rows else ""]
+        many = len(rows) > 100
+        assert len(read) == (5001 if many else len(expected))
+        shown = [tuple(value.decode() for value in row.values()) for row in (read[:1] + read[-1:] if many else read)]
+        assert shown == expected
+
+
+@pytest.mark.parametrize("title", ["Survey 2024,,,", "Who,,,What", ",,,"])
+def test_a_title_above_the_header_is_told_with_the_way_out(tmp_path: Path, title: str) -> None:
+    (tmp_path / "x.csv").write_text(f"{title}\na,b,c,c\n1,2,3,4\n")
+    with pytest.raises(InputError, match=r"have no name: .* write header = 2, say, under \[file\]"):
+        open_source(tmp_path / "x.csv")
+    assert open_source(tmp_path / "x.csv", None, Layout(header=2)).names == ("a", "b", "c", "c (2)")
+
+
+def test_a_workbook_has_them_too(tmp_path: Path) -> None:
+    path = write_workbook(tmp_path / "x.xlsx", {"one": [["a", "", "a", ""], ["1", "2", "3", "4"], ["5", "", "6", "7"]]})
+    source = open_source(path)
+    assert source.names == ("a", "", "a (2)")
+    assert [row["a (2)"] for batch in source.read(["a (2)"]) for row in batch.to_pylist()] == [b"3", b"6"]
 
 
 ROWS = [

@@ -151,7 +151,7 @@ REFUSED = [
     ("COPY data TO 'x.csv'", "SELECT"),
     ("INSTALL httpfs", "SELECT"),
     ("PRAGMA database_list", "SELECT"),
-    ("", "0 were given"),
+    ("", "and there is none"),
     ("SELECT count(* FROM data", "SQL"),
     ("SELECT 'unclosed FROM data", "SQL"),
     ("SELECT count(*) OVER () FROM data", "WINDOW"),

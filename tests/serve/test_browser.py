@@ -153,7 +153,7 @@ def test_a_custodian_plans_sanitises_and_hands_out_a_token(page, made):
     box(page, "sex").locator("[name=taken]").select_option("label")
     box(page, "age").locator("[name=low]").fill("18")
     box(page, "age").locator("[name=high]").fill("9o")
-    sync_api.expect(box(page, "age").locator("p.error")).to_contain_text("high is wrong")
+    sync_api.expect(box(page, "age").locator("p.error")).to_contain_text("“High” must be a number")
     sync_api.expect(box(page, "age").locator("[name=high]")).to_have_attribute("aria-invalid", "true")
     look(page, "mistake")
     box(page, "age").locator("[name=high]").fill("90")

@@ -104,13 +104,15 @@ def test_a_local_release_of_people_with_several_rows_says_what_they_have():
 def test_a_mistake_is_told_beside_its_field():
     plan = {"columns": {"age": {}, "sex": {}}}
 
-    def placed(*path, text="is wrong"):
+    def placed(*path, text="must be more"):
         return _placed(WrongKey("plan", MisplacedKey(path, text)), plan)
 
-    assert placed("columns", "sex", text="has no values") == Problem("columns", "column-1", "kind", "has no values")
-    assert placed("columns", "age", "low") == Problem("columns", "column-0", "low", "low is wrong")
-    assert placed("questions", "2", "sql") == Problem("questions", "question-1", "sql", "sql is wrong")
-    assert placed("privacy", "epsilon") == Problem("trust", "privacy", "epsilon", "privacy.epsilon is wrong")
+    told = placed("columns", "sex", text="has nothing")
+    assert told == Problem("columns", "column-1", "kind", "has nothing", "sex")
+    assert placed("columns", "age", "low") == Problem("columns", "column-0", "low", "“Low” must be more", "age")
+    told = placed("questions", "2", "sql", text="is wrong: no SQL")
+    assert told == Problem("questions", "question-1", "sql", "no SQL", "question 2")
+    assert placed("privacy", "epsilon") == Problem("trust", "privacy", "epsilon", "“ε” must be more")
     assert placed("file", "separator").step == "table" and placed("joint").step == "release"
 
 

@@ -112,10 +112,11 @@ def test_all_mistakes_are_told_beside_their_fields_at_once(made):
     fields = column(column(fields, "sex", values=""), "age", kind="interval", low="18", high="ninety")
     refused = post(made, "/plans/fresh/columns", fields, made.carla, "next")
     page = refused.raw.decode()
-    assert refused.status == 400 and 'id="error-column-1" class="error" data-part data-key="high">high is wrong' in page
-    assert 'id="error-column-0" class="error" data-part data-key="values">values is still open' in page
+    assert refused.status == 400
+    assert 'id="error-column-1" class="error" data-part data-key="high">“High” must be a number' in page
+    assert 'id="error-column-0" class="error" data-part data-key="values">“Values” is empty' in page
     wrong = at(made, "fresh", "trust", "next", epsilon="none", row_count="0").raw.decode()
-    assert 'data-key="epsilon">privacy.epsilon is wrong' in wrong and 'data-key="row_count">say about how many' in wrong
+    assert 'data-key="epsilon">“ε” must be a number' in wrong and 'data-key="row_count">say about how many' in wrong
     listed = send(made, "GET", "/plans/fresh/release", token=made.carla).raw.decode()
     assert "4 to do before the plan can be saved" in listed and "Sanitise" not in listed
     assert send(made, "POST", "/plans/fresh/sanitise", b"release=x&sure=", made.carla).status == 400

@@ -180,7 +180,7 @@ def test_names_that_look_like_values_are_asked_about_again_where_the_table_is_an
     said = re.search('name="names_are_public" value="([^"]+)"', page)[1]
     path, more = "/plans/shared", {"names_are_public": said}
     assert post(made, path, fields_of(made, path, made.carla), made.carla, "look", **more).status == 200
-    assert "look like values: say" not in send(made, "GET", "/plans/shared/release", token=made.carla).raw.decode()
+    assert "stand there twice: say" not in send(made, "GET", "/plans/shared/release", token=made.carla).raw.decode()
     assert send(made, "PUT", "/api/files/shared.csv?replace=true", b"m,43\nf,21\n", made.dora).status == 201
     assert post(made, path, fields_of(made, path, made.carla), made.carla, "look", **more).status == 200
-    assert "look like values: say" in send(made, "GET", "/plans/shared/release", token=made.carla).raw.decode()
+    assert "stand there twice: say" in send(made, "GET", "/plans/shared/release", token=made.carla).raw.decode()

@@ -16,6 +16,7 @@ from dproof.curator.ledger import Ledger
 from dproof.errors import ArgumentError, FileError, OverBudget
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy, Unit
+from dproof.questions.question import in_short
 
 _KINDS = ("budget", "spent", "remaining")
 _WORDS = {"budget": "the whole budget", "analyst": "an analyst's budget"}
@@ -92,7 +93,7 @@ def _budget_page(answer: dict[str, Any], left: str, unanswered: frozenset[int]) 
         yield Table(("analyst", *(f"{word} ε, δ" for word in _KINDS)), analysts, left=range(4))
     entries = []
     for entry in answer["entries"]:
-        what = entry.get("question") or entry.get("description") or _WORDS[entry["kind"]]
+        what = in_short(entry.get("question", "")) or entry.get("description") or _WORDS[entry["kind"]]
         what += "" if entry.get("published", True) else ", paid for and not published yet"
         what += ", paid for and without a stored answer" if entry["number"] in unanswered else ""
         what += f", may have cost ε {entry['may_have_cost']:.6g}" if "may_have_cost" in entry else ""

@@ -65,7 +65,10 @@ def init(
     if len(drafted.columns) == 1:
         advise(f"the table has {ONE_COLUMN}")
     if drafted.doubtful:
-        advise("is the first line a header? Some of its fields look like values, and a plan is public")
+        advise(
+            "is the first line a header? Some of its fields look like values, or stand there twice, and a plan is "
+            "public"
+        )
     if look:
         advise("the draft was made from rows of the table: keep it to yourself until you have checked it")
 

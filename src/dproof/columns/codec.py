@@ -428,7 +428,9 @@ class Codec:
     def missing_refusal(self) -> str:
         """What a column has that the plan refuses, as the end of a sentence: a missing value."""
         also = "" if self.noun is None else f", or a text that is no {self.noun}"
-        return f"a missing value{also}: `dproof check` counts them; say in the plan what stands for it, with `missing`"
+        words = "" if self.noun is None else ", or give it another space if it holds words"
+        stands = f"say in the plan what stands for it, with `missing`{words}"
+        return f"a missing value{also}: `dproof check` counts them; {stands}"
 
 
 @lru_cache(maxsize=256)

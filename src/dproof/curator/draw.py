@@ -77,17 +77,17 @@ def tally_in_duckdb(table: InDuckDB, plan: Plan, measurement: Measurement) -> Ta
     valued = counter.looked_at
     keys = {name: quoted(name) if by_value else f"-({quoted(name)} < 0)::TINYINT" for name, by_value in valued.items()}
     kinds_at_most = math.prod(used[name].space.size + 1 if by_value else 2 for name, by_value in valued.items())
-    if None in in_sql.values() or kinds_at_most > _MOST_KINDS or any(len(t.columns) > 2 for t in counter.sums):
+    if None in in_sql.values() or kinds_at_most > _MOST_KINDS or any(len(t.columns) > 2 for t in counter.products):
         return None
     try:
         projected = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in in_sql.items())
         codes = table.relation.project(projected) if in_sql else table.relation
-        kinds = count_alike(codes, list(keys.values()), _sums_in_sql(counter.sums))
+        kinds = count_alike(codes, list(keys.values()), _sums_in_sql(counter.products))
     except duckdb.Error:  # the file is damaged
         return None
     found = {name: as_numpy(kinds.column(f"k{n}")) for n, name in enumerate(keys)}
     counter.add_alike(
-        as_numpy(kinds.column("n")), found, {t: _sums_of_kinds(t, kinds, measurement.schema) for t in counter.sums}
+        as_numpy(kinds.column("n")), found, {t: _sums_of_kinds(t, kinds, measurement.schema) for t in counter.products}
     )
     return counter.finish()
 

@@ -40,12 +40,14 @@ from dproof.questions.question import (
     canonical,
     condition,
     expression,
+    in_short,
     measured_parts,
 )
 from dproof.questions.sensitivity import Sensitivity, sensitivity_of
 from dproof.questions.sums import Term, chooses, even_sums, present
 from dproof.spaces.interval import Scale
 
+_MOST_ALIKE = 16  # mechanisms with the same noise that are each told
 _SEED = bytes(32)  # of simulated noise: one for all tables, so that ± differ by what is asked alone
 _DEPENDS = "the interval depends on the data, so it cannot be previewed"
 _ESTIMATED = "; `dproof plan` with --rows and --question estimates it for a common and a rare group"
@@ -119,7 +121,7 @@ class Preview:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        yield self.asked
+        yield in_short(self.asked)
         yield "free: it was answered before, or no row can change it" if self.free else f"costs {self.cost}"
         yield f"left to spend: {self.remaining}"
         if not self.free:
@@ -130,7 +132,7 @@ class Preview:
             if sensitivity.witness is not None and sensitivity.l1:
                 before, after = (_table_text(rows) for rows in (sensitivity.witness.before, sensitivity.witness.after))
                 yield f"  attained by {before} and {after}"
-        yield from (f"mechanism: {text}" for text in self.mechanisms)
+        yield from (f"mechanism: {text}" for text in _alike_once(self.mechanisms))
         chosen = [choice.aggregate for choice in self.measurement.chosen]
         picked = [item.alias for item in self.measurement.question.select if item.expression in chosen]
         for name, (width, error) in self._widths.items():
@@ -268,6 +270,20 @@ def _even_values(measurement: Measurement, aggregate: Aggregate, by_value: int |
         found = by_group.reshape(measurement.groups, -1)[:, :by_value]
     counts: list[Any] = np.rint(found).astype(int).tolist()
     return counts
+
+
+def _alike_once(texts: Sequence[str]) -> Iterator[str]:
+    """The mechanisms; of many with the same noise, as of the items of a large set, the first and how many more."""
+    alike: dict[str, list[str]] = {}
+    for text in texts:
+        what, _, noise = text.partition(": ")
+        alike.setdefault(noise, []).append(what)
+    if max(map(len, alike.values()), default=0) <= _MOST_ALIKE:
+        yield from texts
+        return
+    for noise, named in alike.items():
+        few = named if len(named) <= _MOST_ALIKE else [f"{named[0]} and {len(named) - 1} more"]
+        yield from (f"{what}: {noise}" for what in few)
 
 
 def _noise_text(noisy: NoisyStatistic, schema: Schema) -> str:

@@ -351,7 +351,7 @@ def _row_effects(question: Question, schema: Schema, needed: Sequence[Term], uni
     if found is None:
         found = effects(schema, [question], [Coordinate(0, ((Fraction(1), term),)) for term in needed])
         # A person may also have fewer rows, or none.
-        found = schema.cache[key] = found if unit.row_is_person else _with_none(found)
+        found = schema.cache[key] = found if unit.row_is_person else found.with_none()
     return found
 
 
@@ -388,18 +388,6 @@ def _shares(
     asked = {of_one[0] for aggregate, of_one in sums_of.items() if aggregate.definition.counts == "rows"}
     weights = {n: 1 if not needed[n].columns and needed[n] not in asked else 2 for n in moving}
     return {n: Fraction(weight, sum(weights.values())) for n, weight in weights.items()}
-
-
-def _with_none(row_effects: Effects) -> Effects:
-    """The effects with that of no row, which moves nothing; it has the group of another, so that none is added."""
-    nothing = np.zeros((1, row_effects.values.shape[1]), object)
-    groups = np.concatenate([row_effects.groups, row_effects.groups[:1]])
-    return replace(
-        row_effects,
-        records=[*row_effects.records, {}],
-        groups=groups,
-        values=np.concatenate([row_effects.values, nothing]),
-    )
 
 
 def _relative_variance(noises: Mapping[int, Noise], alone: Sequence[Fraction]) -> float:

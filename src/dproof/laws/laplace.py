@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
 from math import ceil, log, log1p, prod
 from operator import mul
 from typing import Any, ClassVar
@@ -142,6 +142,28 @@ class TwoSided(NoiseLaw):
             return self._upto(k)
         inside = min(max(k, -self.reach - 1), self.reach)
         return (self._upto(inside) - self._upto(-self.reach - 1)) / self._kept
+
+    def cumulatives(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """P(X ≤ k) of many k, each rounded once: whole numbers over one denominator for each top digit."""
+        if self.reach is not None:
+            return super().cumulatives(places)
+        tables = [(table, list(accumulate(reversed(table), initial=0))[-2::-1]) for table in self.lower]
+        totals, parts, found = self._lower_wholes, dict[tuple[int, int], tuple[int, int, int]](), list[float]()
+        for k in places.tolist():
+            sign, g = (1, -k - 2) if k < 0 else (0, k)
+            if g < 0:
+                found.append(float(self.cumulative(k)))
+                continue
+            larger, whole = 0, 1  # as in `_beyond`
+            for (table, above), total in zip(tables, totals, strict=True):
+                g, digit = divmod(g, _BASE)
+                larger, whole = larger * table[digit] + whole * above[digit], whole * total
+            if (sign, g) not in parts:
+                parts[sign, g] = self._signs[sign].parts(g)
+            beyond, there, denominator = parts[sign, g]
+            numerator, denominator = beyond * whole + there * larger, denominator * whole
+            found.append((numerator if k < 0 else denominator - numerator) / denominator)
+        return np.array(found)
 
     @cached_property
     def _kept(self) -> Fraction:
@@ -478,13 +500,19 @@ class Geometric:
 
     def chance(self, t: int) -> Fraction:
         """P(T = t)."""
-        table, digit, part = self._place(max(t, 0))
-        return Fraction(part * table[digit] if t >= 0 else 0, self.denominator(t))
+        _, there, denominator = self.parts(t)
+        return Fraction(there, denominator)
 
     def above(self, t: int) -> Fraction:
         """P(T > t)."""
+        beyond, _, denominator = self.parts(t)
+        return Fraction(beyond, denominator)
+
+    def parts(self, t: int) -> tuple[int, int, int]:
+        """P(T > t) and P(T = t) as whole numbers, and their denominator."""
         table, digit, part = self._place(max(t, 0))
-        return Fraction(part * sum(table[digit + 1 :] if t >= 0 else table), self.denominator(t))
+        beyond, there = (sum(table[digit + 1 :]), table[digit]) if t >= 0 else (sum(table), 0)
+        return part * beyond, part * there, self.denominator(t)
 
     def denominator(self, t: int) -> int:
         """A common denominator of all probabilities of T up to t."""

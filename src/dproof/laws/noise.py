@@ -41,6 +41,10 @@ class NoiseLaw(Protocol):
     def probability(self, k: int) -> Fraction:
         """P(X = k), exactly."""
 
+    def cumulatives(self, places: Array) -> Array:
+        """P(X ≤ k) of many k, each rounded once."""
+        return np.array([float(self.cumulative(k)) for k in places.tolist()])
+
     def cumulative(self, k: int) -> Fraction:
         """P(X ≤ k), exactly."""
 
@@ -369,7 +373,7 @@ def _reach(law: Lattice, step: int) -> int:
 def node_law(law: Lattice, nodes: Nodes) -> Array:
     """P(state | node), from the exact cumulative law of the noise."""
     gaps, which = np.unique(nodes.edges - nodes.centres[:, None] - 1, return_inverse=True)
-    below = np.array([float(law.noise.cumulative(int(gap))) for gap in gaps])
+    below = law.noise.cumulatives(gaps)
     upto = law.upto(below[which].reshape(len(nodes.centres), -1), nodes.centres)
     return np.diff(np.pad(upto, ((0, 0), (1, 1)), constant_values=((0, 0), (0, 1))), axis=1)
 

@@ -155,8 +155,16 @@ def _set_aside(tables: dict[str, Any], path: Sequence[str]) -> bool:
     """
     if tuple(path) in (("privacy", "epsilon"), ("privacy",)):
         before = dict(tables.get("privacy", {})) if isinstance(tables.get("privacy"), Mapping) else {}
-        tables["privacy"] = {**before, "epsilon": "1"} if path[1:] else {"epsilon": "1"}
-        return before.get("epsilon") != "1" or bool(before.keys() - {"epsilon"})
+        # What else the plan says depends on its model.
+        model = {key: before[key] for key in ("model",) if before.get(key) == "central"}
+        kept = before if path[1:] else model if before != {"epsilon": "1", **model} else {}
+        tables["privacy"] = {**kept, "epsilon": "1"}
+        return bool(tables["privacy"] != before)
+    if tuple(path) == ("columns",) and isinstance(columns := tables.get("columns"), Mapping):
+        tables["columns"] = {**columns, _STAND_IN: {"space": "categories", "values": ["a", "b"]}}
+        if isinstance(privacy := tables.get("privacy"), Mapping):  # which may name a column that was taken out
+            tables["privacy"] = {key: given for key, given in privacy.items() if key != "person"}
+        return _STAND_IN not in columns
     inner: Any = tables
     if path[:1] == ("questions",) and len(path) > 1 and isinstance(asked := tables["questions"], list):
         # Another question in its place, so that those after it keep their numbers.

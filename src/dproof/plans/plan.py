@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -221,6 +222,9 @@ class Plan:
             if meant is not None:
                 blank = ", with the blank beside it" * (unknown[0].strip() == meant)
                 way = f"the plan has {meant!r} instead; write it as the file does{blank}"
+            numbered = re.fullmatch(r"(.+) \((\d+)\)", unknown[0], re.DOTALL)
+            if numbered and numbered[1] in names:  # it may be named so as well, which makes no difference
+                way = f"it is number {numbered[2]} of those that the header names {numbered[1]!r}; {way}"
             raise SourceError(f"the source has a column {unknown[0]!r} that the plan does not mention{more}: {way}")
         if absent:
             raise SourceError(f"the source has no column {absent[0]!r}{did_you_mean(absent[0], names)}")

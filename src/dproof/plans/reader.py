@@ -749,7 +749,9 @@ def axes_of(column: Column) -> tuple[TableAxis, ...]:
     inside = space.without_missing
     if inside.line is None:
         if space.size > MOST_VALUES:
-            problem = f"has more than {MOST_VALUES:,} values: declare fewer, or drop it"
+            problem = (
+                f"has more than {MOST_VALUES:,} values: declare fewer, such as the first digits of a code, or drop it"
+            )
             raise MisplacedKey(("columns", column.name), problem)
         return (TableAxis.of_bins(column, each_value(space)),)
     return (TableAxis.of_bins(column, (column.bins or default_bins(inside)).with_missing(space.absent)),)

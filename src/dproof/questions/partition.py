@@ -8,7 +8,7 @@ of cells. A column of a million codes that is compared with two numbers has thre
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -152,6 +152,22 @@ def _parts(space: Space, part: DatePart) -> tuple[NDArray[np.int64], NDArray[np.
     found = space.date_part(part)
     assert found is not None, "the question was not checked"
     return found
+
+
+def items_of(predicate: Predicate | None, schema: Schema) -> set[tuple[str, int]]:
+    """The items of sets that a predicate looks at, as bits of columns: with that which says that a set is missing."""
+    found = {_leaf(atom).column: set[int]() for atom in atoms(predicate)}
+    for atom in atoms(predicate):
+        column = _leaf(atom).column
+        if column not in schema.open_columns and isinstance(looked_at := region(atom, schema), Bit):
+            found[column] |= looked_at.bits
+    return {(column, bit) for column, bits in found.items() for bit in bits}
+
+
+def absent_bit(schema: Schema, column: str) -> int | None:
+    """The bit of the codes of a set that says that it is missing, where one does."""
+    space = schema.declared(column)
+    return None if space.items is None or space.absent is None else space.candidates
 
 
 def satisfied(predicate: Predicate, atom: Callable[[Atom], NDArray[np.bool_]]) -> NDArray[np.bool_]:
@@ -363,13 +379,40 @@ def cut(
     return Grid(tuple(axes), regions)
 
 
+_ITEMS_OF_GRID = 8  # of all sets, where one condition alone does not look at more
+
+
+def by_grids(
+    schema: Schema,
+    predicates: Iterable[Predicate | None],
+    keys: Sequence[Key] = (),
+    columns: Iterable[str] = (),
+) -> Iterator[tuple[list[Predicate | None], Grid]]:
+    """The predicates a few at a time, with a grid that these cut: each looks at few items of sets.
+
+    >>> from dproof.spaces import Subsets
+    >>> table = Schema("data", {"likes": Subsets([f"i{n}" for n in range(20)])})
+    >>> [len(grid.axes[0].first) for _, grid in by_grids(table, [Contains("likes", f"i{n}") for n in range(20)])]
+    [256, 256, 16]
+    """
+    columns, few, items = tuple(columns), list[Predicate | None](), set[tuple[str, int]]()
+    for predicate in dict.fromkeys(predicates):
+        more = items | items_of(predicate, schema)
+        if few and len(more) > max(_ITEMS_OF_GRID, len(items)):
+            yield few, cut(schema, few, keys, columns)
+            few, more = [], items_of(predicate, schema)
+        few, items = [*few, predicate], more
+    if few:
+        yield few, cut(schema, few, keys, columns)
+
+
 def _bit_axis(column: str, schema: Schema, regions: Sequence[Region]) -> Partition:
     """Blocks of codes that agree in all bits that a condition looks at."""
     bits = tuple(sorted({bit for region in regions if isinstance(region, Bit) for bit in region.bits}))
     if len(bits) > MOST_CONDITION_ITEMS:
         raise TooLarge(
-            f"column {column!r} has conditions on {len(bits)} items, and {MOST_CONDITION_ITEMS} are the most: ask "
-            f"about fewer at once, or query a release by unnest({column}), which counts any number of items"
+            f"a condition on column {column!r} names {len(bits)} items, and {MOST_CONDITION_ITEMS} are the most: ask "
+            f"about fewer in one, or by unnest({column}), which counts any number of items one by one"
         )
     patterns = [sum(1 << bit for n, bit in enumerate(bits) if p >> n & 1) for p in range(1 << len(bits))]
     stop = len(patterns) if schema.is_open(column) else schema.declared(column).size

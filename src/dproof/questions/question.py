@@ -890,3 +890,15 @@ def canonical(question: Question) -> str:
     if question.where is not None:
         text += f" WHERE {condition(question.where)}"
     return f"{text} GROUP BY {', '.join(keys)}" if keys else text
+
+
+_LONG = 600  # characters of a question, more than anybody reads
+
+
+def in_short(text: str) -> str:
+    """The text of a question where a person reads it: of a very long one the beginning.
+
+    >>> in_short("SELECT " + "count(*), " * 1000)[-22:]
+    'u… (10,007 characters)'
+    """
+    return text if len(text) <= _LONG else f"{text[:_LONG]}… ({len(text):,} characters)"

@@ -12,8 +12,8 @@ trying. What is not found out is used, and labelled "declared" wherever it shows
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain, combinations, islice, product
 from typing import Any, Literal, TypeAlias, get_args
@@ -28,12 +28,13 @@ from dproof.limits import MOST_ROW_KINDS
 from dproof.privacy import Neighbours
 from dproof.questions.aggregates import Rank
 from dproof.questions.measured import values_of
-from dproof.questions.partition import Grid, cut, grouping
+from dproof.questions.partition import Grid, absent_bit, cut, grouping, items_of
 from dproof.questions.question import (
     Aggregate,
     Applied,
     Arithmetic,
     Expression,
+    Missing,
     Number,
     Open,
     Predicate,
@@ -41,6 +42,7 @@ from dproof.questions.question import (
     Schema,
     aggregates_of,
     as_schema,
+    atoms,
     both,
     leaves,
     measured_parts,
@@ -135,7 +137,7 @@ def sensitivity_of(questions: Sequence[Question], schema: Schema, neighbours: Ne
     l2_squared, _, also = row_effects.largest(neighbours, power=2)
     witnesses: tuple[TableWitness, ...] = ()
     if pair is not None:
-        before, after = (_row(row_effects.records[n], schema) for n in pair)
+        before, after = (_row(codes, schema) for codes in pair)
         witnesses = (TableWitness(() if neighbours == "add-remove" else (before,), (after,), l1),)
     return Sensitivity(neighbours, l1, l2_squared, "exact" if exact and also else "bound", witnesses)
 
@@ -214,7 +216,7 @@ def _alone(
 
 
 _MOST_EFFECTS = 1 << 11  # effects of which every pair is looked at
-_Largest: TypeAlias = tuple[Fraction, tuple[int, int] | None, bool]
+_Largest: TypeAlias = tuple[Fraction, tuple[dict[str, int], dict[str, int]] | None, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,13 +229,19 @@ class Coordinate:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """The different effects that a row can have.
+    """The different effects that a row can have, in parts that look at different items of its sets.
+
+    An effect is what a row does to the coordinates of its part; those of other parts are 0 in it. All parts see the
+    `rest` of a row, and a row has an effect in each of them. Its items of one part say nothing of those of another, so
+    that of all rows with the same rest the largest moves of the parts add up.
 
     `records` has the codes of one row for each effect; `groups` the group it falls into in each question; `values` what
     it adds to each coordinate there, in whole numbers of the coordinate's unit; `questions` that of each coordinate.
     """
 
     records: list[dict[str, int]]
+    parts: NDArray[np.int64]
+    rest: NDArray[np.int64]
     groups: NDArray[np.int64]
     values: NDArray[Any]
     units: tuple[Fraction, ...]
@@ -242,7 +250,7 @@ class Effects:
     known: dict[Any, _Largest] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def largest(self, neighbours: Neighbours, *, power: int = 1, weights: Sequence[Fraction] | None = None) -> _Largest:
-        """max Σ_j (w_j |Δ_j|)^power over neighbours, the pair of effects that attains it, and whether it is exact.
+        """max Σ_j (w_j |Δ_j|)^power over neighbours, the pair of rows that attains it, and whether it is exact.
 
         For add-remove the pair is (the row, itself) and Δ is its effect; for change-one Δ is the difference, in
         which coordinates of a question in which the two rows fall into different groups count twice. It is worked out
@@ -257,51 +265,111 @@ class Effects:
         given = self.units if weights is None else [w * unit for w, unit in zip(weights, self.units, strict=True)]
         used = [n for n, weight in enumerate(given) if weight]
         bottom = math.lcm(1, *(weight.denominator for weight in given))
-        worth = Fraction(1, bottom)
+        worth = Fraction(1, bottom) ** power
         scaled = self.values[:, used] * np.array([int(given[n] * bottom) for n in used], object)
         groups = self.groups[:, [self.questions[n] for n in used]]
-        kinds = _different(groups, scaled)
+        moved = np.isin(self.parts, np.unique(self.parts[(scaled != 0).any(axis=1)]))  # others are not asked about
+        alone = len(np.unique(self.parts[moved])) <= 1  # then there is nothing that another part must see as well
+        rest = np.zeros_like(self.rest) if alone else self.rest
+        kinds = [n for n in _different(self.parts, rest, groups, scaled) if moved[n]] or [0]
         scaled, groups = scaled[kinds], groups[kinds]
+        parts, rest = (np.unique(one[kinds], return_inverse=True)[1].ravel() for one in (self.parts, rest))
         if int(max(abs(scaled.max(initial=0)), abs(scaled.min(initial=0)))) ** power * 4 * (len(used) + 1) < 1 << 62:
             scaled = scaled.astype(np.int64)
         sizes = np.abs(scaled) ** power
         row_sizes = sizes.sum(axis=1)
-        top = int(np.argmax(row_sizes))
+        shape = int(rest.max()) + 1, int(parts.max()) + 1
+        own = _most(row_sizes, (rest, parts), shape)
+        together = own.sum(axis=1)
+        top = int(np.argmax(together))
         if neighbours == "add-remove":
-            return int(row_sizes[top]) * worth**power, (kinds[top],) * 2, True
-        bound = _bound(scaled, groups, row_sizes, power)
+            row = self._row(
+                next(
+                    kinds[n] for n in np.flatnonzero((rest == top) & (parts == part)) if row_sizes[n] == own[top, part]
+                )
+                for part in range(shape[1])
+            )
+            return int(together[top]) * worth, (row, row), True
+        spread = sum(_spread(scaled[parts == part], power) for part in range(shape[1]))
+        bound = _bound(spread, groups, int(together[top]), power)
         if len(row_sizes) > _MOST_EFFECTS or not self.complete:
-            return bound * worth**power, None, False
-        most, pair = 0, (0, 0)
-        for first in range(len(row_sizes)):
-            if most == bound:  # as with the first row, where it holds no item and another one holds all
+            return bound * worth, None, False
+
+        def moves(first: int, seconds: NDArray[np.int64]) -> NDArray[Any]:
+            """How far it is from one effect to others."""
+            apart = np.abs(scaled[seconds] - scaled[first]) ** power
+            elsewhere = groups[seconds] != groups[first]
+            moved: NDArray[Any] = np.where(elsewhere, sizes[seconds] + sizes[first], apart).sum(axis=1)
+            return moved
+
+        beside = [np.flatnonzero(parts == part) for part in range(shape[1])]
+        # By the rest of both rows and the part.
+        found = np.zeros((shape[0], shape[0], shape[1]), row_sizes.dtype)
+        for first in range(len(kinds)):
+            seconds, part = beside[parts[first]], parts[first]
+            np.maximum.at(found[rest[first], :, part], rest[seconds], moves(first, seconds))
+            if alone and found[0, 0, 0] == bound:  # as with the first row, where it holds no item and another holds all
                 break
-            moved = np.abs(scaled - scaled[first]) ** power
-            total = np.where(groups != groups[first], sizes + sizes[first], moved).sum(axis=1)
-            second = int(np.argmax(total))
-            if total[second] > most:
-                most, pair = int(total[second]), (first, second)
-        return most * worth**power, (kinds[pair[0]], kinds[pair[1]]), True
+        every = found.sum(axis=2)
+        before, after = np.unravel_index(int(np.argmax(every)), every.shape)
+        chosen = []
+        for part, members in enumerate(beside):
+            seconds, far = members[rest[members] == after], found[before, after, part]
+            firsts = ((n, np.flatnonzero(moves(n, seconds) == far)) for n in members[rest[members] == before])
+            chosen.append(next((kinds[n], kinds[seconds[attained[0]]]) for n, attained in firsts if len(attained)))
+        rows = self._row(first for first, _ in chosen), self._row(second for _, second in chosen)
+        return int(every[before, after]) * worth, rows, True
+
+    def _row(self, effects: Iterable[int]) -> dict[str, int]:
+        """The codes of the row that has one effect in each part: the items of its sets are those of all."""
+        row: dict[str, int] = {}
+        for n in effects:
+            row |= {column: row.get(column, code) | code for column, code in self.records[n].items()}
+        return row
 
     def largest_alone(self, neighbours: Neighbours, *, power: int = 1) -> list[Fraction]:
         """max |Δ_j|^power over neighbours, for each coordinate by itself."""
         alone = np.eye(len(self.units), dtype=int).tolist()
         return [self.largest(neighbours, power=power, weights=list(map(Fraction, row)))[0] for row in alone]
 
+    def with_none(self) -> Effects:
+        """The effects with that of no row, which moves nothing; it has the group of another, so that none is added."""
+        parts = np.unique(self.parts)
+        groups = [self.groups[np.flatnonzero(self.parts == part)[:1]] for part in parts]
+        return replace(
+            self,
+            records=[*self.records, *({} for _ in parts)],
+            parts=np.append(self.parts, parts),
+            rest=np.append(self.rest, np.full(len(parts), self.rest.max() + 1)),
+            groups=np.concatenate([self.groups, *groups]),
+            values=np.concatenate([self.values, np.zeros((len(parts), self.values.shape[1]), object)]),
+        )
 
-def _different(groups: NDArray[np.int64], values: NDArray[Any]) -> list[int]:
+
+def _different(*of_rows: NDArray[Any]) -> list[int]:
     """One row of every kind."""
-    return sorted({(*g, *v): n for n, (g, v) in enumerate(zip(groups.tolist(), values.tolist(), strict=True))}.values())
+    columns = np.concatenate([one.reshape(len(one), -1) for one in of_rows], axis=1)
+    return sorted({tuple(row): n for n, row in enumerate(columns.tolist())}.values())
 
 
-def _bound(scaled: NDArray[Any], groups: NDArray[np.int64], own: NDArray[Any], power: int) -> int:
+def _most(sizes: NDArray[Any], places: tuple[NDArray[np.int64], ...], shape: tuple[int, ...]) -> NDArray[Any]:
+    """The largest size of each place."""
+    found = np.zeros(shape, sizes.dtype)
+    np.maximum.at(found, places, sizes)
+    return found
+
+
+def _spread(scaled: NDArray[Any], power: int) -> int:
+    """The range of every coordinate, together."""
+    return int(((scaled.max(axis=0) - scaled.min(axis=0)) ** power).sum())
+
+
+def _bound(spread: int, groups: NDArray[np.int64], own: int, power: int) -> int:
     """No pair moves further than every coordinate's range, and in different groups than twice the largest effect."""
-    spread = int(((scaled.max(axis=0) - scaled.min(axis=0)) ** power).sum())
     if not (groups != groups[0]).any():
         return spread
     one_part = bool((groups == groups[:, :1]).all())
-    apart = 2 * int(own.max())
-    return max(spread, apart) if one_part or power == 1 else spread + apart
+    return max(spread, 2 * own) if one_part or power == 1 else spread + 2 * own
 
 
 def effects(schema: Schema, questions: Sequence[Question], coordinates: Sequence[Coordinate]) -> Effects:
@@ -320,54 +388,122 @@ def effects(schema: Schema, questions: Sequence[Question], coordinates: Sequence
         for n, coordinate in enumerate(coordinates)
         for _, term in coordinate.weights
     }
-    different = tuple(dict.fromkeys(wheres.values()))
-    chosen, complete, grid = _candidates(schema, questions, different, [term for _, term in wheres])
-    meshed = np.meshgrid(*(np.array(codes) for codes in chosen.values()), indexing="ij")
-    codes = {column: mesh.ravel() for column, mesh in zip(chosen, meshed, strict=True)}
-    count = math.prod(map(len, chosen.values()))
-    blocks = tuple(axis.of(codes[axis.column]) for axis in grid.axes)
-    groups = np.zeros((count, len(questions)), np.int64)
-    for n, question in enumerate(questions):
-        if question.group_by:
-            places = np.stack([grouping(key, schema).of(codes[key.column]) for key in question.group_by], axis=1)
-            groups[:, n] = np.unique(places, axis=0, return_inverse=True)[1].ravel()
-    masks = {where: np.broadcast_to(grid.mask(where)[blocks], count).astype(object) for where in different}
-    values = np.zeros((count, len(coordinates)), object)
-    units = []
-    for n, coordinate in enumerate(coordinates):
-        bottom = math.lcm(1, *(weight.denominator for weight, _ in coordinate.weights))
-        units.append(Fraction(1, bottom))
-        for weight, term in coordinate.weights:
-            product = masks[wheres[n, term]] * int(weight * bottom)
-            for column in term.columns:
-                product = product * term.scale(column, schema).whole(codes[column]).astype(object)
-            values[:, n] += product
-    kept = _different(groups, values)
-    records = [{column: int(places[n]) for column, places in codes.items()} for n in kept]
+    of_parts, shared = _apart(schema, questions, coordinates, wheres)
+    chosen, complete, grids = _candidates(schema, questions, wheres, of_parts, shared)
+    units = tuple(Fraction(1, math.lcm(1, *(w.denominator for w, _ in one.weights))) for one in coordinates)
+    records: list[dict[str, int]] = []
+    found: list[tuple[NDArray[Any], ...]] = []
+    numbers: dict[tuple[int, ...], int] = {}  # of what all parts see of a row
+    for place, (part, by_column, grid) in enumerate(zip(of_parts, chosen, grids, strict=True)):
+        meshed = np.meshgrid(*(np.array(codes) for codes in by_column.values()), indexing="ij")
+        codes = {column: mesh.ravel() for column, mesh in zip(by_column, meshed, strict=True)}
+        count = math.prod(map(len, by_column.values()))
+        blocks = tuple(axis.of(codes[axis.column]) for axis in grid.axes)
+        groups = np.zeros((count, len(questions)), np.int64)
+        for n, question in enumerate(questions):
+            if question.group_by:
+                places = np.stack([grouping(key, schema).of(codes[key.column]) for key in question.group_by], axis=1)
+                groups[:, n] = np.unique(places, axis=0, return_inverse=True)[1].ravel()
+        values = np.zeros((count, len(coordinates)), object)
+        for n in part:
+            for weight, term in coordinates[n].weights:
+                mask = np.broadcast_to(grid.mask(wheres[n, term])[blocks], count).astype(object)
+                product = mask * int(weight / units[n])
+                for column in term.columns:
+                    product = product * term.scale(column, schema).whole(codes[column]).astype(object)
+                values[:, n] += product
+        rest = np.zeros(count, np.int64)
+        if len(of_parts) > 1:
+            seen = [
+                np.where(codes[c] == MISSING, MISSING, codes[c] & shared[c]) if c in shared else codes[c]
+                for c in sorted(codes)
+            ]
+            rest[:] = [numbers.setdefault(row, len(numbers)) for row in zip(*(s.tolist() for s in seen), strict=True)]
+        kept = _different(rest, groups, values)
+        records += [{column: int(places[n]) for column, places in codes.items()} for n in kept]
+        found.append((np.full(len(kept), place), rest[kept], groups[kept], values[kept]))
+    parts, of_rest, of_groups, of_values = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
     of_coordinates = tuple(coordinate.question for coordinate in coordinates)
-    return Effects(records, groups[kept], values[kept], tuple(units), of_coordinates, complete)
+    return Effects(records, parts, of_rest, of_groups, of_values, units, of_coordinates, complete)
+
+
+def _apart(
+    schema: Schema,
+    questions: Sequence[Question],
+    coordinates: Sequence[Coordinate],
+    wheres: Mapping[tuple[int, Term], Predicate | None],
+) -> tuple[list[list[int]], dict[str, int]]:
+    """Coordinates in parts that look at different items of sets, and in each set the items that all parts see, as bits.
+
+    All see the items in the conditions of whole questions, and whether a set is there.
+    """
+    keyed = {key.column for question in questions for key in question.group_by}
+
+    def looked_at(where: Predicate | None) -> set[tuple[str, int]]:
+        return {one for one in items_of(where, schema) if one[0] not in keyed}
+
+    items = [set().union(*(looked_at(wheres[n, term]) for _, term in one.weights)) for n, one in enumerate(coordinates)]
+    every = set().union(*items)
+    by_all = set().union(*(looked_at(question.where) for question in questions))
+    by_all |= {(column, bit) for column, bit in every if bit == absent_bit(schema, column)}
+    parts: list[tuple[set[tuple[str, int]], list[int]]] = []
+    for n, own in enumerate(items):
+        left = own - by_all
+        joined = [part for part in parts if part[0] & left or part[0] == left]
+        parts = [part for part in parts if part not in joined]
+        members = [number for _, numbers in joined for number in numbers]
+        parts.append((left.union(*(held for held, _ in joined)), [*members, n]))
+    shared = {column: 0 for column, _ in sorted(every | by_all)}
+    for column, bit in by_all:
+        shared[column] |= 1 << bit
+    return [numbers for _, numbers in parts] or [[]], shared
 
 
 def _candidates(
-    schema: Schema, questions: Sequence[Question], wheres: Sequence[Predicate | None], used: Sequence[Term]
-) -> tuple[dict[str, Sequence[int]], bool, Grid]:
-    """Codes of each column whose combinations show every effect; whether they do, or only all extremes; the grid."""
+    schema: Schema,
+    questions: Sequence[Question],
+    wheres: Mapping[tuple[int, Term], Predicate | None],
+    parts: Sequence[Sequence[int]],
+    shared: Mapping[str, int],
+) -> tuple[list[dict[str, Sequence[int]]], bool, list[Grid]]:
+    """For each part codes of each column whose combinations show every effect; whether they do, or only all extremes;
+    and the grid of the part."""
+    used = [term for _, term in wheres]
     summed = {column: [term for term in used if column in term.columns] for term in used for column in term.columns}
-    tested = {leaf.column for where in wheres for leaf in leaves(where)}
+    tested = {leaf.column for where in wheres.values() for leaf in leaves(where)}
     keys = tuple(dict.fromkeys(key for question in questions for key in question.group_by))
     by_keys = [key.column for key in keys]
     # Two groups of a column that nothing else looks at stand for all its groups.
     alone = [key for key in keys if key.column not in tested | set(summed) and by_keys.count(key.column) == 1]
-    grid = cut(schema, wheres, [key for key in keys if key not in alone], summed)
     two = {key.column: _first_two(grouping(key, schema)) for key in alone}
-    ends = {axis.column: _ends(axis, summed.get(axis.column, []), schema) for axis in grid.axes}
+    others = [key for key in keys if key not in alone]
+    # What all parts see is cut alike in all of them.
+    seen = [
+        atom
+        for where in dict.fromkeys(wheres.values())
+        for atom in atoms(where)
+        if all(shared.get(column, 0) >> bit & 1 for column, bit in items_of(atom, schema) if column in shared)
+    ]
+    seen += [Missing(c) for c, bits in shared.items() if (bit := absent_bit(schema, c)) is not None and bits >> bit & 1]
+    grids = [
+        cut(schema, [*seen, *(where for (n, _), where in wheres.items() if n in part)], others, [*summed, *shared])
+        for part in map(set, parts)
+    ]
+    ends = [{axis.column: _ends(axis, summed.get(axis.column, []), schema) for axis in grid.axes} for grid in grids]
     multiplied = {column for term in used if len(term.columns) > 1 for column in term.columns}
-    every = ends | {axis.column: _every_code(axis) for axis in grid.axes if axis.column in multiplied}
-    complete = not multiplied or math.prod(len(codes) for codes in (two | every).values()) <= _MOST_EFFECTS
-    chosen = two | (every if complete else ends)
-    if math.prod(len(codes) for codes in chosen.values()) > MOST_ROW_KINDS:
+    every = [
+        own | {axis.column: _every_code(axis) for axis in grid.axes if axis.column in multiplied}
+        for own, grid in zip(ends, grids, strict=True)
+    ]
+    complete = not multiplied or sum(_kinds(two | codes) for codes in every) <= _MOST_EFFECTS
+    chosen = [two | codes for codes in (every if complete else ends)]
+    if sum(map(_kinds, chosen)) > MOST_ROW_KINDS:
         raise TooLarge(f"the question cuts the rows into more than {MOST_ROW_KINDS} kinds: ask for less at once")
-    return chosen, complete, grid
+    return chosen, complete, grids
+
+
+def _kinds(codes: Mapping[str, Sequence[int]]) -> int:
+    return math.prod(map(len, codes.values()))
 
 
 def _first_two(groups: Partition) -> Sequence[int]:
@@ -378,7 +514,12 @@ def _first_two(groups: Partition) -> Sequence[int]:
 def _ends(axis: Partition, summed: Sequence[Term], schema: Schema) -> Sequence[int]:
     """Codes of an axis among which the extremes of every coordinate are found, each on its own."""
     if not summed:
-        return list(map(int, axis.samples))
+        missing = None if schema.is_open(axis.column) else absent_bit(schema, axis.column)
+        codes = list(map(int, axis.samples))
+        if missing is None:
+            return codes
+        # Who has no set has no item of it.
+        return [code for code in codes if code in (MISSING, 1 << missing) or not code >> missing & 1]
     if schema.spaces[axis.column].line is None:
         return _every_code(axis)  # numbers in any order
     # A product rises or falls on either side of 0: that is the middle of the range for numbers that are centred.

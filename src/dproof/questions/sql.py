@@ -147,7 +147,8 @@ def read_statement(text: str, wanted: str, longest: int = LONGEST_QUESTION) -> N
         place = f" after {read[0]!r}" if read and read[0] else ""
         raise QuestionError(f"this is not SQL that can be read{place} ({first}): {wanted}") from None
     if len(trees) != 1:
-        raise QuestionError(f"one statement at a time, and {len(trees)} were given: {wanted}")
+        given = f"and {len(trees)} were given" if trees else "and there is none"
+        raise QuestionError(f"one statement at a time, {given}: {wanted}")
     if isinstance(trees[0], exp.Command):  # what sqlglot has no grammar for
         raise QuestionError(f"{trees[0].name.upper()} is not supported: a question is one {wanted}")
     return trees[0]

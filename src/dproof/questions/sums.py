@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from dproof.errors import QuestionError, TooLarge
 from dproof.limits import MOST_CELLS
 from dproof.questions.aggregates import Sums
-from dproof.questions.partition import combined_places, cut, grouping
+from dproof.questions.partition import Grid, by_grids, combined_places, grouping
 from dproof.questions.question import (
     Aggregate,
     Applied,
@@ -315,13 +315,19 @@ class Counter:
         self.terms = {s: both(where, s.where) for s in statistics if isinstance(s, Term)}
         self.picked = {s: both(where, present(s, schema)) for s in statistics if isinstance(s, Aggregate)}
         self.curves, self.where = curves, where
-        self.grid = cut(schema, [*self.terms.values(), *self.picked.values(), None if curves is None else where])
-        self.cells = math.prod(self.grid.shape)
+        self.wheres = dict.fromkeys([*self.terms.values(), *self.picked.values(), *([] if curves is None else [where])])
+        # Where many items of a set are counted, a few of them at a time.
+        grids = list(by_grids(schema, self.wheres))
+        self.grids = [grid for _, grid in grids]
+        self.place_of = {where: place for place, (few, _) in enumerate(grids) for where in few}
+        self.cells = [math.prod(grid.shape) for grid in self.grids]
         self.sizes = {aggregate: schema.declared(aggregate.columns[0]).size for aggregate in self.picked}
-        if self.groups * self.cells > MOST_CELLS or self.groups * max(self.sizes.values(), default=1) >= 1 << 62:
+        if self.groups * sum(self.cells) > MOST_CELLS or self.groups * max(self.sizes.values(), default=1) >= 1 << 62:
             raise TooLarge(f"groups and conditions make more than {MOST_CELLS} cells: ask for fewer at once")
-        self.masks = {where: self.grid.mask(where).ravel() for where in dict.fromkeys(self.terms.values())}
-        self.products = {replace(term, where=None): Product(term, schema) for term in self.terms}
+        self.masks = {where: self.grids[place].mask(where).ravel() for where, place in self.place_of.items()}
+        # What is added up in the cells of each grid.
+        self.added = dict.fromkeys((self.place_of[where], replace(t, where=None)) for t, where in self.terms.items())
+        self.products = {term: Product(term, schema) for _, term in self.added}
         self._begin()
 
     def fresh(self) -> Counter:
@@ -331,7 +337,9 @@ class Counter:
         return other
 
     def _begin(self) -> None:
-        self.sums = {term: CellSums(self.groups * self.cells, one.largest) for term, one in self.products.items()}
+        self.sums = {
+            (n, term): CellSums(self.groups * self.cells[n], self.products[term].largest) for n, term in self.added
+        }
         # Counts of groups and values: in a table where that is small, whatever the values are.
         tabled = {s: self.groups * size for s, size in self.sizes.items() if self.groups * size <= _MOST_TABLED}
         self.tables = {s: np.zeros(size, np.int64) for s, size in tabled.items()}
@@ -342,53 +350,61 @@ class Counter:
     def add(self, rows: int, codes: CodesByColumn) -> None:
         """Count a batch of rows."""
         self.rows += rows
-        group, cell = self._group(codes), self.grid.cells(codes)
-        place = group * self.cells + cell
-        for term, total in self.sums.items():
+        group, cells = self._group(codes), self._cells(codes)
+        for (n, term), total in self.sums.items():
+            place = group * self.cells[n] + cells[n]
             if isinstance(place, int):
                 total.more[place] += self.products[term].total(rows, codes)
             else:
                 total.add(place, self.products[term].of(codes))
         for aggregate in self.picked:
-            pairs, _ = self._pairs(aggregate, codes, group, cell)
+            pairs, _ = self._pairs(aggregate, codes, group, cells)
             if aggregate in self.tables:
                 self.tables[aggregate] += np.bincount(pairs, minlength=len(self.tables[aggregate]))
             else:
                 self._add_pairs(aggregate, *np.unique(pairs, return_counts=True))
         if self.curves is not None:
-            chosen = np.broadcast_to(self.grid.mask(self.where).ravel()[cell], rows)
+            chosen = np.broadcast_to(self._holds(self.where, cells), rows)
             coordinates = self.curves.coordinates(codes[self.curves.column])
             np.add.at(self.vectors, np.broadcast_to(group, rows)[chosen], coordinates[chosen])
 
     def add_alike(self, rows: NDArray[np.int64], codes: CodesByColumn, sums: Mapping[Term, Sequence[int]]) -> None:
         """Count rows that were brought together where they are alike: how many, their codes, and their sums."""
         self.rows += int(rows.sum())
-        group, cell = self._group(codes), self.grid.cells(codes)
-        places = np.broadcast_to(group * self.cells + cell, rows.shape).tolist()
-        for term, total in self.sums.items():
+        group, cells = self._group(codes), self._cells(codes)
+        for (n, term), total in self.sums.items():
+            places = np.broadcast_to(group * self.cells[n] + cells[n], rows.shape).tolist()
             for place, more in zip(places, sums[term], strict=True):
                 total.more[place] += more
         for aggregate in self.picked:
-            pairs, chosen = self._pairs(aggregate, codes, group, cell)
+            pairs, chosen = self._pairs(aggregate, codes, group, cells)
             self._add_pairs(aggregate, pairs, rows[chosen])
 
     def _group(self, codes: CodesByColumn) -> Places:
         return combined_places((key.of(codes[key.column]), key.blocks) for key in self.keys)
 
-    def _pairs(self, aggregate: Aggregate, codes: CodesByColumn, group: Places, cell: Places) -> tuple[Any, Any]:
+    def _cells(self, codes: CodesByColumn) -> list[Places]:
+        return [grid.cells(codes) for grid in self.grids]
+
+    def _holds(self, where: Predicate | None, cells: Sequence[Places]) -> NDArray[np.bool_]:
+        """Which rows satisfy a condition, by their cells."""
+        chosen: NDArray[np.bool_] = self.masks[where][cells[self.place_of[where]]]
+        return chosen
+
+    def _pairs(self, aggregate: Aggregate, codes: CodesByColumn, group: Places, cells: Sequence[Places]) -> Any:
         """The groups and values of the rows that a choice looks at, as one number each, and which rows these are."""
         values = codes[aggregate.columns[0]]
-        chosen = np.broadcast_to(self.grid.mask(self.picked[aggregate]).ravel()[cell], values.shape)
+        chosen = np.broadcast_to(self._holds(self.picked[aggregate], cells), values.shape)
         groups = np.broadcast_to(group, values.shape)[chosen]
         return groups * self.sizes[aggregate] + values[chosen].astype(np.int64), chosen
 
     @property
     def looked_at(self) -> dict[str, bool]:
         """The columns whose values decide where a row counts, and of which more matters than whether one is there."""
-        wheres = [*self.terms.values(), *self.picked.values()]
-        valued = {leaf.column for where in wheres for leaf in leaves(where) if not isinstance(leaf, Missing)}
+        valued = {leaf.column for where in self.wheres for leaf in leaves(where) if not isinstance(leaf, Missing)}
         own = [*(key.column for key in self.keys), *(aggregate.columns[0] for aggregate in self.picked)]
-        every = dict.fromkeys([*own[: len(self.keys)], *(axis.column for axis in self.grid.axes), *own])
+        axes = (axis.column for grid in self.grids for axis in grid.axes)
+        every = dict.fromkeys([*own[: len(self.keys)], *axes, *own])
         return {column: column in valued or column in own for column in every}
 
     def _add_pairs(self, aggregate: Aggregate, pairs: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
@@ -403,7 +419,8 @@ class Counter:
         """What was counted."""
         sums = {}
         for term, where in self.terms.items():
-            totals = self.sums[replace(term, where=None)].totals().reshape(self.groups, self.cells)
+            n = self.place_of[where]
+            totals = self.sums[n, replace(term, where=None)].totals().reshape(self.groups, self.cells[n])
             sums[term] = [int(x) for x in totals[:, self.masks[where]].sum(axis=1)]
         return Tally(sums, {s: self._histograms(s) for s in self.picked}, self.rows, self.vectors.tolist())
 
@@ -438,8 +455,17 @@ def even_sums(
     [100.0, 450.0]
     """
     wheres = {term: both(where, term.where) for term in terms}
-    powers = {term: Counts(term.columns) for term in terms}
-    grid = cut(schema, wheres.values(), keys, dict.fromkeys(column for term in terms for column in term.columns))
+    summed = dict.fromkeys(column for term in terms for column in term.columns)
+    found: dict[Term, NDArray[np.float64]] = {}
+    for few, grid in by_grids(schema, wheres.values(), keys, summed):
+        found |= _even_sums_of(schema, keys, {t: w for t, w in wheres.items() if w in few}, grid, rows)
+    return {term: found[term] for term in terms}
+
+
+def _even_sums_of(
+    schema: Schema, keys: Sequence[Key], wheres: Mapping[Term, Predicate | None], grid: Grid, rows: float
+) -> dict[Term, NDArray[np.float64]]:
+    """The sums of `even_sums`, over the cells of a grid that their conditions cut."""
     groupings = [(grid.position(key.column), grouping(key, schema)) for key in keys]
     shares = [_power_sums(axis, None, 0) for axis in grid.axes]
     group: Any = combined_places(
@@ -448,10 +474,10 @@ def even_sums(
     )
     groups_of_cells, all_groups = np.broadcast_to(group, grid.shape), math.prod(len(g.labels) for _, g in groupings)
     found = {}
-    for term in terms:
-        cells = np.full(grid.shape, float(rows)) * grid.mask(wheres[term])
+    for term, where in wheres.items():
+        cells, powers = np.full(grid.shape, float(rows)) * grid.mask(where), Counts(term.columns)
         for place, axis in enumerate(grid.axes):
-            power = powers[term][axis.column]
+            power = powers[axis.column]
             sums = _power_sums(axis, term.scale(axis.column, schema), power) if power else shares[place]
             cells = cells * along(sums / shares[place].sum(), place, len(grid.axes))
         found[term] = np.asarray(np.bincount(groups_of_cells.ravel(), cells.ravel(), all_groups), np.float64)

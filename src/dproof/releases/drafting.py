@@ -125,7 +125,12 @@ def draft(
             seen = kind_of(found, layout.numerals)
             kinds[name] = replace(seen, type=kinds[name].type if seen.type is None else seen.type)
         kinds = {name: replace(kind, blank=name in blank) for name, kind in kinds.items()}
-    columns = tuple(_columns(kinds, look, texts if look else {}))
+    columns = tuple(
+        replace(column, above=f"{_REPEATED} {column.above}".strip())
+        if set(source.repeated) & set(column.sources)
+        else column
+        for column in _columns(kinds, look, texts if look else {})
+    )
     return TableDraft(columns, layout, look, doubtful_names(source, look=look), kinds)
 
 
@@ -447,9 +452,10 @@ def _free(stem: str, names: Sequence[str]) -> str:
 _LOOKED = """\
 CONFIDENTIAL until a person has checked it: --look read rows of the table. Keep what you could say without having seen \
 it, mend the rest, delete these lines."""
+_REPEATED = "The header has this name more than once: from the left, the second is numbered (2), and so on."
 _HEADERLESS = """\
-Is the first line a header? Some of its fields look like values. If they are a row of the table, this draft is about a \
-person: delete it, write the names of the columns above that row and draft again."""
+Is the first line a header? Some of its fields look like values, or stand there twice. If they are a row of the table, \
+this draft is about a person: delete it, write the names of the columns above that row and draft again."""
 _HEAD = """\
 A draft. A plan is public: fill in every [] and question mark from what you know, not from the data. \
 `dproof check DATA --plan PLAN` lists what is left; all keys are in docs/keys.md. For a column write drop = true to \

@@ -235,8 +235,9 @@ class Custody:
         plan.check_names(found.names)
         if (doubtful := self.doubtful(name, found)) and not names_are_public:
             raise PlanError(
-                f"{len(doubtful)} of {len(found.names)} names in the first line look like values, and a plan is "
-                "public: write a line of names above it, or say that they are names (names_are_public)"
+                f"{len(doubtful)} of {len(found.names)} names in the first line look like values, or stand there "
+                "twice, and a plan is public: write a line of names above it, or say that they are names "
+                "(names_are_public)"
             )
         self._check_unpaid(name)
         if Ledger.is_begun(self.folder.ledger(name)):

@@ -51,6 +51,121 @@ _NAMED: Mapping[type, str] = {str: "a text", list: "a list"}
 _CODE = re.compile(r"\s*(?:=|:|\t|;|,|\s-\s|\s–\s)\s*")  # between the code and the label of a line of a code book
 
 
+_LABELS: Mapping[str, Mapping[str, str]] = {  # with which the label of a key's field begins
+    "columns": {
+        "space": "Kind",
+        "values": "Values",
+        "separator": "Items are separated by",
+        "low": "Low",
+        "high": "High",
+        "step": "Step",
+        "bins": "Groups to ask about",
+        "format": "Written as",
+        "outside": "Values outside",
+        "outside_value": "Label of other",
+        "missing": "Missing values count as",
+        "question": "In a survey",
+        "help": "What helps to answer it",
+    },
+    "privacy": {
+        "model": "Who is trusted",
+        "epsilon": "ε",
+        "delta": "δ",
+        "neighbours": "Neighbours",
+        "person": "A person is named by",
+        "rows_per_person": "Rows of a person, at most",
+    },
+    "file": {
+        "separator": "Between columns",
+        "decimal": "Decimal sign",
+        "thousands": "Between thousands",
+        "encoding": "Encoding",
+        "header": "Line with the names",
+        "sheet": "Sheet of a workbook",
+    },
+    "about": {"title": "Title", "custodian": "Custodian", "contact": "Contact", "purpose": "Purpose"},
+    "questions": {"share_of_rows": "Part of the rows that it is about"},
+    "shuffle": {"rows": "Rows of the table, about"},
+}
+_NAMES = {("columns", "missing"): "stand_in", ("questions", "share_of_rows"): "share"}  # of fields, not as their keys
+_NO_NUMBER = re.compile(r"the number must be a finite number such as .*, not (.*)", re.DOTALL)
+_IN_WORDS = [  # what a plan is told of its keys, and what a form says in its place
+    (r"is still open: fill in what you know", "is empty: fill in what you know"),
+    (r"is missing: write epsilon = .*", "is empty: 1 is usual"),
+    (r"must be a list of edges (of the same kind as low and high)?(?:, such as .*)?(.*)", r"must be edges \1\2"),
+    (r"edges from low to high, such as \[(.*)\]", r"edges from low to high with commas between, such as \1"),
+    (r"^from (.*) is not a", r"step: from \1 is not a"),
+    (r"end (?:at|on) (\S+) or ([^\s,]+)", r"let high be \1 or \2"),
+    (r"leave the step out", "leave step empty"),
+    (r"must be \"refuse\", \"category\" or one of the values", "must be one of the values"),
+    (r"must be a value of the space, \"refuse\" or \"category\"", "must be a value that the column can have"),
+    (r"names the person of each row, so it must have drop = true", "it names the person of each row: leave it out"),
+    (
+        r"are all dropped or public.*",
+        "every column is left out or public, so nothing would be released: give one a kind",
+    ),
+    (r"must be one ASCII character such as .*", "must be one sign, such as , or ; or the word tab"),
+    (r"must be \",\" \"\.\" \" \" \"'\" or nothing, \"\"", "must be one of , . ' or a blank; empty: nothing"),
+    (r"belongs to model = 'central'.*", "what is measured is for a central plan: choose whom to trust anew"),
+]
+_STARTS = re.compile(r"(must|is|has|have|cannot|stands|names|takes) ")  # of a text that a label stands before
+
+
+def in_words(path: Sequence[str], sentence: str) -> tuple[str | None, str]:
+    """What is wrong with a plan in the words of its form, and the field that is meant.
+
+    >>> in_words(("columns", "age"), "columns.age is wrong: low must not lie above high; exchange them")
+    ('low', '“Low” must not lie above “High”; exchange them')
+    """
+    part, key = path[0], path[-1] if path[0] != "columns" or len(path) > 2 else None
+    labels, text = _LABELS.get(part, {}), sentence.removeprefix(".".join(path)).lstrip(". ")
+    is_said = text.startswith(("is wrong: ", "has no answer from tables: "))
+    text = text.partition(": ")[2] if is_said else text
+    if found := _NO_NUMBER.fullmatch(text):
+        comma = re.fullmatch(r"\s*([-+]?\d+),(\d+)\s*", found[1])
+        text = f"must be a number such as 1 or 0.5, not {found[1]}"
+        text += f": write {comma[1]}.{comma[2]}, with a point" if comma else ""
+    for pattern, said in _IN_WORDS:
+        text = re.sub(pattern, said, text)
+    named = re.compile(rf"(?<![\w'])({'|'.join(labels)})(?![\w'])") if labels and part != "questions" else None
+    if key is not None and key in labels:
+        text = f"“{labels[key]}” {text}" if _STARTS.match(text) else text
+    elif named is not None and (first := named.search(text)):
+        key = first[1]
+        text = named.sub(lambda one: f"“{labels[one[1]]}”", text)
+    return _NAMES.get((part, key or ""), key), text
+
+
+_HINTS_IN_WORDS = [  # what would help a plan, and what a form says in its place
+    (r"^tables = 1 under \[release\]", "measuring every column by itself"),
+    (r'^neighbours = "add-remove"', "protecting the number of rows too (add-remove)"),
+    (r'^delta = "(.*)" under \[privacy\]', r"a δ of \1"),
+    (r"sums = true under \[release\] gives", "“with sums of numbers” gives"),
+    (
+        r"^(declaring your questions under \[\[questions\]\]|leaving out .* under \[release\])",
+        "measuring what the questions need only",
+    ),
+    (r"\[\[questions\]\] for", "questions for"),
+    (r'^mechanism = "unbiased_design" in', "in a plan's file, an unbiased design for"),
+    (r" in the \[\[joint\]\] of", " in what joins"),
+    (r" \(`dproof ask`\)", ""),
+    (r"`dproof ask` at", "asking the table at"),
+    (r"under this plan use `dproof ask`", "by this plan the table can be asked"),
+    (r"neighbours = '(.*?)'", r"neighbours: \1"),
+]
+
+
+def hint_in_words(text: str) -> str:
+    """What would help, in the words of the form.
+
+    >>> hint_in_words("tables = 1 under [release], if no question is about two columns at once")
+    'measuring every column by itself, if no question is about two columns at once'
+    """
+    for pattern, said in _HINTS_IN_WORDS:
+        text = re.sub(pattern, said, text)
+    return text
+
+
 def check_shape(plan: Tables) -> None:
     """Refuse what no form could show: a part of a plan that is no table, or what should be a text or a list.
 
@@ -80,6 +195,7 @@ def fields_of(plan: Tables, part: str, names: Sequence[str]) -> dict[str, str]:
     '2'
     """
     given, usual = _subtable(plan, part), _USUAL if part == "privacy" else {}
+    given = {key: "tab" if value == "\t" else value for key, value in given.items()}  # which no field can show
     return {key: "" if isinstance(given.get(key), list) else _text(given.get(key, usual.get(key, ""))) for key in names}
 
 
@@ -148,6 +264,7 @@ def with_fields(plan: Tables, part: str, typed: Fields) -> dict[str, Any]:
     for key, text in typed.items():
         usual = "1" if key == "rows_per_person" else ""  # one row of a person is nothing to say
         kept = text if key in ("separator", "thousands") else text.strip()  # a blank is a sign, too
+        kept = "\t" if key == "separator" and kept.strip().lower() in ("tab", "\\t") else kept
         value = None if kept == usual else _number(kept) if key in ("rows_per_person", "header") else kept
         _set(given, key, text, before[key], value)
     if not given:

@@ -20,7 +20,7 @@ import pyarrow.csv
 from dproof.columns.values import PLAIN
 from dproof.errors import InputError, SourceError
 from dproof.exact import several
-from dproof.tables.source import Layout, Source, ending, refusing
+from dproof.tables.source import Layout, Source, ending, names_apart, refusing
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _BLOCKS = (1 << 23, 1 << 26, 1 << 29)  # bytes of a file read at a time; more where a record is longer
@@ -36,7 +36,10 @@ _TEXT = pa.binary()
 
 
 def open_delimited(path: Path, layout: Layout) -> Source:
-    """Open a file of fields; its columns are named by the first line, and every value is a text."""
+    """Open a file of fields; its columns are named by the first line, and every value is a text.
+
+    A name that stands there twice is told apart by a number: see `names_apart`.
+    """
     titles = layout.header - 1
     head = header_line(path, layout.encoding, titles)
     try:
@@ -59,10 +62,12 @@ def open_delimited(path: Path, layout: Layout) -> Source:
         "`dproof check` shows which line differs"
     )
 
+    named: dict[str, Any] = {}  # Arrow finds no column by a name that stands twice
+
     def reader(text: Any, columns: Sequence[str], *, blank_lines: bool = False, block: int = _BLOCKS[0]) -> Any:
         return pa.csv.open_csv(
             text,
-            read_options=pa.csv.ReadOptions(block_size=block),
+            read_options=pa.csv.ReadOptions(block_size=block, **named),
             parse_options=pa.csv.ParseOptions(
                 delimiter=separator, newlines_in_values=True, ignore_empty_lines=not blank_lines
             ),
@@ -98,11 +103,14 @@ def open_delimited(path: Path, layout: Layout) -> Source:
 
     with refusing(f"{path.name!r} cannot be opened", why="its header cannot be read"):
         # Of the header alone, so that no row decides whether there are names.
-        opened = reader(io.BytesIO(_whole_header(path, layout.encoding, separator, titles) + b"\n"), [])
-        names = tuple(opened.schema.names)
+        blank, first = _whole_header(path, layout.encoding, separator, titles)
+        opened = reader(io.BytesIO(first + b"\n"), [])
+        names, repeated = names_apart(opened.schema.names)
+        if names != tuple(opened.schema.names):
+            named |= {"column_names": names, "skip_rows_after_names": blank + 1}
         opened.close()
     fault = partial(_first_fault, path, layout.encoding, separator, titles)
-    return Source(names, blocks, typed=False, start=start, fault=fault, what=what, why=why)
+    return Source(names, blocks, typed=False, start=start, fault=fault, what=what, why=why, repeated=repeated)
 
 
 def usual_separator(path: Path) -> str:
@@ -152,24 +160,28 @@ def _below(file: Any, titles: int) -> Any:
     return file
 
 
-def _whole_header(path: Path, encoding: str, separator: str, titles: int) -> bytes:
-    """The first record, in UTF-8: more than a line where a name in quotes goes on in the next."""
-    taken = list[str]()
+def _whole_header(path: Path, encoding: str, separator: str, titles: int) -> tuple[int, bytes]:
+    """How many lines are blank, and the first record below them, in UTF-8: more than a line where a name in quotes goes
+    on in the next."""
+    blank, taken = 0, list[str]()
 
     def lines() -> Iterator[str]:
+        nonlocal blank
         for line in _lines(path, encoding, _LONGEST_HEADER, titles):
             if taken or line.strip("\r\n"):
                 taken.append(line)
                 if len(line) == _LONGEST_HEADER:
                     raise SourceError(f"the header of {path.name!r} is too long")
                 yield line
+            else:
+                blank += 1
         raise SourceError(f"the header of {path.name!r} has a quote that is never closed")
 
     try:
         next(csv.reader(lines(), delimiter=separator))
     except csv.Error:
         raise SourceError(f"the header of {path.name!r} has a name that is too long, or a quote left open") from None
-    return "".join(taken).encode("latin-1")
+    return blank, "".join(taken).encode("latin-1")
 
 
 def _first_fault(path: Path, encoding: str, separator: str, titles: int) -> str | None:
@@ -274,6 +286,8 @@ _DATE = re.compile(r"\d{4}[-/]\d\d?[-/]\d\d?|\d\d?([./-])\d\d?\1\d{2,4}")
 def doubtful_names(source: Source, *, look: bool) -> tuple[str, ...]:
     """The names that look like values: numbers, dates, and with a `look` texts that the first rows have below them.
 
+    So do those that the header has several times, as a row may have a value.
+
     Only a file of texts, such as CSV, can lack its header. After a look the answer is for the custodian alone.
 
     >>> rows = pa.record_batch({"f": ["m", "f"], "town": ["Bonn", "Ulm"], "34": ["51", "28"]})
@@ -289,6 +303,8 @@ def doubtful_names(source: Source, *, look: bool) -> tuple[str, ...]:
 
     def is_doubtful(name: str) -> bool:
         text = name.strip()
+        if name in source.repeated:
+            return True
         return PLAIN.plain(text) is not None or bool(_DATE.fullmatch(text)) or text in below.get(name, set())
 
     return tuple(name for name in source.names if name.strip() and is_doubtful(name))

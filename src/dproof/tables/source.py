@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -88,13 +90,12 @@ class Source:
     fault: Callable[[], str | None] = lambda: None
     what: str = "the table"
     why: str = _DAMAGED
+    repeated: tuple[str, ...] = ()  # names that the header of a file has several times: they are numbered
 
     def __post_init__(self) -> None:
         faults = _name_faults(self.names)
         if faults:
-            raise SourceError(
-                f"{'; '.join(faults)} (in a file the first line must be the header; `header` in [file] names another)"
-            )
+            raise SourceError("; ".join(faults))
         object.__setattr__(self, "read", partial(_read, self.read, f"{self.what} cannot be read", self.why))
 
 
@@ -106,6 +107,33 @@ def _read(read: Callable[[Sequence[str]], Iterator[Any]], what: str, why: str, c
                 yield part.slice(start, BATCH_ROWS)
 
 
+def names_apart(cells: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of the columns of a file, and those that its header has several times.
+
+    From the second on they are numbered, and several cells that are blank have the number of their column; but where
+    half of them are blank it is no header, or not the last line of one. No row is looked at.
+
+    >>> names_apart(["town", "", "town", "town (2)", ""])
+    (('town', 'column 2', 'town (3)', 'town (2)', 'column 5'), ('town', 'town (3)'))
+    """
+    times, seen, names, taken = Counter(cells), Counter[str](), list[str](), set(cells)
+    blanks_are_told = 1 < times[""] < len(cells) / 2
+    for place, cell in enumerate(cells, 1):
+        seen[cell] += 1
+        name = cell
+        if cell and seen[cell] > 1:
+            name = next(one for one in _numbered(cell, seen[cell]) if one not in taken)
+        elif blanks_are_told and not cell:
+            name = next(one for one in _numbered(f"column {place}", 1) if one not in taken)
+        taken.add(name)
+        names.append(name)
+    return tuple(names), tuple(name for name, cell in zip(names, cells, strict=True) if cell and times[cell] > 1)
+
+
+def _numbered(name: str, number: int) -> Iterator[str]:
+    return (name if n == 1 else f"{name} ({n})" for n in count(number))
+
+
 def _name_faults(names: Sequence[str]) -> list[str]:
     """Every name that stands over more than one column, with their places."""
     places: dict[str, list[str]] = {}
@@ -114,7 +142,8 @@ def _name_faults(names: Sequence[str]) -> list[str]:
     nameless = places.pop("", [])
     cut = {name: name if len(name) <= _LONGEST_SHOWN else f"{name[: _LONGEST_SHOWN - 1]}…" for name in places}
     shared = [(_listed(columns), cut[name]) for name, columns in places.items() if len(columns) > 1]
-    faults = [f"columns {_listed(nameless)} have no name: name all but one"] if len(nameless) > 1 else []
+    titled = "; where titles stand above the names of a file's columns, write header = 2, say, under [file] in the plan"
+    faults = [f"columns {_listed(nameless)} have no name: name all but one{titled}"] if len(nameless) > 1 else []
     if shared:
         (first, name), *others = shared
         said = [

@@ -23,7 +23,7 @@ import pyarrow as pa
 from dproof.columns.values import NO_TEXT, Numerals, written
 from dproof.errors import SourceError, TooLarge, did_you_mean
 from dproof.limits import LARGEST_WORKBOOK, MOST_SHEET_CELLS
-from dproof.tables.source import BATCH_ROWS, USUAL, Layout, Source, refusing
+from dproof.tables.source import BATCH_ROWS, USUAL, Layout, Source, names_apart, refusing
 
 _MOST_ROWS = 1 << 20  # of any sheet
 _AT_A_TIME = 1 << 22  # bytes that are parsed together, and cells that wait for their batch
@@ -67,13 +67,13 @@ def open_workbook(path: Path, sheet: str | None, layout: Layout = USUAL) -> Sour
         used = [place for place, text in header.items() if text]
         places = range(min(used), max(used) + 1)  # cells to the left and the right of the header are in no column
         batches = [*_batches(rows, start, places, path.name)]
-    names = tuple((header.get(place) or b"").decode("utf-8", "replace") for place in places)
+    names, repeated = names_apart([(header.get(place) or b"").decode("utf-8", "replace") for place in places])
 
     def read(columns: Sequence[str]) -> Iterator[Any]:
         for batch in batches:
             yield pa.RecordBatch.from_arrays([batch[names.index(column)] for column in columns], list(columns))
 
-    return Source(names, read, typed=False, what=f"{path.name!r}")
+    return Source(names, read, typed=False, what=f"{path.name!r}", repeated=repeated)
 
 
 def _batches(rows: Iterator[tuple[int, Row]], start: int, places: range, name: str) -> Iterator[list[Any]]:

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.datastructures import ImmutableMultiDict
 
 from dproof import ArgumentError, __version__, meaning
-from dproof.serve import limits
+from dproof.serve import limits, plan_form
 from dproof.serve.bodies import first_fault
 from dproof.serve.tokens import Holder
 
@@ -151,6 +151,7 @@ TEMPLATES = Environment(
 )
 TEMPLATES.globals |= {"version": __version__, "limits": limits.SHOWN}
 TEMPLATES.filters |= {
+    "in_words": plan_form.hint_in_words,
     "budget_left": _budget_left,
     "enumerated": enumerated,
     "figure": _figure,

@@ -39,7 +39,6 @@ PRICED = {"sql": "SELECT count(*) AS n FROM data", "epsilon": "0.1", "accuracy":
 _FREE = {"sql": "SELECT count(*) AS n FROM release", **_CHOSEN}
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_LISTED_VALUES = 200  # of a column, that are listed
-_MOST_ITEMS = 16  # of a set, that a question to a private table can be about
 _GROUPS = 10  # of a number without bins
 _MOST_GROUPS = 100  # single numbers or days
 _PART = 1 << 20  # bytes of a release that are read at a time
@@ -300,8 +299,7 @@ def _askable(column: Any, table: Mapping[str, Any]) -> AskableColumn:
     described = f"{ends}{steps}{bins}" or listed
     groups = _groups(table) if "low" in table and column.private and not space.holds_curves else ((), ())
     kinds = is_set, is_number, is_text
-    many = column.private and not space.holds_curves and space.size > _MOST_GROUPS
-    sizes = bool(table.get("bins")), many
+    sizes = bool(table.get("bins")), column.private and (space.size or 0) > _MOST_GROUPS  # curves have no size
     return AskableColumn(column.name, column.kind, values, described, *kinds, *groups, *sizes)
 
 
@@ -331,9 +329,9 @@ def built(
 ) -> str:
     """The question that was chosen: what, of which number, by which column, where a column has a value.
 
-    By a number or a date it has the groups that are declared; `asking` the private table it has some in any case, and
-    of a set with very many items it counts the first ones. Planning a release `of_rows`, which has no bins of its own
-    as a central one has, it has some where there are very many values.
+    By a number or a date it has the groups that are declared; `asking` the private table it has some in any case.
+    Planning a release `of_rows`, which has no bins of its own as a central one has, it has some where there are very
+    many values.
 
     >>> sex = AskableColumn("sex", "categories", ("f", "m"), "f, m", False, False, True)
     >>> built([sex], "data", {"what": "count", "by": "sex", "where": "sex", "comparison": "=", "value": "f"})
@@ -352,13 +350,6 @@ def built(
     condition = "" if where is None else f" WHERE {_condition(where, chosen)}"
     if by is None:
         return f"SELECT {what} FROM {table}{condition}"
-    if by.is_set and function == "count" and asking and len(by.values) > _MOST_ITEMS:
-        items = (text_literal(item) for item in by.values[:_MOST_ITEMS])
-        names = ('"' + item.replace('"', '""') + '"' for item in by.values[:_MOST_ITEMS])
-        counts = (
-            f"count(*) FILTER (WHERE list_contains({by.sql}, {i})) AS {n}" for i, n in zip(items, names, strict=True)
-        )
-        return f"SELECT {', '.join(counts)} FROM {table}{condition}"
     grouped = asking or by.has_bins or (of_rows and by.has_many)
     if by.periods and grouped:
         keys = ", ".join(f"{period}({by.sql}) AS {period}" for period in by.periods)

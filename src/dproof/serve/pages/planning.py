@@ -68,6 +68,7 @@ class Problem:
     place: str  # of its error on the page
     key: str | None  # the field that is wrong
     sentence: str
+    of: str = ""  # the column or question that it is about
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,17 +134,26 @@ def planning(desk: Desk, name: str, draft: Draft | None = None) -> Planning:
 
 
 def _placed(error: WrongKey, plan: Mapping[str, Any]) -> Problem:
-    """Where a mistake is told: beside its column or part of the form."""
+    """Where a mistake is told, in the words of the form: beside its column or part of the form."""
     part, *more = error.path or ("plan",)
-    columns, sentence = list(plan.get("columns", {})), error.sentence
+    key, sentence = plan_form.in_words(error.path or ("plan",), error.sentence)
+    columns = list(plan.get("columns", {}))
     if part == "columns" and more and more[0] in columns:
-        sentence = sentence.removeprefix(f"columns.{more[0]}").lstrip(". ")
-        return Problem("columns", f"column-{columns.index(more[0])}", more[1] if more[1:] else "kind", sentence)
+        return Problem("columns", f"column-{columns.index(more[0])}", key or "kind", sentence, more[0])
     if part == "questions" and more and more[0].isdecimal():
-        sentence = sentence.removeprefix(f"questions.{more[0]}.")
-        return Problem("questions", f"question-{int(more[0]) - 1}", "sql", sentence)
+        return Problem("questions", f"question-{int(more[0]) - 1}", key or "sql", sentence, f"question {more[0]}")
+    if part == "shuffle":
+        return Problem("trust", "rows", "row_count", sentence)
     step = _PARTS.get(part, "release")
-    return Problem(step, part if part in _PARTS else "plan", more[-1] if more else None, sentence)
+    return Problem(step, part if part in _PARTS else "plan", key if more or part in _PARTS else None, sentence)
+
+
+def _said(error: InputError, plan: Mapping[str, Any]) -> str:
+    """What is wrong, in the words of the form where it has a field for it."""
+    if not isinstance(error, WrongKey):
+        return str(error)
+    told = _placed(error, plan)
+    return f"{told.of}: {told.sentence}" if told.of else told.sentence
 
 
 def _unsaid(draft: Draft, doubtful: Sequence[str], fault: str | None, is_paid: bool) -> list[Problem]:
@@ -153,7 +163,12 @@ def _unsaid(draft: Draft, doubtful: Sequence[str], fault: str | None, is_paid: b
         found.append(Problem("table", "fault", None, f"the table cannot be read: {fault}"))
     if doubtful and not is_paid and not draft.names_are_public:
         found.append(
-            Problem("table", "names", "names_are_public", "names in the first line look like values: say what they are")
+            Problem(
+                "table",
+                "names",
+                "names_are_public",
+                "names in the first line look like values, or stand there twice: say what they are",
+            )
         )
     if draft.seen and not is_paid:
         text = f"values of {len(draft.seen)} columns come from the table, and a plan is public: read them through"
@@ -396,7 +411,7 @@ def _typed_questions(desk: Desk, who: Holder, now: Planning, sent: Fields, shown
         try:
             plan = _only_asked(plan)
         except InputError as error:
-            shown["error"] = error.sentence if isinstance(error, WrongKey) else str(error)
+            shown["error"] = _said(error, plan)
     return replace(now.draft, plan=plan)
 
 
@@ -439,7 +454,7 @@ def _typed_gives(desk: Desk, who: Holder, now: Planning, sent: Fields, shown: di
         try:
             plan = _HELP[kind](plan)
         except InputError as refused:
-            shown["error"] = refused.sentence if isinstance(refused, WrongKey) else str(refused)
+            shown["error"] = _said(refused, plan)
     if sent.get("do", "") == "epsilon":
         try:
             question, column = json.loads(shown["target"] or '["", ""]')
@@ -513,7 +528,7 @@ def _widths(desk: Desk, now: Planning) -> dict[str, Any]:
     try:
         return {"widths": desk.custody.widths(now.plan, now.draft.row_count), "incomplete": None}
     except InputError as error:
-        return {"widths": None, "incomplete": error.sentence if isinstance(error, WrongKey) else str(error)}
+        return {"widths": None, "incomplete": _said(error, now.plan)}
 
 
 def _shown_table(desk: Desk, now: Planning, shown: Mapping[str, Any]) -> dict[str, Any]:
@@ -598,7 +613,7 @@ def _shown_gives(desk: Desk, now: Planning, shown: Mapping[str, Any]) -> dict[st
     try:
         expected = desk.custody.expected(now.plan, now.draft.row_count)
     except InputError as error:
-        return {**none, **new, "incomplete": error.sentence if isinstance(error, WrongKey) else str(error)}
+        return {**none, **new, "incomplete": _said(error, now.plan)}
     return {**none, **new, **expectation(expected)}
 
 
