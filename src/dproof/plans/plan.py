@@ -94,6 +94,11 @@ class Plan:
         return Privacy(times * one.epsilon, min(Fraction(1), times * one.delta), neighbours=one.neighbours)
 
     @cached_property
+    def promised(self) -> Privacy:
+        """What the plan promises a person: its ledger counts persons and begins with this, whoever begins it."""
+        return self.shuffle.promise or self.promise(self.rows_per_person)
+
+    @cached_property
     def unit(self) -> Unit:
         """Whose loss is counted."""
         return Unit(self.privacy.neighbours, self.person, self.rows_per_person)
