@@ -131,5 +131,5 @@ def test_a_loop_that_need_not_end_is_refused(going_on: dict[bool, int]) -> None:
             count += 1
         return min(count, 3)
 
-    with pytest.raises(TooLarge, match="more than 1,000 times in one run"):
+    with pytest.raises(TooLarge, match="more than 400 times in one run"):
         dp.from_program(turns, YES)
