@@ -25,7 +25,7 @@ from dproof.arguments import described, expect, mapping
 from dproof.columns.codec import Column
 from dproof.errors import ArgumentError, PlanError, SourceError, did_you_mean
 from dproof.exact import several
-from dproof.limits import SHUFFLED_TOGETHER
+from dproof.limits import LARGEST_EPSILON, SHUFFLED_TOGETHER
 from dproof.privacy import Privacy, Unit
 from dproof.questions.question import Open, Schema
 from dproof.spaces.interval import Bins, whole_scale
@@ -96,6 +96,10 @@ class Plan:
     @cached_property
     def promised(self) -> Privacy:
         """What the plan promises a person: its ledger counts persons and begins with this, whoever begins it."""
+        if (
+            self.rows_per_person * self.privacy.epsilon > LARGEST_EPSILON
+        ):  # no release of rows may cost a person so much
+            return self.privacy
         return self.shuffle.promise or self.promise(self.rows_per_person)
 
     @cached_property
