@@ -125,7 +125,6 @@ class Curator:
         self.plan.check_names(self.source.names)
         self.source.start()
         self._budget, self._promised = None if budget is None else promised, promised
-        self._begun = self.plan.promised if budget is None else promised
         self.unit = self.plan.unit
         self._opened = partial(Ledger, unit=self.unit, analysts=analysts, mark=mark)
         self.keep_account(ledger)
@@ -135,7 +134,7 @@ class Curator:
 
     def keep_account(self, ledger: str | os.PathLike[str]) -> None:
         """Keep the account in this ledger from now on; it is begun if there is none."""
-        budget = self._budget if Ledger.is_begun(as_path(ledger, "ledger")) else self._begun
+        budget = self._budget if Ledger.is_begun(as_path(ledger, "ledger")) else self._promised
         # An older ledger may allow more than the plan does now, and one that pays for rows drawn one by one allows all
         # rows of a person together; for questions [privacy] is a person's.
         self.ledger = self._opened(ledger, budget=budget, ceiling=self._promised)

@@ -95,7 +95,7 @@ class Plan:
 
     @cached_property
     def promised(self) -> Privacy:
-        """What the plan promises a person: its ledger counts persons and begins with this, whoever begins it."""
+        """What the plan promises a person, whom ledgers count; for questions it is [privacy]."""
         if (
             self.rows_per_person * self.privacy.epsilon > LARGEST_EPSILON
         ):  # no release of rows may cost a person so much

@@ -240,7 +240,7 @@ class Custody:
             )
         self._check_unpaid(name)
         if Ledger.is_begun(self.folder.ledger(name)):
-            Ledger(self.folder.ledger(name)).begin_anew(plan.promised, plan.unit, keep_analysts=True)
+            Ledger(self.folder.ledger(name)).begin_anew(plan.privacy, plan.unit, keep_analysts=True)
         write_whole(place, plan.text, "the plan")
         self.record.add(who, "saved a plan", table=name)
         return {"plan": plan.text, "file": f"plans/{place.name}"}

@@ -94,7 +94,7 @@ class Desk:
 
     def _ledger(self, table: Table) -> Ledger:
         """The ledger of a table, whose chain is checked once and then as it grows; it is begun if there is none."""
-        budget = None if table.has_ledger else table.plan.promised
+        budget = None if table.has_ledger else table.plan.privacy
         unit, ceiling = table.plan.unit, table.plan.privacy
         opened = partial(Ledger, table.ledger, budget=budget, unit=unit, ceiling=ceiling)
         return self._ledgers.get(table.name, table.state[0], opened)
@@ -280,7 +280,7 @@ def give_budgets(
             ledger.close()
             if known not in (None, wanted):
                 raise ArgumentError(f"the budget of {name!r} on {table!r} is {known}, and that cannot be changed")
-        begun = None if Ledger.is_begun(file) else plan.promised
+        begun = None if Ledger.is_begun(file) else promised
         openings.append(partial(Ledger, file, budget=begun, unit=plan.unit, analysts={name: limit}))
     for opening in openings:
         opening().close()
