@@ -56,6 +56,8 @@ MOST_TABLE_CELLS = 10_000_000
 """cells of all tables of a central release, and of the table that a question to one needs"""
 MOST_TABLE_PARTS = 1 << 16
 """sets of columns of all tables of a central release"""
+MOST_ASKED_PARTS = 1 << 20
+"""sets of columns of the tables and sums that a plan lists, each as often as there are tables or sums that have it"""
 MOST_TOLD_PARTS = 1 << 18
 """sets of columns of measured tables with Laplace noise, each as often as there are tables that have it"""
 MOST_SURVEY_VALUES = 4096

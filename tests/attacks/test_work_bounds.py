@@ -234,6 +234,15 @@ def test_tables_with_very_many_columns_in_common_are_refused(monkeypatch: pytest
     assert all(one.contrast for one in recipe.certify_tables(dp.Plan.from_dict({**plan, "columns": of_two})).noise)
 
 
+def test_a_short_plan_of_all_tables_and_sums_is_refused_before_it_is_worked_out() -> None:
+    """It took minutes of `plan`, `sanitise` and of whoever opens it; what a person would write stays open."""
+    columns = {f"c{n}": {"space": "interval", "low": 0, "high": 100, "bins": [0, 50, 100]} for n in range(12)}
+    plan: dict[str, Any] = {**CENTRAL, "columns": columns, "release": {"tables": 12, "sums": True}}
+    with pytest.raises(TooLarge, match="a smaller number of `tables`"):
+        recipe.certify_tables(dp.Plan.from_dict(plan))
+    assert recipe.certify_tables(dp.Plan.from_dict({**plan, "release": {"tables": 3, "sums": True}})).noise
+
+
 def test_tables_of_too_many_parts_are_refused_before_they_are_listed(tmp_path: Path) -> None:
     columns = {f"c{n}": {"space": "categories", "values": ["a", "b"]} for n in range(204)}
     names = list(columns)

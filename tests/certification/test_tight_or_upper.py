@@ -52,6 +52,22 @@ def test_compositions_of_laws_say_whether_they_are_tight() -> None:
     assert compose_promises([Privacy(1), Privacy(1, "0.01")]).tight
 
 
+@pytest.mark.parametrize("times", [1, 3])
+def test_the_largest_losses_of_noise_add_up_exactly(times: int) -> None:
+    """A bound by the powers of one ratio may tell no more at δ = 0, nor a δ where the sum of all ε is kept."""
+    for mechanism in (dp.laplace(Interval(0, 100, 1), Privacy(1)), dp.staircase(Interval(0, 10, 1), Privacy(1))):
+        together = dp.compose([mechanism] * times)
+        alone = mechanism.family.odds(Fraction(0)).value
+        assert alone and exp_below(Fraction(together.epsilon())) <= exp_above(Fraction(times)) and alone <= exp_above(1)
+        assert together.epsilon() == pytest.approx(times, rel=1e-14) and together.epsilon("1e-3") <= together.epsilon()
+        assert together.delta(times) == 0 < together.delta(Fraction(times) * Fraction(999, 1000))
+    two = dp.compose([dp.laplace(Interval(0, 100, 1), Privacy(1)), dp.staircase(Interval(0, 10, 1), Privacy(2))])
+    assert two.epsilon() == pytest.approx(3, rel=1e-14) and two.delta(3) == 0
+    cut = [dp.truncated_laplace(Interval(0, 10, 1), Privacy(1, "1e-6"))] * times
+    assert dp.compose(cut).delta(times) <= times * 1.0000001e-6, "no more than their promises add up to"
+    assert dp.compose(cut).epsilon(Fraction(times, 10**6)) <= times * 1.0000001
+
+
 def test_a_group_may_exceed_what_a_user_can_ask_for() -> None:
     assert Privacy(1000, "0.1").for_group(10) == Privacy.derived(Fraction(10_000), Fraction(1), "change-one")
     with pytest.raises(InputError, match="rows must be a whole number of at least 1"):

@@ -227,6 +227,27 @@ def test_nothing_that_is_written_has_the_password(server: str, tmp_path: Path, d
     assert not any(SECRET in text or "keeper" in text for text in told)
 
 
+def test_the_ends_of_all_days_are_the_ends_of_the_calendar(server: str) -> None:
+    """The driver counts from 1970 without looking whether that fits: infinity was before all days."""
+    from adbc_driver_postgresql import dbapi
+
+    plan = {
+        "privacy": {"epsilon": 800},
+        "order": "keep",
+        "columns": {"d": {"space": "date", "low": "2000-01-01", "high": "2000-01-09", "missing": "2000-01-05"}},
+    }
+    days = {"infinity": 9, "-infinity": 1, "4713-01-01 BC": 1, "5874897-12-31": 9, "2000-01-03": 3}
+    with dbapi.connect(server) as database, database.cursor() as cursor:
+        cursor.execute("CREATE TABLE ends (d date)")
+        values = ", ".join(f"('{day}')" for day in days)
+        cursor.execute(f"INSERT INTO ends VALUES {values}, (NULL)")
+        database.commit()
+        made = dp.sanitise(f"{server}&table=ends", plan).to_arrow()["d"].to_pylist()
+        assert [day.day for day in made] == [*days.values(), 5]
+        cursor.execute("DROP TABLE ends")
+        database.commit()
+
+
 def test_a_read_is_one_state_of_the_table(server: str) -> None:
     from adbc_driver_postgresql import dbapi
 

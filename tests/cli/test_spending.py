@@ -50,6 +50,24 @@ def test_a_second_release_is_paid_for_and_refused(table: Path, tmp_path: Path, d
     assert other.code == 0 and "people lose both" in other.err
 
 
+@pytest.mark.parametrize("first", ["sanitise", "ask", "budget"])
+def test_a_ledger_counts_what_a_person_is_promised(first: str, table: Path, tmp_path: Path, dproof: Dproof) -> None:
+    """Rows drawn one by one cost a person three times [privacy]; to questions it is a person's, and they keep to it."""
+    several = ("--plan", plan(tmp_path, rows_per_person=3))
+    ask = ("ask", table, *several, "--epsilon")
+    release = ("sanitise", table, *several, "--out", tmp_path / "out")
+    words = {"sanitise": release, "ask": (*ask, "0.5", QUESTION), "budget": ("budget", table, *several)}
+    assert dproof(*words[first]).code == 0
+    ledger = Ledger(tmp_path / "my people.csv.ledger")
+    assert ledger.standing().budget.epsilon == (1 if first == "ask" else 3)
+    held = Ledger(ledger.path, ceiling=dp.Privacy(1)).standing()
+    assert held.budget.epsilon == (3 if first == "sanitise" else 1), "of what may be spent, where it is kept to"
+    if first == "budget":  # which spends nothing
+        assert dproof(*ask, "1.5", QUESTION).code == 1 and dproof(*release).code == 0
+    assert ledger.spent().epsilon == (0.5 if first == "ask" else 3)
+    assert dproof(*ask, "0.6", QUESTION).code == 1, "questions cost a person no more than [privacy] in all"
+
+
 @pytest.mark.parametrize("command", ["sanitise", "ask", "budget", "explain"])
 def test_odd_places_are_told_in_a_sentence(command: str, table: Path, tmp_path: Path, dproof: Dproof) -> None:
     """The root of all folders, which has no name, and a link to itself in the place of the table or its ledger."""

@@ -119,3 +119,17 @@ def test_it_is_clear_about_its_size() -> None:
     with pytest.raises(TooLarge, match="too large to write out"):
         dp.from_program(lambda table, draw: 1, YES, outputs=dp.Interval(0, 1 << 30, 1))
     assert dp.from_program(lambda table, draw: table.count("yes"), dp.Table(YES, 8)).epsilon() == float("inf")
+
+
+@pytest.mark.parametrize("going_on", [{True: 1, False: 1}, {False: 1, True: 1}])
+def test_a_loop_that_need_not_end_is_refused(going_on: dict[bool, int]) -> None:
+    """The first way of such a loop goes on for ever, or each run takes one more turn."""
+
+    def turns(value: str, draw: Any) -> int:
+        count = 0
+        while draw(going_on):
+            count += 1
+        return min(count, 3)
+
+    with pytest.raises(TooLarge, match="more than 400 times in one run"):
+        dp.from_program(turns, YES)

@@ -248,3 +248,12 @@ def test_whole_numbers_are_compared_in_whole_numbers(kind: Any) -> None:
     for low, high in (("0.3", "100.3"), (-1, 2**70), (-(2**70), "0.5"), (1, 100)):
         space = Interval(low, high)
         assert space.holds(values).tolist() == [space.low <= int(value) <= space.high for value in values]
+
+
+def test_points_of_a_very_fine_beginning_are_told_one_by_one() -> None:
+    """The first code alone went to machine integers, which hold no such step: so which code it was stopped the work."""
+    space = Interval("-1e-300", Fraction(1) - Fraction(1, 10**300), "1/2")
+    for codes in ([0], [0, 0], [1], [0, 1, 2], []):
+        told = space.decode(np.array(codes, np.int64))
+        assert [float(value) for value in told] == pytest.approx([code / 2 for code in codes], abs=1e-200)
+        assert space.numbers(np.array(codes, np.int64)).tolist() == pytest.approx([code / 2 for code in codes])

@@ -89,6 +89,24 @@ def test_what_is_no_time_is_missing() -> None:
     assert read(pa.array(["14:00"]), low="15:00") == ["15:00"]
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_what_no_text_could_say_is_no_time(unit: str) -> None:
+    """24:00, which DuckDB has, and its infinities, which are numbers like others to Arrow: 04:00 in microseconds."""
+    day = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit] * 86_400
+    wide = pa.int32() if unit in ("s", "ms") else pa.int64()
+    clock = pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit)
+    assert read(pa.array([day - 1, day, -1, 2 * day, 0], wide).view(clock)) == ["23:59", None, None, None, "00:00"]
+    ends = pa.array([2**63 - 1, 1 - 2**63, 0], pa.int64()).view(pa.timestamp(unit))
+    assert read(ends) == [None, None, "00:00"]
+    if unit != "ns":  # whose numbers end in 2262
+        last = (dt.date(9999, 12, 31).toordinal() - dt.date(1970, 1, 1).toordinal() + 1) * day
+        beyond = pa.array([last - 1, last, last - 3_652_059 * day, last - 3_652_059 * day - 1], pa.int64())
+        assert read(beyond.view(pa.timestamp(unit))) == ["23:59", None, "00:00", None]
+    wider = dp.Plan.of({"privacy": {"epsilon": 1}, "columns": {"x": {"space": "date", "low": "1600-01-01",
+        "high": "2999-12-31", "outside": "refuse", "missing": "category"}}}).column("x")  # fmt: skip
+    assert (replace(wider, invalid_as_null=True).encoder()([ends]) < 0).tolist() == [True, True, False]
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [

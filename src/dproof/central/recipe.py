@@ -52,7 +52,7 @@ from dproof.coins import Coins
 from dproof.curves.lattice import CurveLattice
 from dproof.errors import InputError, PlanError, TooLarge, VerificationFailed
 from dproof.exact import float_above
-from dproof.limits import MOST_TABLE_CELLS, MOST_TABLE_COLUMNS, MOST_TABLE_PARTS, MOST_TOLD_PARTS
+from dproof.limits import MOST_ASKED_PARTS, MOST_TABLE_CELLS, MOST_TABLE_COLUMNS, MOST_TABLE_PARTS, MOST_TOLD_PARTS
 from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
 from dproof.privacy import Cost, Privacy
 from dproof.questions.measured import HIGHEST_LEVEL, level_of_seldom, normal_quantile
@@ -484,6 +484,11 @@ def table_law(plan: Plan, person: Privacy) -> TableLaw:
         raise TooLarge(
             f"a table has more than {MOST_TABLE_COLUMNS} columns: list smaller ones with [[release.tables]], or write "
             "a smaller number of `tables`"
+        )
+    if sum(1 << len(table) for some in needed.values() for table in some) > MOST_ASKED_PARTS:
+        raise TooLarge(
+            f"the tables and sums have more than {MOST_ASKED_PARTS:,} parts, those of several counted for each: write "
+            "a smaller number of `tables`, or list fewer with [[release.tables]]"
         )
     is_pure, residuals = not person.delta, list[Residual]()
     is_large = domain.count(map(Residual, tables)) > MOST_TABLE_CELLS

@@ -10,7 +10,7 @@ it with Python alone.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -180,6 +180,33 @@ class _SideBySide:
 
 
 @dataclass(frozen=True, slots=True)
+class _Apart:
+    """The plain sums of what each law keeps by itself, which are exact at δ = 0 and for one law alone."""
+
+    families: Mapping[Law, int]  # how many of each
+
+    def epsilon(self, delta: Fraction) -> Fraction | None:
+        """Σ ε at an even part of δ each; None where one has none."""
+        odds = [(family.odds(delta / self._count).value, times) for family, times in self.families.items()]
+        logs = [times * log_above(value) for value, times in odds if value is not None]
+        return sum(logs, Fraction(0)) if len(logs) == len(odds) else None
+
+    def delta(self, epsilon: Fraction) -> Fraction:
+        """Σ δ at a part of ε each: as it has of all ε at δ = 0, or an even one."""
+        pure = self.epsilon(Fraction(0))
+
+        def part(family: Law) -> Fraction:
+            own = family.odds(Fraction(0)).value if pure else None
+            return epsilon / self._count if own is None or not pure else epsilon * log_above(own) / pure
+
+        return sum((n * one.worst(exp_below(part(one))).value for one, n in self.families.items()), Fraction(0))
+
+    @property
+    def _count(self) -> int:
+        return sum(self.families.values())
+
+
+@dataclass(frozen=True, slots=True)
 class ComposedLoss:
     """The cost of a composition: the most of several cases.
 
@@ -188,6 +215,7 @@ class ComposedLoss:
     """
 
     cases: tuple[_SideBySide, ...]
+    apart: _Apart | None = None  # a second bound
 
     def __repr__(self) -> str:
         return f"<composition, {'tight' if self.tight else 'an upper bound'}>"
@@ -203,14 +231,18 @@ class ComposedLoss:
 
     def delta(self, epsilon: Any) -> float:
         """The δ at ε, rounded up."""
-        return float_above(self.worst(exp_below(as_epsilon(epsilon))))
+        given = as_epsilon(epsilon)
+        found = self.worst(exp_below(given))
+        return float_above(found if self.apart is None else min(found, self.apart.delta(given)))
 
     def epsilon(self, delta: Any = 0) -> float:
         """The least ε at δ, rounded up; `inf` where none will do."""
         largest = [case.largest for case in self.cases]
         pure = max(Fraction(p, q) for p, q in largest) if all(q for _, q in largest) else None
         odds = profile_odds(self.worst, pure, as_delta(delta))
-        return float("inf") if odds is None else float_above(log_above(odds))
+        sums = None if self.apart is None else self.apart.epsilon(as_delta(delta))
+        found = [sums, None if odds is None else log_above(odds)]
+        return min((float_above(epsilon) for epsilon in found if epsilon is not None), default=float("inf"))
 
 
 def compose_losses(losses: Sequence[PrivacyLoss]) -> ComposedLoss:
@@ -278,7 +310,8 @@ def compose_mechanisms(mechanisms: Sequence[Mechanism]) -> ComposedLoss:
         with suppress(TooLarge):
             return ComposedLoss(tuple(case for losses in chosen for case in compose_losses([*chain(*losses)]).cases))
     bounds = {m: dominating(m.family.of_one_row) for m in candidates}
-    return compose_losses([bounds[m] for m in mechanisms])
+    whole = compose_losses([bounds[m] for m in mechanisms])
+    return ComposedLoss(whole.cases, _Apart(Counter(m.family.of_one_row for m in mechanisms)))
 
 
 def _candidates(family: Law) -> tuple[PrivacyLoss, ...]:

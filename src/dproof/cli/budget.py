@@ -57,7 +57,7 @@ def budget(
         raise ArgumentError("--epsilon is for an analyst, with --analyst, or for a new ledger, with --plan")
     limits = {} if analyst is None else {analyst: Privacy(epsilon, delta)}
     chosen, ledger = None if plan is None else Plan.read(plan), ledger_of(path)
-    begun = None if chosen is None or Ledger.is_begun(ledger) else chosen.privacy
+    begun = None if chosen is None or Ledger.is_begun(ledger) else chosen.promised
     if chosen is not None and epsilon is not None and analyst is None:
         begun = Privacy(epsilon, delta, neighbours=chosen.privacy.neighbours)
     if chosen is None and ledger != path and not Ledger.is_begun(ledger):

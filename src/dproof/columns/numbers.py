@@ -237,6 +237,8 @@ _FARTHEST_BOUND = 1 << 60  # of a column: noise reaches farther, and ends where 
 _FARTHEST_STORED = 1 << 62  # of what is stored in 64 bits
 _SURE = 1 << 48  # up to here the nearest whole number is found by a division of floats
 _FARTHEST_DAY = (1 << 31) - 2  # days before or after 1970 that are stored: 5.8 million years
+_INFINITE = np.iinfo(np.int64).max
+_DAYS = date.max.toordinal()  # of the calendar
 _A_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _A_MINUTE = {unit: parts // 1440 for unit, parts in _A_DAY.items()}
 _DATE = rf"^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:[T ]{CLOCK}(?:\.[0-9]{{1,9}})?Z?)?$"
@@ -611,7 +613,7 @@ class DateCodec(MomentCodec):
         if not pa.types.is_date(kind) and not pa.types.is_timestamp(kind):
             return self.encode_texts(single(arrays[0]))
         parts = 1 if pa.types.is_date32(kind) else _A_DAY["ms" if pa.types.is_date64(kind) else kind.unit]
-        return self.encode_numbers(_integers(array) // parts + _1970, as_numpy(array.is_null()))
+        return self.encode_numbers(_days_and_rest(array, parts)[0] + _1970, as_numpy(array.is_null()))
 
     def to_arrow(self, numbers: NDArray[Any]) -> Any:
         days = (numbers - _1970).clip(-_FARTHEST_DAY, _FARTHEST_DAY).astype(np.int32)
@@ -671,13 +673,18 @@ class TimeCodec(MomentCodec):
         return _CLOCKED.numbers(texts)[:2]
 
     def encode(self, arrays: Sequence[Any]) -> NDArray[Any]:
-        """Arrow's times and timestamps all rows at once."""
+        """Arrow's times and timestamps all rows at once.
+
+        What no text could say is no time: 24:00, and a day beyond the calendar, such as DuckDB's infinity.
+        """
         array = _undivided(arrays[0])
         kind = array.type
         if not pa.types.is_time(kind) and not pa.types.is_timestamp(kind):
             return self.encode_texts(single(arrays[0]))
-        minutes = _integers(array) // _A_MINUTE[kind.unit] % 1440
-        return self.encode_numbers(minutes, as_numpy(array.is_null()))
+        parts = _A_DAY[kind.unit]
+        days, rest = _days_and_rest(array, parts)
+        known = days == 0 if pa.types.is_time(kind) else (days >= -_1970) & (days < _DAYS - _1970)
+        return self.encode_numbers(rest // (parts // 1440), as_numpy(array.is_null()) | ~known)
 
     def to_arrow(self, numbers: NDArray[Any]) -> Any:
         if self.space.size is None:
@@ -701,10 +708,17 @@ def _undivided(array: Any) -> Any:
     return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
 
 
-def _integers(array: Any) -> NDArray[np.int64]:
-    """The whole numbers that Arrow's dates and times are."""
+def _days_and_rest(array: Any, parts: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The days of Arrow's dates and times, of so many parts each, and the parts beyond them.
+
+    DuckDB's infinity is the largest number, and ends no day that a calendar has, whatever its parts are.
+    """
     kind = pa.int32() if array.type.bit_width == 32 else pa.int64()
-    return as_numpy(array.view(kind), missing=0).astype(np.int64)
+    numbers = as_numpy(array.view(kind), missing=0).astype(np.int64)
+    days, rest = np.divmod(numbers, parts)
+    days[numbers >= _INFINITE] = _FARTHEST_DAY
+    days[numbers <= -_INFINITE] = -_FARTHEST_DAY
+    return days, rest
 
 
 # Rows of numbers ------------------------------------------------------------------------------------------------------

@@ -135,7 +135,8 @@ class Curator:
     def keep_account(self, ledger: str | os.PathLike[str]) -> None:
         """Keep the account in this ledger from now on; it is begun if there is none."""
         budget = self._budget if Ledger.is_begun(as_path(ledger, "ledger")) else self._promised
-        # An older ledger may allow more than the plan does now.
+        # An older ledger may allow more than the plan does now, and one that pays for rows drawn one by one allows all
+        # rows of a person together; for questions [privacy] is a person's.
         self.ledger = self._opened(ledger, budget=budget, ceiling=self._promised)
 
     def __repr__(self) -> str:

@@ -235,8 +235,11 @@ class Ledger:
 
     def _standing(self, account: Account, analyst: str | None) -> Standing:
         limits = account.for_everyone(self.ceiling) if analyst is None else account.limits_of(analyst, self.ceiling)
-        budget = limits[0][0].whole if analyst is None else account.limits[analyst]
-        return Standing(budget, account.spent_of(analyst), left_under(limits))
+        spent = account.spent_of(analyst)
+        # A ceiling that is kept to is what may be spent here.
+        kept = [limit.whole for limit, _ in limits if spent.epsilon <= limit.whole.epsilon] or [limits[0][0].whole]
+        budget = min(kept, key=lambda whole: whole.epsilon) if analyst is None else account.limits[analyst]
+        return Standing(budget, spent, left_under(limits))
 
     def spent(self, analyst: str | None = None) -> Cost:
         """What all that was asked and released comes to, or what one analyst asked."""

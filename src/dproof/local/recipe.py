@@ -171,7 +171,7 @@ class RowLaw:
     @property
     def cost(self) -> Cost:
         """What a ledger counts of it: where a promise is made for rows in a random order, that one."""
-        return Cost.of(self.plan.shuffle.promise or self.person)
+        return Cost.of(self.plan.promised)
 
     def person_to_json(self) -> dict[str, Any]:
         """What is said about a person wherever a release or its plan is told."""

@@ -360,6 +360,7 @@ def _unclear() -> InputError:
 Draw = Callable[[Mapping[Any, Any]], Any]
 _MOST_INPUTS = 1 << 12
 _MOST_RUNS = 1 << 16  # of the program, over all inputs
+_MOST_DRAWS = 400  # of one run
 _MOST_ENTRIES = 1 << 22  # of the matrix
 
 
@@ -434,6 +435,11 @@ class _Draws:
         if total <= 0 or any(weight < 0 for _, weight in given):
             raise ArgumentError("draw takes weights of at least 0, not all 0")
         possible, place = [pair for pair in given if pair[1]], len(self.options)
+        if place == _MOST_DRAWS:
+            raise TooLarge(
+                f"the program draws more than {_MOST_DRAWS:,} times in one run: a loop that draws must end, whatever "
+                "it draws; draw the number of its turns at once"
+            )
         self.options.append(len(possible))
         if place == len(self.ways):
             self.ways.append(0)

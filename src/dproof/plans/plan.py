@@ -26,7 +26,7 @@ from dproof.arguments import described, expect, mapping
 from dproof.columns.codec import Column
 from dproof.errors import ArgumentError, PlanError, SourceError, did_you_mean
 from dproof.exact import several
-from dproof.limits import SHUFFLED_TOGETHER
+from dproof.limits import LARGEST_EPSILON, SHUFFLED_TOGETHER
 from dproof.privacy import Privacy, Unit
 from dproof.questions.question import Open, Schema
 from dproof.spaces.interval import Bins, whole_scale
@@ -93,6 +93,15 @@ class Plan:
         """
         one, times = self.privacy, rows if self.has_row_law else 1
         return Privacy(times * one.epsilon, min(Fraction(1), times * one.delta), neighbours=one.neighbours)
+
+    @cached_property
+    def promised(self) -> Privacy:
+        """What the plan promises a person, whom ledgers count; for questions it is [privacy]."""
+        if (
+            self.rows_per_person * self.privacy.epsilon > LARGEST_EPSILON
+        ):  # no release of rows may cost a person so much
+            return self.privacy
+        return self.shuffle.promise or self.promise(self.rows_per_person)
 
     @cached_property
     def unit(self) -> Unit:

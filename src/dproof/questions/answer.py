@@ -623,7 +623,8 @@ def _json_file(answer: Answer) -> bytes:
     return (json.dumps(answer.to_json(), indent=2, allow_nan=False) + "\n").encode()
 
 
-_FORMULA = re.compile(r"[=@\t\r]|[+-](?![0-9.,%\s]*$)")  # what a cell of a spreadsheet begins with; not -5
+# What a cell of a spreadsheet begins with, also in full width or behind blanks, which some programs leave out; not -5.
+_FORMULA = re.compile(r"[\t\r]|\s*(?:[=@＝＠]|[+＋－-](?![0-9.,%\s]*$))")
 
 
 def _csv(answer: Answer) -> bytes:

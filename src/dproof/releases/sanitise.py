@@ -127,10 +127,9 @@ class ReleasePayment:
 
     def _opened(self, law: ReleaseRecipe[Any]) -> Ledger:
         if self._ledger is None:
-            # What the plan promises a person: a release may lose less.
-            promise = law.plan.shuffle.promise or law.plan.promise(law.plan.rows_per_person)
-            budget = None if Ledger.is_begun(self.path) else promise
-            ceiling = promise if self._is_whole else None
+            # A release may lose less than the plan promises.
+            budget = None if Ledger.is_begun(self.path) else law.plan.promised
+            ceiling = law.plan.promised if self._is_whole else None
             self._ledger = Ledger(self.path, budget=budget, unit=law.plan.unit, ceiling=ceiling)
         return self._ledger
 

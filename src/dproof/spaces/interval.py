@@ -374,7 +374,7 @@ class Line(Endless):
     def _tops(self, codes: NDArray[Any]) -> NDArray[Any]:
         """The points times the common denominator, in whole numbers."""
         origin, step = int(self.origin * self.scale), int(self.step * self.scale)
-        wide = np.int64 if abs(origin) + step * largest(codes) < 1 << 62 else object
+        wide = np.int64 if abs(origin) + step * max(1, largest(codes)) < 1 << 62 else object
         tops: NDArray[Any] = codes.astype(wide) * step + origin
         return tops
 

@@ -7,6 +7,7 @@ password: it is handed to the driver, and no message, name or file of dproof has
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
@@ -30,9 +31,11 @@ _ALONE: dict[str, Any] = {
 _MAGIC = b"SQLite format 3\0"
 _UNREACHABLE = "check the address, the user and the password (PGPASSWORD, or ~/.pgpass), and that the server runs"
 _LOST = "the connection was lost, or the table has changed meanwhile"
-# What Arrow has as it is; of every other type the text is read.
-_PLAIN = ("boolean", "smallint", "integer", "bigint", "real", "double precision", "date", "text", "character varying")
-_ZONED = "TIME WITH TIME ZONE"
+# What Arrow has as it is, as it has most dates; of every other type the text is read.
+_PLAIN = ("boolean", "smallint", "integer", "bigint", "real", "double precision", "text", "character varying")
+# What Arrow has no type for, also as a list: DuckDB gives it times of day without their zone, and -1 for the largest
+# whole number. So their texts are read.
+_TEXTS = re.compile(r"(TIME WITH TIME ZONE|UHUGEINT|BIT|BIGNUM|VARINT)(?P<list>(\[[0-9]*\])*)")
 
 
 def open_database(path: Path, table: str | None) -> Source:
@@ -71,10 +74,13 @@ def open_relation(thing: Any) -> Source:
 
 
 def _read(relation: Any, columns: Sequence[str]) -> Iterator[Any]:
-    # Arrow has no times of day with a zone, and DuckDB gives it those without theirs: so their texts are read.
-    zoned = {name for name, kind in zip(relation.columns, relation.types, strict=True) if str(kind) == _ZONED}
-    read = (f"{quoted(one)}::VARCHAR AS {quoted(one)}" if one in zoned else quoted(one) for one in columns)
-    yield from pa.RecordBatchReader.from_stream(relation.project(", ".join(read)))
+    kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
+
+    def selected(name: str) -> str:
+        written = _TEXTS.fullmatch(kinds[name])
+        return quoted(name) if written is None else f"{quoted(name)}::VARCHAR{written['list']} AS {quoted(name)}"
+
+    yield from pa.RecordBatchReader.from_stream(relation.project(", ".join(map(selected, columns))))
 
 
 def open_duckdb(path: Path, table: str | None) -> Source:
@@ -172,13 +178,21 @@ def open_postgresql(address: str, table: str | None) -> Source:
     kinds = dict(columns)
 
     def read(wanted: Sequence[str]) -> Iterator[Any]:
-        selected = (quoted(one) if kinds[one] in _PLAIN else f"{quoted(one)}::text AS {quoted(one)}" for one in wanted)
+        selected = (f"{_selected(quoted(one), kinds[one])} AS {quoted(one)}" for one in wanted)
         with _postgresql(address) as database, closing(database.cursor()) as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             cursor.execute(f"SELECT {', '.join(selected)} FROM {quoted(schema)}.{quoted(name)}")
             yield from cursor.fetch_record_batch()
 
     return Source(tuple(kinds), read, what=f"the table {name!r}", why=_LOST)
+
+
+def _selected(column: str, kind: str) -> str:
+    """What is read of a column. The driver would take the end of all days for one long past."""
+    if kind == "date":
+        ends = "WHEN 'infinity' THEN DATE '5874897-12-31' WHEN '-infinity' THEN DATE '4713-01-01 BC'"
+        return f"CASE {column} {ends} ELSE {column} END"
+    return column if kind in _PLAIN else f"{column}::text"
 
 
 @contextmanager
