@@ -708,13 +708,18 @@ def _undivided(array: Any) -> Any:
     return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
 
 
+def _integers(array: Any) -> NDArray[np.int64]:
+    """The whole numbers of which Arrow's dates and times are made, 0 for a missing one."""
+    kind = pa.int32() if array.type.bit_width == 32 else pa.int64()
+    return as_numpy(array.view(kind), missing=0).astype(np.int64)
+
+
 def _days_and_rest(array: Any, parts: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The days of Arrow's dates and times, of so many parts each, and the parts beyond them.
 
     DuckDB's infinity is the largest number, and ends no day that a calendar has, whatever its parts are.
     """
-    kind = pa.int32() if array.type.bit_width == 32 else pa.int64()
-    numbers = as_numpy(array.view(kind), missing=0).astype(np.int64)
+    numbers = _integers(array)
     days, rest = np.divmod(numbers, parts)
     days[numbers >= _INFINITE] = _FARTHEST_DAY
     days[numbers <= -_INFINITE] = -_FARTHEST_DAY
