@@ -132,3 +132,16 @@ def test_a_group_for_each_of_very_many_numbers_is_refused_where_rows_have_noise(
     assert not unanswered["central_delta"] and answer["half_width"]["central_delta"] and answer["half_width"]["ask"]
     whole = "SELECT bin(age, 10) AS age_group, count(*) AS n FROM data GROUP BY age_group"
     assert dp.expected_answers({"privacy": {"epsilon": 1}, "columns": columns}, rows=5000, questions=whole)
+
+
+def test_what_depends_on_the_data_is_not_said_to_tell_nothing() -> None:
+    """± of a mean curve from rows is known once they are drawn; of 20 rows no count would be told."""
+    curves = {"space": "curves", "low": 0, "high": 5, "points": 6, "terms": 3}
+    asked = {
+        "privacy": {"epsilon": 4},
+        "columns": {"load": curves},
+        "questions": [{"sql": "SELECT avg(load) FROM data"}],
+    }
+    assert "tell nothing" not in dp.compare_ways(asked, rows=100_000)["recommended"]["reason"]
+    few = {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": ["yes", "no"]}}}
+    assert "a local release would tell nothing" in dp.compare_ways(few, rows=20)["recommended"]["reason"]

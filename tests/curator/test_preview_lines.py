@@ -88,7 +88,7 @@ def test_what_is_done_with_missing_values_is_told_last(tmp_path: Path) -> None:
         ("SELECT year(day), count(*) FROM data GROUP BY year(day)", "2024-01-01"),
         ("SELECT count(*) FROM data WHERE month(day) = 2", "2024-02-01"),
         ("SELECT sum(part) FROM data", 0),
-        ("SELECT unnest(tags) AS tag, count(*) FROM data GROUP BY tag", ["a"]),
+        ("SELECT unnest(tags) AS tag, count(*) FROM data GROUP BY tag", ["a", "b"]),
     ],
 )
 def test_the_neighbours_of_a_preview_are_json_whatever_their_values_are(question, value, tmp_path):

@@ -225,7 +225,9 @@ def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
             open_source(thing)
 
 
-def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "twice.csv").write_text("read,read\n1,2\n")
+def test_two_columns_of_one_name_are_refused_but_in_a_header(tmp_path: Path) -> None:
+    twice = pa.table([[1], [2]], names=["read", "read"])
     with pytest.raises(InputError, match="columns 1 and 2 share the name 'read'"):
-        open_source(tmp_path / "twice.csv")
+        open_source(twice)
+    (tmp_path / "twice.csv").write_text("read,read\n1,2\n")
+    assert open_source(tmp_path / "twice.csv").names == ("read", "read (2)")

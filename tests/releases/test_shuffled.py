@@ -149,7 +149,7 @@ def test_a_ledger_is_charged_what_is_promised_to_those_who_see_the_release(tmp_p
     ("changed", "why"),
     [
         ({"privacy": {"model": "shuffled", "epsilon": 1}}, "delta.*must be above 0"),
-        ({"shuffle": {}}, "rows.*must lie between 2 and"),
+        ({"shuffle": {}}, "shuffle.rows must say how many rows there will be at least, 2 to 1048576"),
         ({"shuffle": {"rows": 1500, "honest": 0}}, "honest.*must be a share"),
         ({"shuffle": {"rows": 1500, "turns": 3}}, "turns.*is not a known key"),
         ({"order": "keep"}, "order must be 'shuffle'"),
@@ -233,7 +233,7 @@ def large(out: Path, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_no_promise_is_for_more_rows_than_are_shuffled_together(in_parts: None, tmp_path: Path) -> None:
-    with pytest.raises(dp.PlanError, match="must lie between 2 and 1000"):
+    with pytest.raises(dp.PlanError, match="2 to 1000: more are not shuffled together"):
         large(tmp_path / "out", SHUFFLED | {"shuffle": {"rows": LARGE}})
     assert large(tmp_path / "out", SHUFFLED | {"shuffle": {"rows": 1000}})["shuffled"]["rows"] == 1000
     dp.verify(tmp_path / "out")

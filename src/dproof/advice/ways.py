@@ -353,6 +353,11 @@ class WaysTable:
         """How many answers would tell something."""
         return sum(row.known(way) is not None for row in self.answers)
 
+    def may_tell(self, way: str) -> bool:
+        """Whether an answer would tell something, or may: ± of some depends on the data."""
+        found = (row.widths[way] for row in self.answers)
+        return any(one is not None and (one.widths is None or one.informative) for one in found)
+
     @property
     def recommended(self) -> str | None:
         """The way whose ± is least where somebody may be trusted with the rows; None where no way tells anything.
@@ -378,8 +383,10 @@ class WaysTable:
         turning, reasons = self.turning, []
         if "local" not in self.refused:
             local = self.ratio("local", chosen)
-            told = "a local release would tell nothing" if not self.told("local") else None
-            reasons += [told or f"its ± is {_times(local)} that of a local release"] if told or local else []
+            if local:
+                reasons.append(f"its ± is {_times(local)} that of a local release")
+            elif not self.may_tell("local"):
+                reasons.append("a local release would tell nothing")
         if chosen == self.central:
             what = "a central release"
             if turning is not None:

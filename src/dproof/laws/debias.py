@@ -83,7 +83,8 @@ def presence(
         return None
     member = np.eye(column.blocks.blocks)[[there[0], *column.blocks.of(np.array([absent]))]]
     law, values = np.array([[chance, 1 - chance] for chance in chances]), np.array([1.0, 0.0])
-    sizes = np.array([column.values_in_blocks.sum() - 1, 1.0])
+    # Of values without number, such as curves, an even table has none that is missing.
+    sizes = np.array([1.0, 0.0] if column.space.size is None else [column.values_in_blocks.sum() - 1, 1.0])
     axis = PresenceAxis(name, law, member, values, member, values, node_sizes=sizes)
     return DebiasAxes((axis,), lambda released: 1 - released[0], by_presence=True, moments=moments)
 
