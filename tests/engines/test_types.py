@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
+import pandas
 import polars
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import dproof as dp
@@ -187,3 +190,51 @@ def test_what_arrow_has_no_type_for_is_read_as_its_text(sql: str, value: str | N
     }
     made = dp.sanitise(duckdb.sql(f"SELECT {sql} AS x, [{sql}] AS many"), plan).to_arrow().to_pylist()
     assert made == [{"x": int(value or (-10 if "TZ" in sql else 10)), "many": [value] if value else []}]
+
+
+LISTS = pa.table({"x": pa.array([[1, 2], [3]])})
+
+
+def _in_parquet(folder: Path) -> Path:
+    """A folder of which only the last file has the type."""
+    (rows := folder / "rows").mkdir()
+    pyarrow.parquet.write_table(pa.table({"x": [1, 2]}), rows / "1.parquet")
+    pyarrow.parquet.write_table(LISTS, rows / "2.parquet")
+    return rows
+
+
+def _in_duckdb(folder: Path) -> Path:
+    with duckdb.connect(str(folder / "rows.duckdb")) as database:
+        database.execute("CREATE TABLE t AS SELECT unnest([[1, 2], [3]]) AS x")
+    return folder / "rows.duckdb"
+
+
+@pytest.mark.parametrize("model", ["ask", "local", "central"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda folder: LISTS,
+        lambda folder: LISTS.to_reader(),
+        lambda folder: LISTS.to_pandas(types_mapper=pandas.ArrowDtype),
+        lambda folder: polars.from_arrow(LISTS),
+        lambda folder: polars.from_arrow(LISTS).lazy(),
+        lambda folder: duckdb.sql("SELECT unnest([[1, 2], [3]]) AS x"),
+        _in_duckdb,
+        _in_parquet,
+    ],
+    ids=["arrow", "stream", "pandas", "polars", "lazy", "relation", "duckdb", "folder"],
+)
+def test_a_type_that_holds_no_such_values_is_refused_before_anything_is_paid(
+    make: Any, model: str, tmp_path: Path
+) -> None:
+    plan = {
+        "privacy": {"epsilon": 1, "model": "central" if model == "central" else "local"},
+        "columns": {"x": {"space": "interval", "low": 0, "high": 9, "step": 1, "missing": 0, "outside": "clamp"}},
+    }
+    ledger, out = tmp_path / "ledger", tmp_path / "release"
+    with pytest.raises(InputError, match=r"'x' has the type .*list<.*, which holds no such values"):
+        if model == "ask":
+            dp.Curator(make(tmp_path), plan, ledger=ledger).ask("SELECT sum(x) FROM data", epsilon=1)
+        else:
+            dp.sanitise(make(tmp_path), plan, out, payment=dp.ReleasePayment(ledger, out))
+    assert not dp.Ledger.is_begun(ledger) or dp.Ledger(ledger).is_unspent

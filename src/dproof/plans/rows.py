@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,16 +26,11 @@ from dproof.tables.source import Bound
 
 def check_types(source: Source, plan: Plan, columns: Iterable[Column]) -> None:
     """Refuse columns whose types hold nothing that the plan can read, where the types are known without a row."""
-    if source.types is None:
-        return
-
-    def nothing(name: str) -> Any:
-        return pa.nulls(1, source.types.field(name).type)
-
-    for column in columns:
-        column.encoder()([nothing(part) for part in column.sources])
+    read = [(column.sources, column.encoder()) for column in columns]
     if plan.person is not None:
-        counted_rows([nothing(plan.person)], plan.rows_per_person)
+        read.append(((plan.person,), lambda arrays: counted_rows(arrays, plan.rows_per_person)))
+    for types, (names, encode) in product(source.types, read):
+        encode([pa.nulls(0, types.field(name).type) for name in names])
 
 
 def read_codes(source: Source, plan: Plan, columns: Sequence[Column]) -> Iterator[tuple[int, CodesByColumn]]:

@@ -39,6 +39,7 @@ from dproof.local.draw import (
 from dproof.local.recipe import RowLaw, certify_row
 from dproof.local.release import LocalRelease, about, check_enough, finish, prepare, shuffled_rows
 from dproof.plans.plan import Plan
+from dproof.plans.rows import check_types
 from dproof.privacy import Cost
 from dproof.recipe import Release, ReleaseRecipe
 from dproof.releases.load import load
@@ -276,12 +277,15 @@ def _drawn(
 
 
 def _opened(source: Any, table: str | None, plan: Plan, out: Any) -> Source:
-    """The source of a release, whose first rows can be read, and whose folder is not there yet."""
+    """The source of a release, whose first rows and types can be read, and whose folder is not there yet."""
     if out is not None and not is_remote(out):
         check_absent(as_path(out, "out"))
     opened = open_source(source, table, plan.file)
     plan.check_names(opened.names)
     opened.start()
+    # Of rows that are drawn one by one nobody asks whose they are.
+    asked = replace(plan, person=None) if plan.model == "local" else plan
+    check_types(opened, asked, [column for column in plan.columns if column.private])
     return opened
 
 

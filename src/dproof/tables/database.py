@@ -70,17 +70,18 @@ def open_relation(thing: Any) -> Source:
     if not isinstance(thing, duckdb.DuckDBPyRelation):
         raise SourceError(f"a DuckDB source is a relation or a file, not a {type(thing).__name__}")
     with refusing("the DuckDB relation cannot be read"):
-        return Source(tuple(thing.columns), lambda columns: _read(thing, columns), what="the DuckDB relation")
+        names, types = tuple(thing.columns), [_reader(thing.limit(0), thing.columns).schema]
+        return Source(names, lambda columns: iter(_reader(thing, columns)), types=types, what="the DuckDB relation")
 
 
-def _read(relation: Any, columns: Sequence[str]) -> Iterator[Any]:
+def _reader(relation: Any, columns: Sequence[str]) -> Any:
     kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
 
     def selected(name: str) -> str:
         written = _TEXTS.fullmatch(kinds[name])
         return quoted(name) if written is None else f"{quoted(name)}::VARCHAR{written['list']} AS {quoted(name)}"
 
-    yield from pa.RecordBatchReader.from_stream(relation.project(", ".join(map(selected, columns))))
+    return pa.RecordBatchReader.from_stream(relation.project(", ".join(map(selected, columns))))
 
 
 def open_duckdb(path: Path, table: str | None) -> Source:
@@ -92,14 +93,15 @@ def open_duckdb(path: Path, table: str | None) -> Source:
         unreadable = f"the view {chosen!r} of {path.name!r} cannot be read"
         why = "it needs something outside the file, which is not followed; store what it shows as a table"
         with nullcontext() if chosen in tables else refusing(unreadable, why):
-            names = tuple(database.table(quoted(chosen)).columns)
+            shown = database.table(quoted(chosen))
+            names, types = tuple(shown.columns), [_reader(shown.limit(0), shown.columns).schema]
             found = database.execute(f"SELECT count(*) FROM {quoted(chosen)}").fetchone()
 
     def read(columns: Sequence[str]) -> Iterator[Any]:
         with _connected(path) as database:
-            yield from _read(database.table(quoted(chosen)), columns)
+            yield from _reader(database.table(quoted(chosen)), columns)
 
-    return Source(names, read, int(found[0]) if found else None, what=f"{path.name!r}")
+    return Source(names, read, int(found[0]) if found else None, types, what=f"{path.name!r}")
 
 
 def _names(database: Any, question: str) -> list[str]:

@@ -39,7 +39,7 @@ def open_arrow(thing: Any) -> Source:
     if isinstance(thing, pa.Table):
         relation = cache(lambda: in_duckdb(thing, thing.schema))
         names, rows = tuple(thing.schema.names), thing.num_rows
-        return Source(names, lambda columns: iter(thing.to_batches()), rows, thing.schema, relation=relation)
+        return Source(names, lambda columns: iter(thing.to_batches()), rows, [thing.schema], relation=relation)
     if isinstance(thing, pa.RecordBatchReader):
         return _open_reader(thing, "the reader")
     raise SourceError(f"an Arrow source is a Table, a RecordBatch or a RecordBatchReader, not a {type(thing).__name__}")
@@ -55,7 +55,7 @@ def open_stream(thing: Any) -> Source:
 
 
 def _open_reader(reader: Any, what: str) -> Source:
-    return Source(tuple(reader.schema.names), lambda columns: reader, types=reader.schema, what=what)
+    return Source(tuple(reader.schema.names), lambda columns: reader, types=[reader.schema], what=what)
 
 
 def in_memory(thing: Any) -> Any:
@@ -93,12 +93,14 @@ def open_pandas(thing: Any) -> Source:
 def _open_sliced(
     thing: Any, names: Sequence[str], rows: Callable[[int, int], Any], as_arrow: Callable[[Any], Any]
 ) -> Source:
+    def batch(part: Any, columns: Sequence[str]) -> Any:
+        return pa.RecordBatch.from_arrays([as_arrow(part[name]) for name in columns], names=list(columns))
+
     def read(columns: Sequence[str]) -> Iterator[Any]:
         for start in range(0, len(thing) if columns else 0, BATCH_ROWS):
-            part = rows(start, start + BATCH_ROWS)
-            yield pa.RecordBatch.from_arrays([as_arrow(part[name]) for name in columns], names=list(columns))
+            yield batch(rows(start, start + BATCH_ROWS), columns)
 
-    return Source(tuple(names), read, len(thing))
+    return Source(tuple(names), read, len(thing), [batch(rows(0, 0), names).schema])
 
 
 def numpy_column(column: Any) -> Any:
@@ -155,7 +157,7 @@ def open_polars(thing: Any) -> Source:
             for part in thing.select(columns).iter_slices(BATCH_ROWS):
                 yield from polars_table(part).to_batches()
 
-        return Source(tuple(thing.columns), read, thing.height, what="the frame")
+        return Source(tuple(thing.columns), read, thing.height, [polars_table(thing.head(0)).schema], what="the frame")
     if isinstance(thing, polars.LazyFrame):
 
         def read(columns: Sequence[str]) -> Iterator[Any]:
@@ -164,7 +166,8 @@ def open_polars(thing: Any) -> Source:
                 yield from polars_table(part).to_batches()
 
         with refusing("the lazy frame cannot be read"):
-            return Source(tuple(thing.collect_schema().names()), read, what="the lazy frame")
+            empty = thing.collect_schema().to_frame()
+            return Source(tuple(empty.columns), read, types=[polars_table(empty).schema], what="the lazy frame")
     raise SourceError(f"a Polars source is a DataFrame or a LazyFrame, not a {type(thing).__name__}")
 
 
@@ -247,7 +250,7 @@ def _open_parquet(path: Path, table: str | None, layout: Layout) -> Source:
         with ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
             yield from file.iter_batches(BATCH_ROWS, columns=list(columns))
 
-    return Source(tuple(schema.names), read, rows, schema, relation=relation, what=f"{path.name!r}")
+    return Source(tuple(schema.names), read, rows, [schema], relation=relation, what=f"{path.name!r}")
 
 
 def _open_ipc(path: Path, table: str | None, layout: Layout) -> Source:
@@ -266,7 +269,7 @@ def _open_ipc(path: Path, table: str | None, layout: Layout) -> Source:
 
     with reader() as opened:
         schema = opened.schema
-    return Source(tuple(schema.names), read, types=schema, what=f"{path.name!r}")
+    return Source(tuple(schema.names), read, types=[schema], what=f"{path.name!r}")
 
 
 FILES: dict[str, Callable[[Path, str | None, Layout], Source]] = {
@@ -304,7 +307,7 @@ def _open_folder(folder: Path, layout: Layout) -> Source:
         parts[0].names,
         lambda columns: (batch for part in parts for batch in part.read(columns)),
         sum(rows) if len(rows) == len(parts) else None,
-        parts[0].types,
+        list(dict.fromkeys(types for part in parts for types in part.types)),
         typed=any(part.typed for part in parts),
         start=start,
         fault=lambda: next(filter(None, (part.fault() for part in parts)), None),

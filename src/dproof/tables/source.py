@@ -65,8 +65,8 @@ class Source:
 
     `read(columns)` yields record batches of exactly these columns in this order, whatever Arrow types the engine
     has for them, and of a bounded size; what an engine gives to begin with may be larger, with more columns. `rows` is
-    their number and `types` their Arrow schema where the engine knows these before reading. Where it cannot go on,
-    `what` cannot be read, and `why`, in one sentence.
+    their number and `types` the Arrow schemas that they may have, where the engine knows these before reading. Where it
+    cannot go on, `what` cannot be read, and `why`, in one sentence.
 
     Where the rows lie on many machines, `spread(columns, work)` runs `work` on the batches of each part of the
     table, there, and returns its answers: one for each part, from one attempt, however many were made. With `deal`
@@ -81,7 +81,7 @@ class Source:
     names: tuple[str, ...]
     read: Callable[[Sequence[str]], Iterator[Any]]
     rows: int | None = None
-    types: Any = None
+    types: Sequence[Any] = ()
     spread: Spread | None = None
     store: Store | None = None
     relation: Callable[[], InDuckDB | None] = lambda: None
