@@ -157,7 +157,7 @@ def test_a_person_with_several_rows_is_promised_the_sum() -> None:
     assert (law.person.epsilon, law.person.delta) == (6, Fraction(3, 1000))
     tight = law.tight(3)
     assert tight.exact and tight.epsilon < 6 and tight.delta < 0.003
-    with pytest.raises(InputError, match="between 0 and 1000"):
+    with pytest.raises(InputError, match="501 rows, each drawn with epsilon 2, may lose 1002 in all, and 1000 is the"):
         row_law(Plan.parse(SURVEY.replace('epsilon = "2"', 'epsilon = "2"\nrows_per_person = 501')))
 
 

@@ -37,7 +37,7 @@ from dproof.limits import MOST_COMBINATIONS, SHUFFLED_TOGETHER
 from dproof.local.spread import best_shares, best_weights, needs, sample_variance, sampled_groups, split_variance
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.plans.plan import ASKED, ColumnGroup, Plan, schema_of, split
-from dproof.privacy import Cost, Privacy, as_epsilon
+from dproof.privacy import Cost, Privacy
 from dproof.questions.question import Schema
 from dproof.spaces.categories import Codes
 from dproof.spaces.interval import bins_from
@@ -439,7 +439,7 @@ def promises(plan: Plan) -> list[Privacy]:
             "a release keeps the number of rows, so it can only promise neighbours = 'change-one'; "
             "under 'add-remove' write model = 'central', or ask a curator"
         )
-    as_epsilon(plan.rows_per_person * plan.privacy.epsilon)  # refuses what is beyond any use, for a person too
+    plan.promise(plan.rows_per_person)  # refuses what is beyond any use
     return split(plan.privacy, plan.groups)
 
 

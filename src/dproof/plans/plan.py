@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from dproof.arguments import described, expect, mapping
 from dproof.columns.codec import Column
 from dproof.errors import ArgumentError, PlanError, SourceError, did_you_mean
-from dproof.exact import several
+from dproof.exact import decimals, several
 from dproof.limits import LARGEST_EPSILON, SHUFFLED_TOGETHER
 from dproof.privacy import Privacy, Unit
 from dproof.questions.question import Open, Schema
@@ -92,15 +92,18 @@ class Plan:
         Rows that are drawn one by one are independent: their promises add up. Else [privacy] is for a person.
         """
         one, times = self.privacy, rows if self.has_row_law else 1
+        if times * one.epsilon > LARGEST_EPSILON:
+            raise PlanError(
+                f"a person with {several(rows, 'row')}, each drawn with epsilon {decimals(one.epsilon)}, may lose "
+                f"{decimals(times * one.epsilon)} in all, and {LARGEST_EPSILON} is the most: take a smaller epsilon"
+            )
         return Privacy(times * one.epsilon, min(Fraction(1), times * one.delta), neighbours=one.neighbours)
 
     @cached_property
     def promised(self) -> Privacy:
         """What the plan promises a person, whom ledgers count; for questions it is [privacy]."""
-        if (
-            self.rows_per_person * self.privacy.epsilon > LARGEST_EPSILON
-        ):  # no release of rows may cost a person so much
-            return self.privacy
+        if self.rows_per_person * self.privacy.epsilon > LARGEST_EPSILON:
+            return self.privacy  # which questions keep to: a release of rows that costs a person so much is refused
         return self.shuffle.promise or self.promise(self.rows_per_person)
 
     @cached_property
