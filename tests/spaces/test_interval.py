@@ -257,3 +257,28 @@ def test_points_of_a_very_fine_beginning_are_told_one_by_one() -> None:
         told = space.decode(np.array(codes, np.int64))
         assert [float(value) for value in told] == pytest.approx([code / 2 for code in codes], abs=1e-200)
         assert space.numbers(np.array(codes, np.int64)).tolist() == pytest.approx([code / 2 for code in codes])
+
+
+@pytest.mark.parametrize("step", ["1e-20", "1e-200", "1e-300", "4.9e-321", "1e-400"])
+@pytest.mark.parametrize("low", ["0", "-3", "0.1", "1e15"])
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint64, np.float32, np.float64])
+def test_no_number_stops_a_very_fine_lattice(low: str, step: str, dtype: type) -> None:
+    """A whole number outside went to a machine integer in units of the step, floats to quotients that no float holds:
+    so which number it was stopped the work, or all did, and of some a warning told."""
+    space = Interval(low, Fraction(low) + 5 * Fraction(step), step)
+    kind = np.finfo if np.issubdtype(dtype, np.floating) else np.iinfo
+    values = np.array([kind(dtype).min, 0, 1, 100, kind(dtype).max], dtype)
+    if kind is np.finfo:
+        values = np.append(values, np.array([-np.inf, np.inf, np.nextafter(dtype(0), dtype(1)), float(low)], dtype))
+    finite = values[np.isfinite(values)]
+    codes = [space.codes_of(finite[n : n + 1], clamp=True).item() for n in range(len(finite))]
+    assert codes == [space.nearest(Fraction(str(value))) for value in finite]
+    infinite = space.codes_of(values[np.isinf(values)], clamp=True).tolist()
+    assert infinite == [0, 5][: len(infinite)]
+
+
+def test_floats_of_no_full_precision_get_the_nearest_point_of_their_shortest_decimals() -> None:
+    for dtype, step in (np.float32, Fraction(1, 10**45)), (np.float64, Fraction(7, 3 * 10**323)):
+        space, least = Interval(-2 * step, 50 * step, step), np.nextafter(dtype(0), dtype(1))
+        values = np.arange(60).astype(dtype) * least
+        assert space.codes_of(values, clamp=True).tolist() == [space.nearest(Fraction(str(x))) for x in values]

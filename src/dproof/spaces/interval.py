@@ -222,28 +222,36 @@ class Interval(Space):
         else:
             room = 4 * scale * (farthest + 1) + 4 * abs(low) + 4 * step
             wide = column.astype(np.int64 if room < 1 << 62 else object)
-            codes = ((2 * (wide * scale - low) + step) // (2 * step)).astype(np.int64)
-        return codes.clip(0, self.size - 1)
+            codes = (2 * (wide * scale - low) + step) // (2 * step)
+        # On a fine lattice the point of a whole number outside is beyond all machine words, until it is an end.
+        return codes.clip(0, self.size - 1).astype(np.int64)
 
     def _floats(self, column: NDArray[Any]) -> NDArray[Any]:
         """In floats, and exactly from the shortest decimal wherever floats cannot tell the nearest point."""
         low, high = self._range(column.dtype)
         # What is cut off lies outside still, so that it has the code of an end also where floats are far between.
-        ends, furthest = (_beside(low)[0], _beside(high)[1]), np.finfo(column.dtype).max
-        inside = column.clip(*ends).clip(-furthest, furthest).astype(np.float64)
-        place = (inside - float(self.low)) / float(self.step)
-        place += 0.5
-        codes = np.floor(place)
+        kind = np.finfo(column.dtype)
+        inside = column.clip(_beside(low)[0], _beside(high)[1]).clip(kind.min, kind.max)
         # Value, bounds, step and quotient are each within a few units in the last place of what they stand for.
         largest = max(abs(self.low), abs(self.high)) / self.step + self.size
-        doubt = float(largest) * 2.0 ** (-50 if column.dtype.itemsize == 8 else -20)
+        doubt = largest / (1 << (50 if column.dtype.itemsize == 8 else 20))
+        if doubt >= Fraction(1, 2) or self.step < Fraction(
+            float(kind.tiny)
+        ):  # floats tell no points of so fine a lattice
+            return self._one_by_one(inside)
+        place = (inside.astype(np.float64) - float(self.low)) / float(self.step)
+        place += 0.5
+        codes = np.floor(place)
         place -= codes
-        near = np.flatnonzero((place < doubt) | (place > 1 - doubt))
-        codes = codes.astype(np.int64)
-        if len(near):
-            distinct, inverse = np.unique(inside[near].astype(column.dtype), return_inverse=True)
-            codes[near] = np.array([self.nearest(_meant(x)) for x in distinct], np.int64)[inverse]
-        return codes.clip(0, self.size - 1)
+        near = np.flatnonzero((place < float(doubt)) | (place > 1 - float(doubt)))
+        codes = codes.clip(0, self.size - 1).astype(np.int64)
+        codes[near] = self._one_by_one(inside[near])
+        return codes
+
+    def _one_by_one(self, column: NDArray[Any]) -> NDArray[np.int64]:
+        """The codes of floats from their shortest decimals, each of the different ones once."""
+        distinct, inverse = np.unique(column, return_inverse=True)
+        return np.array([self.nearest(_meant(x)) for x in distinct], np.int64)[inverse]
 
     def _any(self, column: NDArray[Any], clamp: bool) -> NDArray[Any]:
         """Decimals, fractions, texts and mixtures, one by one."""
