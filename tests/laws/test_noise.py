@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof import InputError, Privacy, TooLarge
+from dproof.exact import exp_below
 from dproof.mechanisms.noise import Noise, integer_gaussian, integer_laplace
 from dproof.testing import seeded_coins
 
@@ -75,6 +76,14 @@ def test_vectors_cost_more_than_numbers_and_less_than_their_parts() -> None:
     assert one < two < many
     assert two == pytest.approx(2 * one, rel=0.02)
     assert many == pytest.approx(100 * one, rel=0.25)  # the bound that holds for every shape gives up some
+
+
+@pytest.mark.parametrize("square", [2, 50, 10**6])
+def test_a_very_large_epsilon_is_kept_as_a_smaller_one_is(square: int) -> None:
+    """Tables lie next to nothing away from the law, which was multiplied by e^ε: no noise kept so large an ε."""
+    noise = integer_gaussian(square, Privacy(60, "1e-6"), coordinates=2)
+    assert noise.meets(Privacy(60, "1e-6"))
+    assert noise.worst(exp_below(Fraction(400))) <= 2 * noise.worst(exp_below(Fraction(20)))
 
 
 def test_a_fraction_of_a_step_is_out_of_reach() -> None:

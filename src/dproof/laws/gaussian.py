@@ -36,6 +36,9 @@ _WIDEST = 1 << 50
 _MOST_SHAPES = 60
 _FEWEST_CELLS, _MOST_CELLS = 8, 16  # cells in a shift: too few for a shift by a part of one, and enough
 _WIDEST_TABLE = 8192  # in standard deviations
+_CHARGED = [
+    Fraction(1, 1 << power) for power in range(8, 41, 2)
+]  # what tables may cost at smaller odds than those asked
 _SQUARE: Span = (Fraction(1, 1 << 24), 1 << 30)
 _SUMMED_SQUARE: Span = (8, 1 << 18)  # of one draw out of several
 _RIPPLE = Fraction(1, 1 << 108)  # of ln Σ_h exp(−(h − c)²/2r²) over c, for r ≥ 2
@@ -154,14 +157,22 @@ class Gaussian(NoiseLaw):
         moving = min(coordinates, square)
         if moving <= 1:
             return self.delta(odds, isqrt(square) if square else 0)
-        slack = 2 * (1 + odds) * moving * self.distance
         shapes = list(_shapes(square, coordinates)) if self.unit == 1 and square <= 16 else []
-        if 0 < len(shapes) <= _MOST_SHAPES:
-            return min(Fraction(1), max(self._shape(odds, s) for s in shapes) + slack)
         root = root_above(Fraction(square)) / self.unit
         if self.unit > 1:  # a shift that is no multiple of the unit may move every H by one more
             root += root_above(Fraction(moving))
-        return min(Fraction(1), concentrated_delta(root**2 / (2 * self.square), log_below(odds)) + slack)
+
+        def bound(odds: Fraction) -> Fraction:
+            slack = 2 * (1 + odds) * moving * self.distance
+            if slack >= 1:
+                return Fraction(1)
+            if 0 < len(shapes) <= _MOST_SHAPES:
+                return max(self._shape(odds, s) for s in shapes) + slack
+            return concentrated_delta(root**2 / (2 * self.square), log_below(odds)) + slack
+
+        # δ falls with the odds, but at very large ones tables cost more than the law: there smaller ones are the bound.
+        smaller = {min(odds, max(Fraction(1), cost / (4 * moving * self.distance))) for cost in _CHARGED}
+        return min(Fraction(1), *map(bound, {odds, *smaller}))
 
     def _shape(self, odds: Fraction, shape: tuple[int, ...]) -> Fraction:
         """P(y < t) − e·P(y < t − |s|²) at the ideal law's cut t = |s|²/2 − σ² ln e, for the table's y."""
