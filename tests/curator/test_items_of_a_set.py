@@ -74,11 +74,20 @@ def test_it_is_the_same_however_many_are_counted_at_a_time(
     assert counts == [int((HELD[sex::2, k] & ~HELD[sex::2, 3]).sum()) for sex in (0, 1) for k in range(len(ITEMS))]
 
 
+def test_a_count_of_each_item_may_stand_beside_one_with_a_condition_on_an_item() -> None:
+    """All counts look at the item of the condition: with it they looked at more items together than one may."""
+    counts = "count(*) AS n, count(*) FILTER (WHERE list_contains(s, 'i3')) AS m"
+    found = dp.sensitivity(f"SELECT unnest(s) AS i, {counts} FROM data GROUP BY i", {"s": dp.Subsets(ITEMS)})
+    assert (found.l1, found.kind) == (40, "exact") and found.witness is not None and found.witness.distance == 40
+
+
 def test_a_condition_on_too_many_items_is_refused_with_the_way_out_and_nothing_is_paid(tmp_path: Path) -> None:
     curator = dp.Curator(TABLE, PLAN, ledger=tmp_path / "budget.db")
     before = curator.remaining
     every = " OR ".join(f"list_contains(s, '{item}')" for item in ITEMS)
-    with pytest.raises(dp.InputError, match=r"names 20 items, and 16 are the most: ask about fewer in one, or by unne"):
+    with pytest.raises(
+        dp.InputError, match=r"look at 20 items together, and 16 are the most: ask about fewer at once, or b"
+    ):
         curator.ask(f"SELECT count(*) AS n FROM data WHERE {every}", epsilon=1)
     assert curator.remaining == before
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof import Categories, Curves, InputError, Interval, Subsets, expand, sensitivity
+from dproof.limits import MOST_CONDITION_ITEMS
 from dproof.questions.question import (
     Aggregate,
     Among,
@@ -226,8 +227,10 @@ ITEM_QUESTIONS = st.builds(
     st.lists(ITEM_QUESTIONS, min_size=1, max_size=2),
     st.sampled_from(["add-remove", "change-one"]),
     st.sampled_from(["declared", "missing", "a category"]),
+    st.sampled_from([MOST_CONDITION_ITEMS, 2, 1]),
 )
-def test_the_largest_moves_of_items_add_up(questions: list[Question], neighbours: Any, sets: str) -> None:
+def test_the_largest_moves_of_items_add_up(questions: list[Question], neighbours: Any, sets: str, most: int) -> None:
+    """Also where conditions together look at more items than one may, so that all parts see those of many."""
     likes = Subsets(ITEMS)
     nullable = frozenset({"hours", "likes"} if sets == "missing" else {"hours"})
     space = likes.with_missing() if sets == "a category" else likes
@@ -237,7 +240,9 @@ def test_the_largest_moves_of_items_add_up(questions: list[Question], neighbours
     tests = [q for q in questions if "load" not in q.columns]
     if not tests:
         return
-    found = sensitivity(tests, table, neighbours)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dproof.questions.sensitivity.MOST_CONDITION_ITEMS", most)
+        found = sensitivity(tests, table, neighbours)
     assert found.kind == "exact"
     assert found.l1 == truth(tests, neighbours, 1, rows)
     assert found.l2_squared == truth(tests, neighbours, 2, rows)

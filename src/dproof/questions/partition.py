@@ -411,8 +411,8 @@ def _bit_axis(column: str, schema: Schema, regions: Sequence[Region]) -> Partiti
     bits = tuple(sorted({bit for region in regions if isinstance(region, Bit) for bit in region.bits}))
     if len(bits) > MOST_CONDITION_ITEMS:
         raise TooLarge(
-            f"a condition on column {column!r} names {len(bits)} items, and {MOST_CONDITION_ITEMS} are the most: ask "
-            f"about fewer in one, or by unnest({column}), which counts any number of items one by one"
+            f"conditions on column {column!r} look at {len(bits)} items together, and {MOST_CONDITION_ITEMS} are the "
+            f"most: ask about fewer at once, or by unnest({column}), which counts any number of items one by one"
         )
     patterns = [sum(1 << bit for n, bit in enumerate(bits) if p >> n & 1) for p in range(1 << len(bits))]
     stop = len(patterns) if schema.is_open(column) else schema.declared(column).size

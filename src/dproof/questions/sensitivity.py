@@ -12,6 +12,7 @@ trying. What is not found out is used, and labelled "declared" wherever it shows
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 from dproof.arguments import choice, described, expect, listed, whole
 from dproof.errors import NotPrivate, QuestionError, TooLarge
 from dproof.exact import exact, int_or_float
-from dproof.limits import MOST_ROW_KINDS
+from dproof.limits import MOST_CONDITION_ITEMS, MOST_ROW_KINDS
 from dproof.privacy import Neighbours
 from dproof.questions.aggregates import Rank
 from dproof.questions.measured import values_of
@@ -435,7 +436,8 @@ def _apart(
 ) -> tuple[list[list[int]], dict[str, int]]:
     """Coordinates in parts that look at different items of sets, and in each set the items that all parts see, as bits.
 
-    All see the items in the conditions of whole questions, and whether a set is there.
+    All see the items in the conditions of whole questions, and whether a set is there; and of a part that would look at
+    too many, the items that most of its coordinates look at.
     """
     keyed = {key.column for question in questions for key in question.group_by}
 
@@ -446,6 +448,25 @@ def _apart(
     every = set().union(*items)
     by_all = set().union(*(looked_at(question.where) for question in questions))
     by_all |= {(column, bit) for column, bit in every if bit == absent_bit(schema, column)}
+    parts = _joined(items, by_all)
+    while (widest := max((held for held, _ in parts), key=len, default=set())) and _is_wide(widest | by_all):
+        by_all.add(Counter(one for own in items for one in sorted(own & widest)).most_common(1)[0][0])
+        parts = _joined(items, by_all)
+    shared = {column: 0 for column, _ in sorted(every | by_all)}
+    for column, bit in by_all:
+        shared[column] |= 1 << bit
+    return [numbers for _, numbers in parts] or [[]], shared
+
+
+def _is_wide(items: set[tuple[str, int]]) -> bool:
+    """Whether one condition could not look at all of these items."""
+    return max(Counter(column for column, _ in items).values()) > MOST_CONDITION_ITEMS
+
+
+def _joined(
+    items: Sequence[set[tuple[str, int]]], by_all: set[tuple[str, int]]
+) -> list[tuple[set[tuple[str, int]], list[int]]]:
+    """Coordinates that look at a common item, but for those that all see, are in one part."""
     parts: list[tuple[set[tuple[str, int]], list[int]]] = []
     for n, own in enumerate(items):
         left = own - by_all
@@ -453,10 +474,7 @@ def _apart(
         parts = [part for part in parts if part not in joined]
         members = [number for _, numbers in joined for number in numbers]
         parts.append((left.union(*(held for held, _ in joined)), [*members, n]))
-    shared = {column: 0 for column, _ in sorted(every | by_all)}
-    for column, bit in by_all:
-        shared[column] |= 1 << bit
-    return [numbers for _, numbers in parts] or [[]], shared
+    return parts
 
 
 def _candidates(
