@@ -15,6 +15,8 @@ from dproof.composition import pure_epsilon
 from dproof.curator.recipe import Measurement
 from dproof.curves.noise import l2_error
 from dproof.exact import written
+from dproof.plans.plan import schema_of
+from tests.makers import measured_for
 
 LEVEL = Fraction(19, 20)
 COLUMNS: dict[str, Any] = {
@@ -103,3 +105,13 @@ def test_a_median_that_was_bought_in_rho_is_free_still(tmp_path: Path, monkeypat
     curator = dp.Curator(table, plan, ledger=tmp_path / "l.db")
     left = curator.remaining()
     assert curator.ask(sql, terms).rows == before.rows and curator.remaining() == left
+
+
+@pytest.mark.parametrize("price", [("1", "1e-22"), ("1e-9", "1e-9")], ids=str)
+def test_where_gaussian_noise_cannot_be_proven_a_group_gets_laplace_noise(price: tuple[str, str]) -> None:
+    """Where sums of ε and δ are counted: it was refused for noise that would be too wide."""
+    schema = schema_of(dp.Plan.of({"privacy": {"epsilon": 1}, "columns": {"town": COLUMNS["town"]}}))
+    asked = "SELECT town, count(*) FROM data GROUP BY town"
+    pure, relaxed = (measured_for(asked, schema, dp.Privacy(price[0], delta)).noisy for delta in (0, price[1]))
+    assert relaxed[0].noise is not None and pure[0].noise is not None
+    assert relaxed[0].noise.name == "Laplace" and relaxed[0].noise.variance <= pure[0].noise.variance

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -403,8 +404,10 @@ def _narrower(price: Cost, size: int, square: int, cells: int) -> tuple[Noise, F
     laplace = laplace_noise(size, cells, pure_part(price), price.delta if price.rho is None else Fraction(0))
     if not price.delta:
         return laplace, cut
+    noises: dict[int, Noise] = {}
     if price.rho is None:
-        noises = {0: integer_gaussian(square, Privacy(price.epsilon, price.delta), coordinates=cells)}
+        with suppress(TooLarge):  # where Gaussian noise on several numbers cannot be proven, Laplace noise can
+            noises[0] = integer_gaussian(square, Privacy(price.epsilon, price.delta), coordinates=cells)
     else:
         noises, cut = gaussian_noises(price, {0: Fraction(1)}, {0: square}, Fraction(square), cells)
     return (noises[0], cut) if noises and noises[0].variance < laplace.variance else (laplace, Fraction(0))
