@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import re
+import shutil
 from base64 import b64encode
 from fractions import Fraction
 from functools import partial
@@ -179,8 +180,19 @@ def test_a_survey_of_another_version_holds_if_its_page_is_known(
             dp.verify(tmp_path / "survey")
 
 
-def test_a_survey_as_it_was_first_stored_holds() -> None:
-    dp.verify(Path(__file__).parents[1] / "fixtures" / "survey-1")
+STORED = sorted((Path(__file__).parents[1] / "fixtures").glob("survey-*"))
+
+
+@pytest.mark.parametrize("stored", STORED, ids=lambda stored: stored.name)
+def test_a_survey_as_an_earlier_version_stored_it_holds(stored: Path, tmp_path: Path) -> None:
+    """Pages and a sheet, each with the frame of its version; another frame does not."""
+    dp.verify(stored)
+    shutil.copytree(stored, tmp_path / "survey")
+    page = tmp_path / "survey" / "survey.html"
+    page.write_text(page.read_text("utf-8").replace("font-weight: 600", "font-weight: 700"), "utf-8")
+    resealed(tmp_path / "survey")
+    with pytest.raises(dp.VerificationFailed, match="the page is not the one"):
+        dp.verify(tmp_path / "survey")
 
 
 def constant(space: Any, privacy: Any) -> Any:
