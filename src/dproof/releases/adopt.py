@@ -89,7 +89,8 @@ def adopt(
     if not received.rows:
         lost = f"{received.left_out:,} cannot be one{' or have no ticket of it' if law.plan.tickets else ''}"
         raise SourceError(
-            f"there is no answer to this survey among the lines ({lost}): is it the right file, in UTF-8, and the right plan?"
+            f"there is no answer to this survey among the lines ({lost}): is it the right file, in UTF-8, and the "
+            "right plan?"
         )
     check_enough(
         law, received.rows, f"{received.rows} count, so wait for more, for a smaller rows makes another survey"
