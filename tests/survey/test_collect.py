@@ -229,6 +229,42 @@ def test_an_address_that_is_none_is_refused(send: str, tmp_path: Path) -> None:
         dp.collect(HABITS, tmp_path / "survey", send=send)
 
 
+@pytest.mark.parametrize(
+    ("send", "warned"),
+    [
+        ("http://survey.example.org/in", True),
+        ("http://localhost.example.org/in", True),
+        ("https://survey.example.org/in", False),
+        ("http://localhost:8722/in", False),
+        ("http://127.0.0.1/in", False),
+    ],
+)
+def test_an_address_whose_answers_everybody_on_the_way_reads_is_warned_of(
+    send: str, warned: bool, tmp_path: Path, dproof: Any
+) -> None:
+    (tmp_path / "plan.toml").write_text(
+        """[privacy]\nepsilon = 1\n[columns.read]\nspace = "categories"\nvalues = [0, 1]"""
+    )
+    ran = dproof("collect", tmp_path / "plan.toml", "--out", tmp_path / "survey", "--send", send)
+    assert ran.code == 0 and ("take https" in ran.err) == warned
+
+
+def test_questions_may_be_in_any_script(tmp_path: Path) -> None:
+    """Persian parts letters by a sign that has no width; signs that turn the direction of a text are refused."""
+    read = {
+        "space": "categories",
+        "values": ["yes", "no"],
+        "question": "کتاب می\u200cخوانید؟",
+        "help": "👨\u200d👩\u200d👧",
+    }
+    plan = {"privacy": {"epsilon": 1}, "columns": {"read": read}}
+    survey = dp.collect(plan, tmp_path / "survey")
+    assert json.loads(survey.data)["columns"][0]["question"] == read["question"]
+    dp.verify(tmp_path / "survey")
+    with pytest.raises(dp.PlanError, match="cannot be printed"):
+        dp.Plan.from_dict(plan | {"columns": {"read": read | {"help": "\u200d\u202e"}}})
+
+
 def test_texts_can_be_replaced(tmp_path: Path) -> None:
     german = Path(__file__).parents[2] / "examples" / "texts.de.toml"
     dp.collect(HABITS, tmp_path / "survey", texts=german)
