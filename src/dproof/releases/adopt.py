@@ -100,8 +100,7 @@ def adopt(
     adopted = {"coins": COINS_ELSEWHERE, "repeated": received.repeated, "left_out": received.left_out}
     with appearing(Path(out)) as folder:
         blocks = aligned(iter([_stored(received, law, order)]), law, coins.private)
-        rows, files = write_whole(blocks, folder)
-        certificate = finish(folder, prepared, rows, files, coins.private, adopted)
+        certificate = finish(folder, prepared, write_whole(blocks, folder), coins.private, adopted)
         check(folder)
     return LocalRelease(prepared[0], certificate, Path(out))
 
