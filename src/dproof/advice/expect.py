@@ -553,6 +553,7 @@ def _widths(plan: Plan, asked: Sequence[PlannedQuestion], rows: int) -> list[flo
         return [inf if one.half_width is None else one.half_width for each in answers for one in each]
     if isinstance(law, TableLaw):
         return [one.half_width for one in law.half_widths if one.sum_of is None]
-    counts = row_widths(law, rows)  # type: ignore[arg-type]
-    found = [counts[group.name].count for group in law.groups if group.mechanism.inputs.is_counted]  # type: ignore[attr-defined]
+    assert isinstance(law, RowLaw)
+    counts = row_widths(law, rows)
+    found = [counts[group.name].count for group in law.groups if group.mechanism.inputs.is_counted]
     return [inf if count is None else count for count in found]
