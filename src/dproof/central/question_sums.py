@@ -23,7 +23,7 @@ from dproof.laws.debias import Array
 from dproof.limits import MOST_GROUPS, MOST_TABLE_CELLS
 from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
 from dproof.plans.reader import MisplacedKey
-from dproof.questions.aggregates import Frequent, Rank
+from dproof.questions.aggregates import Rank
 from dproof.questions.partition import combined_places, cut, grouping
 from dproof.questions.question import Aggregate, Contains, Question, Schema, both, is_curve, leaves, resolve
 from dproof.questions.sums import Term, centred_terms, present
@@ -160,7 +160,7 @@ class QuestionSums:
             if self.schema.declared(column).items is not None and not definition.of_items:
                 raise NotMeasured(f"sets of {column} were not counted, but items: ask COUNT(DISTINCT unnest({column}))")
             return
-        if not is_quantile and definition.formula is None and not isinstance(definition.chosen, Frequent):
+        if not is_quantile and definition.formula is None and not definition.is_by_count:
             name = definition.name_of(aggregate.argument)[0].upper()
             raise NotMeasured(f"{name} is not answered from measured tables: ask for counts by {column}")
         if is_quantile and any(key.column == column for key in self.question.group_by):
@@ -171,7 +171,7 @@ class QuestionSums:
                 f"QUANTILE at {place} is {name}, which is not answered from measured tables: "
                 "ask for a quantile between 0 and 1"
             )
-        if not isinstance(definition.chosen, Frequent) and self.axes[column][1].size == 1:
+        if not definition.is_by_count and self.axes[column][1].size == 1:
             raise NotMeasured(f"{column!r} has one bin, so that nothing is known of how it is spread: declare `bins`")
 
     def counts(self, aggregate: Aggregate) -> Weights:
