@@ -23,7 +23,7 @@ from statistics import NormalDist
 from typing import Any, Literal
 
 from dproof.arguments import choice, listed, whole
-from dproof.central.recipe import TableLaw, certify_tables
+from dproof.central.recipe import LEVEL, TableLaw, certify_tables
 from dproof.central.workload import Residual
 from dproof.columns.codec import Column, quoted
 from dproof.curator.account import even_prices
@@ -60,7 +60,6 @@ from dproof.questions.question import (
 from dproof.recipe import Recipe, ReleaseRecipe
 
 Way = Literal["release", "ask"]
-LEVEL = 0.95
 _LEAST_EPSILON = Fraction(1, 10**6)  # that is tried
 DEVIATIONS = NormalDist().inv_cdf((1 + LEVEL) / 2)
 _BIAS = 1e-9  # of the interval's length, which rounding floats may feign

@@ -28,7 +28,7 @@ from dproof.plans.reader import (
 from dproof.tables.source import USUAL, Layout
 
 _MOST_PROBLEMS = 50
-_WIDTH = 79
+LINE_WIDTH = 79  # of a draft
 _STAND_IN = "\0"  # the name of a column that no table has
 _ANY_QUESTION = {"sql": "SELECT count(*) FROM data"}
 _BY_COLUMNS = ("questions", "joint", "release")  # what speaks of columns, which may not be readable yet
@@ -246,12 +246,12 @@ def _value(before: str, given: Any) -> str:
         return _text(given) if isinstance(given, str) else to_toml({"x": given}).strip().removeprefix("x = ")
     items = [_value("", item) for item in given]
     whole = f"[{', '.join(items)}]"
-    if len(before) + len(whole) <= _WIDTH:
+    if len(before) + len(whole) <= LINE_WIDTH:
         return whole
     lines: list[str] = []
     line = ""
     for item in items:
-        if line and 4 + len(line) + len(item) + 2 > _WIDTH:
+        if line and 4 + len(line) + len(item) + 2 > LINE_WIDTH:
             lines, line = [*lines, line], ""
         line += f"{' ' if line else ''}{item},"
     return "\n".join(["[", *(f"    {each}" for each in [*lines, line]), "]"])

@@ -24,7 +24,7 @@ from dproof.columns.codec import CODECS, codec_class, ways_outside
 from dproof.columns.suggestions import Kind, kind_of, seen_numerals
 from dproof.columns.values import decoded
 from dproof.errors import ArgumentError, InputError, PlanError, SourceError
-from dproof.plans.draft import USUAL_TABLES, toml_lines
+from dproof.plans.draft import LINE_WIDTH, USUAL_TABLES, toml_lines
 from dproof.plans.reader import SPACES, MisplacedKey, Reader, read_layout, to_toml
 from dproof.spaces.categories import WORD
 from dproof.tables import Source, open_source
@@ -46,7 +46,6 @@ _SAMPLE_BYTES = 1 << 20
 _LEAST_BLANK, _BLANK_SHARE = 10, 0.01  # rows of the sample: fewer are left to `dproof check`
 _LEAST_POINTS = 6  # of columns that are numbered like h00, h01: fewer are rather questions than a curve
 _LEAST_BOXES = 3  # whose names have a stem in common, such as owns_car, owns_bike, owns_boat
-_WIDTH = 79  # of a line of comment
 _WHO = "id|uuid|guid|nr|no|respondent|person|patient|customer|client|subject|member|user|child"
 _ID = re.compile(
     rf"(?i)(.*[ _.-])?({_WHO})(id|[ _.-]?(id|nr|no|number))?"
@@ -519,7 +518,7 @@ def file_keys(layout: Layout) -> dict[str, Any]:
 def _comment(text: str) -> str:
     """A text as lines of comment; what is in backquotes or belongs to one key stays on a line."""
     whole = re.sub(r"`[^`]*`|\w+ = (\"[^\"]*\"|\[[^\]]*\]|\w+)", lambda part: part[0].replace(" ", "\0"), text)
-    lines = wrap(whole, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_long_words=False)
+    lines = wrap(whole, LINE_WIDTH, initial_indent="# ", subsequent_indent="# ", break_long_words=False)
     return "".join(f"{line}\n" for line in lines).replace("\0", " ")
 
 

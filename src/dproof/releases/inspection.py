@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dproof.columns.codec import Column, Suggestion, quoted, text_literal, ways_outside
 from dproof.columns.sets import HOW_FLAGS_ARE_READ
-from dproof.columns.suggestions import date_format, time_format, value_counts
+from dproof.columns.suggestions import date_format, time_format, value_counts, without_rare
 from dproof.columns.values import as_numpy, decoded, from_numpy, stored, texts, written
 from dproof.errors import InputError, SourceError
 from dproof.plans.draft import DraftPlan, name_problems, read_draft
@@ -34,7 +34,6 @@ CONFIDENTIAL = (
 )
 _SHOWN = 5  # values of a column
 _LONGEST_SHOWN = 60  # characters
-_REMEMBERED = 1 << 16  # different values of a column; beyond, the rare ones are forgotten
 _SIGNS = (  # a wrong sign makes 65 of 65,000
     "does the plan have the right bounds, and are `decimal` and `thousands` under [file] right?"
 )
@@ -245,8 +244,7 @@ class _ColumnFigures:
             text = raw.decode("utf-8", "replace")
             self._counts["undecodable"] += rows if _REPLACEMENT in text else 0
             self._values[raw[: 4 * _LONGEST_SHOWN]] += rows
-        if len(self._values) > _REMEMBERED:
-            self._values = Counter(dict(self._values.most_common(_REMEMBERED // 2)))
+        self._values = without_rare(self._values)
 
     def finish(self) -> ColumnInspection:
         values = [(_shown(raw), rows) for raw, rows in self._values.most_common(_SHOWN)]
