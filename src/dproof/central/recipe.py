@@ -197,18 +197,22 @@ class TableLaw:
         """The residuals that measured numbers tell: of counts (None), and of the sums of each number by its place."""
         ends = np.cumsum([prod(shape) for shape in self.shapes.values()])
         noisy = {
-            one: cells.reshape(shape) / self.subdivisions[one]
-            for (one, shape), cells in zip(self.shapes.items(), np.split(numbers, ends)[:-1], strict=True)
+            measurement: cells.reshape(shape) / self.subdivisions[measurement]
+            for (measurement, shape), cells in zip(self.shapes.items(), np.split(numbers, ends)[:-1], strict=True)
         }
         tables: dict[int | None, list[Table]] = {None: list(self.tables)}
         for key in self.sums:
             tables.setdefault(key.number, []).append(key.table)
         variances = self.variances
-        found = estimates(self.domain.sizes, noisy, variances, tables, known=rows, plain=self.is_pure)
+        by_number = estimates(self.domain.sizes, noisy, variances, tables, known=rows, plain=self.is_pure)
         parts = self.domain.ladders
-        ladders = {one.table[0]: (noisy[one], variances[one]) for one in self.noise if one.ladder}
-        found[None] = replace(found[None], ladders={n: Ladder.of(parts[n], *told) for n, told in ladders.items()})
-        return found
+        ladders = {
+            ladder.table[0]: Ladder.of(parts[ladder.table[0]], noisy[ladder], variances[ladder])
+            for ladder in self.noise
+            if ladder.ladder
+        }
+        by_number[None] = replace(by_number[None], ladders=ladders)
+        return by_number
 
     @cached_property
     def drawn_variances(self) -> dict[Residual, float]:
@@ -643,9 +647,9 @@ def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
             for m in certificate["measurements"]
         ]
         drawn = (noises[m["noise"]] for m in certificate["measurements"])
-        noise = {one: parameter / part**2 for (one, part), parameter in zip(listed, drawn, strict=True)}
+        noise = {measurement: parameter / part**2 for (measurement, part), parameter in zip(listed, drawn, strict=True)}
         law = replace(law, in_parts=any(part > 1 for _, part in listed), noise=noise)
-        wanted = measurements(law, contrasts=any(one.contrast for one in noise))
+        wanted = measurements(law, contrasts=any(measurement.contrast for measurement in noise))
     except TooLarge as error:
         raise VerificationFailed(f"the plan is too large: {error}") from None
     except (LookupError, TypeError, ValueError, ArithmeticError) as error:

@@ -64,22 +64,22 @@ def read_draft(text: str, name: str = "plan") -> DraftPlan:
 
     def note(error: MisplacedKey) -> None:
         line = line_of(text, error.path)
-        told = f"{name}{f', line {line}' if line else ''}: {error}"
-        problems[told] = WrongKey(told, error)
+        sentence = f"{name}{f', line {line}' if line else ''}: {error}"
+        problems[sentence] = WrongKey(sentence, error)
 
     given = tables.get("columns")
     given = given if isinstance(given, Mapping) else {}
-    left_open = {one: keys for one, table in given.items() if (keys := open_keys(table))}
+    left_open = {column: keys for column, table in given.items() if (keys := open_keys(table))}
     columns: list[Column] = []
     dropped: list[Column] = []  # that cannot be read, or not yet
-    for one, table in given.items():
-        sources = _sources(one, table)
+    for column, table in given.items():
+        sources = _sources(column, table)
         try:
-            columns.append(read_column(one, Reader(_filled(table, left_open.get(one, ())), ("columns", one))))
-            dropped += [Column(one, "drop", sources)] if one in left_open else []
+            columns.append(read_column(column, Reader(_filled(table, left_open.get(column, ())), ("columns", column))))
+            dropped += [Column(column, "drop", sources)] if column in left_open else []
         except MisplacedKey as error:
             note(error)
-            dropped.append(Column(one, "drop", sources))
+            dropped.append(Column(column, "drop", sources))
             columns.append(dropped[-1])
     rest = _rest(tables, dropped)
     plan = None
