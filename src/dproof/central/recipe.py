@@ -471,29 +471,13 @@ def table_law(plan: Plan, person: Privacy) -> TableLaw:
     axes = asked.axes
     places = {axis.name: n for n, axis in enumerate(axes)}
     lattices = {n: lattice_of(axis.column.space, person) for n, axis in enumerate(axes) if axis.has_curves}
-    domain = Domain(
-        tuple(axis.size for axis in axes),
-        {n: axis.max_abs for n, axis in enumerate(axes) if axis.max_abs is not None},
-        {n: added_curve(lattice) for n, lattice in lattices.items()},
-        {n: _within_bins(axis) for n, axis in enumerate(axes) if axis.within},
-        {n: axis.parts for n, axis in enumerate(axes) if axis.has_ladder},
-        version=asked.version,
-    )
+    domain = _domain_of(asked, lattices)
     tables = {tuple(places[name] for name in names): weight for names, weight in asked.tables}
     sums = {Residual(tuple(places[name] for name in by), places[of]): weight for by, of, weight in asked.sums}
     needed: dict[int | None, list[Table]] = {None: []}
     for key in (*map(Residual, tables), *sums):
         needed.setdefault(key.number, []).append(tuple(i for i in key.table if domain.sizes[i] > 1))
-    if any(len(table) > MOST_TABLE_COLUMNS for some in needed.values() for table in some):
-        raise TooLarge(
-            f"a table has more than {MOST_TABLE_COLUMNS} columns: list smaller ones with [[release.tables]], or write "
-            "a smaller number of `tables`"
-        )
-    if sum(1 << len(table) for some in needed.values() for table in some) > MOST_ASKED_PARTS:
-        raise TooLarge(
-            f"the tables and sums have more than {MOST_ASKED_PARTS:,} parts, those of several counted for each: write "
-            "a smaller number of `tables`, or list fewer with [[release.tables]]"
-        )
+    _check_parts(needed)
     is_pure, residuals = not person.delta, list[Residual]()
     is_large = domain.count(map(Residual, tables)) > MOST_TABLE_CELLS
     is_large = is_large or has_many_subtables(domain.sizes, needed, MOST_TABLE_PARTS, pairs=is_pure)
@@ -513,6 +497,33 @@ def table_law(plan: Plan, person: Privacy) -> TableLaw:
         )
     _check_steps(law, wanted)
     return law
+
+
+def _domain_of(asked: AskedTables, lattices: Mapping[int, CurveLattice]) -> Domain:
+    """The columns that tables are made of, each known by its place."""
+    axes = asked.axes
+    return Domain(
+        tuple(axis.size for axis in axes),
+        {n: axis.max_abs for n, axis in enumerate(axes) if axis.max_abs is not None},
+        {n: added_curve(lattice) for n, lattice in lattices.items()},
+        {n: _within_bins(axis) for n, axis in enumerate(axes) if axis.within},
+        {n: axis.parts for n, axis in enumerate(axes) if axis.has_ladder},
+        version=asked.version,
+    )
+
+
+def _check_parts(needed: Mapping[int | None, Sequence[Table]]) -> None:
+    """Refuse tables that are too long, or of which there are too many parts: that is known before any is made."""
+    if any(len(table) > MOST_TABLE_COLUMNS for some in needed.values() for table in some):
+        raise TooLarge(
+            f"a table has more than {MOST_TABLE_COLUMNS} columns: list smaller ones with [[release.tables]], or write "
+            "a smaller number of `tables`"
+        )
+    if sum(1 << len(table) for some in needed.values() for table in some) > MOST_ASKED_PARTS:
+        raise TooLarge(
+            f"the tables and sums have more than {MOST_ASKED_PARTS:,} parts, those of several counted for each: write "
+            "a smaller number of `tables`, or list fewer with [[release.tables]]"
+        )
 
 
 def _within_bins(axis: TableAxis) -> WithinBins:

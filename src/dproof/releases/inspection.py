@@ -316,43 +316,7 @@ def _hints(
     """What to look at, in words."""
     hints = [] if rows else ["The table has no rows."]
     for counts in columns:
-        column, name, present = read[counts.name], repr(counts.name), rows - counts.missing
-        flags = column.private and column.codec.flags()
-        signed = column.private and column.space.line is not None and column.space.has_sums  # plain numbers, no dates
-        if counts.undecodable:
-            hints.append(
-                f"Some values of {name} are not {plan.file.encoding} text: is `encoding` under [file] right? "
-                'Files from Windows often have "cp1252".'
-            )
-        elif flags:
-            if counts.outside or counts.clamped:
-                hints.append(
-                    f"Some flags of {name} are neither ticked nor unticked: {HOW_FLAGS_ARE_READ}. Write the text of "
-                    "each option in `values`, in the order of `columns`."
-                )
-            else:
-                items = [str(item) for item in column.space.without_missing.values]
-                hints.append(
-                    f"{column.sources[0]!r} to {column.sources[-1]!r} are {len(items)} items of {name} now, and no "
-                    f"columns by themselves: ask list_contains({quoted(counts.name)}, {text_literal(items[0])})."
-                )
-        elif (twins := _twins(column, counts)) is not None:
-            hints.append(twins)
-        elif counts.outside > present / 2:
-            asked = _SIGNS if signed else "are all values in the plan, and is the encoding right?"
-            hints.append(f"Most values of {name} are outside: {asked}")
-        if any(r"\n" in value for value, _ in counts.values):
-            hints.append(f"A value of {name} has line breaks in it: is there a quote in the file that never closes?")
-        if counts.no_number:
-            hints.append(_unreadable(column, counts, present))
-        if counts.clamped > present / 2 and not flags:
-            asked = _SIGNS if signed else "does the plan have the right bounds or values?"
-            hints.append(f"Most values of {name} are clamped: {asked}")
-        if rows and counts.missing == rows:
-            hints.append(f"All values of {name} are missing: is this the right column, and the right [file]?")
-        if column.private and counts.outside and column.outside is None and not flags:
-            ways = [f', or set outside = "{way}"' for way in ways_outside(column.codec.keys)]
-            hints.append(f"Values of {name} outside its space stop `sanitise`: declare them{''.join(ways)}.")
+        hints += _hints_on(read[counts.name], counts, rows, plan.file.encoding)
     # Where no text at all can be read, what stands for it is no way out.
     some = [c for c in columns if c.missing or 0 < c.no_number < rows]
     blank = [repr(c.name) for c in some if _refuses_missing(read[c.name])]
@@ -364,6 +328,48 @@ def _hints(
         )
     if persons is not None and persons.above:
         hints.append("Some persons have more rows than rows_per_person, which is what a release protects: raise it.")
+    return hints
+
+
+def _hints_on(column: Column, counts: ColumnInspection, rows: int, encoding: str) -> list[str]:
+    """What to look at in one column, in words."""
+    hints, name, present = list[str](), repr(counts.name), rows - counts.missing
+    flags = column.private and column.codec.flags()
+    signed = column.private and column.space.line is not None and column.space.has_sums  # plain numbers, no dates
+    if counts.undecodable:
+        hints.append(
+            f"Some values of {name} are not {encoding} text: is `encoding` under [file] right? "
+            'Files from Windows often have "cp1252".'
+        )
+    elif flags:
+        if counts.outside or counts.clamped:
+            hints.append(
+                f"Some flags of {name} are neither ticked nor unticked: {HOW_FLAGS_ARE_READ}. Write the text of "
+                "each option in `values`, in the order of `columns`."
+            )
+        else:
+            items = [str(item) for item in column.space.without_missing.values]
+            hints.append(
+                f"{column.sources[0]!r} to {column.sources[-1]!r} are {len(items)} items of {name} now, and no "
+                f"columns by themselves: ask list_contains({quoted(counts.name)}, {text_literal(items[0])})."
+            )
+    elif (twins := _twins(column, counts)) is not None:
+        hints.append(twins)
+    elif counts.outside > present / 2:
+        asked = _SIGNS if signed else "are all values in the plan, and is the encoding right?"
+        hints.append(f"Most values of {name} are outside: {asked}")
+    if any(r"\n" in value for value, _ in counts.values):
+        hints.append(f"A value of {name} has line breaks in it: is there a quote in the file that never closes?")
+    if counts.no_number:
+        hints.append(_unreadable(column, counts, present))
+    if counts.clamped > present / 2 and not flags:
+        asked = _SIGNS if signed else "does the plan have the right bounds or values?"
+        hints.append(f"Most values of {name} are clamped: {asked}")
+    if rows and counts.missing == rows:
+        hints.append(f"All values of {name} are missing: is this the right column, and the right [file]?")
+    if column.private and counts.outside and column.outside is None and not flags:
+        ways = [f', or set outside = "{way}"' for way in ways_outside(column.codec.keys)]
+        hints.append(f"Values of {name} outside its space stop `sanitise`: declare them{''.join(ways)}.")
     return hints
 
 
