@@ -104,6 +104,10 @@ def dialogue(data: Path, table: str | None, *, look: bool, model: Model | None, 
   dproof sanitise {quoted} --plan {plan_path}{option} --out release
   # any question, at no cost
   dproof query release {shlex.quote(first_question(columns))}""")
+    if model != "central" and parsed.person is None:
+        click.echo(f"""\
+  # or, in the place of a table, a page that asks people and changes each answer before it is sent
+  dproof collect {plan_path} --out survey""")
 
 
 # The promise ---------------------------------------------------------------------------------------------------------

@@ -89,7 +89,8 @@ def adopt(
     if not received.rows:
         lost = f"{received.left_out:,} cannot be one{' or have no ticket of it' if law.plan.tickets else ''}"
         raise SourceError(
-            f"there is no answer to this survey among the lines ({lost}): is it the right file, and the right plan?"
+            f"there is no answer to this survey among the lines ({lost}): is it the right file, in UTF-8, and the "
+            "right plan?"
         )
     check_enough(
         law, received.rows, f"{received.rows} count, so wait for more, for a smaller rows makes another survey"
@@ -99,8 +100,7 @@ def adopt(
     adopted = {"coins": COINS_ELSEWHERE, "repeated": received.repeated, "left_out": received.left_out}
     with appearing(Path(out)) as folder:
         blocks = aligned(iter([_stored(received, law, order)]), law, coins.private)
-        rows, files = write_whole(blocks, folder)
-        certificate = finish(folder, prepared, rows, files, coins.private, adopted)
+        certificate = finish(folder, prepared, write_whole(blocks, folder), coins.private, adopted)
         check(folder)
     return LocalRelease(prepared[0], certificate, Path(out))
 
@@ -282,7 +282,7 @@ def _stored_rows(path: Path, query: str) -> Iterator[Any]:
 def _parsed(line: bytes) -> dict[str, Any]:
     """What a line says; nothing where it is no object of JSON."""
     try:
-        found = json.loads(line) if len(line) <= _LONGEST_ANSWER else None
+        found = json.loads(str(line, "utf-8-sig")) if len(line) <= _LONGEST_ANSWER else None
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
