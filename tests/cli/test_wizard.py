@@ -72,6 +72,7 @@ def test_a_dialogue_ends_with_a_plan_the_commands_and_a_notebook(answering: Dpro
     ]
     for line in ("dproof check x.csv --plan plan.toml", "dproof sanitise x.csv --plan plan.toml --out release"):
         assert line in ran.out
+    assert "dproof collect" not in ran.out
     assert {path.name for path in folder.iterdir()} == {"x.csv", "plan.toml", "plan.ipynb"}
 
 
@@ -159,6 +160,8 @@ def test_the_local_model_and_another_name(answering: Dproof, folder: Path) -> No
     answers = {key: answer for key, answer in ANSWERS.items() if key not in ("who", "public")}
     ran = answering(answers, "--local", "--out", "mine.toml")
     assert ran.code == 0 and dp.Plan.read("mine.toml").model == "local" and (folder / "mine.ipynb").exists()
+    assert "dproof collect mine.toml --out survey" in ran.out
+    assert dp.collect("mine.toml", folder / "survey").key
 
 
 @pytest.mark.parametrize("given", [0, 1, 9, len(ANSWERS) - 1])

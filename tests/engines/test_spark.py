@@ -122,6 +122,19 @@ def test_a_release_in_parts_is_a_release_like_any_other(spark: SparkSession, tmp
     assert stored.schema == whole.to_arrow().schema and (tmp_path / "whole" / DATA).is_file()
 
 
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_each_row_hides_among_those_of_the_smallest_part(elsewhere: bool, spark: SparkSession, tmp_path: Path) -> None:
+    private = {"privacy": {"epsilon": 2}, "columns": {"read": {"space": "categories", "values": [0, 1]}}}
+    out = tmp_path / "out"
+    dp.sanitise(table(spark).select("read"), private, out.as_uri() if elsewhere else out)
+    counts = [pa.parquet.read_metadata(file).num_rows for file in out.glob("part-*")]
+    release = dp.verify(out)
+    assert release is not None and len(counts) == 3 and sum(counts) == ROWS
+    recorded = release.certificate["release"]
+    assert recorded["order"] == f"shuffled within {min(counts)} rows" and recorded["shuffled"]["rows"] == min(counts)
+    assert dp.Privacy(recorded["shuffled"]["epsilon"]).epsilon < 2
+
+
 def test_a_part_added_removed_or_changed_is_found(spark: SparkSession, tmp_path: Path) -> None:
     dp.sanitise(table(spark), plan(), tmp_path / "out")
     first, second = (tmp_path / "out" / f"part-00000{n}.parquet" for n in (0, 1))

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from dproof.local import draw, recipe, release
 from dproof.local.recipe import certify_row
 from dproof.plans import plan, reader
 from dproof.storage import CERTIFICATE
+from dproof.tables.source import Source, open_source
 from tests.forging import forge
 
 pa = pytest.importorskip("pyarrow")
@@ -272,3 +274,69 @@ def test_a_stated_promise_is_refused_where_one_part_may_hold_too_few(in_parts: N
 def test_a_share_of_honest_people_that_leaves_none_is_refused() -> None:
     with pytest.raises(dp.PlanError, match="leaves none of the rows"):
         dp.Plan.from_dict(SHUFFLED | {"shuffle": {"rows": 200, "honest": "1/1000"}})
+
+
+# Parts that an engine writes are each in an order of their own --------------------------------------------------------
+
+SIZES = (600, 900, 1500)
+
+
+def in_three(out: Path, given: dict[str, Any]) -> dict[str, Any]:
+    """A release that an engine wrote in three parts."""
+    table = pa.table({"hobby": HOBBIES * 600, "read": [0, 1] * 1500})
+    opened = open_source(table)
+
+    def spread(columns: Any, work: Callable[[Any], bytes], **how: Any) -> list[bytes]:
+        whole, ends = pa.Table.from_batches(list(opened.read(columns))), [0, *accumulate(SIZES)]
+        return [work(iter(whole[first:end].to_batches())) for first, end in pairwise(ends)]
+
+    dp.sanitise(Source(opened.names, opened.read, spread=spread), given, out)
+    return dict(json.loads((out / CERTIFICATE).read_text("utf-8"))["release"])
+
+
+@pytest.mark.parametrize(("honest", "hiding"), [("1", 600), ("0.9", 300)])
+def test_each_row_of_a_part_hides_among_the_rows_of_the_smallest(honest: str, hiding: int, tmp_path: Path) -> None:
+    """All who do not follow the method may be in it."""
+    told = in_three(tmp_path / "out", LOCAL | {"shuffle": {"honest": honest}})
+    assert told["order"] == "shuffled within 600 rows" and told["shuffled"]["rows"] == hiding
+    law = certify_row(dp.Plan.of(LOCAL))
+    kept = [shuffled_delta(hiding, one, exp_below(Fraction(told["shuffled"]["epsilon"]))) for one in law.blankets]
+    assert min(kept) <= Fraction(told["shuffled"]["delta"])
+    assert dp.verify(tmp_path / "out").rows == 3000
+    checked = [sys.executable, verify_certificate.__file__, tmp_path / "out" / CERTIFICATE]
+    assert subprocess.run(checked, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(("rows", "alone"), [(601, True), (1001, False)])
+def test_a_claim_for_more_rows_than_a_part_has_is_refused(rows: int, alone: bool, tmp_path: Path) -> None:
+    """The stand-alone verifier reads no table: it refuses what three parts of 3,000 rows cannot be."""
+    in_three(tmp_path / "out", LOCAL)
+
+    def more(body: dict[str, Any]) -> None:
+        body["release"]["order"] = f"shuffled within {rows} rows"
+        body["release"]["shuffled"]["rows"] = rows
+
+    forge(tmp_path / "out", more)
+    with pytest.raises(dp.VerificationFailed, match="fewer rows than are said" if alone else "were not shuffled"):
+        dp.verify(tmp_path / "out")
+    checked = [sys.executable, verify_certificate.__file__, tmp_path / "out" / CERTIFICATE]
+    assert (subprocess.run(checked, check=False, capture_output=True).returncode == 0) == alone
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_parts_that_are_saved_as_one_file_promise_no_more_than_before(earlier: bool, tmp_path: Path) -> None:
+    """They are in the same order still. Releases of earlier versions do not say how small a part is."""
+    told = in_three(tmp_path / "parts", LOCAL)
+    if earlier:
+
+        def silent(body: dict[str, Any]) -> None:
+            body["release"]["order"] = f"shuffled within {1 << 20} rows"
+            del body["release"]["shuffled"]
+
+        forge(tmp_path / "parts", silent)
+    assert dp.verify(tmp_path / "parts").rows == 3000
+    dp.load(tmp_path / "parts").save(tmp_path / "one")
+    dp.verify(tmp_path / "one")
+    saved = json.loads((tmp_path / "one" / CERTIFICATE).read_text("utf-8"))["release"]
+    assert list(saved["files"]) == ["release.parquet", "plan.toml"]
+    assert saved.get("shuffled") == (None if earlier else told["shuffled"])

@@ -189,6 +189,17 @@ def test_a_line_without_end_takes_no_memory(tmp_path: Path) -> None:
     assert (received.rows, received.left_out) == (2, 2) and peak < 1 << 21
 
 
+def test_lines_are_read_in_one_encoding(tmp_path: Path) -> None:
+    """A file of UTF-16, as some shells write it, gives no answer: of every other line JSON can guess the encoding."""
+    survey = dp.collect(TWO, tmp_path / "survey")
+    lines = "\r\n".join(json.dumps(line) for line in drawn_lines(survey.law, {"read": [0] * 6, "age": [7] * 6}))
+    (tmp_path / "utf-8.jsonl").write_bytes(lines.encode("utf-8-sig"))
+    assert read_answers([tmp_path / "utf-8.jsonl"], survey.law).rows == 6
+    (tmp_path / "utf-16.jsonl").write_bytes(lines.encode("utf-16"))
+    with pytest.raises(dp.SourceError, match="no answer to this survey"):
+        dp.adopt(tmp_path / "utf-16.jsonl", tmp_path / "survey", tmp_path / "release")
+
+
 def test_one_possible_row_among_the_bad_ones_is_none_of_them(tmp_path: Path) -> None:
     """So each bad line is left out for its own mistake: with it mended the line counts."""
     survey = dp.collect(TWO, tmp_path / "survey")

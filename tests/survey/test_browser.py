@@ -325,7 +325,12 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "time": {"low": "08:00", "high": "08:45"},
     "subsets": {"values": ["x", "y"]},
 }
-READ = {"interval": r"-?[\d,]+(\.\d+)?", "rating": r"-?\d+(\.\d+)?", "date": r"\d{4}-\d\d-\d\d", "time": r"\d\d:\d\d"}
+READ = {
+    "interval": r"-?[\d,]+(\.\d+)?",
+    "rating": r"-?\d+(\.\d+)?",
+    "date": r"\d{4}-\d\d-\d\d",
+    "time": r"-?\d\d+:\d\d",
+}
 
 
 @pytest.mark.parametrize("kind", COLUMNS)
@@ -367,6 +372,90 @@ def test_every_mechanism_is_drawn_and_told_in_words(kind: str, browser: Any, tmp
     assert line["row"].keys() == columns.keys() and line["survey"] == survey.key
     (tmp_path / "answers.jsonl").write_text(json.dumps(line))
     assert dp.adopt(tmp_path / "answers.jsonl", tmp_path / "survey", tmp_path / "release").rows == 1
+
+
+TOLD: dict[str, dict[str, Any]] = {
+    "almost always": {"space": "categories", "values": ["yes", "no"], "share": 40},
+    "hardly ever": {"space": "categories", "values": [f"v{n}" for n in range(300)], "mechanism": "randomised_response"},
+    "rating": {"space": "interval", "low": 1, "high": 5, "step": 1, "missing": "category"},
+    "stand-in": {"space": "interval", "low": 1, "high": 5, "step": 1, "missing": 3, "mechanism": "design"},
+    "days": {"space": "date", "low": "2020-01-01", "high": "2020-01-05"},
+    "minutes": {"space": "time", "low": "08:00", "high": "08:09"},
+    "clamped": {"space": "interval", "low": 0, "high": 6, "step": "1/2", "mechanism": "clamped_laplace"},
+    "bounded": {"space": "interval", "low": 0, "high": 6, "step": "1/2", "mechanism": "bounded_laplace"},
+    "may be missing": {
+        "space": "interval",
+        "low": 0,
+        "high": 6,
+        "step": "1/2",
+        "missing": "category",
+        "mechanism": "clamped_laplace",
+    },
+    "bins": {"space": "interval", "low": 0, "high": 40, "step": "1/2", "bins": [0, 10, 30, 40]},
+}
+
+
+def distance(group: Any, code: int) -> float:
+    """How far what is shown of a number lies from the answer on average, by the law of the certificate."""
+    law, given, drawn = group.mechanism.family.shown, group.columns[0].space, group.outputs[0]
+    true, mean, whole = given.line.origin + given.line.step * code, 0.0, 0.0
+    for output in range(law.outputs or given.size):
+        if output != drawn.absent:
+            chance = float(law.probability(code, output))
+            whole += chance
+            mean += chance * abs(float(drawn.line.origin + drawn.line.step * output - true))
+    return mean / whole
+
+
+def test_what_a_page_tells_of_its_draws_is_true_of_every_answer(browser: Any, tmp_path: Path) -> None:
+    """How many people send the same, with some on each side, and how far a number is moved, by the exact laws."""
+    survey = dp.collect({"privacy": {"epsilon": 10}, "columns": TOLD}, tmp_path / "survey")
+    page, said = visit(browser)
+    page.goto((tmp_path / "survey" / "survey.html").as_uri())
+    page.locator("form").wait_for()
+    tell = "([group, codes]) => codes.map((code) => meaning(survey.groups[group], BigInt(code)))"
+    for place, (name, group) in enumerate(zip(TOLD, survey.law.groups, strict=True)):
+        law, space = group.mechanism.family, group.columns[0].sanitised
+        codes = list(range(space.size))
+        for code, words in zip(codes, page.evaluate(tell, [place, codes]), strict=True):
+            found = re.findall(r"[Oo]f ([\d,]+) people|about ([\d.,]*\d)", words)
+            numbers = [float((of or about).replace(",", "")) for of, about in found]
+            is_number, is_missing = space.line is not None, code == space.absent
+            if is_number and not is_missing:
+                moved, *numbers = numbers
+                assert distance(group, code) <= moved * 1.01, (name, code, words)
+                assert law.to_json()["kind"] != "matrix" or moved <= distance(group, code) * 1.01, (name, code, words)
+            if is_number and space.absent is None:
+                assert not numbers
+                continue
+            absent = group.outputs[0].absent if law.absent is None else law.absent
+            kept = absent if is_number else code
+            of, some, *rest = numbers
+            chance = float(law.probability(code, kept))
+            assert 0 < some < of and abs(some / of - chance) <= min(0.02, chance / 2), (name, code, words)
+            assert rest in ([], [of - some]), words
+    assert said == []
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "told"),
+    [
+        ("minutes", -9, "07:51"),
+        ("minutes", 1440, "32:00"),
+        ("minutes", -485, "-00:05"),
+        ("days", -1, "2019-12-31"),
+        ("days", 366 * 8000, "+010036-08-04"),
+    ],
+)
+def test_a_number_is_told_as_it_is_sent_however_far_noise_leads(
+    given: str, code: int, told: str, browser: Any, tmp_path: Path
+) -> None:
+    dp.collect({"privacy": {"epsilon": 1}, "columns": {"x": TOLD[given]}}, tmp_path / "survey")
+    page, _ = visit(browser)
+    page.goto((tmp_path / "survey" / "survey.html").as_uri())
+    page.locator("form").wait_for()
+    line = "{ low: survey.columns[0].choices[0].includes(':') ? '480' : '737424', step: '1', absent: null }"
+    assert page.evaluate(f"told(survey.columns[0], {line}, {code}n)") == told
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import re
+import shutil
 from base64 import b64encode
 from fractions import Fraction
 from functools import partial
@@ -179,8 +180,19 @@ def test_a_survey_of_another_version_holds_if_its_page_is_known(
             dp.verify(tmp_path / "survey")
 
 
-def test_a_survey_as_it_was_first_stored_holds() -> None:
-    dp.verify(Path(__file__).parents[1] / "fixtures" / "survey-1")
+STORED = sorted((Path(__file__).parents[1] / "fixtures").glob("survey-*"))
+
+
+@pytest.mark.parametrize("stored", STORED, ids=lambda stored: stored.name)
+def test_a_survey_as_an_earlier_version_stored_it_holds(stored: Path, tmp_path: Path) -> None:
+    """Pages and a sheet, each with the frame of its version; another frame does not."""
+    dp.verify(stored)
+    shutil.copytree(stored, tmp_path / "survey")
+    page = tmp_path / "survey" / "survey.html"
+    page.write_text(page.read_text("utf-8").replace("font-weight: 600", "font-weight: 700"), "utf-8")
+    resealed(tmp_path / "survey")
+    with pytest.raises(dp.VerificationFailed, match="the page is not the one"):
+        dp.verify(tmp_path / "survey")
 
 
 def constant(space: Any, privacy: Any) -> Any:
@@ -215,6 +227,42 @@ def test_what_a_page_cannot_ask_or_draw_is_refused(
 def test_an_address_that_is_none_is_refused(send: str, tmp_path: Path) -> None:
     with pytest.raises(dp.ArgumentError, match="URL"):
         dp.collect(HABITS, tmp_path / "survey", send=send)
+
+
+@pytest.mark.parametrize(
+    ("send", "warned"),
+    [
+        ("http://survey.example.org/in", True),
+        ("http://localhost.example.org/in", True),
+        ("https://survey.example.org/in", False),
+        ("http://localhost:8722/in", False),
+        ("http://127.0.0.1/in", False),
+    ],
+)
+def test_an_address_whose_answers_everybody_on_the_way_reads_is_warned_of(
+    send: str, warned: bool, tmp_path: Path, dproof: Any
+) -> None:
+    (tmp_path / "plan.toml").write_text(
+        """[privacy]\nepsilon = 1\n[columns.read]\nspace = "categories"\nvalues = [0, 1]"""
+    )
+    ran = dproof("collect", tmp_path / "plan.toml", "--out", tmp_path / "survey", "--send", send)
+    assert ran.code == 0 and ("take https" in ran.err) == warned
+
+
+def test_questions_may_be_in_any_script(tmp_path: Path) -> None:
+    """Persian parts letters by a sign that has no width; signs that turn the direction of a text are refused."""
+    read = {
+        "space": "categories",
+        "values": ["yes", "no"],
+        "question": "کتاب می\u200cخوانید؟",
+        "help": "👨\u200d👩\u200d👧",
+    }
+    plan = {"privacy": {"epsilon": 1}, "columns": {"read": read}}
+    survey = dp.collect(plan, tmp_path / "survey")
+    assert json.loads(survey.data)["columns"][0]["question"] == read["question"]
+    dp.verify(tmp_path / "survey")
+    with pytest.raises(dp.PlanError, match="cannot be printed"):
+        dp.Plan.from_dict(plan | {"columns": {"read": read | {"help": "\u200d\u202e"}}})
 
 
 def test_texts_can_be_replaced(tmp_path: Path) -> None:

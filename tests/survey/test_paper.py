@@ -82,7 +82,7 @@ def test_no_throws_come_nearer_to_the_promise(by: str, keep: int, other: int) ->
     assert (family.keep, family.other) == (keep, other)
 
 
-@pytest.mark.parametrize(("paper", "draws"), [(True, "Throw 2 dice"), ("cards", "put it back: 1 in all")])
+@pytest.mark.parametrize(("paper", "draws"), [(True, "2 in all or one die"), ("cards", "from left to right: 1.")])
 def test_the_sheet_is_verified_and_its_answers_adopted(paper: Any, draws: str, tmp_path: Path) -> None:
     survey = dp.collect(PAPER, tmp_path / "survey", paper=paper)
     page = (tmp_path / "survey" / "survey.html").read_text("utf-8")

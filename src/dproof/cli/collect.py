@@ -3,6 +3,7 @@ answer it once, and `dproof adopt` makes a release of it all."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from dproof.cli.output import Page, advise, emit, emit_text, escape, promised, q
 from dproof.exact import several
 from dproof.limits import MOST_ANSWERS
 from dproof.meaning import in_random_order
+
+_CLEAR = re.compile(r"http://(?!(localhost|127\.0\.0\.1)([:/]|$))")  # to another machine
 
 
 @command
@@ -45,6 +48,10 @@ def collect(
 
     for said in warnings_before(plan):
         advise(f"warning: {said}")
+    if send is not None and _CLEAR.match(send):
+        advise(
+            "warning: answers sent to http:// can be read on their way, and a page under https sends none: take https"
+        )
     survey = make(plan, out, send=send, texts=texts, paper="cards" if cards else paper)
     privacy, least = survey.law.person, survey.law.plan.shuffle.rows
     answer = {

@@ -35,7 +35,7 @@ from dproof.limits import MOST_DUMMY_ROWS, SHUFFLED_TOGETHER
 from dproof.local.recipe import JointColumns, RowLaw
 from dproof.plans.plan import ASKED, Plan
 from dproof.storage import DATA, PARQUET, SEEDED, digest
-from dproof.tables.source import Progress, Source, Spread
+from dproof.tables.source import Progress, Source, Spread, Written
 
 ASKED_TYPE = pa.dictionary(pa.int32(), pa.string())
 
@@ -322,13 +322,12 @@ def permutation(count: int, coins: Coins) -> NDArray[np.int64]:
 
 _REHEARSAL_ROWS = 1 << 12
 _BYTES_MARGIN = 1.25  # of the bytes of a row in a rehearsal: those of other rows may take more
-Written = tuple[int, dict[str, str]]  # how many rows, and the hash of each file
 
 
 def write_whole(blocks: Iterator[Any], folder: Path) -> Written:
     """Write aligned blocks as the one file of a release."""
     rows = _write(blocks, folder / DATA)
-    return rows, {DATA: digest(folder / DATA)}
+    return rows, {DATA: digest(folder / DATA)}, REACH
 
 
 def rehearse(law: RowLaw) -> float:
@@ -352,17 +351,17 @@ def write_parts(spread: Spread, law: RowLaw, folder: Path) -> Written:
     attempts, rest = folder / "attempts", folder / "rest"
     attempts.mkdir()
     answers = spread(law.plan.sources, partial(_attempt, law, attempts), deal=law.plan.order == "shuffle")
-    rows, files = 0, dict[str, str]()
+    rows, files, within = 0, dict[str, str](), REACH
     for answer in map(json.loads, answers):
         if "refused" in answer:
             raise SourceError(answer["refused"])
         if answer["rows"]:
             part = f"part-{len(files):06d}.parquet"
             _move_into_release(attempts / answer["name"], folder / part)
-            rows, files[part] = rows + answer["rows"], answer["hash"]
+            rows, files[part], within = rows + answer["rows"], answer["hash"], min(within, answer["rows"])
     attempts.rename(rest)
     shutil.rmtree(rest)
-    return (rows, files) if files else write_whole(aligned(iter(()), law, current().private), folder)
+    return (rows, files, within) if files else write_whole(aligned(iter(()), law, current().private), folder)
 
 
 def drawn_rows(law: RowLaw, batches: Iterator[Any]) -> Iterator[Any]:

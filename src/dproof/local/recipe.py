@@ -202,8 +202,9 @@ class RowLaw:
         spent = rows * sum((exact(part.delta) for part in self.parts), Fraction(0))
         return Tight(float_above(epsilon), float_above(min(spent, Fraction(1))), exact=False)
 
-    def shuffled(self, rows: int) -> Privacy | None:
-        """What rows keep for whoever sees only them, in a random order of so many; None where that is nothing more."""
+    def shuffled(self, rows: int, within: int | None = None) -> Privacy | None:
+        """What rows keep for whoever sees only them, in a random order of so many, or within parts of so many or more;
+        None where that is nothing more."""
         plan = self.plan
         alone = plan.order == "shuffle" and not plan.named("public") and plan.rows_per_person == 1
         if not alone or plan.privacy.delta or rows < 2:
@@ -211,7 +212,7 @@ class RowLaw:
         if plan.shuffle.promise is not None:
             return plan.shuffle.promise
         delta = usual_delta(min(rows, SHUFFLED_TOGETHER))
-        epsilon = shuffled_epsilon(self.blankets, max(1, plan.shuffle.hiding(rows)), delta)
+        epsilon = shuffled_epsilon(self.blankets, max(1, plan.shuffle.hiding(rows, within)), delta)
         return None if epsilon is None or epsilon >= plan.privacy.epsilon else Privacy(epsilon, delta)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +19,7 @@ from dproof.limits import SHUFFLED_TOGETHER
 from dproof.local.recipe import JointColumns, RowLaw, recorded_row_law, with_bounds
 from dproof.recipe import Release
 from dproof.storage import CERTIFICATE, DATA, PARQUET, PARTS, PLAN, REPORT, appearing, digest, remote_table
+from dproof.tables.source import Written
 
 if TYPE_CHECKING:
     from dproof.questions.answer import Answer
@@ -102,10 +104,14 @@ class LocalRelease(Release):
         """Store a release that is held in memory, in a new folder."""
         from pyarrow.parquet import write_table
 
+        recorded = self.certificate["release"]
+        # Parts that are one file now are each in an order of their own still; of which rows earlier ones do not say.
+        unsaid = "shuffled" not in recorded and any(name.startswith("part-") for name in recorded["files"])
+        within = 1 if unsaid else shuffled_within(recorded["order"])
         with appearing(as_path(out, "out")) as folder:
             write_table(self.to_arrow(), folder / DATA, **PARQUET)
-            adopted = self.certificate["release"].get("adopted")
-            finish(folder, prepare(self.law), self.rows, {DATA: digest(folder / DATA)}, self.private, adopted)
+            written = self.rows, {DATA: digest(folder / DATA)}, within
+            finish(folder, prepare(self.law), written, self.private, recorded.get("adopted"))
         certificate = read_certificate(Path(out) / CERTIFICATE)
         return LocalRelease(recorded_row_law(self.plan, certificate), certificate, Path(out))
 
@@ -120,54 +126,50 @@ def prepare(law: RowLaw) -> Prepared:
     from dproof.report.page import draw_pictures
 
     prepared = with_bounds(law), draw_pictures(law)
-    _described(prepared, 0, {}, True, None)
+    _described(prepared, (0, {}, SHUFFLED_TOGETHER), True, None)
     return prepared
 
 
 def _described(
-    prepared: Prepared,
-    rows: int,
-    files: Mapping[str, str],
-    private: bool,
-    folder: Path | None,
-    adopted: Adopted | None = None,
+    prepared: Prepared, written: Written, private: bool, folder: Path | None, adopted: Adopted | None = None
 ) -> tuple[dict[str, Any], str]:
     """The certificate of a release, and the page about it, with answers where its rows are in a folder."""
     from dproof.report.page import release_page
 
-    law, pictures = prepared
-    added = shuffled_rows(law, rows) if DATA in files else {}  # parts of an engine are each shuffled by themselves
-    certificate = law.record(about(law, rows, files, adopted) | added, private=private)
+    (law, pictures), (rows, files, within) = prepared, written
+    added = shuffled_rows(law, rows, within) if files else {}
+    certificate = law.record(about(law, rows, files, adopted, within) | added, private=private)
     return certificate, release_page(LocalRelease(law, certificate, folder), pictures)
 
 
 def finish(
-    folder: Path,
-    prepared: Prepared,
-    rows: int,
-    files: Mapping[str, str],
-    private: bool,
-    adopted: Adopted | None = None,
+    folder: Path, prepared: Prepared, written: Written, private: bool, adopted: Adopted | None = None
 ) -> dict[str, Any]:
-    """Write the plan, the certificate and the page about a folder's stored table, whose files have these hashes."""
+    """Write the plan, the certificate and the page about a folder's stored table."""
     (folder / PLAN).write_text(prepared[0].plan.text, "utf-8")
-    certificate, page = _described(prepared, rows, {**files, PLAN: digest(folder / PLAN)}, private, folder, adopted)
+    rows, files, within = written
+    written = rows, {**files, PLAN: digest(folder / PLAN)}, within
+    certificate, page = _described(prepared, written, private, folder, adopted)
     (folder / REPORT).write_text(page, "utf-8")
     write_certificate(certificate, folder / CERTIFICATE)
     return certificate
 
 
-def about(law: RowLaw, rows: int, files: Mapping[str, str], adopted: Adopted | None = None) -> dict[str, Any]:
+def about(
+    law: RowLaw,
+    rows: int,
+    files: Mapping[str, str],
+    adopted: Adopted | None = None,
+    within: int | None = None,
+) -> dict[str, Any]:
     """What a certificate records about the release: nothing of the source but its number of rows, which is public; of
     answers that were drawn elsewhere also how many did not count, which everybody knows who received them."""
-    from dproof.local.draw import REACH  # rows are drawn where a release is made, and not to answer from it
-
     plan = law.plan
     return {
         "rows": rows,
         "columns": list(law.stored),
         "public": plan.named("public"),
-        "order": "kept" if plan.order == "keep" else f"shuffled within {REACH} rows",
+        "order": "kept" if plan.order == "keep" else f"shuffled within {within or SHUFFLED_TOGETHER} rows",
         "lattices": {group.name: _lattice(group.outputs[0]) for group in law.groups if _elsewhere(group)},
         **({"bins": {name: list(bins.starts) for name, bins in plan.chosen_bins.items()}} if plan.chosen_bins else {}),
         "tight": law.tight().to_json(),
@@ -175,6 +177,16 @@ def about(law: RowLaw, rows: int, files: Mapping[str, str], adopted: Adopted | N
         "files": dict(files),
         **({} if adopted is None else {"adopted": dict(adopted)}),
     }
+
+
+def shuffled_within(order: str) -> int:
+    """Of how many rows or more are the parts that each have a random order; any number where the order was kept.
+
+    >>> shuffled_within("shuffled within 1048576 rows"), shuffled_within("kept")
+    (1048576, 1)
+    """
+    found = re.fullmatch("shuffled within ([1-9][0-9]{0,18}) rows", order)
+    return 1 if found is None else min(int(found[1]), SHUFFLED_TOGETHER)
 
 
 _FEWER = "write a smaller rows under [shuffle]"
@@ -194,15 +206,15 @@ def check_enough(law: RowLaw, rows: int, way_out: str = _FEWER) -> None:
         )
 
 
-def shuffled_rows(law: RowLaw, rows: int) -> dict[str, Any]:
+def shuffled_rows(law: RowLaw, rows: int, within: int | None = None) -> dict[str, Any]:
     """What the random order of the rows adds, as a certificate records it."""
     shuffle = law.plan.shuffle
     least = rows if shuffle.rows is None else shuffle.rows  # the bound is for so many or more
-    promise = law.shuffled(least)
+    promise = law.shuffled(least, within)
     if promise is None:
         return {}
     told = {"epsilon": str(promise.epsilon), "delta": str(promise.delta)}
-    return {"shuffled": {"rows": shuffle.hiding(least), **told}}
+    return {"shuffled": {"rows": shuffle.hiding(least, within), **told}}
 
 
 def _elsewhere(group: JointColumns) -> bool:

@@ -267,14 +267,14 @@ class Shuffle:
     rows: int | None = None
     promise: Privacy | None = None
 
-    def hiding(self, rows: int) -> int:
-        """How many of so many rows count, among those that are shuffled together.
+    def hiding(self, rows: int, within: int | None = None) -> int:
+        """How many of so many rows count, among those that are shuffled together: within parts of so many, or more.
 
         All who do not follow the method may be in one of the parts that a large table is shuffled in.
         """
-        strangers = rows - int(self.honest * rows)
-        together = rows if rows < 2 * SHUFFLED_TOGETHER else SHUFFLED_TOGETHER
-        return max(0, min(together - strangers, SHUFFLED_TOGETHER))
+        strangers, within = rows - int(self.honest * rows), within or SHUFFLED_TOGETHER
+        together = rows if rows < 2 * within else within
+        return max(0, min(together - strangers, within))
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,7 @@ def read_text(path: str | os.PathLike[str], what: str) -> str:
 
 
 _CODE_BOOK = "values_file"
+_JOINERS = dict.fromkeys((0x200C, 0x200D))  # of letters, as Persian and Hindi are written, and of pictures
 
 
 def read_plan_text(path: str | os.PathLike[str]) -> str:
@@ -347,7 +348,7 @@ class Reader:
         told = " ".join(given.split())
         if len(told) > LONGEST_LINE:
             raise self.wrong(key, f"must have at most {LONGEST_LINE:,} characters")
-        if not told.isprintable():  # such as signs that turn the direction of the text
+        if not told.translate(_JOINERS).isprintable():  # such as signs that turn the direction of the text
             raise self.wrong(key, "has a character that cannot be printed")
         return told
 

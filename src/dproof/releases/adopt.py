@@ -45,6 +45,7 @@ from dproof.plans.plan import Plan
 from dproof.releases.verify import check, verify
 from dproof.storage import CERTIFICATE, PLAN, SURVEY, appearing, check_absent
 from dproof.survey.form import check_asked, survey_key
+from dproof.tables.database import is_sqlite
 
 _LONGEST_ANSWER = 1 << 16  # bytes of a line
 _LONGEST_ID = 64  # characters
@@ -58,7 +59,6 @@ CREATE TABLE IF NOT EXISTS survey (key TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS answers (id TEXT PRIMARY KEY, line BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS tickets (hash BLOB PRIMARY KEY, spent INTEGER NOT NULL) WITHOUT ROWID;
 """
-_SQLITE = b"SQLite format 3\0"
 
 
 class TicketRefused(SourceError, code="ticket"):
@@ -89,7 +89,8 @@ def adopt(
     if not received.rows:
         lost = f"{received.left_out:,} cannot be one{' or have no ticket of it' if law.plan.tickets else ''}"
         raise SourceError(
-            f"there is no answer to this survey among the lines ({lost}): is it the right file, and the right plan?"
+            f"there is no answer to this survey among the lines ({lost}): is it the right file, in UTF-8, and the "
+            "right plan?"
         )
     check_enough(
         law, received.rows, f"{received.rows} count, so wait for more, for a smaller rows makes another survey"
@@ -99,8 +100,7 @@ def adopt(
     adopted = {"coins": COINS_ELSEWHERE, "repeated": received.repeated, "left_out": received.left_out}
     with appearing(Path(out)) as folder:
         blocks = aligned(iter([_stored(received, law, order)]), law, coins.private)
-        rows, files = write_whole(blocks, folder)
-        certificate = finish(folder, prepared, rows, files, coins.private, adopted)
+        certificate = finish(folder, prepared, write_whole(blocks, folder), coins.private, adopted)
         check(folder)
     return LocalRelease(prepared[0], certificate, Path(out))
 
@@ -227,8 +227,7 @@ def read_answers(paths: Iterable[Path], law: RowLaw) -> Received:
 def _is_store(path: Path) -> bool:
     """Whether a file is one that an `Inbox` keeps."""
     try:
-        with path.open("rb") as file:
-            return file.read(len(_SQLITE)) == _SQLITE
+        return is_sqlite(path)
     except OSError as error:
         raise FileError(f"the answers {str(path)!r} cannot be read: {error.strerror}") from None
 
@@ -283,7 +282,7 @@ def _stored_rows(path: Path, query: str) -> Iterator[Any]:
 def _parsed(line: bytes) -> dict[str, Any]:
     """What a line says; nothing where it is no object of JSON."""
     try:
-        found = json.loads(line) if len(line) <= _LONGEST_ANSWER else None
+        found = json.loads(str(line, "utf-8-sig")) if len(line) <= _LONGEST_ANSWER else None
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

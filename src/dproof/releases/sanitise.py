@@ -231,9 +231,9 @@ def _draw_rows(
     check_room(folder, _PAGE_BYTES + rehearse(law) * (source.rows or 0))
     if pay is not None:
         pay()
-    rows, files = write_whole(blocks, folder) if spread is None else write_parts(spread, law, folder)
-    check_enough(law, rows)
-    return LocalRelease(prepared[0], finish(folder, prepared, rows, files, coins.private), folder)
+    written = write_whole(blocks, folder) if spread is None else write_parts(spread, law, folder)
+    check_enough(law, written[0])
+    return LocalRelease(prepared[0], finish(folder, prepared, written, coins.private), folder)
 
 
 def _draw_tables(
@@ -356,8 +356,8 @@ def write_elsewhere(source: Source, law: RowLaw, uri: str, payment: ReleasePayme
         payment.pay(law)
         payment.settle(None)  # from now on there are rows that others may see
     try:
-        with source.store(uri, law.plan.sources, draw, types, deal) as (rows, files, put), TemporaryDirectory() as here:
-            certificate = finish(Path(here), prepared, rows, files, current().private)
+        with source.store(uri, law.plan.sources, draw, types, deal) as (written, put), TemporaryDirectory() as here:
+            certificate = finish(Path(here), prepared, written, current().private)
             for name in (PLAN, REPORT, CERTIFICATE):
                 put(Path(here) / name)
     except BaseException as error:

@@ -39,7 +39,7 @@ from dproof.laws.law import LAWS as RECORDED
 from dproof.laws.law import law_from_json
 from dproof.local.draw import stored_schema, stored_types
 from dproof.local.recipe import JointColumns, RowLaw
-from dproof.local.release import COINS_ELSEWHERE, LocalRelease, about
+from dproof.local.release import COINS_ELSEWHERE, LocalRelease, about, shuffled_within
 from dproof.plans.plan import ASKED
 from dproof.plans.reader import MisplacedKey, added_sizes
 from dproof.recipe import Release
@@ -160,7 +160,9 @@ def _check_said(release: LocalRelease) -> None:
     adopted = said["release"].get("adopted")
     if adopted is not None:  # whose counts nobody can work out again
         adopted = {**adopted, "coins": COINS_ELSEWHERE}
-    true = law.record(about(law, release.rows, said["release"]["files"], adopted) | shuffled, private=release.private)
+    within = shuffled_within(said["release"]["order"])
+    known = about(law, release.rows, said["release"]["files"], adopted, within)
+    true = law.record(known | shuffled, private=release.private)
     for key in true.keys() | said.keys():
         if key != "seal" and not _agree(said.get(key), true.get(key)):
             raise VerificationFailed(f"the value of {key!r} in the certificate does not follow from its plan and laws")
@@ -190,6 +192,7 @@ def _check_stored(release: LocalRelease) -> None:
     if not release.files or set(release.certificate["release"]["files"]) != {*(f.name for f in release.files), PLAN}:
         raise VerificationFailed("the certificate does not name the files of the release")
     rows, asked = 0, np.zeros(len(release.law.groups), np.int64)
+    least = release.certificate["release"].get("shuffled", {"rows": 0})["rows"]
     for file in release.files:
         try:
             with pa.parquet.ParquetFile(file) as stored:
@@ -197,6 +200,8 @@ def _check_stored(release: LocalRelease) -> None:
                 _check_schema(release, schema)
                 check_metadata(stored, release.plan.named("public"))
                 rows += stored.metadata.num_rows
+                if stored.metadata.num_rows < least:
+                    raise VerificationFailed("a part of the stored table has fewer rows than are said to hide each")
             asked += 0 if rows > release.rows else _check_support(file, release.law)
         except (pa.ArrowException, OSError, ValueError, RecursionError):
             raise VerificationFailed("the stored table cannot be read") from None

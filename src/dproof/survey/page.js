@@ -81,8 +81,18 @@ function drawnLine(groups, codes) {
 
 // Questions ----------------------------------------------------------------------------------------------------------
 
+const RANGE = /^-?[\d.]+ – -?[\d.]+$/; // of numbers
+
 function label(choice) {
+  if (RANGE.test(choice)) return number(choice);
   return choice === true ? texts.yes : choice === false ? texts.no : choice ?? texts.no_answer;
+}
+
+// What its numbers count, also where the few of a question are choices.
+function unit(column) {
+  if (column.form !== "one") return column.form;
+  const [first] = column.choices;
+  return /^\d+-\d\d-\d\d$/.test(first) ? "date" : /^\d\d:\d\d$/.test(first) ? "time" : "number";
 }
 
 function ends(column) {
@@ -165,9 +175,10 @@ const NUMBERS = {
   number: plain,
 };
 
-// A number of minutes as a time of day.
+// A number of minutes as a time of day; noise leads to hours before and after it.
 function clock(minutes) {
-  return [Math.floor(minutes / 60), minutes % 60].map((part) => String(part).padStart(2, "0")).join(":");
+  const size = Math.abs(minutes), parts = [Math.floor(size / 60), size % 60];
+  return (minutes < 0 ? "-" : "") + parts.map((part) => String(part).padStart(2, "0")).join(":");
 }
 
 // A number as it is typed, without an exponent.
@@ -186,12 +197,17 @@ function told(column, line, code) {
     return items.join(", ") || texts.none;
   }
   if (line === null) return label(column.choices[Number(code)]);
-  const [low, a] = ratio(line.low), [step, b] = ratio(line.step);
-  const value = Number(low * b + code * step * a) / Number(a * b);
-  if (column.form === "time") return clock(Math.min(Math.max(Math.round(value), 0), 1439));
-  if (column.form !== "date") return number(String(Number(value.toPrecision(12))));
+  const value = point(line, code), form = unit(column);
+  if (form === "time") return clock(Math.round(value));
+  if (form !== "date") return number(String(Number(value.toPrecision(12))));
   const day = new Date((Math.round(value) - DAYS) * DAY);
-  return isNaN(day) ? String(Math.round(value)) : day.toISOString().slice(0, 10);
+  return isNaN(day) ? String(Math.round(value)) : day.toISOString().split("T")[0];
+}
+
+// The number that a code stands for.
+function point({ low, step }, code) {
+  const [[first, a], [by, b]] = [low, step].map(ratio);
+  return Number(first * b + BigInt(code) * by * a) / Number(a * b);
 }
 
 // The codes of the columns of a group, from one below the product of their sizes.
@@ -232,22 +248,24 @@ function toldGroup(group, code) {
   return split(group, code).map((one, n) => told(columns[n], group.lines[n], one)).join(" + ");
 }
 
-// A chance in tenths, or in hundredths where tenths are too coarse.
+// A chance in as few people as show it, some on each side.
 function inPeople(chance) {
-  const of = Math.abs(Math.round(10 * chance) / 10 - chance) <= 0.02 ? 10 : 100;
-  const kept = Math.round(of * chance);
-  return { of, kept, other: of - kept };
+  let of = 10;
+  const kept = () => Math.round(of * chance), isShown = () => 0 < kept() && kept() < of && Math.abs(kept() / of - chance) <= 0.02;
+  while (!isShown() && of < 1e12) of *= 10;
+  const [all, some, other] = [of, kept(), of - kept()].map((people) => number(people.toLocaleString("en")));
+  return { of: all, kept: some, other };
 }
 
 function share(part, ...rest) {
   const all = [part, ...rest].map(BigInt).reduce((sum, one) => sum + one, 0n);
-  return Number((BigInt(part) * 1000000n) / all) / 1000000;
+  return Number((BigInt(part) * 10n ** 15n) / all) / 1e15;
 }
 
 function meaning(group, code) {
-  const { law } = group, form = group.columns.length === 1 && survey.columns[group.columns[0]].form;
+  const { law } = group, column = group.columns.length === 1 && survey.columns[group.columns[0]];
   const told = { date: texts.noise_days, time: texts.noise_minutes };
-  const noise = () => fill(told[form] || texts.noise, { error: number(group.error) });
+  const noise = (error) => fill(told[column && unit(column)] || texts.noise, { error: number(error) });
   if (law.kind === "keep-or-other") return fill(texts.same, inPeople(share(law.keep, BigInt(law.other) * (BigInt(law.size) - 1n))));
   if (law.kind === "bits" || law.kind === "one-item") {
     return fill(law.kind === "bits" ? texts.items : texts.one_item, inPeople(share(law.stay, law.flip)));
@@ -260,12 +278,26 @@ function meaning(group, code) {
     const { modulus, width } = design(law);
     return fill(texts.list, inPeople(share(BigInt(width) * BigInt(law.high), BigInt(modulus - width) * BigInt(law.low))));
   }
-  if (law.kind === "optional") return `${noise()} ${fill(texts.hidden, inPeople(share(law.present, BigInt(law.whole) - BigInt(law.present))))}`;
-  if (law.kind === "matrix" && group.lines[0] === null) {
-    const row = law.rows[code].map(BigInt);
-    return fill(texts.same, inPeople(share(row[code], ...row.filter((_, n) => BigInt(n) !== code))));
+  const same = (weight, whole) => fill(texts.same, inPeople(share(weight, whole - weight)));
+  const hidden = (weight, whole) => fill(texts.hidden, inPeople(share(whole - weight, weight)));
+  const [line] = group.lines, isMissing = column && String(code) === column.skip;
+  if (law.kind === "optional") {
+    const [shown, missing, whole] = [law.present, law.missing, law.whole].map(BigInt);
+    return isMissing ? same(whole - missing, whole) : `${noise(group.error)} ${hidden(whole - shown, whole)}`;
   }
-  return noise();
+  if (law.kind !== "matrix") return noise(group.error);
+  const row = law.rows[code].map(BigInt), whole = row.reduce((sum, weight) => sum + weight, 0n);
+  if (line === null) return same(row[code], whole);
+  const absent = line.absent === null ? 0n : row[line.absent];
+  if (absent && isMissing) return same(absent, whole);
+  const typed = column.choices && NUMBERS[unit(column)](column.choices[code]);
+  const value = typed ? point({ low: typed, step: "0" }, 0) : point(column, code);
+  const away = row.reduce((sum, weight, drawn) => {
+    const far = String(drawn) === line.absent ? 0 : Math.abs(point(line, drawn) - value);
+    return sum + far * share(weight, whole - absent - weight);
+  }, 0);
+  const moved = noise(away.toLocaleString("en", { maximumSignificantDigits: 3 }));
+  return absent ? `${moved} ${hidden(absent, whole)}` : moved;
 }
 
 // From question to sending -------------------------------------------------------------------------------------------
@@ -315,7 +347,7 @@ function review(groups, places, answers) {
   const row = sentCodes(kept.read().line), field = survey.tickets ? ticketField() : null, given = field?.querySelector("input");
   const ticket = () => given.value.trim().toLowerCase();
   const line = () => (field ? `{"ticket":${JSON.stringify(ticket())},${kept.read().line.slice(1)}` : kept.read().line);
-  const exact = element("textarea", { readOnly: true, value: line(), "aria-label": texts.exactly });
+  const exact = element("textarea", { readOnly: true, dir: "ltr", value: line(), "aria-label": texts.exactly });
   const cards = groups.map((group) => element("div", { className: "card" }, element("dl", {},
     element("dt", {}, texts.question), element("dd", {}, group.columns.map((place) => survey.columns[place].question).join(" + ")),
     element("dt", {}, texts.answered), element("dd", { className: "true" }, group.columns.map((place) => answers.get(place).text).join(" + ")),
@@ -366,7 +398,7 @@ function save(line) {
   const link = element("a", { href: URL.createObjectURL(new Blob([`${line}\n`], { type: "application/json" })), download: "answer.jsonl" });
   link.click();
   show(element("h1", {}, survey.title || texts.title), element("p", { role: "status" }, texts.kept),
-    element("textarea", { readOnly: true, value: line, "aria-label": texts.exactly }));
+    element("textarea", { readOnly: true, dir: "ltr", value: line, "aria-label": texts.exactly }));
 }
 
 async function begin() {

@@ -28,6 +28,8 @@ Work = Callable[[Iterator[Any]], bytes]
 Draw = Callable[[Iterator[Any]], Iterator[Any]]
 Progress = Callable[[int, int | None], None]  # is told how many rows were read, and of how many where that is known
 Put = Callable[[Path], None]
+# Rows, the hash of each file, and of how many rows the parts are, at least, that each have a random order
+Written = tuple[int, dict[str, str], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class Store(Protocol):
 
     def __call__(
         self, uri: str, columns: Sequence[str], draw: Draw, types: Callable[[Any], Any], deal: bool
-    ) -> AbstractContextManager[tuple[int, dict[str, str], Put]]: ...
+    ) -> AbstractContextManager[tuple[Written, Put]]: ...
 
 
 @dataclass(frozen=True, slots=True)

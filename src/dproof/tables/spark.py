@@ -18,7 +18,8 @@ from pyspark.sql import DataFrame, Observation, Window, functions
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from dproof.errors import InputError, SourceError
-from dproof.tables.source import Bound, Draw, Parts, Put, Source, Work
+from dproof.limits import SHUFFLED_TOGETHER
+from dproof.tables.source import Bound, Draw, Parts, Put, Source, Work, Written
 
 # Spark compares what a stage that it runs again gives, and stops the job where that is something else.
 _COMPARED = "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch"
@@ -85,7 +86,7 @@ def _renamed(stream: Iterator[Any], columns: Sequence[str]) -> Iterator[Any]:
 @contextmanager
 def _store(
     frame: Any, uri: str, columns: Sequence[str], draw: Draw, types: Callable[[Any], Any], deal: bool
-) -> Iterator[tuple[int, dict[str, str], Put]]:
+) -> Iterator[tuple[Written, Put]]:
     """Spark writes what is drawn, through its own committer: of many attempts at a part only one is committed."""
     session, chosen = frame.sparkSession, _chosen(frame, columns)
     if not hasattr(session, "_jsc"):
@@ -104,14 +105,17 @@ def _store(
         try:
             drawn.observe(seen, rows).write.option(_UNMARKED, "false").parquet(uri)
             reader = session.read.option(*_DATA)
-            if reader.parquet(uri).count() != seen.get["rows"]:
+            stored = reader.parquet(uri).select(functions.input_file_name().alias("file")).groupBy("file").count()
+            counts = [row["count"] for row in stored.collect()]
+            if sum(counts) != seen.get["rows"]:
                 raise SourceError(
                     "the folder has other rows than Spark's tasks have drawn: another program wrote there"
                 )
             hashes = reader.format("binaryFile").load(uri).select(functions.sha2("content", 256), "path").collect()
+            files = {path.rpartition("/")[2]: digest for digest, path in hashes}
+            within = min(counts, default=1)
             yield (
-                seen.get["rows"],
-                {path.rpartition("/")[2]: digest for digest, path in hashes},
+                (seen.get["rows"], files, min(within, SHUFFLED_TOGETHER)),
                 lambda file: system.copyFromLocalFile(False, False, hadoop(file.as_uri()), folder),
             )
         except BaseException as error:
