@@ -505,3 +505,15 @@ def test_a_title_above_the_names_is_told(dproof: Dproof, tmp_path: Path) -> None
     said = " ".join(dproof("check", tmp_path / "x.xlsx", "--plan", tmp_path / "p.toml").out.split())
     assert told in said and "such as header = 2" in said
     assert "one column alone" in dproof("init", tmp_path / "x.xlsx").err
+
+
+def test_persons_who_are_not_declared_are_counted(dproof: Dproof, tmp_path: Path) -> None:
+    age = '[columns.age]\nspace = "interval"\nlow = 0\nhigh = 99\n'
+    (tmp_path / "plan.toml").write_text(f"[privacy]\nepsilon = 1\n[columns.patient_id]\ndrop = true\n{age}")
+    for owners, told in ((["a", "b", "a"], True), (["a", "b", "c"], False)):
+        (tmp_path / "x.csv").write_text("patient_id,age\n" + "".join(f"{owner},40\n" for owner in owners))
+        found = dp.check(tmp_path / "x.csv", tmp_path / "plan.toml")
+        assert (found.persons is not None) == told == any('person = "patient_id"' in hint for hint in found.hints)
+        assert not told or found.persons.most_rows == 2
+    odd = pa.table({"patient_id": [{"a": 1}], "age": [3]})  # which is nobody's name
+    assert dp.check(odd, tmp_path / "plan.toml").persons is None

@@ -75,6 +75,16 @@ def test_a_dialogue_ends_with_a_plan_the_commands_and_a_notebook(answering: Dpro
     assert {path.name for path in folder.iterdir()} == {"x.csv", "plan.toml", "plan.ipynb"}
 
 
+def test_a_person_who_was_seen_in_several_rows_is_declared_by_enter(answering: Dproof, folder: Path) -> None:
+    (folder / "x.csv").write_text("id,town,age,likes\n" + "".join(f"P{n % 9},Bonn,{n},{n % 2}\n" for n in range(99)))
+    answers = {**ANSWERS, "several": "\n\n"}  # whether, who, how many
+    del answers["id"]
+    ran = answering(answers)
+    assert ran.code == 0, ran
+    plan = dp.Plan.read("plan.toml")
+    assert (plan.person, plan.rows_per_person) == ("id", 3)
+
+
 def test_the_notebook_does_what_the_commands_do(answering: Dproof, folder: Path) -> None:
     answering(ANSWERS)
     book = json.loads((folder / "plan.ipynb").read_text("utf-8"))

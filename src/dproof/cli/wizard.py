@@ -30,7 +30,16 @@ from dproof.plans.draft import USUAL_TABLES, toml_lines
 from dproof.plans.plan import Plan
 from dproof.plans.reader import MisplacedKey, Reader, open_keys, read_column, to_toml
 from dproof.privacy import Privacy
-from dproof.releases.drafting import DraftedColumn, Model, TableDraft, draft, file_keys, first_question, notebook
+from dproof.releases.drafting import (
+    USUAL_ROWS,
+    DraftedColumn,
+    Model,
+    TableDraft,
+    draft,
+    file_keys,
+    first_question,
+    notebook,
+)
 from dproof.releases.inspection import check as inspect
 from dproof.spaces.dates import date_of, day_of
 from dproof.storage import check_absent
@@ -128,11 +137,13 @@ def _promise(model: Model, drafted: TableDraft) -> dict[str, Any]:
             "promise, with 0.5 to 0.7 of the noise."
         )
         promise["neighbours"] = "change-one" if _yes("Public", True) else "add-remove"
-    if _yes("\nMay a person have several rows?", False):
+    if _yes("\nMay a person have several rows?", drafted.has_several_rows):
         sources = [name for column in drafted.columns for name in column.sources]
         guess = drafted.person or ""
         promise["person"] = _until(lambda: _one_of(_ask("Which column names the person", guess), sources))
-        promise["rows_per_person"] = _until(lambda: _whole(_ask("How many rows of a person count at most", "3")))
+        promise["rows_per_person"] = _until(
+            lambda: _whole(_ask("How many rows of a person count at most", str(USUAL_ROWS)))
+        )
     return promise
 
 

@@ -139,6 +139,39 @@ def _is_whole(value: Any) -> bool:
     )
 
 
+# Columns that tell people apart, as they are called -------------------------------------------------------------------
+
+_PERSON = (
+    "person|user|customer|client|patient|member|respondent|participant|subject|student|pupil|employee|visitor|household"
+    "|account|child|pers|personen|personal|patienten|kunden?|mitglieds?|mitarbeiter|teilnehmer|haushalts?|versicherten"
+)
+_NUMBERED = r"(id|uuid|guid|nr|no|number|nummer|key)\.?"
+_OF_A_PERSON = re.compile(rf"(?i)({_PERSON})?[ _.-]*{_NUMBERED}|{_PERSON}|e-?mail")
+_OF_ANYTHING = re.compile(
+    rf"(?i)(.*[ _.-])?{_NUMBERED}|.*nummer|.*(?-i:[a-z](ID|Id))"
+    "|((first|last|full|sur|user|vor|nach|familien)[ _.-]?)?name|phone|telephone|telefon|address|adresse|anschrift"
+    "|iban|ssn"
+)
+
+
+def names_a_person(name: str) -> bool:
+    """Whether a column is called as if it said whose row it is.
+
+    >>> [name for name in ("patient_id", "Pers.-Nr.", "Kundennummer", "order_id", "age") if names_a_person(name)]
+    ['patient_id', 'Pers.-Nr.', 'Kundennummer']
+    """
+    return _OF_A_PERSON.fullmatch(name) is not None
+
+
+def names_its_rows(name: str) -> bool:
+    """Whether a column is called like an id of anything, a name or an address: no statistics are made of it.
+
+    >>> [name for name in ("orderID", "Lfd. Nr.", "first name", "paid") if names_its_rows(name)]
+    ['orderID', 'Lfd. Nr.', 'first name']
+    """
+    return names_a_person(name) or _OF_ANYTHING.fullmatch(name) is not None
+
+
 # Kinds of columns, as their texts show them ---------------------------------------------------------------------------
 
 
@@ -192,19 +225,21 @@ def kind_of(texts: Sequence[str], numerals: Numerals = PLAIN) -> Kind:
     >>> kind_of([f"{n}" for n in range(1, 40)]).different
     True
     """
-    texts = [text for text in texts if text.lower() not in _NO_VALUE]
+    there, texts = len(texts), [text for text in texts if text.lower() not in _NO_VALUE]
     if not texts:
         return Kind()
-    distinct = set(texts)
-    if {text.lower() for text in distinct} <= _TRUTH:
+    distinct, has_words = set(texts), len(texts) < there
+    if {text.lower() for text in distinct} <= _TRUTH and not has_words:
         return Kind(pa.bool_())
     marks = _marks(distinct)
-    if marks is not None:
+    if marks is not None and (marks == (0, 1) or not has_words):  # beside yes and no, "unknown" is an answer
         return Kind(marks=marks)
     numbers = [number for text in texts if (number := numerals.plain(text)) is not None]
-    if len(numbers) >= _LEAST_SHARE * len(texts):
+    if len(numbers) >= _LEAST_SHARE * len(texts) and not _are_codes(distinct):
         points = {float(number) for number in numbers}
         few = len(points) <= _FEW and all(point.is_integer() for point in points)
+        if few and any(text[0].isdecimal() and numerals.plain(text) is None for text in distinct):
+            return Kind()  # a scale whose ends have words, such as "5 - very much"
         scale = few and max(points) - min(points) <= _FEW
         return Kind(pa.float64(), few=few, scale=scale, different=_count_rows([float(number) for number in numbers]))
     found, written = date_format(texts)
@@ -217,6 +252,11 @@ def kind_of(texts: Sequence[str], numerals: Numerals = PLAIN) -> Kind:
     different = len(texts) >= _LEAST_ROWS and len(distinct) >= _ALL_DIFFERENT * len(texts)
     separator = _separator(texts)
     return Kind(separator=separator) if separator else Kind(different=different)
+
+
+def _are_codes(distinct: set[str]) -> bool:
+    """Whether some have zeros before their first digit, and so stand for something else than a number."""
+    return any(re.fullmatch("0[0-9]{2,}", text) is not None for text in distinct)
 
 
 def _count_rows(numbers: Sequence[float]) -> bool:

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from dproof.arguments import as_path, mapping
 from dproof.columns.codec import CODECS, codec_class, ways_outside
-from dproof.columns.suggestions import Kind, kind_of, seen_numerals
+from dproof.columns.suggestions import Kind, kind_of, names_a_person, names_its_rows, seen_numerals
 from dproof.columns.values import decoded
 from dproof.errors import ArgumentError, InputError, PlanError, SourceError
 from dproof.plans.draft import USUAL_TABLES, toml_lines
@@ -47,11 +47,7 @@ _LEAST_BLANK, _BLANK_SHARE = 10, 0.01  # rows of the sample: fewer are left to `
 _LEAST_POINTS = 6  # of columns that are numbered like h00, h01: fewer are rather questions than a curve
 _LEAST_BOXES = 3  # whose names have a stem in common, such as owns_car, owns_bike, owns_boat
 _WIDTH = 79  # of a line of comment
-_WHO = "id|uuid|guid|nr|no|respondent|person|patient|customer|client|subject|member|user|child"
-_ID = re.compile(
-    rf"(?i)(.*[ _.-])?({_WHO})(id|[ _.-]?(id|nr|no|number))?"
-    r"|.*[a-z](ID|Id)|(first|last|full|sur|user)?[ _.-]?name|e-?mail|phone|telephone|address|iban|ssn"
-)
+USUAL_ROWS = 3  # of a person
 _CALLED_ID = "an id or a name, as it is called"
 _NUMBERED = re.compile(r"(?P<stem>.*?[^0-9.])(?P<number>\d+(\.\d+)?)")
 _STEM = re.compile(r"(?P<stem>.+?)[ _.:]+(?P<item>[^ _.:].*)")
@@ -87,7 +83,8 @@ class DraftedColumn:
 class TableDraft:
     """The columns that a draft has, and how the file is written; `looked` where rows were read for it.
 
-    `doubtful` are names that look like values: is the first line a person's?
+    `doubtful` are names that look like values: is the first line a person's? `repeated` are columns with a value that
+    stands in several rows.
     """
 
     columns: tuple[DraftedColumn, ...]
@@ -95,12 +92,22 @@ class TableDraft:
     looked: bool
     doubtful: tuple[str, ...]
     kinds: Mapping[str, Kind] = field(default_factory=dict)
+    repeated: frozenset[str] = frozenset()
 
     @property
     def person(self) -> str | None:
         """The column that may name the person of each row."""
-        # No name, and no free text: what is called an id.
-        return next((c.name for c in self.columns if c.beside == _CALLED_ID and "name" not in c.name.casefold()), None)
+        return next((c.name for c in self.columns if c.beside == _CALLED_ID and names_a_person(c.name)), None)
+
+    @property
+    def has_several_rows(self) -> bool:
+        """Whether a person was seen in several rows."""
+        return self.person in self.repeated
+
+    @property
+    def promise(self) -> dict[str, Any]:
+        """What a plan says under [privacy] of persons with several rows; nothing where none was seen."""
+        return {"person": self.person, "rows_per_person": USUAL_ROWS} if self.has_several_rows else {}
 
 
 def draft(
@@ -131,7 +138,8 @@ def draft(
         else column
         for column in _columns(kinds, look, texts if look else {})
     )
-    return TableDraft(columns, layout, look, doubtful_names(source, look=look), kinds)
+    repeated = frozenset(name for name, found in texts.items() if len({*found}) < len(found)) if look else frozenset()
+    return TableDraft(columns, layout, look, doubtful_names(source, look=look), kinds, repeated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +180,7 @@ def draft_plan(
     drafted = draft(path, look=look, layout=layout)
     columns = {column.name: dict(column.keys) for column in drafted.columns}
     given = dict(file) if file else file_keys(drafted.layout)
-    promise = {"model": "central", "epsilon": "1", "delta": "1e-6", "neighbours": "change-one"}
+    promise = {"model": "central", "epsilon": "1", "delta": "1e-6", "neighbours": "change-one", **drafted.promise}
     rest = {"privacy": promise, **({"file": given} if given else {}), "release": dict(USUAL_TABLES)}
     notes = {one.name: _note(one, drafted.kinds.get(one.name)) for one in drafted.columns}
     seen, rows = {one.name for one in drafted.columns if one.kind == "yes/no"}, None
@@ -302,15 +310,17 @@ def _column(name: str, kind: Kind) -> DraftedColumn:
     """What is drafted for one column by itself."""
     if not name:
         return DraftedColumn(name, "nameless", {"drop": True}, (name,), beside="a column without a name")
-    if _ID.fullmatch(name):
-        return DraftedColumn(name, "drop", {"drop": True}, (name,), beside=_CALLED_ID)
-    if kind.different:
-        why = "nearly all differ: an id, a name, free text?" if kind.type is None else "it numbers the rows"
-        return DraftedColumn(name, "drop", {"drop": True}, (name,), beside=why)
     if kind.marks is not None:
         keys = {"space": "categories", "values": list(kind.marks), **_missing(kind)}
         below = (_BLANK,) * kind.blank
         return DraftedColumn(name, "yes/no", keys, (name,), beside="only these were seen: check them", below=below)
+    if kind.different and pa.types.is_floating(kind.type):
+        return DraftedColumn(name, "drop", {"drop": True}, (name,), beside="it numbers the rows")
+    if names_its_rows(name):
+        return DraftedColumn(name, "drop", {"drop": True}, (name,), beside=_CALLED_ID)
+    if kind.different:
+        why = "nearly all differ: an id, a name, free text?"
+        return DraftedColumn(name, "drop", {"drop": True}, (name,), beside=why)
     if kind.separator is not None:
         keys = {"space": "subsets", "separator": kind.separator, "values": []}
         return DraftedColumn(name, "subsets", keys, (name,))
@@ -478,6 +488,9 @@ neighbours = "change-one"    # a row may be any other; their number is public
 # (add-remove needs model = "central", which is far sharper)
 # spread = "auto"    # many columns: sharpest for each, but not for two together
 """
+_MAY_HAVE_SEVERAL = "May a person have several rows? Then say which column names the person, and"
+_SEVERAL = "A person was seen in several rows: say which column names the person, and"
+_EACH_COSTS = "how many rows count at most: each costs noise."
 _RELEASE = """
 [release]
 tables = 2    # counts by each two columns; 1: each by itself, with less noise
@@ -493,11 +506,12 @@ def draft_text(drafted: TableDraft, model: Model = "central") -> str:
     given = file_keys(drafted.layout)
     if given:
         parts.append("# How the file is written, as far as it shows: check each line.\n" + to_toml({"file": given}))
-    person = (
-        "# May a person have several rows? Then say which column names the person, and\n"
-        "# how many rows count at most: each costs noise.\n"
-        f"# person = {toml_lines('', {'': drafted.person or 'id'}, bare=True)}\n# rows_per_person = 3\n"
-    )
+    keys = {"person": drafted.person or "id", "rows_per_person": USUAL_ROWS}
+    lines = [f"{key} = {toml_lines('', {'': value}, bare=True)}\n" for key, value in keys.items()]
+    if drafted.has_several_rows:
+        person = _comment(f"{_SEVERAL} {_EACH_COSTS}") + "".join(lines)
+    else:
+        person = _comment(f"{_MAY_HAVE_SEVERAL} {_EACH_COSTS}") + "".join(f"# {line}" for line in lines)
     parts.append((_CENTRAL if model == "central" else _LOCAL) + person + (_RELEASE if model == "central" else ""))
     columns = drafted.columns if model == "central" else map(_alone, drafted.columns)
     return "\n".join([*parts, *(column.text for column in columns)])
