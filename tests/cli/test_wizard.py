@@ -85,6 +85,19 @@ def test_a_person_who_was_seen_in_several_rows_is_declared_by_enter(answering: D
     assert (plan.person, plan.rows_per_person) == ("id", 3)
 
 
+@pytest.mark.parametrize("is_right", ["y", "n"])
+def test_a_title_above_the_names_is_asked_about(answering: Dproof, folder: Path, is_right: str) -> None:
+    (folder / "x.csv").write_text("Survey of May\n" + DATA)
+    ran = answering({"titled": is_right, **ANSWERS})
+    assert "seem to stand in line 2: id, town, age" in ran.out
+    if is_right == "y":
+        assert ran.code == 0 and dp.Plan.read("plan.toml").file.header == 2
+    else:
+        assert ran.code == 2 and "--ask --header 3" in ran.err and not (folder / "plan.toml").exists()
+        (folder / "x.csv").write_text("Survey of May\nin 2024\n" + DATA)
+        assert answering(ANSWERS, "--header", "3").code == 0 and dp.Plan.read("plan.toml").file.header == 3
+
+
 def test_the_notebook_does_what_the_commands_do(answering: Dproof, folder: Path) -> None:
     answering(ANSWERS)
     book = json.loads((folder / "plan.ipynb").read_text("utf-8"))

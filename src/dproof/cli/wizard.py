@@ -61,7 +61,7 @@ _NOBODY = (
 _YES, _NO = ("y", "yes"), ("n", "no")
 
 
-def dialogue(data: Path, table: str | None, *, look: bool, model: Model | None, out: Path) -> None:
+def dialogue(data: Path, table: str | None, *, look: bool, header: int | None, model: Model | None, out: Path) -> None:
     """Ask for a plan, question by question; write it and a notebook."""
     book = out.with_suffix(".ipynb")
     for target in (out, book):
@@ -71,7 +71,12 @@ def dialogue(data: Path, table: str | None, *, look: bool, model: Model | None, 
         "know, not from the data."
     )
     look = look or _yes("\nMay rows be read, to see kinds and formats of columns?", True)
-    drafted = draft(data, table=table, look=look)
+    drafted = draft(data, table=table, look=look, file=None if header is None else {"header": header})
+    if drafted.layout.header > 1 and header is None:
+        names = ", ".join(column.name for column in drafted.columns[:3])
+        _say(f"\nThe names of the columns seem to stand in line {drafted.layout.header}: {names} …")
+        if not _yes("Is that right", True):
+            raise InputError("write the number of that line, as in `dproof init DATA --ask --header 3`")
     _say(
         f"\nA plan for {data.name}: {len(drafted.columns)} columns. Where a column is asked about, ? shows what the "
         "table has, = takes that, and x leaves the column out.\n"

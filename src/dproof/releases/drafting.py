@@ -10,7 +10,7 @@ import codecs
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -28,8 +28,18 @@ from dproof.plans.draft import USUAL_TABLES, toml_lines
 from dproof.plans.reader import SPACES, MisplacedKey, Reader, read_layout, to_toml
 from dproof.spaces.categories import WORD
 from dproof.tables import Source, open_source
-from dproof.tables.delimited import doubtful_names, unpacked
+from dproof.tables.delimited import (
+    doubtful_names,
+    header_encoding,
+    header_line,
+    separator_of,
+    title_lines,
+    unpacked,
+    usual_separator,
+)
+from dproof.tables.engines import files_of
 from dproof.tables.source import USUAL, Layout, ending
+from dproof.tables.workbook import titles_of_sheet
 
 if TYPE_CHECKING:
     from dproof.releases.inspection import ColumnInspection
@@ -111,14 +121,18 @@ class TableDraft:
 
 
 def draft(
-    data: Path | str, *, table: str | None = None, look: bool = False, layout: Layout | None = None
+    data: Path | str, *, table: str | None = None, look: bool = False, file: Mapping[str, Any] | None = None
 ) -> TableDraft:
     """The draft of a plan for a table; with `look` some rows are read, and it is confidential until it is checked.
 
-    Without a `layout` it is the one that the file seems to have.
+    `file` is what is known of how the file is written, as a plan says it under [file]; the rest is as it seems.
     """
-    is_known = layout is not None
-    layout = layout or (_seen_layout(data, table, look) if isinstance(data, Path) else USUAL)
+    known = file or {}
+    try:
+        layout = read_layout(Reader(known, ("file",)))
+    except MisplacedKey as error:
+        raise PlanError(str(error)) from None
+    layout = _seen_layout(data, table, look, layout, known) if isinstance(data, Path) else layout
     source = open_source(data, table, layout)
     kinds = {name: Kind(kind) for name, kind in _types(source).items()}
     if look:
@@ -126,7 +140,7 @@ def draft(
             texts, blank = _sample(source)
         except InputError as refused:  # whoever looks may be told the line
             raise SourceError(source.fault() or str(refused)) from None
-        if not source.typed and not is_known:
+        if not source.typed and known.keys().isdisjoint(("decimal", "thousands")):
             layout = replace(layout, numerals=seen_numerals(texts, layout.separator or ","))
         for name, found in texts.items():
             seen = kind_of(found, layout.numerals)
@@ -165,7 +179,7 @@ def draft_plan(
 
     With a look nothing is left open where a value could be read, and nothing that the rows hold stops a release: what
     may be missing is a value of its own. `data` is the path of a table, and `file` what a plan says of how it is
-    written, under [file], where that is known.
+    written, under [file], as far as that is known.
     """
     from dproof.releases.inspection import check  # which reads every row, where this reads the first ones
 
@@ -173,13 +187,9 @@ def draft_plan(
     file = {} if file is None else mapping(file, "file", "what a plan says under [file]")
     if any(not isinstance(key, str) for key in file):
         raise ArgumentError("each key of file must be a text, as under [file] in a plan")
-    try:
-        layout = read_layout(Reader(file, ("file",))) if file else None
-    except MisplacedKey as error:
-        raise PlanError(str(error)) from None
-    drafted = draft(path, look=look, layout=layout)
+    drafted = draft(path, look=look, file=file)
     columns = {column.name: dict(column.keys) for column in drafted.columns}
-    given = dict(file) if file else file_keys(drafted.layout)
+    given = file_keys(drafted.layout)
     promise = {"model": "central", "epsilon": "1", "delta": "1e-6", "neighbours": "change-one", **drafted.promise}
     rest = {"privacy": promise, **({"file": given} if given else {}), "release": dict(USUAL_TABLES)}
     notes = {one.name: _note(one, drafted.kinds.get(one.name)) for one in drafted.columns}
@@ -229,21 +239,26 @@ def _kept_outside(keys: Mapping[str, Any]) -> str:
 # The file ------------------------------------------------------------------------------------------------------------
 
 
-def _seen_layout(data: Path, table: str | None, look: bool) -> Layout:
-    """The separator and encoding of a file, as far as its header shows them, or its first rows."""
-    from dproof.tables.delimited import header_encoding, header_line, separator_of, usual_separator
-    from dproof.tables.engines import files_of
-
+def _seen_layout(data: Path, table: str | None, look: bool, layout: Layout, known: Container[str]) -> Layout:
+    """What is not known of how a file is written, as far as its header shows it, or its first rows."""
     path = files_of(data)[0] if data.is_dir() else data
+    if not path.exists():
+        return layout
     if ending(path) == ".xlsx":
-        return Layout(sheet=table)
-    if not ending(path).startswith((".csv", ".tsv")) or not path.exists():
-        return USUAL
-    encoding = header_encoding(path)
-    if look:
-        encoding = _seen_encoding(path, encoding)
-    separator = separator_of(header_line(path, encoding).decode("utf-8", "replace"), path)
-    return Layout(separator=None if separator == usual_separator(path) else separator, encoding=encoding)
+        layout = replace(layout, sheet=layout.sheet if table is None else table)
+        return replace(layout, header=titles_of_sheet(path, layout) + 1) if look and "header" not in known else layout
+    if not ending(path).startswith((".csv", ".tsv")):
+        return layout
+    if "encoding" not in known:
+        encoding = header_encoding(path, layout.header - 1)
+        layout = replace(layout, encoding=_seen_encoding(path, encoding) if look else encoding)
+    if look and "header" not in known:
+        layout = replace(layout, header=title_lines(path, layout.encoding, layout.separator) + 1)
+    if "separator" not in known:
+        header = header_line(path, layout.encoding, layout.header - 1).decode("utf-8", "replace")
+        separator = separator_of(header, path)
+        layout = replace(layout, separator=None if separator == usual_separator(path) else separator)
+    return layout
 
 
 def _seen_encoding(path: Path, encoding: str) -> str:
@@ -524,10 +539,13 @@ def _alone(column: DraftedColumn) -> DraftedColumn:
 
 def file_keys(layout: Layout) -> dict[str, Any]:
     """What a plan says under [file] of how a file is written; nothing of what is usual."""
+    return {key: value for key, value in _of_file(layout).items() if value != _of_file(USUAL)[key]}
+
+
+def _of_file(layout: Layout) -> dict[str, Any]:
     signs = {"decimal": layout.numerals.decimal, "thousands": layout.numerals.thousands}
-    usual = {"encoding": USUAL.encoding, "decimal": USUAL.numerals.decimal, "thousands": USUAL.numerals.thousands}
-    file = {"separator": layout.separator, "encoding": layout.encoding, **signs, "sheet": layout.sheet}
-    return {key: value for key, value in file.items() if value != usual.get(key)}
+    first = {"header": layout.header, "separator": layout.separator, "encoding": layout.encoding}
+    return {**first, **signs, "sheet": layout.sheet}
 
 
 def _comment(text: str) -> str:

@@ -142,7 +142,10 @@ def _name_faults(names: Sequence[str]) -> list[str]:
     nameless = places.pop("", [])
     cut = {name: name if len(name) <= _LONGEST_SHOWN else f"{name[: _LONGEST_SHOWN - 1]}…" for name in places}
     shared = [(_listed(columns), cut[name]) for name, columns in places.items() if len(columns) > 1]
-    titled = "; where titles stand above the names of a file's columns, write header = 2, say, under [file] in the plan"
+    titled = (
+        "; where titles stand above the names of a file's columns, write header = 2, say, under [file] in the plan, "
+        "and for a new plan `dproof init --header 2`"
+    )
     faults = [f"columns {_listed(nameless)} have no name: name all but one{titled}"] if len(nameless) > 1 else []
     if shared:
         (first, name), *others = shared
