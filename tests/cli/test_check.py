@@ -458,7 +458,7 @@ def test_a_value_that_is_nearly_a_declared_one_is_named(value: str, told: str) -
             "Missing values",
         ),
         (["5", "7", "k.A."], "Some values of 'x' are not numbers, but words: they count as missing", "`decimal`"),
-        (["5", "7", "1.234,5"], "are `decimal` and `thousands` under [file] right?", "words"),
+        (["5", "7", "1.234,5"], "are `decimal`, `thousands` and `units` under [file] right?", "words"),
     ],
 )
 def test_what_is_no_number_is_told_by_what_it_is(

@@ -220,3 +220,33 @@ def test_persons_with_several_rows_are_declared_where_they_are_seen(dproof: Dpro
         assert {key: first[key] for key in first if "person" in key} == privacy
     (tmp_path / "x.csv").write_text(VISITS)
     assert "person" not in tomllib.loads(dproof("init", tmp_path / "x.csv").out)["privacy"]
+
+
+MONEY = "pay;cost;part;size\n" + '1.250,50 €;-€ 3;7 %;3 km\nk.A.;"€1.000.000,00";12%;4 km\n2 €;0,5€;99 %;5 km\n' * 9
+
+
+def test_numbers_with_a_unit_beside_them_are_numbers(dproof: Dproof, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(MONEY)
+    drafted = dproof("init", tmp_path / "x.csv", "--look").out
+    file = tomllib.loads(drafted)["file"]
+    assert file == {"separator": ";", "decimal": ",", "thousands": ".", "units": "€ %"}
+    assert {name: keys["space"] for name, keys in columns_of(drafted).items()} == {
+        "pay": "interval",
+        "cost": "interval",
+        "part": "interval",
+        "size": "categories",  # a unit of another kind may be a name, and is written by a person
+    }
+    (tmp_path / "plan.toml").write_text(drafted)
+    suggested = {one.name: one.keys for one in dp.check(tmp_path / "x.csv", tmp_path / "plan.toml").suggestions}
+    assert suggested["cost"] == {"low": -1000000, "high": 1000000} and suggested["part"] == {"low": 0, "high": 100}
+    assert suggested["pay"] == {"low": 0, "high": 2000, "missing": "category"}
+    plan = {"privacy": {"epsilon": 1}, "file": {"units": "€ 7"}, "columns": {}}
+    with pytest.raises(dp.PlanError, match=r'file.units must be signs .* such as "€ %", and no digits'):
+        dp.Plan.from_dict(plan)
+
+
+def test_what_only_begins_like_money_is_none(dproof: Dproof, tmp_path: Path) -> None:
+    for value in ("$0 - $24,999", "€", "5 € or 6 €", "$" + "1" * 50 + " " * 10_000 + "x"):
+        (tmp_path / "x.csv").write_text("x;y\n" + f"{value};{value}\n" * 9)
+        drafted = tomllib.loads(dproof("init", tmp_path / "x.csv", "--look").out)
+        assert "units" not in drafted["file"] and drafted["columns"]["x"]["space"] == "categories"

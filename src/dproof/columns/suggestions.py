@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from itertools import pairwise
@@ -185,6 +185,9 @@ _MOST_ITEMS = 64
 _FEW = 12  # different whole numbers, which may be codes
 _LEAST_ROWS = 20  # from here on it means something that all values differ
 _ALL_DIFFERENT = 0.9
+_LONGEST_MONEY = 40  # characters
+_MONEY = r"[$€£¥₹₩₽₺₴₫₪%‰]|EUR|USD|GBP|CHF|JPY|DKK|SEK|NOK|PLN|CZK|HUF|kr|zł|Fr\."
+_WITH_UNIT = re.compile(rf"(?a)[+-]?\s*(?P<before>{_MONEY})?\s*[+-]?\d[\d.,'\u2019\s]*?\s*(?P<after>{_MONEY})?")
 _TIME = r"([01]?\d|2[0-3]):[0-5]\d(?P<seconds>:[0-5]\d)?(?P<half> ?[AaPp]\.?[Mm]\.?)?"
 _CLOCK = rf"(?P<clock>(?P<between>[ T]){_TIME})?"
 _DATES = (
@@ -264,14 +267,33 @@ def _count_rows(numbers: Sequence[float]) -> bool:
     return len(numbers) >= _LEAST_ROWS and all(after - before == 1 for before, after in pairwise(numbers))
 
 
-def seen_numerals(texts: Mapping[str, Sequence[str]], separator: str) -> Numerals:
-    """The signs with which most values are numbers; the plain ones where others read no more."""
+def seen_numerals(texts: Mapping[str, Sequence[str]], separator: str, given: Mapping[str, str]) -> Numerals:
+    """The signs with which most values are numbers, beside those that are given; the plain ones where others read no
+    more. What stands beside most values of a column is a unit, if it is one of money or of a part.
+
+    >>> seen_numerals({"pay": ["2.193,03 €", "k.A.", "-12 €"], "share": ["65%", "7%"]}, ";", {})
+    Numerals(decimal=',', thousands='.', units='€ %')
+    """
     point, comma = Numerals(".", ","), Numerals(",")
     # 65,000 in quotes among commas has thousands; 1,234 among semicolons has a decimal comma.
     doubtful = [point, comma] if separator == "," else [comma, point]
     signs = [Numerals(), *doubtful, Numerals(",", "."), Numerals(",", " "), Numerals(".", " "), Numerals(".", "'")]
+    units = given.get("units", " ".join(dict.fromkeys(filter(None, map(_unit, texts.values())))))
+    signs = [replace(sign, units=units) for sign in signs]
+    signs = [sign for sign in signs if all(getattr(sign, key) == text for key, text in given.items())]
     values = [text for column in texts.values() for text in column]
-    return max(signs, key=lambda sign: sum(sign.plain(text) is not None for text in values))
+    return max(
+        signs or [Numerals(**{"units": units, **given})],
+        key=lambda sign: sum(sign.plain(text) is not None for text in values),
+    )
+
+
+def _unit(texts: Sequence[str]) -> str | None:
+    """The unit that stands beside most of the numbers of a column."""
+    short = (text for text in texts if len(text) <= _LONGEST_MONEY)
+    found = Counter(match["before"] or match["after"] for text in short if (match := _WITH_UNIT.fullmatch(text)))
+    unit, times = next(iter(found.most_common(1)), (None, 0))
+    return unit if times >= _LEAST_SHARE * len(texts) else None
 
 
 def _marks(distinct: set[str]) -> tuple[Any, Any] | None:

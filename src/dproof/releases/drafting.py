@@ -140,8 +140,11 @@ def draft(
             texts, blank = _sample(source)
         except InputError as refused:  # whoever looks may be told the line
             raise SourceError(source.fault() or str(refused)) from None
-        if not source.typed and known.keys().isdisjoint(("decimal", "thousands")):
-            layout = replace(layout, numerals=seen_numerals(texts, layout.separator or ","))
+        if not source.typed:
+            given = {
+                sign: getattr(layout.numerals, sign) for sign in ("decimal", "thousands", "units") if sign in known
+            }
+            layout = replace(layout, numerals=seen_numerals(texts, layout.separator or ",", given))
         for name, found in texts.items():
             seen = kind_of(found, layout.numerals)
             kinds[name] = replace(seen, type=kinds[name].type if seen.type is None else seen.type)
@@ -543,7 +546,8 @@ def file_keys(layout: Layout) -> dict[str, Any]:
 
 
 def _of_file(layout: Layout) -> dict[str, Any]:
-    signs = {"decimal": layout.numerals.decimal, "thousands": layout.numerals.thousands}
+    numerals = layout.numerals
+    signs = {"decimal": numerals.decimal, "thousands": numerals.thousands, "units": numerals.units}
     first = {"header": layout.header, "separator": layout.separator, "encoding": layout.encoding}
     return {**first, **signs, "sheet": layout.sheet}
 

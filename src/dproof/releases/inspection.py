@@ -37,7 +37,7 @@ _SHOWN = 5  # values of a column
 _LONGEST_SHOWN = 60  # characters
 _REMEMBERED = 1 << 16  # different values of a column; beyond, the rare ones are forgotten
 _SIGNS = (  # a wrong sign makes 65 of 65,000
-    "does the plan have the right bounds, and are `decimal` and `thousands` under [file] right?"
+    "does the plan have the right bounds, and are `decimal`, `thousands` and `units` under [file] right?"
 )
 _REPLACEMENT = "\ufffd"  # what stands for bytes that an encoding does not know
 

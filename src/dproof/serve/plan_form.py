@@ -34,7 +34,7 @@ _USUAL = {
     "rows_per_person": "1",
 }
 ABOUT = ("title", "custodian", "contact", "purpose")
-FILE = ("separator", "encoding", "decimal", "thousands", "sheet", "header")
+FILE = ("separator", "encoding", "decimal", "thousands", "units", "sheet", "header")
 RELEASE = ("tables", "sums", "rows")
 _FIELDS = ("values", "low", "high", "step", "bins", "format", "separator", "outside", "outside_value", "missing")
 _SURVEY = ("question", "help")  # what a survey shows of a column
@@ -79,6 +79,7 @@ _LABELS: Mapping[str, Mapping[str, str]] = {  # with which the label of a key's 
         "separator": "Between columns",
         "decimal": "Decimal sign",
         "thousands": "Between thousands",
+        "units": "Beside numbers",
         "encoding": "Encoding",
         "header": "Line with the names",
         "sheet": "Sheet of a workbook",
@@ -107,6 +108,7 @@ _IN_WORDS = [  # what a plan is told of its keys, and what a form says in its pl
     ),
     (r"must be one ASCII character such as .*", "must be one sign, such as , or ; or the word tab"),
     (r"must be \",\" \"\.\" \" \" \"'\" or nothing, \"\"", "must be one of , . ' or a blank; empty: nothing"),
+    (r"(must be signs beside numbers, .*), such as \"€ %\"(.*)", r"\1, such as € %\2"),
     (r"belongs to model = 'central'.*", "what is measured is for a central plan: choose whom to trust anew"),
 ]
 _STARTS = re.compile(r"(must|is|has|have|cannot|stands|names|takes) ")  # of a text that a label stands before

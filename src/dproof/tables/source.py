@@ -264,9 +264,9 @@ def open_source(thing: Any, table: str | None = None, layout: Layout = USUAL) ->
         # Among mixed objects a number is read by its text, so the signs of a file would decide how it is read by what
         # the other rows hold.
         raise SourceError(
-            f"the plan reads numbers with decimal = {layout.numerals.decimal!r} and thousands = "
-            f"{layout.numerals.thousands!r}, which is for files: give the file's path, or turn texts of the frame into "
-            "numbers and leave both out"
+            f"the plan reads numbers with decimal = {layout.numerals.decimal!r}, thousands = "
+            f"{layout.numerals.thousands!r} and units = {layout.numerals.units!r}, which are for files: give the "
+            "file's path, or turn texts of the frame into numbers and leave them out"
         )
     return engine(thing)
 
