@@ -109,7 +109,9 @@ def test_a_value_outside_the_plan_is_told_with_what_a_second_try_costs(
     assert narrow.read_text() != whole
     words = ("sanitise", table, "--plan", narrow, "--out", tmp_path / "out")
     first = dproof(*words)
-    assert first.code == 2 and "mend the table, or the plan at the same cost" in " ".join(first.err.split())
+    assert first.code == 2 and "mend the table or the plan, and run the same command again" in " ".join(
+        first.err.split()
+    )
     table.write_text(table.read_text().replace("\nm,", "\nf,"))
     made = dproof(*words)
     assert made.code == 0 and "there was no further cost" in made.err
@@ -359,7 +361,7 @@ def test_a_plan_that_forgot_a_value_is_mended_at_no_further_cost(dproof: Any, tm
     text = '[privacy]\nmodel = "central"\nepsilon = "{}"\n[columns.town]\nspace = "categories"\nvalues = {}\n'
     plan.write_text(text.format(1, '["Oslo"]'), "utf-8")
     first = dproof("sanitise", data, "--plan", plan, "--out", out)
-    assert first.code == 2 and "the plan at the same cost" in " ".join(first.err.split()) and not out.exists()
+    assert first.code == 2 and "mend the table or the plan" in " ".join(first.err.split()) and not out.exists()
     plan.write_text(text.format(2, '["Oslo", "Bonn"]'), "utf-8")  # for more than was paid
     assert dproof("sanitise", data, "--plan", plan, "--out", out).code == 1 and not out.exists()
     plan.write_text(text.format(1, '["Oslo", "Bonn"]'), "utf-8")

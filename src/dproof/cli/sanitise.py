@@ -23,8 +23,8 @@ from dproof.tables.source import Progress
 
 _PAID_AND_STOPPED = "no release was made, but it is paid for: run the same command again, at no further cost"
 _PAID_AND_REFUSED = (  # the same command again would end in the same way
-    "no release was made, but it is paid for: mend the table, or the plan at the same cost, and run the same command "
-    "again, at no further cost"
+    "no release was made, but it is paid for: mend the table or the plan, and run the same command again; only what a "
+    "plan costs beyond that is paid"
 )
 _RATE_WIDTH = 60  # columns of a terminal from which the bar tells the rate as well
 
