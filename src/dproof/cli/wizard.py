@@ -19,7 +19,7 @@ import click
 
 from dproof.advice.expect import expect, usual_question
 from dproof.advice.ways import compare_ways
-from dproof.cli.output import Page, emit, escape
+from dproof.cli.output import Page, emit
 from dproof.cli.plan import ways_page
 from dproof.columns.numbers import written_as
 from dproof.columns.suggestions import date_format as format_of
@@ -335,10 +335,7 @@ def _tell(plan: Mapping[str, Any], name: str, rows: int, person: str | None) -> 
 
 def _widths_page(plan: Mapping[str, Any], rows: int) -> Page:
     """± of the usual question about each column, each way, as `dproof plan` shows it."""
-    told = compare_ways(plan, rows=rows)
-    yield from ways_page(told)
-    if told["verdict"]:
-        yield f"\n[yellow]Take care: {escape(told['verdict'].rstrip('.'))}.[/yellow]\n"
+    yield from ways_page(compare_ways(plan, rows=rows))
 
 
 # What is written -----------------------------------------------------------------------------------------------------
