@@ -97,7 +97,7 @@ def test_a_stopped_release_is_resumed_from_the_ledger_beside_the_table(
         patch.setattr("dproof.releases.sanitise.write_whole", lambda *_: (_ for _ in ()).throw(OSError("stopped")))
         assert "it is paid for" in dproof(*words).err
     made = dproof(*words)
-    assert made.code == 0 and "there was no further cost" in made.err
+    assert made.code == 0 and "nothing was paid twice" in made.err
 
 
 def test_a_value_outside_the_plan_is_told_with_what_a_second_try_costs(
@@ -114,7 +114,7 @@ def test_a_value_outside_the_plan_is_told_with_what_a_second_try_costs(
     )
     table.write_text(table.read_text().replace("\nm,", "\nf,"))
     made = dproof(*words)
-    assert made.code == 0 and "there was no further cost" in made.err
+    assert made.code == 0 and "nothing was paid twice" in made.err
     assert f"dproof budget '{table}'" in " ".join(made.out.split())
 
 
@@ -366,6 +366,6 @@ def test_a_plan_that_forgot_a_value_is_mended_at_no_further_cost(dproof: Any, tm
     assert dproof("sanitise", data, "--plan", plan, "--out", out).code == 1 and not out.exists()
     plan.write_text(text.format(1, '["Oslo", "Bonn"]'), "utf-8")
     second = dproof("sanitise", data, "--plan", plan, "--out", out)
-    assert second.code == 0 and "there was no further cost" in " ".join(second.err.split())
+    assert second.code == 0 and "nothing was paid twice" in " ".join(second.err.split())
     assert dproof("budget", data, "--json").json["spent"]["epsilon"] == 1
     assert dproof("sanitise", data, "--plan", plan, "--out", tmp_path / "again").code == 1

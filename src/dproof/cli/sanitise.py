@@ -79,7 +79,7 @@ def sanitise(
         if payment is not None and payment.finished:
             advise("an earlier run had paid for this release and drawn it: it is now published, at no further cost")
         elif payment is not None and payment.resumed:
-            advise("an earlier run had paid for this release and not published it: there was no further cost")
+            advise("an earlier run had paid for this release and not published it: nothing was paid twice")
         nothing = _too_noisy(release)
         answer = _release_json(release, out, nothing)
         emit(answer, as_json, lambda: _release_page(answer, nothing, None if pays is None else ledger or data))
