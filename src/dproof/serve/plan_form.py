@@ -155,6 +155,7 @@ _HINTS_IN_WORDS = [  # what would help a plan, and what a form says in its place
     (r"`dproof ask` at", "asking the table at"),
     (r"under this plan use `dproof ask`", "by this plan the table can be asked"),
     (r"neighbours = '(.*?)'", r"neighbours: \1"),
+    (r"privacy\.rows_per_person must be 1 with model = 'shuffled'", "a person must have one row"),
 ]
 
 
