@@ -422,7 +422,7 @@ def test_what_one_row_has_is_not_offered_to_be_pasted(dproof: Dproof, tmp_path: 
     (tmp_path / "x.csv").write_text("likes\n" + "tea\nmilk\n" * 20 + "my own cider\nTea of course\n")
     (tmp_path / "x.toml").write_text('[privacy]\nepsilon = 1\n[columns.likes]\nspace = "categories"\nvalues = []\n')
     page = dproof("check", tmp_path / "x.csv", "--plan", tmp_path / "x.toml").out
-    assert '[columns.likes]\nvalues = ["tea", "milk"]\n# 2 more are rarer, or of one row each: an id' in page
+    assert '[columns.likes]\nvalues = ["tea", "milk"]\n# 2 more, rarer or of one row each: outside' in page
     drafted = dp.draft_plan(tmp_path / "x.csv", look=True).plan["columns"]["likes"]
     assert (drafted["values"], drafted["outside"]) == (["tea", "milk"], "category")
 

@@ -11,7 +11,7 @@ from dproof.cli.command import PATH, command, data_argument, json_option, shown_
 from dproof.cli.output import Page, Table, advise, emit, escape, pairs, unbroken
 from dproof.exact import several
 from dproof.plans.draft import ONE_COLUMN, toml_lines
-from dproof.releases.drafting import Model, draft, draft_text
+from dproof.releases.drafting import Model, comment, draft, draft_text
 from dproof.releases.inspection import CONFIDENTIAL, Inspection, Suggested
 from dproof.releases.inspection import check as inspect
 from dproof.storage import check_absent
@@ -153,9 +153,11 @@ def _suggested(one: Suggested) -> str:
     notes = []
     if not one.keys and not one.more:
         notes.append("no value of it could be read: see above")
-    if one.more:
-        rarer = (
-            f"{one.more:,} more are rarer, or of one row each" if one.keys else f"all {one.more:,} are of one row each"
+    if one.more and one.keys:
+        notes.append(
+            f'{one.more:,} more, rarer or of one row each: outside = "category" counts them as other; of an id or free '
+            "text, drop = true"
         )
-        notes.append(f'{rarer}: an id or free text? Then drop = true; or write outside = "category"')
-    return toml_lines(one.name, one.keys) + "".join(f"# {note}\n" for note in notes)
+    elif one.more:
+        notes.append(f"all {one.more:,} are of one row each: an id or free text? Then drop = true")
+    return toml_lines(one.name, one.keys) + "".join(map(comment, notes))

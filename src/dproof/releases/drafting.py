@@ -86,7 +86,7 @@ class DraftedColumn:
         head, first, rest = toml_lines(self.name, self.keys).split("\n", 2)
         beside = f"    # {self.beside}" if self.beside else ""
         below = "".join(f"# {line}\n" for line in self.below)
-        return f"{_comment(self.above)}{head}\n{first}{beside}\n{rest}{below}"
+        return f"{comment(self.above)}{head}\n{first}{beside}\n{rest}{below}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -520,16 +520,16 @@ sums = true    # numbers are added up, so that means can be asked
 def draft_text(drafted: TableDraft, model: Model = "central") -> str:
     """The draft as TOML, with what a person must know beside it."""
     head = [*([_LOOKED] if drafted.looked else []), *([_HEADERLESS] if drafted.doubtful else []), _HEAD]
-    parts = ["\n".join(map(_comment, head)), '# [about]\n# title = "..."    # at the top of the report\n']
+    parts = ["\n".join(map(comment, head)), '# [about]\n# title = "..."    # at the top of the report\n']
     given = file_keys(drafted.layout)
     if given:
         parts.append("# How the file is written, as far as it shows: check each line.\n" + to_toml({"file": given}))
     keys = {"person": drafted.person or "id", "rows_per_person": USUAL_ROWS}
     lines = [f"{key} = {toml_lines('', {'': value}, bare=True)}\n" for key, value in keys.items()]
     if drafted.has_several_rows:
-        person = _comment(f"{_SEVERAL} {_EACH_COSTS}") + "".join(lines)
+        person = comment(f"{_SEVERAL} {_EACH_COSTS}") + "".join(lines)
     else:
-        person = _comment(f"{_MAY_HAVE_SEVERAL} {_EACH_COSTS}") + "".join(f"# {line}" for line in lines)
+        person = comment(f"{_MAY_HAVE_SEVERAL} {_EACH_COSTS}") + "".join(f"# {line}" for line in lines)
     parts.append((_CENTRAL if model == "central" else _LOCAL) + person + (_RELEASE if model == "central" else ""))
     columns = drafted.columns if model == "central" else map(_alone, drafted.columns)
     return "\n".join([*parts, *(column.text for column in columns)])
@@ -552,7 +552,7 @@ def _of_file(layout: Layout) -> dict[str, Any]:
     return {**first, **signs, "sheet": layout.sheet}
 
 
-def _comment(text: str) -> str:
+def comment(text: str) -> str:
     """A text as lines of comment; what is in backquotes or belongs to one key stays on a line."""
     whole = re.sub(r"`[^`]*`|\w+ = (\"[^\"]*\"|\[[^\]]*\]|\w+)", lambda part: part[0].replace(" ", "\0"), text)
     lines = wrap(whole, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_long_words=False)
