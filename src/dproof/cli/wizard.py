@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import wrap
@@ -43,6 +44,7 @@ from dproof.releases.drafting import (
 from dproof.releases.inspection import check as inspect
 from dproof.spaces.dates import date_of, day_of
 from dproof.storage import check_absent
+from dproof.tables import open_source
 
 T = TypeVar("T")
 # What a person answers, with the space and the keys that a column of that kind begins with.
@@ -94,7 +96,8 @@ def dialogue(data: Path, table: str | None, *, look: bool, header: int | None, m
         plan["release"] = dict(USUAL_TABLES)
     file = file_keys(drafted.layout)
     plan |= {"file": file} if file else {}
-    rows = _until(lambda: _whole(_ask("\nAbout how many rows has the table? (for ± beforehand)", "1000")))
+    known = str(_about_rows(data, table, drafted)) if look else "1000"
+    rows = _until(lambda: _whole(_ask("\nAbout how many rows has the table? (for ± beforehand)", known)))
     columns = _columns(data, table, drafted, plan, rows)
     whole = {**plan, "columns": columns}
     text = _text(whole)
@@ -118,6 +121,13 @@ def dialogue(data: Path, table: str | None, *, look: bool, header: int | None, m
   dproof sanitise {quoted} --plan {plan_path}{option} --out release
   # any question, at no cost
   dproof query release {shlex.quote(first_question(columns))}""")
+
+
+def _about_rows(data: Path, table: str | None, drafted: TableDraft) -> int:
+    """How many rows the table has, to two digits."""
+    source = open_source(data, table, drafted.layout)
+    rows = source.rows or sum(batch.num_rows for batch in source.read(source.names[:1]))
+    return max(1, round(rows, 2 - len(str(rows))))
 
 
 # The promise ---------------------------------------------------------------------------------------------------------
@@ -212,11 +222,12 @@ def _column(
     if keys.get("separator") and keys["values"] == []:
         keys["separator"] = _ask("What stands between items", keys["separator"])
     seen: dict[str, Any] = {}
-    for key in open_keys(keys):
-        answer = _until(lambda key=key: _open_key(data, table, column, keys, key, drafted, seen))  # type: ignore[misc]
-        if answer is None:
+    while left := open_keys(keys):
+        asked = partial(_open_key, data, table, column, keys, left[0], drafted, seen)
+        answers = _until(asked)
+        if answers is None:
             return {}
-        keys[key] = answer
+        keys |= answers
     blank = "missing" in seen or "missing" in column.keys
     if "missing" in keys and len(column.sources) == 1:
         click.echo("Some are blank: that is a value of its own.")
@@ -246,8 +257,9 @@ def _open_key(
     key: str,
     drafted: TableDraft,
     seen: dict[str, Any],
-) -> Any:
-    """The answer for a key that is open: `?` shows what the table has, `=` takes that, and for `x` there is none."""
+) -> dict[str, Any] | None:
+    """The answer for a key that is open: `?` shows what the table has, `=` takes that for all that are open, and for
+    `x` there is none."""
     asked = {"values": "Its values, with ; between them", "low": "The least", "high": "The greatest"}.get(key, key)
     while True:
         answer = _ask(f"{asked} (or ?, =, x)", "")
@@ -262,9 +274,9 @@ def _open_key(
             if more:
                 click.echo(f"# {more:,} more: an id or free text? Then x leaves it out")
         if answer == "=" and key in seen:
-            return seen[key]
+            return {name: seen[name] for name in open_keys(keys) if name in seen}
         if answer and answer not in ("?", "=") and (value := _value(answer, key, keys, drafted)) not in (None, []):
-            return value
+            return {key: value}
         if not answer:
             click.echo("An answer is needed here; Ctrl-C leaves.")
 
