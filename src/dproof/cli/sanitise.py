@@ -129,6 +129,9 @@ def _release_page(answer: dict[str, Any], nothing: str | None, account: Path | s
     else:
         promise += escape("; " * bool(answer["public"]) + not_protected(answer["public"]))
         held = f"{several(answer['rows'], 'sanitised row')}. Each row is differentially private with {promise}"
+        person = answer.get("person")
+        if person is not None and person["rows"] > 1:
+            held += f". A person with {person['rows']:,} rows: {promised(person)}"
     yield f"\n[bold]{escape(answer['release'])}[/bold] holds {held}."
     if "shuffled" in answer:
         yield in_random_order(answer["shuffled"])
