@@ -309,6 +309,8 @@ def test_explain_takes_a_release_a_plan_a_ledger_or_a_table(
 def test_explain_counts_the_rows_of_a_person(tmp_path: Path, dproof: Dproof) -> None:
     told = dproof("explain", plan(tmp_path, rows_per_person=3), "--json").json
     assert told["epsilon"] == 3 and "the 3 rows of a person" in told["in_words"]["guess"]
+    page = " ".join(dproof("explain", plan(tmp_path, rows_per_person=3)).out.split())
+    assert "neighbours are two tables that differ in one person's rows, 3 at most." in page
 
 
 @pytest.fixture
