@@ -39,6 +39,7 @@ ANSWERS = {
     "likes": "",
     "marks": "",
     "likes blank": "",
+    "questions": "",
     "write": "y",
 }
 
@@ -83,6 +84,22 @@ def test_a_person_who_was_seen_in_several_rows_is_declared_by_enter(answering: D
     assert ran.code == 0, ran
     plan = dp.Plan.read("plan.toml")
     assert (plan.person, plan.rows_per_person) == ("id", 3)
+
+
+@pytest.mark.parametrize("who", ["1", "2"])
+def test_questions_that_matter_are_in_the_plan(answering: Dproof, who: str) -> None:
+    mean = "SELECT town, avg(age) AS mean FROM data GROUP BY town"
+    count = "SELECT count(*) AS n FROM data WHERE likes = 1"
+    answers = {**ANSWERS, "who": who, "questions": f"SELECT avg(ages) FROM data\n{mean}\n{count}\n"}
+    if who == "2":
+        del answers["public"]
+    ran = answering(answers)
+    assert ran.code == 0 and "  there is no column 'ages'; did you mean 'age'?" in ran.out
+    assert 'such as SELECT "town", avg("age") AS mean FROM data GROUP BY "town"' in ran.out
+    assert "mean: " in ran.out and "n: ± " in ran.out
+    plan = dp.Plan.read("plan.toml")
+    assert [one.sql for one in plan.questions] == [mean, count]
+    assert ("tables = 1" in plan.text) == (who == "1") and "tables = 2" not in plan.text
 
 
 @pytest.mark.parametrize("is_right", ["y", "n"])
@@ -155,9 +172,9 @@ def test_dates_as_an_office_writes_them(
 ) -> None:
     (folder / "x.csv").write_text("day\n" + "".join(f"{n % 28 + 1:02}.0{n % 9 + 1}.2024\n" for n in range(99)))
     if look:
-        answers = ["", "1", "3", "y", "n", "99", "d", "01.01.2024", "?", "=", "n", "y"]
+        answers = ["", "1", "3", "y", "n", "99", "d", "01.01.2024", "?", "=", "n", "", "y"]
     else:
-        answers = ["", "1", "3", "y", "n", "99", "d", "31.12.2024", "1.1.2024", "?", "=", "n", "y"]
+        answers = ["", "1", "3", "y", "n", "99", "d", "31.12.2024", "1.1.2024", "?", "=", "n", "", "y"]
     said = "".join(f"{answer}\n" for answer in (["y"] if look else ["n"]) + answers)
     monkeypatch.setattr("sys.stdin", io.StringIO(said))
     ran = dproof("init", "x.csv", "--ask")
@@ -260,7 +277,7 @@ def test_in_a_terminal(folder: Path, leaves: bool) -> None:
 
 def test_numbers_as_an_office_writes_them(dproof: Dproof, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "x.csv").write_text("pay;n\n" + "".join(f"{n}.250,5;{n}\n" for n in range(1, 60)))
-    answers = ["y", "", "1", "3", "y", "n", "59", "n", "0", "1.000", "1.000,50", "1000.5", "n", "x", "y"]
+    answers = ["y", "", "1", "3", "y", "n", "59", "n", "0", "1.000", "1.000,50", "1000.5", "n", "x", "", "y"]
     monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{answer}\n" for answer in answers)))
     ran = dproof("init", "x.csv", "--ask")
     assert ran.code == 0 and "1.000 may be 1,000 or 1: write it without signs for thousands" in ran.out, ran

@@ -18,10 +18,11 @@ from typing import Any, TypeVar
 
 import click
 
-from dproof.advice.expect import expect, usual_question
+from dproof.advice.expect import ExpectedWidth, expect, usual_question
 from dproof.advice.ways import compare_ways
 from dproof.cli.output import Page, emit
 from dproof.cli.plan import ways_page
+from dproof.columns.codec import quoted
 from dproof.columns.numbers import written_as
 from dproof.columns.suggestions import date_format as format_of
 from dproof.errors import FileError, InputError
@@ -29,6 +30,7 @@ from dproof.exact import exact, plain_number, written
 from dproof.meaning import explain
 from dproof.plans.draft import USUAL_TABLES, toml_lines
 from dproof.plans.plan import Plan
+from dproof.plans.questions import planned_question
 from dproof.plans.reader import MisplacedKey, Reader, open_keys, read_column, to_toml
 from dproof.privacy import Privacy
 from dproof.releases.drafting import (
@@ -100,6 +102,11 @@ def dialogue(data: Path, table: str | None, *, look: bool, header: int | None, m
     rows = _until(lambda: _whole(_ask("\nAbout how many rows has the table? (for ± beforehand)", known)))
     columns = _columns(data, table, drafted, plan, rows)
     whole = {**plan, "columns": columns}
+    questions = _questions(whole, rows)
+    if questions:
+        whole["questions"] = questions
+    if questions and model == "central":  # what is asked, sharply, and each column by itself
+        whole["release"] = {**USUAL_TABLES, "tables": 1}
     text = _text(whole)
     parsed = Plan.parse(text)
     click.echo("")
@@ -240,6 +247,41 @@ def _column(
     return keys
 
 
+def _questions(plan: Mapping[str, Any], rows: int) -> list[dict[str, Any]]:
+    """The questions that must be answered well, each refused in a sentence where it cannot be."""
+    _say("\nWhich questions must be answered well? In SQL, one after the other; Enter ends. None: all columns alike.")
+    by, number = (_first_of(plan["columns"], space) for space in ("categories", "interval"))
+    if by and number:
+        click.echo(f"  such as SELECT {by}, avg({number}) AS mean FROM data GROUP BY {by}")
+    asked: list[dict[str, Any]] = []
+    while sql := _until(partial(_question, plan, asked, rows)):
+        asked.append({"sql": sql})
+    return asked
+
+
+def _question(plan: Mapping[str, Any], asked: list[dict[str, Any]], rows: int) -> str:
+    sql = _ask(f"Question {len(asked) + 1}", "")
+    if sql:
+        release = {"release": {**USUAL_TABLES, "tables": 1}} if plan["privacy"]["model"] == "central" else {}
+        planned_question(sql, Plan.of(plan).columns)  # which is refused without the name of a key
+        chosen = Plan.of({**plan, **release, "questions": [*asked, {"sql": sql}]})
+        for one in expect(chosen, rows=rows, questions=sql):
+            click.echo(f"{one.column}: {_told(one)} in {rows:,} rows{', if they are spread evenly' * (not one.exact)}.")
+    return sql
+
+
+def _told(one: ExpectedWidth) -> str:
+    """± of an answer, where it can be known."""
+    if one.half_width is None:
+        return "± depends on the data"
+    return f"± {written(one.half_width)}" if one.informative else "no information"
+
+
+def _first_of(columns: Mapping[str, Any], space: str) -> str | None:
+    """The first column of a space, as SQL has it."""
+    return next((quoted(name) for name, keys in columns.items() if keys.get("space") == space), None)
+
+
 def _written_dates() -> dict[str, str]:
     """How dates are written, from one of them; nothing for ISO 8601."""
     answer = _ask("One of its dates as the table writes it, such as 31.12.2024", "2024-12-31")
@@ -341,8 +383,7 @@ def _tell(plan: Mapping[str, Any], name: str, rows: int, person: str | None) -> 
     (found,) = expect(chosen, rows=rows, questions=usual_question(chosen, name).sql)
     if found.half_width is not None:
         what = "mean" if chosen.column(name).is_averaged else "count of one value"
-        told = f"± {written(found.half_width)}" if found.informative else "no information"
-        click.echo(f"With the columns so far, the {what}: {told} in {rows:,} rows.")
+        click.echo(f"With the columns so far, the {what}: {_told(found)} in {rows:,} rows.")
 
 
 def _widths_page(plan: Mapping[str, Any], rows: int) -> Page:
@@ -355,8 +396,9 @@ def _widths_page(plan: Mapping[str, Any], rows: int) -> Page:
 
 def _text(plan: Mapping[str, Any]) -> str:
     """The plan as TOML."""
-    rest = to_toml({key: value for key, value in plan.items() if key != "columns"})
-    return "\n".join([rest, *(toml_lines(name, keys) for name, keys in plan["columns"].items())])
+    rest = to_toml({key: value for key, value in plan.items() if key not in ("columns", "questions")})
+    asked = "".join(f"\n[[questions]]\n{to_toml(one)}" for one in plan.get("questions", ()))
+    return "\n".join([rest, *(toml_lines(name, keys) for name, keys in plan["columns"].items())]) + asked
 
 
 def write_new(texts: Mapping[Path, str]) -> None:
