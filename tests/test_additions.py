@@ -180,6 +180,66 @@ def test_an_aggregate_that_is_no_sum(house: House) -> None:
     assert house.written == listed("an aggregate, a sum or not")
 
 
+def test_a_third_kind_of_choice(house: House) -> None:
+    """The value that the fewest rows have: every model answers it, and a calculation with it is refused."""
+    kind = '@dataclass(frozen=True, slots=True)\nclass Rarest:\n    """The value that fewest rows have."""\n\n\n'
+    definition = "@dataclass(frozen=True, slots=True)\nclass Definition:\n"
+    house.insert("questions/aggregates.py", definition, kind, before=True)
+    house.insert("questions/aggregates.py", "    chosen: Rank | Frequent", " | Rarest")
+    entry = '    "rarest": Definition({"rarest": None}, accepts="values", chosen=Rarest()),\n'
+    house.insert("questions/aggregates.py", "AGGREGATES: dict[str, Definition] = {\n", entry)
+    house.insert("local/ranks.py", "from dproof.questions.aggregates import Frequent", ", Rarest")
+    estimated = """
+        if isinstance(definition.chosen, Rarest):
+            found = self._nothing()
+            for places, counts in self._counts(aggregate, where, False, self.options):
+                for (group, value), rows in zip(places, counts.best[:, 0].tolist(), strict=True):
+                    found[group].append((rows, value))
+            return [Cell(min(rows)[1]) for rows in found.values()]
+"""
+    house.insert("local/ranks.py", "            return self._most_frequent(aggregate, where)\n", estimated[1:])
+    house.insert("central/answer.py", "from dproof.questions.aggregates import Frequent, Rank", ", Rarest")
+    told = """
+        if isinstance(definition.chosen, Rarest):
+            labels, _, by_value = self._by_value(aggregate)
+            return [Cell(labels[row.argmin()]) for row in by_value(lambda one, size: _totals(estimates, [one], size))]
+"""
+    estimates = "definition, estimates = aggregate.definition, self.release.estimates\n"
+    house.insert("central/answer.py", estimates, told[1:])
+    house.insert("curator/select.py", "from dproof.questions.aggregates import Frequent", ", Rarest")
+    rate = """
+    if isinstance(chosen, Rarest):  # a row that comes or goes raises or lowers the score of one value
+        return Choice(aggregate, "permute-and-flip", epsilon / (4 if changed and several else 2), candidates)
+"""
+    house.insert("curator/select.py", "    chosen = aggregate.definition.chosen\n", rate[1:])
+    drawn = """
+    if isinstance(chosen, Rarest):
+        codes, misses = zip(*space.tallies(histogram).items(), strict=True)
+        return codes[permute_and_flip([1] * len(codes), misses, choice.rate, coins)]
+"""
+    house.insert("curator/select.py", "    chosen = choice.aggregate.definition.chosen\n", drawn[1:])
+    text = "if isinstance(chosen, Rarest):\n        text = f\"no other is in {several(most, 'row')} fewer\"\n    el"
+    house.insert("curator/select.py", "if isinstance(chosen, Frequent) and chosen.several:", text, before=True)
+    told = house.script("""
+towns = pa.table({"town": ["Bonn"] * 900 + ["Trier"] * 700 + ["Ulm"] * 100})
+columns = {"town": {"space": "categories", "values": ["Bonn", "Ulm", "Trier"]}}
+askers = [dp.sanitise(towns, {"privacy": privacy, "columns": columns}, model) for model, privacy in PRIVACY.items()]
+curator = dp.Curator(towns, {"privacy": PRIVACY["local"], "columns": columns}, ledger="budget.db")
+sources = {"release": [release.query for release in askers], "data": [lambda sql: curator.ask(sql, epsilon=2)]}
+for table, asks in sources.items():
+    for ask in asks:
+        print(ask(f"SELECT rarest(town) AS t FROM {table}").rows[0]["t"].estimate)
+        for asked in ("round(rarest(town))", "rarest(town) + count(*)"):
+            try:
+                ask(f"SELECT {asked} AS t FROM {table}")
+            except dp.QuestionError as refused:
+                continue
+            raise AssertionError((table, asked))
+""")
+    assert told == "Ulm\n" * 3
+    assert house.written == listed("a third kind of choice, beside `Rank` and `Frequent`")
+
+
 def test_an_output_format(house: House) -> None:
     function = block("def latex").partition("def latex")[2].partition("FORMATS[")[0]
     house.insert("questions/answer.py", "FORMATS = {\n", f"def latex{function}", before=True)

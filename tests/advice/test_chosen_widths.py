@@ -80,8 +80,10 @@ def test_both_spreads_are_told_by_the_rows_that_are_shown() -> None:
 
 def test_a_question_about_no_group_has_a_width_all_the_same() -> None:
     nobody = ALL.replace("GROUP", "WHERE town = 'a' AND town = 'b' GROUP") + " HAVING count(*) > 10"
-    assert dp.advise(LOCAL, rows=ROWS, questions=nobody).comparisons
-    assert dp.expect(central(MEANS, nobody), rows=ROWS)
+    (compared,) = dp.advise(LOCAL, rows=ROWS, questions=nobody).comparisons
+    assert (compared.release, compared.ask) == (0, 0)
+    means, of_nobody = dp.expect(central(MEANS, nobody), rows=ROWS)
+    assert of_nobody.half_width == 0 < (means.half_width or 0)
 
 
 @pytest.mark.parametrize("delta", ["1e-6", "0"])

@@ -28,9 +28,17 @@ def test_every_wrong_question_is_told_by_its_own_number():
     assert paths(plan) == [("questions", "1", "sql"), ("questions", "3", "sql")]
 
 
-@pytest.mark.parametrize("plan", [{}, {"columns": 3}, {"privacy": 1, "columns": {"a": 1}}, {"questions": "x"}])
-def test_what_is_hardly_a_plan_has_mistakes_and_stops_nothing(plan):
-    assert paths(plan)
+@pytest.mark.parametrize(
+    ("plan", "wrong"),
+    [
+        ({}, {("privacy",), ("columns",)}),
+        ({"columns": 3}, {("privacy",), ("columns",)}),
+        ({"privacy": 1, "columns": {"a": 1}}, {("privacy",), ("columns", "a")}),
+        ({"questions": "x"}, {("privacy",), ("columns",)}),
+    ],
+)
+def test_what_is_hardly_a_plan_has_mistakes_and_stops_nothing(plan, wrong):
+    assert set(paths(plan)) == wrong
 
 
 @pytest.mark.parametrize("rest", ["", "[privacy]\nepsilon = 1\n[columns.town]\ndrop = true\n"])

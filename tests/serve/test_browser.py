@@ -256,7 +256,7 @@ def test_what_is_refused_is_shown(page, made):
     page.goto(f"/plans/short-{width}/trust")
     page.get_by_label("ε", exact=True).fill("none")
     page.get_by_role("button", name="Next: ").click()
-    beside = page.locator("form .error", has_text="finite number")
+    beside = page.locator("form .error", has_text="must be a number")
     beside.wait_for()
     (place / f"short-{width}.csv").unlink()
     page.get_by_role("button", name="Next: ").click()

@@ -23,7 +23,7 @@ from statistics import NormalDist
 from typing import Any, Literal
 
 from dproof.arguments import choice, listed, whole
-from dproof.central.recipe import TableLaw, certify_tables
+from dproof.central.recipe import LEVEL, TableLaw, certify_tables
 from dproof.central.workload import Residual
 from dproof.columns.codec import Column, quoted
 from dproof.curator.account import even_prices
@@ -60,7 +60,6 @@ from dproof.questions.question import (
 from dproof.recipe import Recipe, ReleaseRecipe
 
 Way = Literal["release", "ask"]
-LEVEL = 0.95
 _LEAST_EPSILON = Fraction(1, 10**6)  # that is tried
 DEVIATIONS = NormalDist().inv_cdf((1 + LEVEL) / 2)
 _BIAS = 1e-9  # of the interval's length, which rounding floats may feign
@@ -496,10 +495,12 @@ def unused_delta(law: TableLaw) -> str | None:
 
 def cost_shares(law: TableLaw, groups: Sequence[Collection[int]]) -> list[float]:
     """For each group of axes, the part of the privacy loss that goes to measurements with one of them."""
-    costs = {one: cost if law.is_pure else law.domain.norm(one) / cost for one, cost in law.noise.items()}
-    losses = {one: float(cost) for one, cost in costs.items()}
+    costs = {
+        measured: cost if law.is_pure else law.domain.norm(measured) / cost for measured, cost in law.noise.items()
+    }
+    losses = {measured: float(cost) for measured, cost in costs.items()}
     total = sum(losses.values()) or 1.0
-    used = [{place for place in (*one.table, one.number) if place is not None} for one in losses]
+    used = [{place for place in (*measured.table, measured.number) if place is not None} for measured in losses]
     return [
         sum(loss for loss, places in zip(losses.values(), used, strict=True) if not places.isdisjoint(group)) / total
         for group in groups
@@ -548,11 +549,13 @@ def _widths(plan: Plan, asked: Sequence[PlannedQuestion], rows: int) -> list[flo
         asked = asked or [usual_question(plan, name) for name in counted]
     if law is None or asked:
         answers = (
-            expected_of_asking(plan, one, rows) if law is None else expected_of_release(law, one, rows) for one in asked
+            expected_of_asking(plan, planned, rows) if law is None else expected_of_release(law, planned, rows)
+            for planned in asked
         )
-        return [inf if one.half_width is None else one.half_width for each in answers for one in each]
+        return [inf if width.half_width is None else width.half_width for each in answers for width in each]
     if isinstance(law, TableLaw):
-        return [one.half_width for one in law.half_widths if one.sum_of is None]
-    counts = row_widths(law, rows)  # type: ignore[arg-type]
-    found = [counts[group.name].count for group in law.groups if group.mechanism.inputs.is_counted]  # type: ignore[attr-defined]
-    return [inf if count is None else count for count in found]
+        return [table.half_width for table in law.half_widths if table.sum_of is None]
+    assert isinstance(law, RowLaw)
+    counts = row_widths(law, rows)
+    known = [counts[group.name].count for group in law.groups if group.mechanism.inputs.is_counted]
+    return [inf if count is None else count for count in known]

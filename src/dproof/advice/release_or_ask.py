@@ -10,7 +10,6 @@ from math import ceil, exp, log
 from typing import Any
 
 from dproof.advice.expect import (
-    LEVEL,
     ExpectedWidth,
     asked_questions,
     expected_of_release,
@@ -19,6 +18,7 @@ from dproof.advice.expect import (
     sharing_evenly,
 )
 from dproof.arguments import whole
+from dproof.central.recipe import LEVEL
 from dproof.exact import written
 from dproof.limits import MOST_EXPECTED_ROWS
 from dproof.plans.plan import Plan

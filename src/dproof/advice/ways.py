@@ -300,20 +300,24 @@ class AnswerRow:
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object."""
-        known = [one for one in self.widths.values() if one is not None]
+        known = [width for width in self.widths.values() if width is not None]
         question, column = ("", self.key[1]) if self.what else self.key
         return {
             "question": question,
             "column": column,
             "what": self.what,
             "unit": self.unit,
-            "share_of_rows": next((float(one.share_of_rows) for one in known if one.share_of_rows is not None), None),
-            "half_width": {way: None if one is None else one.half_width for way, one in self.widths.items()},
+            "share_of_rows": next(
+                (float(width.share_of_rows) for width in known if width.share_of_rows is not None), None
+            ),
+            "half_width": {way: None if width is None else width.half_width for way, width in self.widths.items()},
             "rare": {
-                way: one.rare_told for way, one in self.widths.items() if one is not None and one.rare is not None
+                way: width.rare_told
+                for way, width in self.widths.items()
+                if width is not None and width.rare is not None
             },
-            "informative": {way: one is None or one.informative for way, one in self.widths.items()},
-            "estimated": {way: one is not None and not one.exact for way, one in self.widths.items()},
+            "informative": {way: width is None or width.informative for way, width in self.widths.items()},
+            "estimated": {way: width is not None and not width.exact for way, width in self.widths.items()},
         }
 
 
@@ -508,16 +512,16 @@ def ways_table(
     names, many = [] if asked else usual_names(plan), len(asked) or None
     ways = ways_for(plan, len(asked) if len(asked) > 1 else SHARING, rows)
     ways = tuple(way for way in ways if way.name == own_way(plan)) if only_own else ways
-    found = {way.name: answers_of(way, draft, rows, names, asked) for way in ways}
-    keys = names or list(dict.fromkeys(key for one in found.values() for key in one.found))
-    refused = {name: one.refused for name, one in found.items() if one.refused is not None}
-    unanswered = {name: one.unanswered for name, one in found.items()}
-    rows_of_table = tuple(_row(plan, key, found) for key in keys)
+    by_way = {way.name: answers_of(way, draft, rows, names, asked) for way in ways}
+    keys = names or list(dict.fromkeys(key for answers in by_way.values() for key in answers.found))
+    refused = {name: answers.refused for name, answers in by_way.items() if answers.refused is not None}
+    unanswered = {name: answers.unanswered for name, answers in by_way.items()}
+    rows_of_table = tuple(_row(plan, key, by_way) for key in keys)
     turning = price = None
     if not only_own:
-        central = found["central_delta" if plan.privacy.delta else "central_pure"]
-        turning = _turning(central, [(way.questions, found[way.name]) for way in reversed(ways) if way.model == "ask"])
-        price = found["ask_shared"].price
+        central = by_way["central_delta" if plan.privacy.delta else "central_pure"]
+        turning = _turning(central, [(way.questions, by_way[way.name]) for way in reversed(ways) if way.model == "ask"])
+        price = by_way["ask_shared"].price
     return WaysTable(plan, rows, many, ways, rows_of_table, refused, unanswered, turning, price)
 
 
@@ -621,7 +625,7 @@ def least_epsilon(
         raise ArgumentError("the half-width must be positive")
     asked = asked_questions(plan, [question]) if question else []
     names = [] if question else [(COUNT, plan.column(column).name)]
-    many = len(plan.questions) if any(one.sql == question for one in plan.questions) else 1
+    many = len(plan.questions) if any(planned.sql == question for planned in plan.questions) else 1
     refused: dict[str, str] = {}
     found: dict[str, str | None] = {}
 
@@ -629,8 +633,8 @@ def least_epsilon(
         answers = answers_of(way, with_epsilon(given, epsilon), rows, names, asked)
         for why in filter(None, [answers.refused, *answers.unanswered.values()]):
             refused[way.name] = why
-        one = answers.found.get((question, column))
-        return None if one is None else one.half_width
+        width = answers.found.get((question, column))
+        return None if width is None else width.half_width
 
     def of_shuffled(row: Fraction) -> Fraction | None:
         """The ε of all rows in a random order, where this is that of a row."""

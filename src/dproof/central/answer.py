@@ -207,7 +207,7 @@ class ResidualAnswerSource:
             parts = aggregates_of(expression)
             special = [part for part in dict.fromkeys(parts) if part in self.asked.by_counts]
             if expression not in special:
-                refuse_calculation(expression, [a for a in special if isinstance(a.definition.chosen, Frequent)])
+                refuse_calculation(expression, [a for a in special if a.definition.is_by_count])
             reach = possible(expression, self.question, self.asked.schema, self.rows)
             if special:
                 level, law = self.estimated.options.for_each(self.asked.groups).level, self.release.law

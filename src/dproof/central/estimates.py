@@ -139,12 +139,12 @@ def estimates(
     these can be told, with columns that have one value too. `known` is the number of rows where that is public: then
     the residual of the empty table has no noise.
     """
-    precisions = told_precisions(sizes, {one: variances[one] for one in noisy if not one.ladder}, plain=plain)
+    precisions = told_precisions(sizes, {m: variances[m] for m in noisy if not m.ladder}, plain=plain)
     weighed: dict[Residual, Floats] = {}
-    for one, values in noisy.items():
-        for residual, factor in () if one.ladder else residual_variances(sizes, one, plain).items():
-            estimate = _part(sizes, one, values, residual.table, plain)
-            weighed[residual] = weighed.get(residual, 0.0) + estimate / (factor * variances[one])
+    for measurement, values in noisy.items():
+        for residual, factor in () if measurement.ladder else residual_variances(sizes, measurement, plain).items():
+            estimate = _part(sizes, measurement, values, residual.table, plain)
+            weighed[residual] = weighed.get(residual, 0.0) + estimate / (factor * variances[measurement])
     found = {}
     for number, some in tables.items():
         of_number = [residual for residual in weighed if residual.number == number]

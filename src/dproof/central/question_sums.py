@@ -23,7 +23,7 @@ from dproof.laws.debias import Array
 from dproof.limits import MOST_GROUPS, MOST_TABLE_CELLS
 from dproof.plans.plan import AskedTables, Plan, TableAxis, schema_of
 from dproof.plans.reader import MisplacedKey
-from dproof.questions.aggregates import Frequent, Rank
+from dproof.questions.aggregates import Rank
 from dproof.questions.partition import combined_places, cut, grouping
 from dproof.questions.question import Aggregate, Contains, Question, Schema, both, is_curve, leaves, resolve
 from dproof.questions.sums import Term, centred_terms, present
@@ -160,7 +160,7 @@ class QuestionSums:
             if self.schema.declared(column).items is not None and not definition.of_items:
                 raise NotMeasured(f"sets of {column} were not counted, but items: ask COUNT(DISTINCT unnest({column}))")
             return
-        if not is_quantile and definition.formula is None and not isinstance(definition.chosen, Frequent):
+        if not is_quantile and definition.formula is None and not definition.is_by_count:
             name = definition.name_of(aggregate.argument)[0].upper()
             raise NotMeasured(f"{name} is not answered from measured tables: ask for counts by {column}")
         if is_quantile and any(key.column == column for key in self.question.group_by):
@@ -171,7 +171,7 @@ class QuestionSums:
                 f"QUANTILE at {place} is {name}, which is not answered from measured tables: "
                 "ask for a quantile between 0 and 1"
             )
-        if not isinstance(definition.chosen, Frequent) and self.axes[column][1].size == 1:
+        if not definition.is_by_count and self.axes[column][1].size == 1:
             raise NotMeasured(f"{column!r} has one bin, so that nothing is known of how it is spread: declare `bins`")
 
     def counts(self, aggregate: Aggregate) -> Weights:
@@ -386,15 +386,15 @@ def covariances(estimates: Mapping[int | None, ResidualEstimates], sums: Sequenc
     measured independently; so was the ladder of a number, of which the spread within each bin is used.
     """
     count, k = len(sums), estimates[None].sizes
-    margins = [_margins(one, k) for one in sums]
+    margins = [_margins(weights, k) for weights in sums]
     total = np.zeros((groups, count, count))
     for i, j in combinations_with_replacement(range(count), 2):
-        one, other = sums[i], sums[j]
-        if one.number == other.number:
-            variances, products = estimates[one.number].variances, _products(margins[i], margins[j], k, groups)
+        first, second = sums[i], sums[j]
+        if first.number == second.number:
+            variances, products = estimates[first.number].variances, _products(margins[i], margins[j], k, groups)
             total[:, i, j] = total[:, j, i] = sum(variances[part] * product for part, product in products)
-        if one.fine is not None and other.fine is not None:
-            total[:, i, j] += estimates[None].ladders[one.table[0]].variance * float(one.fine @ other.fine)
+        if first.fine is not None and second.fine is not None:
+            total[:, i, j] += estimates[None].ladders[first.table[0]].variance * float(first.fine @ second.fine)
             total[:, j, i] = total[:, i, j]
     return total
 
@@ -472,10 +472,10 @@ def _centred(plan: Plan, axes: tuple[TableAxis, ...]) -> tuple[TableAxis, ...]:
     inside = tuple(axis.with_ladder(True) for axis in inside)
     every = [parts for n in range(len(plan.questions)) for _, parts in _question_sums(plan, inside, n)]
     added = [(parts[0], parts[-1].table) for parts in every if len(parts) > 1]
-    needed = {one.number for one, _ in added if one.number in one.table}
+    needed = {weights.number for weights, _ in added if weights.number in weights.table}
     asked = [set(parts[0].table) for parts in every if len(parts) == 1]
-    asked += [set(table) for one, table in added if one.number in needed]
-    lacking = {one.number for one, table in added if not any(set(table) <= other for other in asked)} - needed
+    asked += [set(table) for weights, table in added if weights.number in needed]
+    lacking = {weights.number for weights, table in added if not any(set(table) <= other for other in asked)} - needed
     chosen = (axis.centred(within=n in needed) if n in needed | lacking else axis for n, axis in enumerate(axes))
     fine = {parts[0].table for parts in every if parts[0].fine is not None}
     return tuple(replace(axis, has_ladder=(n,) in fine) for n, axis in enumerate(chosen))
@@ -514,16 +514,16 @@ def _costs(domain: Domain, sums: list[tuple[float, tuple[Weights, ...]]]) -> Cos
 
     Weights of numbers are in units of half their range already.
     """
-    found: dict[Residual, float] = {}
-    for weight, one in ((weight, one) for weight, parts in sums for one in parts):
-        unit = domain.added(one.number).unit if one.number in domain.curves else 1
-        least, margins = cell_costs(domain, Residual(one.table, one.number)), _margins(one, domain.sizes)
+    costs: dict[Residual, float] = {}
+    for weight, summed in ((weight, summed) for weight, parts in sums for summed in parts):
+        unit = domain.added(summed.number).unit if summed.number in domain.curves else 1
+        least, margins = cell_costs(domain, Residual(summed.table, summed.number)), _margins(summed, domain.sizes)
         groups = max(1, len(margins[()][0]))
-        for part, product in _products(margins, margins, domain.sizes, int(one.groups.max(initial=0)) + 1):
-            residual = Residual(part, one.number)
+        for part, product in _products(margins, margins, domain.sizes, int(summed.groups.max(initial=0)) + 1):
+            residual = Residual(part, summed.number)
             cost = max(float(product.sum()) / groups / unit, _LEAST_COST * least[residual])
-            found[residual] = found.get(residual, 0.0) + weight * cost
-        if one.fine is not None:
-            ladder = Residual(one.table, ladder=True)
-            found[ladder] = found.get(ladder, 0.0) + weight * float(one.fine @ one.fine)
-    return found
+            costs[residual] = costs.get(residual, 0.0) + weight * cost
+        if summed.fine is not None:
+            ladder = Residual(summed.table, ladder=True)
+            costs[ladder] = costs.get(ladder, 0.0) + weight * float(summed.fine @ summed.fine)
+    return costs

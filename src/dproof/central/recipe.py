@@ -197,18 +197,22 @@ class TableLaw:
         """The residuals that measured numbers tell: of counts (None), and of the sums of each number by its place."""
         ends = np.cumsum([prod(shape) for shape in self.shapes.values()])
         noisy = {
-            one: cells.reshape(shape) / self.subdivisions[one]
-            for (one, shape), cells in zip(self.shapes.items(), np.split(numbers, ends)[:-1], strict=True)
+            measurement: cells.reshape(shape) / self.subdivisions[measurement]
+            for (measurement, shape), cells in zip(self.shapes.items(), np.split(numbers, ends)[:-1], strict=True)
         }
         tables: dict[int | None, list[Table]] = {None: list(self.tables)}
         for key in self.sums:
             tables.setdefault(key.number, []).append(key.table)
         variances = self.variances
-        found = estimates(self.domain.sizes, noisy, variances, tables, known=rows, plain=self.is_pure)
+        by_number = estimates(self.domain.sizes, noisy, variances, tables, known=rows, plain=self.is_pure)
         parts = self.domain.ladders
-        ladders = {one.table[0]: (noisy[one], variances[one]) for one in self.noise if one.ladder}
-        found[None] = replace(found[None], ladders={n: Ladder.of(parts[n], *told) for n, told in ladders.items()})
-        return found
+        ladders = {
+            ladder.table[0]: Ladder.of(parts[ladder.table[0]], noisy[ladder], variances[ladder])
+            for ladder in self.noise
+            if ladder.ladder
+        }
+        by_number[None] = replace(by_number[None], ladders=ladders)
+        return by_number
 
     @cached_property
     def drawn_variances(self) -> dict[Residual, float]:
@@ -467,29 +471,13 @@ def table_law(plan: Plan, person: Privacy) -> TableLaw:
     axes = asked.axes
     places = {axis.name: n for n, axis in enumerate(axes)}
     lattices = {n: lattice_of(axis.column.space, person) for n, axis in enumerate(axes) if axis.has_curves}
-    domain = Domain(
-        tuple(axis.size for axis in axes),
-        {n: axis.max_abs for n, axis in enumerate(axes) if axis.max_abs is not None},
-        {n: added_curve(lattice) for n, lattice in lattices.items()},
-        {n: _within_bins(axis) for n, axis in enumerate(axes) if axis.within},
-        {n: axis.parts for n, axis in enumerate(axes) if axis.has_ladder},
-        version=asked.version,
-    )
+    domain = _domain_of(asked, lattices)
     tables = {tuple(places[name] for name in names): weight for names, weight in asked.tables}
     sums = {Residual(tuple(places[name] for name in by), places[of]): weight for by, of, weight in asked.sums}
     needed: dict[int | None, list[Table]] = {None: []}
     for key in (*map(Residual, tables), *sums):
         needed.setdefault(key.number, []).append(tuple(i for i in key.table if domain.sizes[i] > 1))
-    if any(len(table) > MOST_TABLE_COLUMNS for some in needed.values() for table in some):
-        raise TooLarge(
-            f"a table has more than {MOST_TABLE_COLUMNS} columns: list smaller ones with [[release.tables]], or write "
-            "a smaller number of `tables`"
-        )
-    if sum(1 << len(table) for some in needed.values() for table in some) > MOST_ASKED_PARTS:
-        raise TooLarge(
-            f"the tables and sums have more than {MOST_ASKED_PARTS:,} parts, those of several counted for each: write "
-            "a smaller number of `tables`, or list fewer with [[release.tables]]"
-        )
+    _check_parts(needed)
     is_pure, residuals = not person.delta, list[Residual]()
     is_large = domain.count(map(Residual, tables)) > MOST_TABLE_CELLS
     is_large = is_large or has_many_subtables(domain.sizes, needed, MOST_TABLE_PARTS, pairs=is_pure)
@@ -509,6 +497,33 @@ def table_law(plan: Plan, person: Privacy) -> TableLaw:
         )
     _check_steps(law, wanted)
     return law
+
+
+def _domain_of(asked: AskedTables, lattices: Mapping[int, CurveLattice]) -> Domain:
+    """The columns that tables are made of, each known by its place."""
+    axes = asked.axes
+    return Domain(
+        tuple(axis.size for axis in axes),
+        {n: axis.max_abs for n, axis in enumerate(axes) if axis.max_abs is not None},
+        {n: added_curve(lattice) for n, lattice in lattices.items()},
+        {n: _within_bins(axis) for n, axis in enumerate(axes) if axis.within},
+        {n: axis.parts for n, axis in enumerate(axes) if axis.has_ladder},
+        version=asked.version,
+    )
+
+
+def _check_parts(needed: Mapping[int | None, Sequence[Table]]) -> None:
+    """Refuse tables that are too long, or of which there are too many parts: that is known before any is made."""
+    if any(len(table) > MOST_TABLE_COLUMNS for some in needed.values() for table in some):
+        raise TooLarge(
+            f"a table has more than {MOST_TABLE_COLUMNS} columns: list smaller ones with [[release.tables]], or write "
+            "a smaller number of `tables`"
+        )
+    if sum(1 << len(table) for some in needed.values() for table in some) > MOST_ASKED_PARTS:
+        raise TooLarge(
+            f"the tables and sums have more than {MOST_ASKED_PARTS:,} parts, those of several counted for each: write "
+            "a smaller number of `tables`, or list fewer with [[release.tables]]"
+        )
 
 
 def _within_bins(axis: TableAxis) -> WithinBins:
@@ -643,9 +658,9 @@ def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
             for m in certificate["measurements"]
         ]
         drawn = (noises[m["noise"]] for m in certificate["measurements"])
-        noise = {one: parameter / part**2 for (one, part), parameter in zip(listed, drawn, strict=True)}
+        noise = {measurement: parameter / part**2 for (measurement, part), parameter in zip(listed, drawn, strict=True)}
         law = replace(law, in_parts=any(part > 1 for _, part in listed), noise=noise)
-        wanted = measurements(law, contrasts=any(one.contrast for one in noise))
+        wanted = measurements(law, contrasts=any(measurement.contrast for measurement in noise))
     except TooLarge as error:
         raise VerificationFailed(f"the plan is too large: {error}") from None
     except (LookupError, TypeError, ValueError, ArithmeticError) as error:

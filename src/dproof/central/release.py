@@ -143,16 +143,18 @@ def count_tables(source: Source, law: TableLaw, progress: Progress | None = None
     largest = [
         Residual(table, number)
         for number in dict.fromkeys(measurement.number for measurement in law.noise if not measurement.ladder)
-        for table in maximal(one.table for one in law.noise if one.number == number and not one.ladder)
+        for table in maximal(m.table for m in law.noise if m.number == number and not m.ladder)
     ]
-    largest += [one for one in law.noise if one.ladder]
+    largest += [measurement for measurement in law.noise if measurement.ladder]
     columns = list({axis.column.name: axis.column for axis in law.axes}.values())
     # What workers on other machines are sent must hold neither the source nor a bar on a terminal.
     report = None if progress is None or source.spread is not None else partial(_report, progress, source.rows)
     parts = count_rows(source, law.plan, columns, lambda: TableCounter(law, largest, report))
     exact = {
-        one: np.sum([np.array(tables[n], np.int64) for _, tables in parts], axis=0).reshape(law.domain.table_shape(one))
-        for n, one in enumerate(largest)
+        wanted: np.sum([np.array(tables[n], np.int64) for _, tables in parts], axis=0).reshape(
+            law.domain.table_shape(wanted)
+        )
+        for n, wanted in enumerate(largest)
     }
     return sum(rows for rows, _ in parts), {measurement: _margin(exact, measurement) for measurement in law.noise}
 
@@ -167,25 +169,25 @@ class TableCounter:
     def __init__(self, law: TableLaw, tables: list[Residual], report: Callable[[int], None] | None) -> None:
         self.law, self.report, self.rows = law, report, 0
         self.sums: dict[Residual, list[CellSums]] = {}
-        for one in tables:
-            added = law.domain.added(one.number)
-            cells = prod(law.domain.table_shape(one)) // added.terms
-            self.sums[one] = [CellSums(cells, isqrt(added.square)) for _ in range(added.terms)]
+        for measured in tables:
+            added = law.domain.added(measured.number)
+            cells = prod(law.domain.table_shape(measured)) // added.terms
+            self.sums[measured] = [CellSums(cells, isqrt(added.square)) for _ in range(added.terms)]
 
     def add(self, rows: int, codes: CodesByColumn) -> None:
         """Count a batch of rows."""
         self.rows += rows
         axes = self.law.axes
         places = [axis.of(codes[axis.column.name]) for axis in axes]
-        summed = dict.fromkeys(one.number for one in self.sums if one.number is not None)
+        summed = dict.fromkeys(measured.number for measured in self.sums if measured.number is not None)
         wholes = {n: self.law.wholes(n, codes[axes[n].column.name], places[n]).reshape(rows, -1) for n in summed}
-        for one, sums in self.sums.items():
-            counted = combined_places((places[n], axes[n].size) for n in one.table)
-            if one.ladder:
-                counted = axes[one.table[0]].ladder.of(codes[axes[one.table[0]].column.name])
+        for measured, sums in self.sums.items():
+            counted = combined_places((places[n], axes[n].size) for n in measured.table)
+            if measured.ladder:
+                counted = axes[measured.table[0]].ladder.of(codes[axes[measured.table[0]].column.name])
             cells = np.zeros(rows, np.int64) + counted
             for term, total in enumerate(sums):
-                total.add(cells, None if one.number is None else wholes[one.number][:, term])
+                total.add(cells, None if measured.number is None else wholes[measured.number][:, term])
         if self.report is not None:
             self.report(rows)
 

@@ -302,17 +302,17 @@ def _alike(domain: Domain, known: Mapping[Residual, Fraction], columns: Sequence
     With so many groups that more than `most` sets would be looked at each column is one.
     """
     around: dict[int, dict[tuple[Table, int | None], Fraction]] = {column: {} for column in columns}
-    for one, precision in known.items():
-        for column in one.table:
-            around[column][one.table, one.number] = precision
+    for residual, precision in known.items():
+        for column in residual.table:
+            around[column][residual.table, residual.number] = precision
 
-    def exchangeable(one: int, other: int) -> bool:
-        if domain.sizes[one] != domain.sizes[other] or len(around[one]) != len(around[other]):
+    def exchangeable(first: int, second: int) -> bool:
+        if domain.sizes[first] != domain.sizes[second] or len(around[first]) != len(around[second]):
             return False
-        swap = {one: other, other: one}
+        swap = {first: second, second: first}
         return all(
-            other in table or around[other].get((tuple(sorted(swap.get(i, i) for i in table)), number)) == p
-            for (table, number), p in around[one].items()
+            second in table or around[second].get((tuple(sorted(swap.get(i, i) for i in table)), number)) == p
+            for (table, number), p in around[first].items()
         )
 
     groups: list[list[int]] = []
@@ -444,9 +444,9 @@ def _bounded(domain: Domain, known: Mapping[Residual, Fraction], columns: Sequen
     k = domain.sizes
     # Few tables differ in sizes and precision: what each such kind loses is worked out once, and added so many times.
     alike: dict[tuple[Any, ...], list[Table]] = {}
-    for one, precision in known.items():
-        if one.number is None:
-            alike.setdefault((precision, *(k[i] for i in one.table)), []).append(one.table)
+    for residual, precision in known.items():
+        if residual.number is None:
+            alike.setdefault((precision, *(k[i] for i in residual.table)), []).append(residual.table)
     linear, slack = dict.fromkeys(columns, Fraction(0)), dict.fromkeys(columns, Fraction(0))
     both, rest = Fraction(0), Fraction(0)
     for (precision, *sizes), tables in alike.items():
@@ -462,12 +462,12 @@ def _bounded(domain: Domain, known: Mapping[Residual, Fraction], columns: Sequen
                     slack[i] -= times * w * Fraction(1, size)
         else:
             rest += len(tables) * w * 2 * prod((1 - Fraction(1, size) for size in sorted(sizes)[1:]), start=Fraction(1))
-    for one, precision in known.items():
-        if one.number is not None:
-            rest += 2 * domain.norm(one) * precision
-            if len(one.table) == 1:
-                (i,) = one.table
-                less = domain.added(one.number).square * k[i] * (k[i] - 2) * precision
+    for residual, precision in known.items():
+        if residual.number is not None:
+            rest += 2 * domain.norm(residual) * precision
+            if len(residual.table) == 1:
+                (i,) = residual.table
+                less = domain.added(residual.number).square * k[i] * (k[i] - 2) * precision
                 linear[i], slack[i] = linear[i] - less, slack[i] - less
     with_pairs = both + sum(max(Fraction(0), value) for value in slack.values())
     alone = sum((max(Fraction(0), value) for value in linear.values()), Fraction(0))
@@ -859,9 +859,9 @@ def split_epsilon(
     moved = np.array([float(steps(domain, one, privacy.neighbours, 1)) for one in measurements])
     places = {residual: n for n, residual in enumerate(answers.residuals)}
     entries = [
-        (n, places[residual], factor * domain.added(one.number).spread)
-        for n, one in enumerate(measurements)
-        for residual, factor in residual_variances(domain.sizes, one, True).items()
+        (n, places[residual], factor * domain.added(measured.number).spread)
+        for n, measured in enumerate(measurements)
+        for residual, factor in residual_variances(domain.sizes, measured, True).items()
         if residual in places
     ]
     *places_of, factors = np.array(entries, np.float64).reshape(-1, 3).T
@@ -887,11 +887,11 @@ def split_epsilon(
         return kept
 
     shape = improved(best(answers, objective, lambda costs: improved(costs)[1]))[0]
-    exact = {one: Fraction(float(cost)) for one, cost in zip(measurements, shape, strict=True)}
+    exact = {measured: Fraction(float(cost)) for measured, cost in zip(measurements, shape, strict=True)}
     unit = privacy.epsilon / spent(domain, exact, privacy.neighbours, persons_rows)
-    if any(one.contrast for one in measurements):
+    if any(measured.contrast for measured in measurements):
         unit *= 1 - _SLACK
-    return {one: _rounded_down(cost * unit) for one, cost in exact.items()}
+    return {measured: _rounded_down(cost * unit) for measured, cost in exact.items()}
 
 
 # Curves, added up as whole numbers ------------------------------------------------------------------------------------

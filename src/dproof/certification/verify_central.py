@@ -443,25 +443,25 @@ def check_gaussian(parsed: dict[str, Any], sizes: list[int], reach: Lengths, mea
     squares: dict[Measured, Fraction] = {}
     parts_of = dict(zip(measured, (m.get("parts", 1) for m in parsed["measurements"]), strict=True))
     neighbours, persons = parsed["neighbours"], parsed["rows_per_person"] ** 2
-    for one, noise in measured.items():
-        require(all(sizes[i] > 1 for i in one[0]), "a measurement has a column with one value, so no residual")
+    for measurement, noise in measured.items():
+        require(all(sizes[i] > 1 for i in measurement[0]), "a measurement has a column with one value, so no residual")
         require(
-            stated[one] == sensitivity(sizes, reach, one, neighbours) * parts_of[one] ** 2,
+            stated[measurement] == sensitivity(sizes, reach, measurement, neighbours) * parts_of[measurement] ** 2,
             "a measurement has another sensitivity than its columns give",
         )
         require(noise["draws"] > 1 or noise["step"] == 1, "a single draw of noise must have the step 1")
-        squares[one] = reading.summed_variance(noise) / parts_of[one] ** 2
+        squares[measurement] = reading.summed_variance(noise) / parts_of[measurement] ** 2
     require((ROWS in squares) == (parsed["release"]["rows"] is None), "the number of rows must be measured or public")
     version = parsed["version"]
-    loss = largest_loss(sizes, reach, {one: 1 / s for one, s in squares.items()}, neighbours, version) * persons
+    loss = largest_loss(sizes, reach, {m: 1 / s for m, s in squares.items()}, neighbours, version) * persons
     require(parsed["rho"] is not None and loss / 2 <= parsed["rho"], "rho is larger than the certificate says")
     require(loss / 2 == parsed["rho"], "rho is smaller than the certificate says")
-    narrow = {one: 1 / (s - Fraction(SMOOTH, parts_of[one] ** 2)) for one, s in squares.items()}
+    narrow = {m: 1 / (s - Fraction(SMOOTH, parts_of[m] ** 2)) for m, s in squares.items()}
     smooth = largest_loss(sizes, reach, narrow, neighbours, version)
     fine = {((i,), None, LADDER): column.get("ladder", 0) for i, column in enumerate(parsed["columns"])}
     numbers = sum(
-        fine[one] if one in fine else prod(sizes[i] for i in one[0]) * (1 if one[1] is None else reach[one[1]][2])
-        for one in squares
+        fine[m] if m in fine else prod(sizes[i] for i in m[0]) * (1 if m[1] is None else reach[m[1]][2])
+        for m in squares
     )
     bound = delta(smooth * persons, numbers, parsed["epsilon"]) if squares else Fraction(0)
     require(bound <= parsed["delta"], f"delta is larger than the promised {parsed['delta']}")

@@ -414,31 +414,40 @@ def _of_all_rows(law: TableLaw, name: str, rows: int) -> dict[str, Any]:
 def _answers(law: TableLaw, table: WaysTable | None, questions: list[str] | None) -> list[dict[str, Any]]:
     """± of each column of the answers: from the release, and where questions are given from `dproof ask` as well."""
 
-    def told(one: ExpectedWidth) -> dict[str, Any]:
-        found: dict[str, float | None] = {"least_half_width": None, "half_width": None}
-        if one.widths is not None:
-            found = {"least_half_width": one.widths.least, "half_width": one.widths.greatest}
-        if one.rare is not None:
-            found["rare_half_width"] = one.rare
-        share = None if one.share_of_rows is None else float(one.share_of_rows)
-        about = {"question": one.question, "weight": float(one.weight), "share_of_rows": share, "column": one.column}
-        finite = {name: width if width is not None and math.isfinite(width) else None for name, width in found.items()}
-        return {**about, **finite, "informative": {name: one.possible.is_narrowed_by(w) for name, w in found.items()}}
+    def told(expected: ExpectedWidth) -> dict[str, Any]:
+        widths: dict[str, float | None] = {"least_half_width": None, "half_width": None}
+        if expected.widths is not None:
+            widths = {"least_half_width": expected.widths.least, "half_width": expected.widths.greatest}
+        if expected.rare is not None:
+            widths["rare_half_width"] = expected.rare
+        share = None if expected.share_of_rows is None else float(expected.share_of_rows)
+        about = {
+            "question": expected.question,
+            "weight": float(expected.weight),
+            "share_of_rows": share,
+            "column": expected.column,
+        }
+        finite = {name: half if half is not None and math.isfinite(half) else None for name, half in widths.items()}
+        return {
+            **about,
+            **finite,
+            "informative": {name: expected.possible.is_narrowed_by(w) for name, w in widths.items()},
+        }
 
     pairs_of: list[tuple[ExpectedWidth, ExpectedWidth | None]] = []
     if table is None:
         for planned in asked_questions(law.plan, questions):
-            found = expected_of_release(law, planned, None)
-            asking = expected_of_asking(law.plan, planned, None) if questions else [None] * len(found)
-            pairs_of += zip(found, asking, strict=True)
+            released = expected_of_release(law, planned, None)
+            asking = expected_of_asking(law.plan, planned, None) if questions else [None] * len(released)
+            pairs_of += zip(released, asking, strict=True)
     else:
         for row in table.answers:
-            ask, one = row.widths["ask"], row.widths[table.own]
+            ask, own = row.widths["ask"], row.widths[table.own]
             if ask is not None:  # why a release does not tell it is told beside the ways
-                pairs_of.append((one or replace(ask, widths=None, rare=None), ask if questions else None))
+                pairs_of.append((own or replace(ask, widths=None, rare=None), ask if questions else None))
     answers = []
-    for one, ask in pairs_of:
-        answers.append(told(one))
+    for own, ask in pairs_of:
+        answers.append(told(own))
         if ask is not None:
             answers[-1]["ask"] = {"half_width": ask.half_width, "estimated": not ask.exact}
             answers[-1]["informative"]["ask"] = ask.informative
@@ -462,35 +471,37 @@ def _tables(answer: dict[str, Any]) -> Page:
     if answer["verdict"] is None and least > 1:
         yield f"In a table of fewer than {least:,} rows no count says anything."
     # Of a number by itself the bins tell already what the mean in each is.
-    grouped = (one for one in answer["tables"] if one["columns"] not in ([], [one.get("sum_of")]))
-    means = [one for one in grouped if one.get("mean_half_width") is not None]
+    grouped = (table for table in answer["tables"] if table["columns"] not in ([], [table.get("sum_of")]))
+    means = [table for table in grouped if table.get("mean_half_width") is not None]
     if means:
-        told = [f"{_named(one)} ± {written(one['mean_half_width'])}" for one in means[:_MOST_MEANS]]
-        told += [f"{len(means) - _MOST_MEANS} more with --json"] if len(means) > _MOST_MEANS else []
-        yield f"Means in groups, if the rows are spread evenly: {escape('; '.join(told))}."
+        means_told = [f"{_named(table)} ± {written(table['mean_half_width'])}" for table in means[:_MOST_MEANS]]
+        means_told += [f"{len(means) - _MOST_MEANS} more with --json"] if len(means) > _MOST_MEANS else []
+        yield f"Means in groups, if the rows are spread evenly: {escape('; '.join(means_told))}."
     if answer["numbers"]:
         lines = list[tuple[str, str]]()
-        for one in answer["numbers"][:_MOST_LISTED]:
-            widths = [(what.replace("_", " "), width) for what, width in one.items() if what != "name"]
+        for number in answer["numbers"][:_MOST_LISTED]:
+            widths = [(what.replace("_", " "), width) for what, width in number.items() if what != "name"]
             shown = (
                 f"{what} ± {written(width)}" if width is not None else f"{what}: {NOTHING}" for what, width in widths
             )
-            lines.append(("•", escape(f"{one['name']}: {', '.join(shown)}")))
+            lines.append(("•", escape(f"{number['name']}: {', '.join(shown)}")))
         yield "Of all rows, if numbers are spread evenly over their range:"
         yield pairs(lines)
     if answer["rows"] is None:
         for asked in answer["questions"]:
             yield pairs([("•", f"{escape(asked['question'])}: {escape(asked['column'])}: {_table_width(asked)}")])
     costly = sorted(answer["columns"], key=lambda column: -column["share"])[:_MOST_COSTLY]
-    told = [f"{one['name']} ({one['values']:,} values) {one['share']:.0%}" for one in costly if one["share"]]
+    shares = [
+        f"{column['name']} ({column['values']:,} values) {column['share']:.0%}" for column in costly if column["share"]
+    ]
     yield (
-        f"Part of the cost that goes to tables with a column, most first: {escape(', '.join(told))}. Fewer values or "
+        f"Part of the cost that goes to tables with a column, most first: {escape(', '.join(shares))}. Fewer values or "
         "bins in the first make every ± smaller."
     )
 
 
-def _named(one: dict[str, Any]) -> str:
-    return f"{one['sum_of']} by {' × '.join(one['columns'])}"
+def _named(table: dict[str, Any]) -> str:
+    return f"{table['sum_of']} by {' × '.join(table['columns'])}"
 
 
 def _table_width(asked: dict[str, Any]) -> str:
@@ -505,14 +516,14 @@ def _table_width(asked: dict[str, Any]) -> str:
 def _lines(tables: Sequence[dict[str, Any]]) -> Page:
     """Rows of the page, one for each table and sum; of many, one for all with equally many columns."""
     kinds: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for one in tables:
-        by = len(one["columns"]) if len(tables) > _MOST_LISTED else tuple(one["columns"])
-        kinds.setdefault((one["sum_of"], by), []).append(one)
+    for table in tables:
+        by = len(table["columns"]) if len(tables) > _MOST_LISTED else tuple(table["columns"])
+        kinds.setdefault((table["sum_of"], by), []).append(table)
     for (summed, by), alike in kinds.items():
         name = " × ".join(by) or "all rows" if isinstance(by, tuple) else f"{len(alike):,} of {several(by, 'column')}"
         if summed is not None:
             name = f"sum of {summed}" + (f" by {name}" if by else "")
-        cells, widths = [one["cells"] for one in alike], [one["half_width"] for one in alike]
+        cells, widths = [table["cells"] for table in alike], [table["half_width"] for table in alike]
         yield escape(name), _between(min(cells), max(cells)), _between(min(widths), max(widths))
 
 

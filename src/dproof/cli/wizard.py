@@ -328,15 +328,15 @@ def _seen(
 ) -> tuple[dict[str, Any], int]:
     """What the table has for what is open in one column, and how many more values."""
     emptied = {name: "?" if name in ("low", "high") else value for name, value in keys.items()}
-    others = {name: {"drop": True} for one in drafted.columns if one is not column for name in one.sources}
+    others = {name: {"drop": True} for other in drafted.columns if other is not column for name in other.sources}
     file = file_keys(drafted.layout)
     found = inspect(
         data,
         {"privacy": {"epsilon": 1}, "columns": {**others, column.name: emptied}, **({"file": file} if file else {})},
         table=table,
     )
-    suggested = {key: value for one in found.suggestions for key, value in one.keys.items()}
-    return suggested, sum(one.more for one in found.suggestions)
+    suggested = {key: value for suggestion in found.suggestions for key, value in suggestion.keys.items()}
+    return suggested, sum(suggestion.more for suggestion in found.suggestions)
 
 
 def _value(answer: str, key: str, keys: Mapping[str, Any], drafted: TableDraft) -> Any:

@@ -15,7 +15,7 @@ from datetime import date
 from fractions import Fraction
 from itertools import pairwise
 from math import floor, log10
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -24,8 +24,9 @@ from dproof.columns.values import PLAIN, Numerals, decoded, number_of, stored, t
 from dproof.exact import int_or_float
 from dproof.spaces.dates import date_of, day_of
 
+T = TypeVar("T")
 _MOST = 40  # values
-_REMEMBERED = 1 << 16  # different values of a column; beyond, the rare ones are forgotten
+_REMEMBERED = 1 << 16  # different values of a column
 _BEYOND = 1e300  # what is as far from 0 bounds nothing
 
 
@@ -36,6 +37,11 @@ def value_counts(array: Any) -> list[tuple[Any, int]]:
     except pa.ArrowNotImplementedError:
         return []
     return list(zip(python_values(found.field("values")), found.field("counts").to_pylist(), strict=True))
+
+
+def without_rare(counts: Counter[T]) -> Counter[T]:
+    """The counts of values; of very many, only of the more frequent half."""
+    return counts if len(counts) <= _REMEMBERED else Counter(dict(counts.most_common(_REMEMBERED // 2)))
 
 
 def _leaves(array: Any) -> Any:
@@ -62,8 +68,7 @@ class MostFrequent:
             for part in parts:
                 if part.strip() and part != "nan":
                     self._counts[part.strip() if self._separator else part] += rows
-        if len(self._counts) > _REMEMBERED:
-            self._counts = Counter(dict(self._counts.most_common(_REMEMBERED // 2)))
+        self._counts = without_rare(self._counts)
 
     def _shown(self) -> list[Any]:
         """The most frequent ones; where there are many rows none that a single one has, which may tell of a person."""

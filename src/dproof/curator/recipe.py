@@ -39,7 +39,6 @@ from dproof.laws.gaussian import Gaussian, gaussian_sum
 from dproof.limits import MOST_ASKED_GROUPS, MOST_CHOICES
 from dproof.mechanisms.noise import Noise, demand_noise, integer_gaussian, laplace_noise
 from dproof.privacy import Cost, Neighbours, Privacy, Unit
-from dproof.questions.aggregates import Frequent
 from dproof.questions.measured import rows_of_group, values_of
 from dproof.questions.partition import declared_labels, grouping
 from dproof.questions.question import (
@@ -301,9 +300,8 @@ def _check_numbers(formula: Expression, schema: Schema, *, alone: bool = False) 
     for part in leaves(formula):
         if isinstance(part, Key) and (not schema.spaces[part.column].has_numbers or isinstance(formula, Arithmetic)):
             raise QuestionError("a calculation takes aggregates and numbers, not the columns of GROUP BY")
-        chosen = part.definition.chosen if isinstance(part, Aggregate) else None
-        if isinstance(part, Aggregate) and isinstance(chosen, Frequent):
-            if not chosen.several and schema.spaces[part.columns[0]].has_numbers:
+        if isinstance(part, Aggregate) and part.definition.is_by_count:
+            if part.definition.is_value and schema.spaces[part.columns[0]].has_numbers:
                 continue
             raise QuestionError("a mode or a top list is not a number to calculate with: ask for it on its own")
 

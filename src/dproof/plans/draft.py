@@ -28,7 +28,7 @@ from dproof.plans.reader import (
 from dproof.tables.source import USUAL, Layout
 
 _MOST_PROBLEMS = 50
-_WIDTH = 79
+LINE_WIDTH = 79  # of a draft
 _STAND_IN = "\0"  # the name of a column that no table has
 _ANY_QUESTION = {"sql": "SELECT count(*) FROM data"}
 _BY_COLUMNS = ("questions", "joint", "release")  # what speaks of columns, which may not be readable yet
@@ -64,22 +64,22 @@ def read_draft(text: str, name: str = "plan") -> DraftPlan:
 
     def note(error: MisplacedKey) -> None:
         line = line_of(text, error.path)
-        told = f"{name}{f', line {line}' if line else ''}: {error}"
-        problems[told] = WrongKey(told, error)
+        sentence = f"{name}{f', line {line}' if line else ''}: {error}"
+        problems[sentence] = WrongKey(sentence, error)
 
     given = tables.get("columns")
     given = given if isinstance(given, Mapping) else {}
-    left_open = {one: keys for one, table in given.items() if (keys := open_keys(table))}
+    left_open = {column: keys for column, table in given.items() if (keys := open_keys(table))}
     columns: list[Column] = []
     dropped: list[Column] = []  # that cannot be read, or not yet
-    for one, table in given.items():
-        sources = _sources(one, table)
+    for column, table in given.items():
+        sources = _sources(column, table)
         try:
-            columns.append(read_column(one, Reader(_filled(table, left_open.get(one, ())), ("columns", one))))
-            dropped += [Column(one, "drop", sources)] if one in left_open else []
+            columns.append(read_column(column, Reader(_filled(table, left_open.get(column, ())), ("columns", column))))
+            dropped += [Column(column, "drop", sources)] if column in left_open else []
         except MisplacedKey as error:
             note(error)
-            dropped.append(Column(one, "drop", sources))
+            dropped.append(Column(column, "drop", sources))
             columns.append(dropped[-1])
     rest = _rest(tables, dropped)
     plan = None
@@ -246,12 +246,12 @@ def _value(before: str, given: Any) -> str:
         return _text(given) if isinstance(given, str) else to_toml({"x": given}).strip().removeprefix("x = ")
     items = [_value("", item) for item in given]
     whole = f"[{', '.join(items)}]"
-    if len(before) + len(whole) <= _WIDTH:
+    if len(before) + len(whole) <= LINE_WIDTH:
         return whole
     lines: list[str] = []
     line = ""
     for item in items:
-        if line and 4 + len(line) + len(item) + 2 > _WIDTH:
+        if line and 4 + len(line) + len(item) + 2 > LINE_WIDTH:
             lines, line = [*lines, line], ""
         line += f"{' ' if line else ''}{item},"
     return "\n".join(["[", *(f"    {each}" for each in [*lines, line]), "]"])

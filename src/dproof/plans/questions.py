@@ -15,7 +15,6 @@ from dproof.columns.codec import Column
 from dproof.errors import InputError, QuestionError
 from dproof.plans.plan import ColumnGroup, data_schema, release_schema, true_columns
 from dproof.plans.reader import Reader
-from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.partition import cut
 from dproof.questions.question import (
     Aggregate,
@@ -154,10 +153,8 @@ def _uses(question: Question, optional: set[str], sets: set[str]) -> Iterable[tu
 def _use_by(aggregate: Aggregate, place: int) -> Use:
     """The use that an aggregate makes of the column in this place of its parentheses."""
     definition = aggregate.definition
-    if isinstance(definition.chosen, Frequent):
-        return "values"
-    if isinstance(definition.chosen, Rank):
-        return "ranks"
+    if definition.chosen is not None:
+        return "values" if definition.is_by_count else "ranks"
     if definition.formula is None:
         return "more"
     return "sums" if all(term.count(place) <= 1 for term in definition.sums) else "more"
@@ -165,7 +162,7 @@ def _use_by(aggregate: Aggregate, place: int) -> Use:
 
 def _use_of_set(aggregate: Aggregate, is_optional: bool) -> Use:
     """The use that an aggregate makes of sets: their most frequent items are counted one by one."""
-    return "items" if isinstance(aggregate.definition.chosen, Frequent) and not is_optional else "more"
+    return "items" if aggregate.definition.is_by_count and not is_optional else "more"
 
 
 _MOST_BINS = 128  # of a number, for what is asked

@@ -216,6 +216,11 @@ class Definition:
         """Whether it is such a value as its column has: a mean, a least, a greatest, a quantile, a mode."""
         return self.shape == "mean" or isinstance(self.chosen, Rank) or self.chosen == Frequent()
 
+    @property
+    def is_by_count(self) -> bool:
+        """Whether it is chosen by how many rows values have, such as a mode, and not by their order."""
+        return self.chosen is not None and not isinstance(self.chosen, Rank)
+
     def name_of(self, argument: Argument) -> tuple[str, bool]:
         """The name that the canonical text has, and whether the argument is written out after it."""
         for name, stands_for in self.names.items():

@@ -552,11 +552,11 @@ def over_errors(cell: Callable[[float], Cell], errors: Sequence[float]) -> Cell:
     An interval that ends at values jumps from one to the next. Without noise it would tell where a table lies between
     two of them: a length of 0, where with noise it is that of one step as often as not.
     """
-    found = [cell(error) for error in errors]
-    middle = found[len(found) // 2]
-    if len(found) == 1 or any(one.low is None or not one.informative for one in found):
+    cells = [cell(error) for error in errors]
+    middle = cells[len(cells) // 2]
+    if len(cells) == 1 or any(each.low is None or not each.informative for each in cells):
         return middle
-    low, high = (sum(ends) / len(found) for ends in zip(*((one.low, one.high) for one in found), strict=True))
+    low, high = (sum(ends) / len(cells) for ends in zip(*((each.low, each.high) for each in cells), strict=True))
     return replace(middle, low=low, high=high)
 
 

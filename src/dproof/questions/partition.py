@@ -156,12 +156,12 @@ def _parts(space: Space, part: DatePart) -> tuple[NDArray[np.int64], NDArray[np.
 
 def items_of(predicate: Predicate | None, schema: Schema) -> set[tuple[str, int]]:
     """The items of sets that a predicate looks at, as bits of columns: with that which says that a set is missing."""
-    found = {_leaf(atom).column: set[int]() for atom in atoms(predicate)}
+    found = set[tuple[str, int]]()
     for atom in atoms(predicate):
         column = _leaf(atom).column
         if column not in schema.open_columns and isinstance(looked_at := region(atom, schema), Bit):
-            found[column] |= looked_at.bits
-    return {(column, bit) for column, bits in found.items() for bit in bits}
+            found |= {(column, bit) for bit in looked_at.bits}
+    return found
 
 
 def absent_bit(schema: Schema, column: str) -> int | None:

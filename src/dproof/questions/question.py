@@ -23,7 +23,7 @@ from dproof.columns.values import PLAIN
 from dproof.errors import InputError, QuestionError, did_you_mean
 from dproof.exact import decimals, exact, int_or_float
 from dproof.limits import MOST_DECIMALS
-from dproof.questions.aggregates import AGGREGATES, Definition, Frequent, Rank
+from dproof.questions.aggregates import AGGREGATES, Definition, Rank
 from dproof.spaces import Space
 from dproof.spaces.interval import Bins
 from dproof.spaces.space import as_space
@@ -626,7 +626,7 @@ def _check_functions(expression: Expression) -> None:
         if function == "round" and any(n.denominator > 1 or abs(n) > MOST_DECIMALS for n in numbers):
             raise QuestionError(f"ROUND takes a whole number of decimals, at most {MOST_DECIMALS}")
         expression = expression.inner
-        if any(isinstance(aggregate.definition.chosen, Frequent) for aggregate in aggregates_of(expression)):
+        if any(aggregate.definition.is_by_count for aggregate in aggregates_of(expression)):
             raise QuestionError("a mode or a top list is not a number to calculate with: ask for it on its own")
 
 

@@ -230,11 +230,11 @@ class Tally:
     def together(cls, statistics: Sequence[Term | Aggregate], parts: Sequence[Any]) -> Tally:
         """The tally of all parts, from what `Counter.counted` gave of each: the order of the parts does not matter."""
         sums, histograms, rows, vectors = zip(*parts, strict=True)
-        summed = [[sum(group) for group in zip(*one, strict=True)] for one in zip(*sums, strict=True)]
-        added = [[sum(one) for one in zip(*group, strict=True)] for group in zip(*vectors, strict=True)]
+        summed = [[sum(group) for group in zip(*of_statistic, strict=True)] for of_statistic in zip(*sums, strict=True)]
+        added = [[sum(coefficient) for coefficient in zip(*group, strict=True)] for group in zip(*vectors, strict=True)]
         chosen = [
-            [dict(sum(map(Counts, map(dict, group)), Counts())) for group in zip(*one, strict=True)]
-            for one in zip(*histograms, strict=True)
+            [dict(sum(map(Counts, map(dict, group)), Counts())) for group in zip(*of_statistic, strict=True)]
+            for of_statistic in zip(*histograms, strict=True)
         ]
         terms = [s for s in statistics if isinstance(s, Term)]
         picked = [s for s in statistics if isinstance(s, Aggregate)]

@@ -45,6 +45,7 @@ from dproof.plans.plan import Plan
 from dproof.releases.verify import check, verify
 from dproof.storage import CERTIFICATE, PLAN, SURVEY, appearing, check_absent
 from dproof.survey.form import check_asked, survey_key
+from dproof.tables.database import is_sqlite
 
 _LONGEST_ANSWER = 1 << 16  # bytes of a line
 _LONGEST_ID = 64  # characters
@@ -58,7 +59,6 @@ CREATE TABLE IF NOT EXISTS survey (key TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS answers (id TEXT PRIMARY KEY, line BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS tickets (hash BLOB PRIMARY KEY, spent INTEGER NOT NULL) WITHOUT ROWID;
 """
-_SQLITE = b"SQLite format 3\0"
 
 
 class TicketRefused(SourceError, code="ticket"):
@@ -227,8 +227,7 @@ def read_answers(paths: Iterable[Path], law: RowLaw) -> Received:
 def _is_store(path: Path) -> bool:
     """Whether a file is one that an `Inbox` keeps."""
     try:
-        with path.open("rb") as file:
-            return file.read(len(_SQLITE)) == _SQLITE
+        return is_sqlite(path)
     except OSError as error:
         raise FileError(f"the answers {str(path)!r} cannot be read: {error.strerror}") from None
 

@@ -24,7 +24,7 @@ from dproof.columns.codec import CODECS, codec_class, ways_outside
 from dproof.columns.suggestions import Kind, kind_of, names_a_person, names_its_rows, seen_numerals
 from dproof.columns.values import decoded
 from dproof.errors import ArgumentError, InputError, PlanError, SourceError
-from dproof.plans.draft import USUAL_TABLES, toml_lines
+from dproof.plans.draft import LINE_WIDTH, USUAL_TABLES, toml_lines
 from dproof.plans.reader import SPACES, MisplacedKey, Reader, read_layout, to_toml
 from dproof.spaces.categories import WORD
 from dproof.tables import Source, open_source
@@ -56,7 +56,6 @@ _SAMPLE_BYTES = 1 << 20
 _LEAST_BLANK, _BLANK_SHARE = 10, 0.01  # rows of the sample: fewer are left to `dproof check`
 _LEAST_POINTS = 6  # of columns that are numbered like h00, h01: fewer are rather questions than a curve
 _LEAST_BOXES = 3  # whose names have a stem in common, such as owns_car, owns_bike, owns_boat
-_WIDTH = 79  # of a line of comment
 USUAL_ROWS = 3  # of a person
 _CALLED_ID = "an id or a name, as it is called"
 _NUMBERED = re.compile(r"(?P<stem>.*?[^0-9.])(?P<number>\d+(\.\d+)?)")
@@ -195,18 +194,19 @@ def draft_plan(
     given = file_keys(drafted.layout)
     promise = {"model": "central", "epsilon": "1", "delta": "1e-6", "neighbours": "change-one", **drafted.promise}
     rest = {"privacy": promise, **({"file": given} if given else {}), "release": dict(USUAL_TABLES)}
-    notes = {one.name: _note(one, drafted.kinds.get(one.name)) for one in drafted.columns}
-    seen, rows = {one.name for one in drafted.columns if one.kind == "yes/no"}, None
+    notes = {column.name: _note(column, drafted.kinds.get(column.name)) for column in drafted.columns}
+    seen, rows = {column.name for column in drafted.columns if column.kind == "yes/no"}, None
     if look and any("space" in keys for keys in columns.values()):
-        found = check(path, {**rest, "columns": columns})
-        rows = round(found.rows, 2 - len(str(found.rows)))
-        for one in found.suggestions:
-            columns[one.name] |= one.keys
-            seen.add(one.name)
-            if one.more:
-                notes[one.name] = f"{one.more:,} more values were seen, which count as other. {notes[one.name]}".strip()
-                columns[one.name]["outside"] = _kept_outside(columns[one.name])
-        for figures in found.columns:
+        inspected = check(path, {**rest, "columns": columns})
+        rows = round(inspected.rows, 2 - len(str(inspected.rows)))
+        for suggestion in inspected.suggestions:
+            columns[suggestion.name] |= suggestion.keys
+            seen.add(suggestion.name)
+            if suggestion.more:
+                more = f"{suggestion.more:,} more values were seen, which count as other."
+                notes[suggestion.name] = f"{more} {notes[suggestion.name]}".strip()
+                columns[suggestion.name]["outside"] = _kept_outside(columns[suggestion.name])
+        for figures in inspected.columns:
             if figures.missing + figures.no_number:
                 columns[figures.name].setdefault("missing", "category")
             if figures.outside and len(columns[figures.name].get("columns", ())) < 2:
@@ -310,18 +310,15 @@ def _columns(kinds: Mapping[str, Kind], look: bool, texts: Mapping[str, Sequence
     """Each column where it stands; those that are drafted as one where the first of them does."""
     names = [name for name in kinds if name]
     joined = [*_boxes(names, kinds, look, texts), *_curves(names, kinds, look)]
-    first = {one.sources[0]: one for one in joined}
-    taken = {name for one in joined for name in one.sources}
+    first = {several.sources[0]: several for several in joined}
+    taken = {name for several in joined for name in several.sources}
     maybe = _maybe_boxes([name for name in names if name not in taken], kinds, look)
     for name, kind in kinds.items():
         if name in first:
             yield first[name]
         elif name not in taken:
-            yield (
-                replace(one, above=f"{one.above} {maybe[name]}".strip())
-                if (one := _column(name, kind)) and (name in maybe)
-                else one
-            )
+            column = _column(name, kind)
+            yield replace(column, above=f"{column.above} {maybe[name]}".strip()) if name in maybe else column
 
 
 def _column(name: str, kind: Kind) -> DraftedColumn:
@@ -555,7 +552,7 @@ def _of_file(layout: Layout) -> dict[str, Any]:
 def comment(text: str) -> str:
     """A text as lines of comment; what is in backquotes or belongs to one key stays on a line."""
     whole = re.sub(r"`[^`]*`|\w+ = (\"[^\"]*\"|\[[^\]]*\]|\w+)", lambda part: part[0].replace(" ", "\0"), text)
-    lines = wrap(whole, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_long_words=False)
+    lines = wrap(whole, LINE_WIDTH, initial_indent="# ", subsequent_indent="# ", break_long_words=False)
     return "".join(f"{line}\n" for line in lines).replace("\0", " ")
 
 

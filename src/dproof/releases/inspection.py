@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dproof.columns.codec import Column, Suggestion, quoted, text_literal, ways_outside
 from dproof.columns.sets import HOW_FLAGS_ARE_READ
-from dproof.columns.suggestions import date_format, names_a_person, time_format, value_counts
+from dproof.columns.suggestions import date_format, names_a_person, time_format, value_counts, without_rare
 from dproof.columns.values import as_numpy, decoded, from_numpy, stored, texts, written
 from dproof.errors import InputError, SourceError
 from dproof.plans.draft import DraftPlan, name_problems, read_draft, toml_lines
@@ -35,7 +35,6 @@ CONFIDENTIAL = (
 )
 _SHOWN = 5  # values of a column
 _LONGEST_SHOWN = 60  # characters
-_REMEMBERED = 1 << 16  # different values of a column; beyond, the rare ones are forgotten
 _SIGNS = (  # a wrong sign makes 65 of 65,000
     "does the plan have the right bounds, and are `decimal`, `thousands` and `units` under [file] right?"
 )
@@ -253,8 +252,7 @@ class _ColumnFigures:
             text = raw.decode("utf-8", "replace")
             self._counts["undecodable"] += rows if _REPLACEMENT in text else 0
             self._values[raw[: 4 * _LONGEST_SHOWN]] += rows
-        if len(self._values) > _REMEMBERED:
-            self._values = Counter(dict(self._values.most_common(_REMEMBERED // 2)))
+        self._values = without_rare(self._values)
 
     def finish(self) -> ColumnInspection:
         values = [(_shown(raw), rows) for raw, rows in self._values.most_common(_SHOWN)]
@@ -326,43 +324,7 @@ def _hints(
     """What to look at, in words."""
     hints = [] if rows else ["The table has no rows."]
     for counts in columns:
-        column, name, present = read[counts.name], repr(counts.name), rows - counts.missing
-        flags = column.private and column.codec.flags()
-        signed = column.private and column.space.line is not None and column.space.has_sums  # plain numbers, no dates
-        if counts.undecodable:
-            hints.append(
-                f"Some values of {name} are not {plan.file.encoding} text: is `encoding` under [file] right? "
-                'Files from Windows often have "cp1252".'
-            )
-        elif flags:
-            if counts.outside or counts.clamped:
-                hints.append(
-                    f"Some flags of {name} are neither ticked nor unticked: {HOW_FLAGS_ARE_READ}. Write the text of "
-                    "each option in `values`, in the order of `columns`."
-                )
-            else:
-                items = [str(item) for item in column.space.without_missing.values]
-                hints.append(
-                    f"{column.sources[0]!r} to {column.sources[-1]!r} are {len(items)} items of {name} now, and no "
-                    f"columns by themselves: ask list_contains({quoted(counts.name)}, {text_literal(items[0])})."
-                )
-        elif (twins := _twins(column, counts)) is not None:
-            hints.append(twins)
-        elif counts.outside > present / 2:
-            asked = _SIGNS if signed else "are all values in the plan, and is the encoding right?"
-            hints.append(f"Most values of {name} are outside: {asked}")
-        if any(r"\n" in value for value, _ in counts.values):
-            hints.append(f"A value of {name} has line breaks in it: is there a quote in the file that never closes?")
-        if counts.no_number:
-            hints.append(_unreadable(column, counts, present))
-        if counts.clamped > present / 2 and not flags:
-            asked = _SIGNS if signed else "does the plan have the right bounds or values?"
-            hints.append(f"Most values of {name} are clamped: {asked}")
-        if rows and counts.missing == rows:
-            hints.append(f"All values of {name} are missing: is this the right column, and the right [file]?")
-        if column.private and counts.outside and column.outside is None and not flags:
-            ways = [f', or set outside = "{way}"' for way in ways_outside(column.codec.keys)]
-            hints.append(f"Values of {name} outside its space stop `sanitise`: declare them{''.join(ways)}.")
+        hints += _hints_on(read[counts.name], counts, rows, plan.file.encoding)
     # Where no text at all can be read, what stands for it is no way out.
     some = [c for c in columns if c.missing or 0 < c.no_number < rows]
     blank = [repr(c.name) for c in some if _refuses_missing(read[c.name])]
@@ -381,6 +343,48 @@ def _hints(
             else "Some persons have several rows, and the plan protects each row as a person of its own: write "
             f"person = {named}, and rows_per_person with how many of them count, under [privacy]."
         )
+    return hints
+
+
+def _hints_on(column: Column, counts: ColumnInspection, rows: int, encoding: str) -> list[str]:
+    """What to look at in one column, in words."""
+    hints, name, present = list[str](), repr(counts.name), rows - counts.missing
+    flags = column.private and column.codec.flags()
+    signed = column.private and column.space.line is not None and column.space.has_sums  # plain numbers, no dates
+    if counts.undecodable:
+        hints.append(
+            f"Some values of {name} are not {encoding} text: is `encoding` under [file] right? "
+            'Files from Windows often have "cp1252".'
+        )
+    elif flags:
+        if counts.outside or counts.clamped:
+            hints.append(
+                f"Some flags of {name} are neither ticked nor unticked: {HOW_FLAGS_ARE_READ}. Write the text of "
+                "each option in `values`, in the order of `columns`."
+            )
+        else:
+            items = [str(item) for item in column.space.without_missing.values]
+            hints.append(
+                f"{column.sources[0]!r} to {column.sources[-1]!r} are {len(items)} items of {name} now, and no "
+                f"columns by themselves: ask list_contains({quoted(counts.name)}, {text_literal(items[0])})."
+            )
+    elif (twins := _twins(column, counts)) is not None:
+        hints.append(twins)
+    elif counts.outside > present / 2:
+        asked = _SIGNS if signed else "are all values in the plan, and is the encoding right?"
+        hints.append(f"Most values of {name} are outside: {asked}")
+    if any(r"\n" in value for value, _ in counts.values):
+        hints.append(f"A value of {name} has line breaks in it: is there a quote in the file that never closes?")
+    if counts.no_number:
+        hints.append(_unreadable(column, counts, present))
+    if counts.clamped > present / 2 and not flags:
+        asked = _SIGNS if signed else "does the plan have the right bounds or values?"
+        hints.append(f"Most values of {name} are clamped: {asked}")
+    if rows and counts.missing == rows:
+        hints.append(f"All values of {name} are missing: is this the right column, and the right [file]?")
+    if column.private and counts.outside and column.outside is None and not flags:
+        ways = [f', or set outside = "{way}"' for way in ways_outside(column.codec.keys)]
+        hints.append(f"Values of {name} outside its space stop `sanitise`: declare them{''.join(ways)}.")
     return hints
 
 

@@ -147,17 +147,17 @@ class Custody:
         doubtful = self.doubtful(name, found)
         return {"name": name, "columns": list(found.names), "doubtful": doubtful, "plan": text, "wrong": wrong}
 
-    def doubtful(self, name: str, found: Any) -> list[str]:
+    def doubtful(self, name: str, header: Any) -> list[str]:
         """The names in a table's first line that look like values, but for those that its saved plan has made public.
 
         They may be cells of a person's row, of the table that took the place of the one that was planned, too.
         """
         try:
             columns = tomllib.loads(self._plan_text(name) or "").get("columns", {})
-            public = {one for key, told in columns.items() for one in (key, *told.get("columns", ()))}
+            public = {each for key, table in columns.items() for each in (key, *table.get("columns", ()))}
         except (tomllib.TOMLDecodeError, AttributeError, TypeError):
             public = set()  # a plan that cannot be read
-        return [one for one in found.doubtful if one not in public]
+        return [doubted for doubted in header.doubtful if doubted not in public]
 
     def _plan_text(self, name: str) -> str | None:
         plan = self.folder.plan_file(name)

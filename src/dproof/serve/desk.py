@@ -235,9 +235,9 @@ class Desk:
         if not Ledger.is_begun(self.folder.ledger(name)):
             return []
         ledger = self._ledger(self._open_table(name))
-        paid = [one for one in ledger.statement()["entries"] if one.get("published") is False]
-        names = [str(one["description"]).removeprefix("release ") for one in paid]
-        return [one for one in dict.fromkeys(names) if not self.custody.is_making(name, one)]
+        paid = [entry for entry in ledger.statement()["entries"] if entry.get("published") is False]
+        names = [str(entry["description"]).removeprefix("release ") for entry in paid]
+        return [release for release in dict.fromkeys(names) if not self.custody.is_making(name, release)]
 
     # For custodians ------------------------------------------------------------------------------------------------
 

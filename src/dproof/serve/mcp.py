@@ -43,8 +43,8 @@ def tools_of(server: Connection) -> list[Callable[..., Any]]:
 
     def list_tables() -> str:
         """The private tables that you may ask and the releases that you may query, with their columns and budgets."""
-        lines = [f"private table {one['name']}: {_described(one)}" for one in server.tables()]
-        lines += [f"release {one['name']}: {_described(one)}" for one in server.releases()]
+        lines = [f"private table {table['name']}: {_described(table)}" for table in server.tables()]
+        lines += [f"release {release['name']}: {_described(release)}" for release in server.releases()]
         return "\n".join(lines) or "There is nothing that this token may ask."
 
     def describe_table(table: str) -> str:
@@ -78,12 +78,12 @@ def tools_of(server: Connection) -> list[Callable[..., Any]]:
     return [list_tables, describe_table, preview, ask, query, budget]
 
 
-def _described(one: dict[str, Any]) -> str:
+def _described(source: dict[str, Any]) -> str:
     """The columns of a table or a release and what is left to spend, or why it cannot be used."""
-    if "error" in one:
-        return f"cannot be used: {one['error']}"
-    columns = ", ".join(f"{column['name']} ({column['kind']})" for column in one["columns"])
-    return f"columns {columns}" + (f"; left: {one['budget']['in_words']}" if "budget" in one else "")
+    if "error" in source:
+        return f"cannot be used: {source['error']}"
+    columns = ", ".join(f"{column['name']} ({column['kind']})" for column in source["columns"])
+    return f"columns {columns}" + (f"; left: {source['budget']['in_words']}" if "budget" in source else "")
 
 
 def sdk_is_there() -> bool:

@@ -317,13 +317,13 @@ def with_release(plan: Tables, typed: Fields) -> dict[str, Any]:
 def with_questions(plan: Tables, typed: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """The plan with these questions, each with a share of the rows; one that was there keeps its weight."""
     tables: dict[str, Any] = deepcopy(dict(plan))
-    known = {_one_line(one): one for one in _sublist(plan, "questions") if isinstance(one, Mapping)}
+    known = {_one_line(question): question for question in _sublist(plan, "questions") if isinstance(question, Mapping)}
     asked = []
     for sql, share in ((" ".join(sql.split()), share.strip()) for sql, share in typed):
         if sql:
-            one = dict(known.get(sql, {"sql": sql}))
-            _set(one, "share_of_rows", share, _text(one.get("share_of_rows", "")), share or None)
-            asked.append(one)
+            question = dict(known.get(sql, {"sql": sql}))
+            _set(question, "share_of_rows", share, _text(question.get("share_of_rows", "")), share or None)
+            asked.append(question)
     tables["questions"] = asked
     if not asked:
         del tables["questions"]

@@ -330,7 +330,7 @@ class OptionalSubsets(Subsets):
     def code(self, value: Iterable[Hashable] | None) -> int:
         return self.absent if value is None else Subsets.code(self, value)
 
-    def label(self, code: int) -> frozenset[Hashable] | None:  # type: ignore[override]
+    def label(self, code: int) -> Any:
         return None if int(code) & self.absent else Subsets.label(self, code)
 
     def fewer(self, count: int) -> OptionalSubsets:

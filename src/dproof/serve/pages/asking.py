@@ -397,17 +397,17 @@ def question_form(
 ) -> dict[str, Any]:
     """The form of a question: its fields, the columns to choose from, and the words that are completed."""
     is_private = table_name == "data"
-    open_columns = [one for one in columns if one.kind != "public" or not is_private][: limits.MOST_SHOWN]
+    open_columns = [column for column in columns if column.kind != "public" or not is_private][: limits.MOST_SHOWN]
     most = 4 * limits.MOST_SHOWN
-    literals = [text_literal(value) for one in open_columns if one.is_text for value in one.values][:most]
-    words = [*(one.sql for one in open_columns), *_KEYWORDS, table_name, *dict.fromkeys(literals)]
+    literals = [text_literal(value) for column in open_columns if column.is_text for value in column.values][:most]
+    words = [*(column.sql for column in open_columns), *_KEYWORDS, table_name, *dict.fromkeys(literals)]
     return {
         "path": path,
         "typed": typed,
         "error": error,
         "default": "preview" if is_private else "query",
-        "names": {"": "–", **{one.name: one.name for one in open_columns}},
-        "numbers": {"": "–", **{one.name: one.name for one in open_columns if one.is_number}},
-        "literals": list(dict.fromkeys([value for one in open_columns for value in one.values][:most])),
+        "names": {"": "–", **{column.name: column.name for column in open_columns}},
+        "numbers": {"": "–", **{column.name: column.name for column in open_columns if column.is_number}},
+        "literals": list(dict.fromkeys([value for column in open_columns for value in column.values][:most])),
         "words": json.dumps(words),
     }

@@ -60,19 +60,19 @@ def _custody_page(desk: Desk, who: Holder, error: str | None = None, **shown: An
     holders, deeds = desk.tokens.holders, desk.record.latest(_MOST_SHOWN_DEEDS)
     known = {
         "files": desk.custody.files(),
-        "tables": {one["name"]: one for one in desk.tables(who)},
+        "tables": {table["name"]: table for table in desk.tables(who)},
         "faults": desk.custody.faults,
         "misnamed": desk.folder.misnamed,
         "endings": api.ENDINGS,
         "holders": holders,
-        "good": {one.number for one in holders if desk.tokens.is_good(one)},
-        "deeds": [(minute(one["at"]), one["who"] or "a command", _deed(one)) for one in reversed(deeds)],
+        "good": {holder.number for holder in holders if desk.tokens.is_good(holder)},
+        "deeds": [(minute(deed["at"]), deed["who"] or "a command", _deed(deed)) for deed in reversed(deeds)],
     }
     new: dict[str, Any] = {"typed": _NEW, "ticked": [], "given": None, "revoked": None, "address": None}
     status = 200 if error is None else 400
     return page("custody.html", "Plans and tokens", who, status=status, error=error, **known, **{**new, **shown})
 
 
-def _deed(one: dict[str, Any]) -> str:
-    about = [f"{key} {value}" for key, value in one.items() if key not in ("number", "at", "who", "token", "did")]
-    return ", ".join([str(one["did"]), *about])
+def _deed(deed: dict[str, Any]) -> str:
+    about = [f"{key} {value}" for key, value in deed.items() if key not in ("number", "at", "who", "token", "did")]
+    return ", ".join([str(deed["did"]), *about])
