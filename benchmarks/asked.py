@@ -274,35 +274,32 @@ def exact_release(law: TableLaw, survey: Survey) -> Any:
     return release_of(law, certificate, np.concatenate(exact))
 
 
-_ABOUT = f"""Of each of six surveys, five of them public, twelve questions that somebody would ask, written down before
-anything was measured (`benchmarks/asked`; the plan has all columns but identifiers and codes, blanks are a value,
-numbers have usual bins). An answer is useful where its half-width is at most a quarter of the truth; of several
-groups, where the median over the groups is. At (1, 1e-6): how many of twelve are useful, and in parentheses the
-median relative half-width; of each question the median over {RELEASES} releases. Default: `tables = 2` and
-`sums = true`, as `dproof init` drafts it. Before: the same by certificates of version 2, where items of a set
-are counted by each other and all tables weigh the same. `[[questions]]`: the twelve, with equal weights. Twelve asks:
-each for an equal share, of ε or of ρ, whichever is better. Wanted: 8 by default and 9 with `[[questions]]` on the first
-three surveys; the others are there to judge by. The library is made up, by a seed (`benchmarks/library.py`).
+_ABOUT = f"""Twelve realistic questions on each of six surveys, five of them public, written down before anything was
+measured (`benchmarks/asked`; the plan has all columns but identifiers and codes, blanks are a value,
+numbers have usual bins). An answer is useful if its half-width is at most a quarter of the truth (with
+groups: the median over the groups). At (1, 1e-6): how many of twelve are useful, and in parentheses the
+median relative half-width, each the median over {RELEASES} releases. Default: `tables = 2` and `sums =
+true`, as `dproof init` drafts it. Default before: the same by certificates of version 2, where items of
+a set are counted by each other and all tables weigh the same. `[[questions]]`: the twelve, with equal
+weights. Twelve asks: each for an equal share, of ε or of ρ, whichever is better. Target: 8 by default
+and 9 with `[[questions]]` on the first three surveys. The library is fictitious
+(`benchmarks/library.py`).
 """
 
-_FACTORS = """Half-widths under `change-one` in parts of those under `add-remove`, the median over the questions of
+_FACTORS = """Half-widths under `change-one` divided by those under `add-remove`, the median over the questions of
 each survey in turn: by default {}, with `[[questions]]` {}.
 """
 
-_WIDTHS = """± of a count, whatever the data, before → now: the mean over the tables of each kind. Under `change-one`
-most of the gain is that the worst change of a row is found where there was a bound. The price: on both surveys
-with sets one of the twelve asks for two items of one set, which is refused now, and was useful under `add-remove`.
+_WIDTHS = """± of a count, for any data, with certificates of version 2 → now: the mean over the tables of each kind.
+On both surveys with sets one of the twelve asks for two items of one set, which is refused now.
 """
 
 _LIMIT = """**Thanksgiving misses both targets; gss_wages and adult meet them.** It has 1,058 rows, and four of the
-questions are shares by region, of about a hundred people each. Below is the least that the largest half-width
-of so many questions can be at once where nothing else is measured, no single column either, and the noise is
-shared out over these questions as is best for that: the optimum over Gaussian noise on tables. They are the
-questions that are sharpest where each is asked alone, with all of the promise. So of the eight that are wanted
-under `change-one`, and of the nine under `add-remove`, some are out of its reach even for who knows the
-questions. For every mechanism there is only a far weaker bound: where 95 % intervals tell tables apart that lie
-k people from each other, e^(kε) is 19 or more. At ε = 1 that leaves ± 1 for a count, where Gaussian noise at
-(1, 1e-6), with all of the promise, has ± 9.
+questions are shares by region, of about a hundred people each. The table shows the least possible
+largest relative half-width of its k easiest questions, if nothing else is measured: the optimum over
+Gaussian noise on tables. More than five (`change-one`) or eight (`add-remove`) of them cannot all be
+useful. (A bound for every mechanism is far weaker: ± 1 for a count at ε = 1, where Gaussian noise at
+(1, 1e-6) has ± 9.)
 """
 
 

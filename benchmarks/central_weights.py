@@ -159,48 +159,45 @@ def section() -> list[str]:
     return [*text, *_table(("table", *header), [(name, *near(name)) for name in names]), "", _CHOSEN]
 
 
-_ABOUT = f"""By default, with a number as `tables` and no made-up rows, a table of several columns weighs 2 divided by
-its fewest values, and a sum a sixteenth of a cell of counts. Would other weights, from the plan alone, answer more
-of the twelve questions? How many are useful where the noise happens to be none: as it is; all tables alike but
-for items of sets, as it was and as it is where there are made-up rows; these weighed by 1/√c for c cells; with
-single columns {_HEAVY} times; and what is best for the number of rows, where each table counts by how far its
-cells are from useful (Σ r/(1 + r), √r the half-width of a cell with its even part of the rows, in parts of a
-quarter of it). Last, tables of single columns alone.
+_ABOUT = f"""By default, with a number as `tables` and no synthetic rows, a table of several columns has the weight 2
+/ (its fewest values), and a sum a sixteenth of that of a cell of counts. Would other weights, from the
+plan alone, answer more of the twelve questions? The number of useful answers, by the widths alone
+(noise set to zero): as it is; all tables alike but for items of sets, as with synthetic rows; these
+weighted by 1/√c for c cells; with single columns {_HEAVY} times; weights chosen by the number of rows,
+by how far cells are from useful (Σ r/(1 + r), √r the half-width of a cell over a quarter of its mean
+count); and tables of single columns only.
 """
 
-_TOGETHER = """Together: {}. On none of the six fewer are useful as it is than with all alike, and the geometric mean of
-the relative half-widths, none counted as 10, is nowhere larger by a thousandth and up to 7 % less: adult 0.277 →
-0.258 and 0.207 → 0.195 (`change-one`, `add-remove`), star_wars 1.035 → 0.981 and 0.668 → 0.655, pums 0.752 →
-0.701 and 0.446 → 0.431, gss_wages 0.068 → 0.066 and 0.051 → 0.050, library 0.470 → 0.456. The price: of adult,
-10 columns, a pair of 15 and 16 values has 1.4 times the noise, one with a column of two values 0.75 times;
-means by many groups have 1.2 times. With the square of that weight star_wars loses an answer that it could tell
-(`add-remove`: 0.763).
+_TOGETHER = """Together: {}. The default weights are useful as often as equal weights on every survey, and the
+geometric mean of the relative half-widths (none counted as 10) is up to 7 % smaller: adult 0.277 →
+0.258 and 0.207 → 0.195 (`change-one`, `add-remove`), star_wars 1.035 → 0.981 and 0.668 → 0.655, pums
+0.752 → 0.701 and 0.446 → 0.431, gss_wages 0.068 → 0.066 and 0.051 → 0.050, library 0.470 → 0.456. The
+price: of adult, 10 columns, a pair of 15 and 16 values has 1.4 times the noise, one with a column of
+two values 0.75 times; means by many groups have 1.2 times.
 """
 
-_NEAR = f"""At ε = {_EPSILON}, add-remove: the mean of Σ |share − true share| over all tables of two columns, of the
-projection and of made-up rows, {_RELEASES} releases, all tables alike. With the default's weights, one release
-(pums: 3): adult, 10 columns 0.130 (rows 0.123) where all alike have 0.127 (0.120), at ε = 1 0.0327 (0.0309) for
-0.0288 (0.0276); gss_wages 0.085 (0.081) for 0.082 (0.078); pums 0.600 (0.543) for 0.648 (0.592), with which the
-projection is under MST's 0.632; library 0.386 (0.357) for 0.484 (0.451). So wide tables lose what small ones
-win, and rows keep all alike.
+_NEAR = f"""The next table has the mean of Σ |share − true share| over all tables of two columns, at ε = {_EPSILON},
+add-remove, of the projection and of synthetic rows, {_RELEASES} releases, all tables alike. With the
+default's weights large tables get worse and small ones better: adult, 10 columns 0.130 (rows 0.123)
+instead of 0.127 (0.120), gss_wages 0.085 (0.081) instead of 0.082 (0.078), pums 0.600 (0.543) instead
+of 0.648 (0.592), library 0.386 (0.357) instead of 0.484 (0.451). So with synthetic rows all tables keep
+equal weights.
 
-With `tables = 1` columns count as independent: nearer where the noise hides what two columns say of each other,
-but no question about two columns is answered. A rule that needs the plan and the number of rows alone tells
-where: the mean of Σ |share − true share| by the noise alone, √(2/π) · σ · cells / rows, is 3.9, 3.6, 5.3, 3.3
-and 2.1 for the five tables below for which `tables = 1` is nearer, in their order, and 0.37, 0.42 and 0.13 for
-the three for which it is not. Above 1 `dproof plan --rows` says so, where it prices `tables = 1`; nothing
-chooses it by itself, because a question about two columns would be refused for it. Heavier single columns help
-some tables and harm others.
+With `tables = 1` columns count as independent. That has a smaller error where the noise hides how two
+columns depend on each other, but no question about two columns is answered. The expected error of the
+noise alone, √(2/π) · σ · cells / rows, shows where: it is 2.1 to 5.3 for the five tables below for
+which `tables = 1` is nearer, and 0.13 to 0.42 for the other three. Above 1 `dproof plan --rows` says
+so, where it prices `tables = 1`.
 """
 
 
 _CHOSEN = """## Tables that are chosen by the data
 
-Tried outside of the source, and left out. A part of the promise measures single columns, a part scores every
-pair of columns by Σ |count − what independent columns would have|, with Gaussian noise (a row moves each score
-by 1, so all of them by the root of their number), and the rest measures those pairs whose score is above the
-error expected of them. Σ |share − true share| of made-up rows over all pairs, add-remove, δ = 1e-6, 2 releases;
-in parentheses how many pairs were chosen. "adult, 15 columns" is all of the file, numbers in ten bins.
+An experiment that is not part of dproof. A part of the budget measures single columns, a part scores
+every pair of columns by Σ |count − count if independent|, with Gaussian noise, and the rest measures
+the pairs whose score is above their expected error. Σ |share − true share| of synthetic rows over all
+pairs, add-remove, δ = 1e-6, 2 releases; in parentheses how many pairs were chosen. "adult, 15 columns"
+is the whole file, numbers in ten bins.
 
 | table | ε | all pairs | tables = 1 | chosen: 15 %, 10 %, 75 % | chosen: 30 %, 20 %, 50 % |
 | --- | ---: | ---: | ---: | --- | --- |
@@ -211,8 +208,8 @@ in parentheses how many pairs were chosen. "adult, 15 columns" is all of the fil
 | gss_wages | 0.1 | 0.079 | 0.228 | 0.088 (40) | 0.098 (36) |
 | pums | 0.1 | 0.559 | 0.502 | 0.602 (3) | 0.608 (2) |
 
-Of adult, 10 columns, at ε = 0.1 AIM's rows have 0.135 and MST's 0.153. It pays once, by 12 %, and costs 8 to 12
-% elsewhere: shrinking does already what choosing would, and leaves an interval for every pair.
+Choosing helps once, by 12 %, and costs 8 to 12 % elsewhere: shrinking has the same effect, and leaves
+an interval for every pair. (adult, 10 columns, at ε = 0.1: AIM's rows have 0.135, MST's 0.153.)
 """
 
 

@@ -51,7 +51,7 @@ def lines(tables: Sequence[Table]) -> Iterator[tuple[str, ...]]:
 def section() -> list[str]:
     """The lines of the page."""
     found = list(lines([table for table in TABLES.values() if table.path.exists() and any(table.columns.values())]))
-    text = ["## Sums of numbers: the noise now in parts of that before\n", _ABOUT]
+    text = ["## Sums of numbers: less noise than in version 1\n", _ABOUT]
     text += _rows(HEADER, ("---", "---", "---:", "---:", "---:"), found)
     text += ["## Quantiles and deviations of all rows\n", _SPREAD]
     columns = ("table", "number", *SPREAD)
@@ -87,16 +87,16 @@ def quantiles(table: Table) -> Iterator[tuple[str, ...]]:
         yield table.name, number, *(" → ".join(f"{width:,.4g}" for width in some) for some in told)
 
 
-_ABOUT = """At (1, 1e-6), all pairs of columns and `sums = true`, from the plans alone. Before, a number was added up
-about the middle of its range, and under `change-one` sums and counts were charged as if one change of a row moved
-both as far as it can. Now a number is added up about the middle of its bin, unless a bin has most of the range, the
-worst change is one and the same for both, and a sum weighs a quarter of a cell of counts instead of a sixteenth
-(where no tables are listed and no rows are made up, a sixteenth as before). A number within bins is also added up by
-its own bins, and counted on a ladder, which is in these figures.
+_ABOUT = """The standard deviation by now divided by that of certificates of version 1, at (1, 1e-6), all pairs of
+columns and `sums = true`, from the plans alone. In version 1 a number was added up about the middle of
+its range, and under `change-one` sums and counts were charged separately. Now a number is added up
+about the middle of its bin, unless one bin has most of the range, both are charged by the same worst
+change, and a sum has a quarter of the weight of a cell of counts instead of a sixteenth. The ladder is
+included in these figures.
 """
 
-_SPREAD = """The median of five releases with add-remove neighbours: half the length of the 95 % interval, before → now.
-A number has bins as above; the ladder has about a hundred parts of these. Where it is 0, one value is left.
+_SPREAD = """The half-width of the 95 % interval with certificates of version 1 → now, the median of five releases
+with add-remove neighbours. Where it is 0, the interval has one value.
 """
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def run() -> Section:
         ratios.append((f"`dproof {word}` to Python with DuckDB", ratio, f"at most {most}"))
     how = (
         f"A table of {ROWS:,} rows in CSV. Every figure is a process from its start to its end: the imports, the work "
-        "and what is printed. The yardstick is a fresh Python that imports DuckDB and counts the groups of one column. "
+        "and what is printed. The reference is a fresh Python that imports DuckDB and counts the groups of one column. "
         "`query` does the same with intervals, `ask` pays for each question, `sanitise` draws its charts too."
     )
     return Section("Cold commands", how, tuple(lines), tuple(ratios))

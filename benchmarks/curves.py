@@ -63,23 +63,17 @@ def run() -> Section:
             ratios += _ratios(f"days of a home, ε = {epsilon}, δ = {delta}", names)
     smooth = f"{SMOOTH['kernel']}, length {SMOOTH['length']}, radius {SMOOTH['radius']} around 1 kW"
     how = (
-        "Root mean squared error over the day of the mean curve, one changed curve. Made-up daily loads, 49 "
-        "half-hourly values between 0 and 3 kW, at ε = 1; and, where data is at hand, 112 days of a home "
+        "Root mean squared error over the day of the mean curve, one changed curve. Fictitious daily loads, 49 "
+        "half-hourly values between 0 and 3 kW, at ε = 1; and, if the data is there, 112 days of a home "
         "(household_electricity_daily.csv), ten times each, 24 hourly values between 0 and 6 kWh. The errors of dproof "
-        f"are from {REPEATS * LEDGERS} answers, those of the others are exact. dproof knows the range alone, and "
-        "measures all values with K-norm noise at δ = 0 and with Gaussian noise else, by the ρ that a ledger counts; "
-        f"with a kernel the plan says how smooth curves are ({smooth}). The others noise each of the values, Laplace "
-        "at δ = 0 and Gaussian else, calibrated to (ε, δ) for this one answer, as they are or smoothed by "
-        f"{2 * WAVES + 1} Fourier coefficients. The basis alone is what the smoother leaves without any "
-        "noise. Least possible: in the worst case no mechanism tells even the level of flat curves with less (the "
-        "variance of the staircase, Geng and Viswanath 2016). "
-        "Smoothing by a few waves supposes that all others are nothing; a plan says so with a kernel. By the "
-        "range alone, equal noise on all points has the least variance in total, and if its waves were "
-        "multiplied by the best factors, chosen with the true curve at hand, 0.86 of the smoothed error would "
-        "be left for 1,000 homes at δ = 1e-6 and 0.83 for the days of a home at ε = 1 "
-        "(tests/curves/test_smoothing.py): there 0.8 cannot be reached so. With noise of another size on each wave "
-        "0.79 and 0.78 might be; but its loss is a maximum over 2^points corners of a cube, and the bounds of it that "
-        "can be checked let no wave have less noise."
+        f"are from {REPEATS * LEDGERS} answers, the others are exact. dproof knows only the range, and "
+        "measures all values with K-norm noise at δ = 0 and else with Gaussian noise, by the ρ that a ledger counts; "
+        f"with a kernel the plan says how smooth curves are ({smooth}). The others add noise to each value, Laplace "
+        "at δ = 0 and else Gaussian, calibrated to (ε, δ) for this one answer, as they are or smoothed by "
+        f"{2 * WAVES + 1} Fourier coefficients. Basis alone: the error of the smoother without noise. Least possible: "
+        "a lower bound for every mechanism, already for flat curves (the variance of the staircase, Geng and Viswanath "
+        "2016). The missed targets cannot be reached by factors on the waves of equal noise: even the best ones, "
+        "chosen with the true curve, leave 0.86 and 0.83 of the smoothed error (tests/curves/test_smoothing.py)."
     )
     header = ("", "dproof", "dproof, kernel", "each point", "smoothed", "basis alone", "least possible")
     chart = Chart("Error of a mean curve", "homes", "kW", tuple(points))

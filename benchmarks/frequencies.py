@@ -50,17 +50,16 @@ def run() -> Section:
         for epsilon, goal in ((1, "at most 10.1"), (2, "at most 5.1"), (4, "at most 3.3"))
     ]
     how = (
-        f"Root mean squared error of the shares of k values among {PEOPLE:,} made-up people, {REPEATS} sanitisations "
-        "by randomised response, each debiased by all from the same responses, so that what differs is the estimator "
-        "and not the luck of the draw. The promise is the same for all, ε for each person's answer. dproof's default "
-        "is `inverse`, the unbiased one; DE is the same, and MI is the same moved to shares that are not negative and "
-        "add up to 1, which helps where values are many and ε is small, at the price of a bias. The "
-        "best on either side is picked after the errors were seen, from four of ours and three of theirs: that ratio "
-        "says what can be had, not what any one method always gives. The variance of a count by `frequency` is exact, "
-        "beside that of subset selection of the best width, for 4 to 100,000 values and ε = 0.5 to 4. What "
-        "`auto` takes is exact, too, for plans that name no mechanism, at the worst of ε = 0.5 to 4. A median has half "
-        "of the mean length of its interval, which holds for every distribution, over 10 releases; by Laplace noise it "
-        "was 24.7, 15.4 and 11.2, and by bins of 5 it is what is wanted."
+        f"Root mean squared error of the shares of k values among {PEOPLE:,} fictitious people, {REPEATS} "
+        "sanitisations by randomised response, each debiased by all estimators from the same responses, with ε for "
+        "each person's answer. dproof's default is `inverse`, the unbiased one; DE is the same, and MI is the same "
+        "moved to shares that are not negative and add up to 1, which helps where values are many and ε is small, "
+        "at the price of a bias. The best on either side is chosen after the errors were seen, from four of "
+        "dproof's and three of the peers': no single method always has that error. The variance of a count by "
+        "`frequency` is exact, beside that of subset selection of the best width, for 4 to 100,000 values and ε = "
+        "0.5 to 4. What `auto` takes is exact, too, for plans that name no mechanism, at the worst of ε = 0.5 to "
+        "4. A median has half of the mean length of its interval, which holds for every distribution, over 10 "
+        "releases; by Laplace noise it was 24.7, 15.4 and 11.2, and by bins of 5 it is what is wanted."
     )
     grid = Grid(("", *names), tuple(rows))
     return Section("Accuracy of frequencies, local model", how, ratios=tuple(ratios), grids=(grid,))

@@ -42,7 +42,7 @@ def run() -> Section:
             lines.append(line)
             ratios.append((f"dproof to {name} at scale 100", fast / line.value, ""))
     how = (
-        f"{DRAWS:,} draws, dproof and NumPy in turns so that both meet the same machine. Ours are exact and "
+        f"{DRAWS:,} draws, dproof and NumPy in turns so that both meet the same machine. Draws of dproof are exact and "
         "cryptographic; NumPy's are floats from a generator that is not. Peers draw one value at a time or in a list"
         f"{'; PyDP is not installable here.' if peer('pydp') is None else '.'}"
     )

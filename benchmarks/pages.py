@@ -1,4 +1,4 @@
-"""The page of all sections: what was wanted at a glance, then every figure."""
+"""The page of all sections: the targets that were missed, then every figure."""
 
 from __future__ import annotations
 
@@ -28,20 +28,19 @@ def _head(sections: Sequence[Section], seconds: float) -> Iterator[str]:
     yield "# Benchmarks\n"
     yield (
         f"Made by `make bench` in {seconds / 60:.0f} minutes. Every ratio compares two figures of the same run; "
-        "medians of a few repeats, with half the range between the quartiles as the spread. Absolute figures belong "
-        f"to the machine they were measured on: {os.cpu_count()} cores, {platform.machine()}, "
-        f"Python {platform.python_version()}.\n"
+        "medians of a few repeats, with half the interquartile range as the spread. Absolute figures are for "
+        f"this machine: {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}.\n"
     )
     asked = [(section.title, ratio) for section in sections for ratio in _ratios(section) if ratio.wanted]
     met = sum(bool(ratio.met()) for _, ratio in asked)
-    yield f"## What was wanted: {met} of {len(asked)} met\n"
+    yield f"## Targets: {met} of {len(asked)} met\n"
     yield (
-        "A ratio of errors is exact where the laws of both are known. Where one of them is simulated, the standard "
-        "error of the ratio stands beside it.\n"
+        "A ratio of errors is exact where the laws of both are known; otherwise its standard error stands beside it. "
+        "Each section below has its targets; these are missed:\n"
     )
     yield from _table(
-        ("section", "ratio within this run", "value", "wanted", ""),
-        [(title, r.name, _value(r), r.wanted, VERDICTS[r.met()]) for title, r in asked],
+        ("section", "ratio within this run", "value", "target"),
+        [(title, r.name, _value(r), r.wanted) for title, r in asked if not r.met()],
     )
     yield ""
 
@@ -67,7 +66,7 @@ def _blocks(section: Section) -> Iterator[str]:
         yield f"![{chart.title}]({_image(chart)})\n"
     if section.ratios:
         rows = [(r.name, _value(r), r.wanted, VERDICTS[r.met()]) for r in _ratios(section)]
-        yield from _table(("ratio within this run", "value", "wanted", ""), rows)
+        yield from _table(("ratio within this run", "value", "target", ""), rows)
         yield ""
 
 

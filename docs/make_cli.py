@@ -37,11 +37,11 @@ def text() -> str:
 _ERRORS = """\
 ## Exit codes and errors
 
-A command leaves with 0 when it is done and the answer is yes, with 1 when the answer is no, with 2 when what was
-asked cannot be done, and with 130 or 143 when it was interrupted. What is wrong is one sentence on stderr. With
-`--json` it is also one object on stdout, with `code`, `message` and `hint`: programs ask for the code, since
-sentences may be worded anew. `usage` is an option or argument that a command does not take, `interrupted` a command
-that was stopped, and `internal` a mistake in dproof itself. The others are the classes of errors in Python:"""
+A command exits with 0 when it is done and the answer is yes, with 1 when the answer is no, with 2 when the
+request cannot be met, and with 130 or 143 when it was interrupted. The error is one sentence on stderr. With
+`--json` it is also one object on stdout, with `code`, `message` and `hint`: programs should use the code, because
+sentences may change. `usage` is a wrong option or argument, `interrupted` a command
+that was stopped, and `internal` a bug in dproof. The others are the classes of errors in Python:"""
 
 
 def error_table() -> str:

@@ -8,12 +8,12 @@ PAGE = Path(__file__).parent / "keys.md"
 _COMMON = """\
 # The keys of a column
 
-Made by `python docs/make_keys.py` from what each space says of itself. A column's table in a plan is `[columns.name]`.
+Made by `python docs/make_keys.py` from the source. A column's table in a plan is `[columns.name]`.
 
-Every column has `space`, one of the names below; or `drop = true`, and it is left out; or `public = true`, and it is
-released as it is. A column that is sanitised also takes `share`, its weight in the split of ε (1 without it), and
-`mechanism`, one of those that its space lists (`"auto"` without it: `dproof plan` says which that is). `question` and
-`help` are texts that a survey shows ([`dproof collect`](tutorials/collect.md)); nothing else looks at them.
+Every column has one of these: `space`, one of the names below; `drop = true`, which leaves it out; or `public = true`,
+which releases it as it is. A sanitised column also takes `share`, its weight in the split of ε (default 1), and
+`mechanism`, one of those that its space lists (default `"auto"`: `dproof plan` shows which one). `question` and
+`help` are texts for a survey ([`dproof collect`](tutorials/collect.md)).
 """
 
 
@@ -25,7 +25,7 @@ def text() -> str:
 
     parts = [_COMMON]
     for name, space in SPACES.items():
-        rows = ["| key | what stands there | without it | |", "| --- | --- | --- | --- |"]
+        rows = ["| key | value | default | |", "| --- | --- | --- | --- |"]
         for key in plan_keys(name):
             form = " or ".join(f'`"{way}"`' for way in key.options) or key.form
             usual = "" if key.default in (None, (), "") else f"`{key.default}`"

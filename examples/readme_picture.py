@@ -1,4 +1,4 @@
-"""Make docs/images/survey.svg: a made-up survey, and what releases of both models tell about it."""
+"""Make docs/images/survey.svg: a fictitious survey, and the answers of releases in both models."""
 
 from __future__ import annotations
 

@@ -55,7 +55,8 @@ def test_the_check_itself() -> None:
 
 def test_no_page_and_no_message_recommends_a_package_that_is_not_there() -> None:
     """dproof is in no package index yet: a checkout or the file of a wheel is installed."""
-    texts = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.py")]
+    folders = [("docs", "*.md"), ("src", "*.py"), ("examples", "*.ipynb")]
+    texts = [*ROOT.glob("*.md"), *(path for folder, kind in folders for path in (ROOT / folder).rglob(kind))]
     named = re.compile(r"pip install (-\S+ )*'?dproof\b")
     wrong = [path.name for path in texts if named.search(path.read_text("utf-8"))]
     assert wrong == []
