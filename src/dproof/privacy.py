@@ -169,12 +169,6 @@ class Cost:
         counted = [rho for rho in (self.rho, other.rho) if rho is not None]
         return Cost(min(self.epsilon, other.epsilon), min(self.delta, other.delta), min(counted, default=None))
 
-    def beyond(self, paid: Cost) -> Cost:
-        """What is left to pay of this price, in each figure."""
-        rho = None if self.rho is None or paid.rho is None else max(Fraction(0), self.rho - paid.rho)
-        epsilon, delta, cut = self.epsilon - paid.epsilon, self.delta - paid.delta, self.cut - paid.cut
-        return Cost(max(Fraction(0), epsilon), max(Fraction(0), delta), rho, max(Fraction(0), cut))
-
     def covers(self, price: Cost) -> bool:
         """Whether what was paid so much serves for a price (ε, δ)."""
         return self.epsilon >= price.epsilon and self.delta >= price.delta

@@ -426,7 +426,7 @@ class Ledger:
             if entry is None:
                 raise FileError("another run has published this release meanwhile: nothing was written")
             paid, price = account.cost(entry), account.cost(_written(cost))
-            more = price.beyond(paid)
+            more = _beyond(price, paid)
             if any((more.epsilon, more.delta, more.rho, more.cut)):
                 body = {"description": f"{entry['description']}, under another plan", "beyond": number}
                 self._spend(database, "release", body, more, account.for_everyone(self.ceiling), paid=paid)
@@ -573,6 +573,13 @@ def _pays(entry: Mapping[str, Any], cost: Cost, description: str, plan: str) -> 
     """Whether an entry pays the (ε, δ) of such a release: as much, or more, as a release of tables once did."""
     same = entry["description"] == description and entry["plan"] == plan
     return same and price_of(entry).covers(cost)
+
+
+def _beyond(price: Cost, paid: Cost) -> Cost:
+    """What is left to pay of a price, in each figure."""
+    rho = None if price.rho is None or paid.rho is None else max(Fraction(0), price.rho - paid.rho)
+    epsilon, delta, cut = price.epsilon - paid.epsilon, price.delta - paid.delta, price.cut - paid.cut
+    return Cost(max(Fraction(0), epsilon), max(Fraction(0), delta), rho, max(Fraction(0), cut))
 
 
 def _written(cost: Cost) -> dict[str, str]:
