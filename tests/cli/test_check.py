@@ -422,7 +422,7 @@ def test_what_one_row_has_is_not_offered_to_be_pasted(dproof: Dproof, tmp_path: 
     (tmp_path / "x.csv").write_text("likes\n" + "tea\nmilk\n" * 20 + "my own cider\nTea of course\n")
     (tmp_path / "x.toml").write_text('[privacy]\nepsilon = 1\n[columns.likes]\nspace = "categories"\nvalues = []\n')
     page = dproof("check", tmp_path / "x.csv", "--plan", tmp_path / "x.toml").out
-    assert '[columns.likes]\nvalues = ["tea", "milk"]\n# 2 more are rarer, or of one row each: an id' in page
+    assert '[columns.likes]\nvalues = ["tea", "milk"]\n# 2 more, rarer or of one row each: outside' in page
     drafted = dp.draft_plan(tmp_path / "x.csv", look=True).plan["columns"]["likes"]
     assert (drafted["values"], drafted["outside"]) == (["tea", "milk"], "category")
 
@@ -458,7 +458,7 @@ def test_a_value_that_is_nearly_a_declared_one_is_named(value: str, told: str) -
             "Missing values",
         ),
         (["5", "7", "k.A."], "Some values of 'x' are not numbers, but words: they count as missing", "`decimal`"),
-        (["5", "7", "1.234,5"], "are `decimal` and `thousands` under [file] right?", "words"),
+        (["5", "7", "1.234,5"], "are `decimal`, `thousands` and `units` under [file] right?", "words"),
     ],
 )
 def test_what_is_no_number_is_told_by_what_it_is(
@@ -505,3 +505,15 @@ def test_a_title_above_the_names_is_told(dproof: Dproof, tmp_path: Path) -> None
     said = " ".join(dproof("check", tmp_path / "x.xlsx", "--plan", tmp_path / "p.toml").out.split())
     assert told in said and "such as header = 2" in said
     assert "one column alone" in dproof("init", tmp_path / "x.xlsx").err
+
+
+def test_persons_who_are_not_declared_are_counted(dproof: Dproof, tmp_path: Path) -> None:
+    age = '[columns.age]\nspace = "interval"\nlow = 0\nhigh = 99\n'
+    (tmp_path / "plan.toml").write_text(f"[privacy]\nepsilon = 1\n[columns.patient_id]\ndrop = true\n{age}")
+    for owners, told in ((["a", "b", "a"], True), (["a", "b", "c"], False)):
+        (tmp_path / "x.csv").write_text("patient_id,age\n" + "".join(f"{owner},40\n" for owner in owners))
+        found = dp.check(tmp_path / "x.csv", tmp_path / "plan.toml")
+        assert (found.persons is not None) == told == any('person = "patient_id"' in hint for hint in found.hints)
+        assert not told or found.persons.most_rows == 2
+    odd = pa.table({"patient_id": [{"a": 1}], "age": [3]})  # which is nobody's name
+    assert dp.check(odd, tmp_path / "plan.toml").persons is None

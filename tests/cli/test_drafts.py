@@ -176,3 +176,77 @@ def test_a_running_number_is_left_out_and_no_free_text_names_a_person(dproof: Dp
     drafted = dproof("init", tmp_path / "x.csv", "--look").out
     assert '[columns."Lfd. Nr."]\ndrop = true    # it numbers the rows\n' in drafted
     assert '[columns.age]\nspace = "interval"' in drafted and '# person = "id"\n' in drafted
+
+
+@pytest.mark.parametrize(
+    ("values", "space"),
+    [
+        (["07030", "10025", "10001"], "categories"),  # codes: a number has no zeros before it
+        (["7030", "10025", "10001"], "interval"),
+        (["1 - never", "2", "3", "4", "5 - always"], "categories"),  # a scale whose ends have words
+        (["1", "2", "3", "none"], "interval"),
+        (["Yes", "No", "unknown"], "categories"),
+        (["true", "false", "n/a"], "categories"),
+    ],
+)
+def test_what_only_looks_like_numbers_or_marks_is_neither(
+    dproof: Dproof, tmp_path: Path, values: list[str], space: str
+) -> None:
+    (tmp_path / "x.csv").write_text("x,y\n" + "".join(f"{value},1\n" for value in values * 9))
+    drafted = columns_of(dproof("init", tmp_path / "x.csv", "--look").out)["x"]
+    assert drafted["space"] == space and drafted.get("values", []) == []
+
+
+def test_why_a_column_is_left_out_is_true(dproof: Dproof, tmp_path: Path) -> None:
+    rows = "".join(f"{n},{n % 2},{n}.5 or so,{n % 3}\n" for n in range(1, 60))
+    (tmp_path / "x.csv").write_text("n,paid,price,Pers.-Nr.\n" + rows)
+    drafted = dproof("init", tmp_path / "x.csv", "--look").out
+    assert "[columns.n]\ndrop = true    # it numbers the rows\n" in drafted
+    assert "[columns.price]\ndrop = true    # nearly all differ" in drafted
+    assert columns_of(drafted)["paid"]["values"] == [0, 1]  # its name ends like an id
+    assert '[columns."Pers.-Nr."]\ndrop = true    # an id or a name' in drafted
+
+
+VISITS = "patient_id,age\n" + "".join(f"P{n % 40},{n % 40 + 20}\n" for n in range(60))
+LISTED = "patient_id,age\n" + "".join(f"P{n},{n % 40 + 20}\n" for n in range(60))
+
+
+def test_persons_with_several_rows_are_declared_where_they_are_seen(dproof: Dproof, tmp_path: Path) -> None:
+    for text, privacy in ((VISITS, {"person": "patient_id", "rows_per_person": 3}), (LISTED, {})):
+        (tmp_path / "x.csv").write_text(text)
+        drafted = tomllib.loads(dproof("init", tmp_path / "x.csv", "--look").out)["privacy"]
+        assert {key: drafted[key] for key in drafted if "person" in key} == privacy
+        first = dp.draft_plan(tmp_path / "x.csv", look=True).plan["privacy"]
+        assert {key: first[key] for key in first if "person" in key} == privacy
+    (tmp_path / "x.csv").write_text(VISITS)
+    assert "person" not in tomllib.loads(dproof("init", tmp_path / "x.csv").out)["privacy"]
+
+
+MONEY = "pay;cost;part;size\n" + '1.250,50 €;-€ 3;7 %;3 km\nk.A.;"€1.000.000,00";12%;4 km\n2 €;0,5€;99 %;5 km\n' * 9
+
+
+def test_numbers_with_a_unit_beside_them_are_numbers(dproof: Dproof, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(MONEY)
+    drafted = dproof("init", tmp_path / "x.csv", "--look").out
+    file = tomllib.loads(drafted)["file"]
+    assert file == {"separator": ";", "decimal": ",", "thousands": ".", "units": "€ %"}
+    assert {name: keys["space"] for name, keys in columns_of(drafted).items()} == {
+        "pay": "interval",
+        "cost": "interval",
+        "part": "interval",
+        "size": "categories",  # a unit of another kind may be a name, and is written by a person
+    }
+    (tmp_path / "plan.toml").write_text(drafted)
+    suggested = {one.name: one.keys for one in dp.check(tmp_path / "x.csv", tmp_path / "plan.toml").suggestions}
+    assert suggested["cost"] == {"low": -1000000, "high": 1000000} and suggested["part"] == {"low": 0, "high": 100}
+    assert suggested["pay"] == {"low": 0, "high": 2000, "missing": "category"}
+    plan = {"privacy": {"epsilon": 1}, "file": {"units": "€ 7"}, "columns": {}}
+    with pytest.raises(dp.PlanError, match=r'file.units must be signs .* such as "€ %", and no digits'):
+        dp.Plan.from_dict(plan)
+
+
+def test_what_only_begins_like_money_is_none(dproof: Dproof, tmp_path: Path) -> None:
+    for value in ("$0 - $24,999", "€", "5 € or 6 €", "$" + "1" * 50 + " " * 10_000 + "x"):
+        (tmp_path / "x.csv").write_text("x;y\n" + f"{value};{value}\n" * 9)
+        drafted = tomllib.loads(dproof("init", tmp_path / "x.csv", "--look").out)
+        assert "units" not in drafted["file"] and drafted["columns"]["x"]["space"] == "categories"

@@ -127,7 +127,7 @@ def test_what_is_paid_for_is_told_and_resumed(folder: Path, dproof: Callable[...
     pa.parquet.write_table(people, folder / "people.parquet")
     words = [str(folder / word) if "." in word or word == "out" else word for word in [*SANITISE, *PAID]]
     ran = dproof(*words)
-    assert ran.code == 0 and "and not published it: there was no further cost" in ran.err
+    assert ran.code == 0 and "and not published it: nothing was paid twice" in ran.err
     assert left(folder) == ["out", *MADE]
     told = dproof("budget", folder / "budget.db", "--json").json
     assert told["spent"]["epsilon"] == 2 and [e.get("published") for e in told["entries"]] == [None, True]

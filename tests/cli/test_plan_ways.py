@@ -103,6 +103,21 @@ def test_what_the_recommended_way_lacks_is_told_as_a_sentence(dproof: Callable[.
     assert "it does not answer 1 of these" in page and ": but" not in page
 
 
+@pytest.mark.parametrize("model", ["local", "central"])
+def test_what_is_decided_by_stands_before_the_table(dproof: Callable[..., Any], tmp_path: Path, model: str) -> None:
+    """The promise, which way to take and what would help, in the first lines of a long page; warnings before it."""
+    questions = [{"sql": MEAN}] if model == "local" else []
+    plan = draft(model, delta="0.01", questions=questions, **({"release": {"tables": 2}} if model == "central" else {}))
+    (tmp_path / "plan.toml").write_text(to_toml(plan), "utf-8")
+    ran = dproof("plan", tmp_path / "plan.toml", "--rows", ROWS)
+    lines = [line for line in ran.out.splitlines() if line]
+    places = [next(n for n, line in enumerate(lines) if line.startswith(words)) for words in _IN_TURN]
+    assert places == sorted(places) and places[2] <= 8 and "δ is 0.01" in ran.err
+
+
+_IN_TURN = ("plan.toml: ", "Recommended: ", "What would help:", f"± over {ROWS:,}", "What is ")
+
+
 def test_more_rows_than_are_shuffled_together_are_compared_too() -> None:
     """A release hides each row among 2^20 at most; a plan that says so is good for any larger table."""
     plan = {"privacy": {"epsilon": "1", "delta": "1e-6"}, "columns": COLUMNS}

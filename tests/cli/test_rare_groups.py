@@ -106,7 +106,7 @@ def test_the_pages_show_both(dproof: Any, tmp_path: Path) -> None:
         file.write_text(dp.Plan.of(plan(MEAN.format("release"), model=model, epsilon=8)).text, "utf-8")
         told = dproof("plan", file, "--rows", ROWS, "--json").json["questions"][0]
         assert told[key] and "(uneven)" in dproof("plan", file, "--rows", ROWS).out
-        assert "a tenth of the rows" in " ".join(dproof("plan", file, "--rows", ROWS).out.split())
+        assert "a tenth of an even share of the rows" in " ".join(dproof("plan", file, "--rows", ROWS).out.split())
         file.write_text(dp.Plan.of(plan(MEAN.format("release"), "0.05", model, 8)).text, "utf-8")
         out = dproof("plan", file, "--rows", ROWS).out
         assert "has 5% of the rows" in " ".join(out.split())

@@ -120,7 +120,8 @@ def test_a_release_is_paid_for_by_the_person(dproof: Dproof, people: Path) -> No
     plan = (people / "plan.toml").read_text("utf-8").replace("[privacy]\n", "[privacy]\nrows_per_person = 3\n")
     (people / "plan.toml").write_text(plan, "utf-8")
     arguments = ("sanitise", people / "people.csv", "--plan", people / "plan.toml", "--ledger", people / "budget.db")
-    assert dproof(*arguments, "--out", people / "out").code == 0
+    made = dproof(*arguments, "--out", people / "out")
+    assert made.code == 0 and "A person with 3 rows: ε = 6, δ = 0." in " ".join(made.out.split())
     assert float(dproof("budget", people / "budget.db", "--json").json["spent"]["epsilon"]) == 6
 
 

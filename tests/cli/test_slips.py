@@ -127,11 +127,14 @@ def test_help_and_a_draft_say_where_to_begin(dproof: Dproof, folder: Path) -> No
     assert "`dproof init --ask` asks for all of it instead" in dproof("init", "x.csv").err
 
 
-def test_a_title_above_the_names(refused: Callable[..., str], folder: Path) -> None:
+def test_a_title_above_the_names(dproof: Dproof, refused: Callable[..., str], folder: Path) -> None:
     (folder / "t.csv").write_text("Survey of May\n" + DATA)
-    for words in (["init", "t.csv", "--look"], ["check", "t.csv", "--plan", "plan.toml"]):
-        told = refused(*words)
-        assert "line 2 has 3 fields and the header 1; is that a title? Then header = 2 under [file]" in told
+    told = refused("check", "t.csv", "--plan", "plan.toml")
+    assert "line 2 has 3 fields and the header 1; is that a title? Then header = 2 under [file]" in told
+    blind = dproof("init", "t.csv")
+    assert "one column alone" in blind.err and "`dproof init --header 2` drafts with that" in blind.err
+    drafts = [dproof("init", "t.csv", *options).out for options in (["--look"], ["--header", "2"])]
+    assert all("\n[file]\nheader = 2\n" in text and "[columns.town]" in text for text in drafts)
 
 
 @pytest.mark.parametrize("ending", ["HAVING count(*) > 100", "ORDER BY count(*) DESC LIMIT 1"])

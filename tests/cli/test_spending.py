@@ -97,7 +97,7 @@ def test_a_stopped_release_is_resumed_from_the_ledger_beside_the_table(
         patch.setattr("dproof.releases.sanitise.write_whole", lambda *_: (_ for _ in ()).throw(OSError("stopped")))
         assert "it is paid for" in dproof(*words).err
     made = dproof(*words)
-    assert made.code == 0 and "there was no further cost" in made.err
+    assert made.code == 0 and "nothing was paid twice" in made.err
 
 
 def test_a_value_outside_the_plan_is_told_with_what_a_second_try_costs(
@@ -109,10 +109,12 @@ def test_a_value_outside_the_plan_is_told_with_what_a_second_try_costs(
     assert narrow.read_text() != whole
     words = ("sanitise", table, "--plan", narrow, "--out", tmp_path / "out")
     first = dproof(*words)
-    assert first.code == 2 and "mend the table, or the plan at the same cost" in " ".join(first.err.split())
+    assert first.code == 2 and "mend the table or the plan, and run the same command again" in " ".join(
+        first.err.split()
+    )
     table.write_text(table.read_text().replace("\nm,", "\nf,"))
     made = dproof(*words)
-    assert made.code == 0 and "there was no further cost" in made.err
+    assert made.code == 0 and "nothing was paid twice" in made.err
     assert f"dproof budget '{table}'" in " ".join(made.out.split())
 
 
@@ -307,6 +309,8 @@ def test_explain_takes_a_release_a_plan_a_ledger_or_a_table(
 def test_explain_counts_the_rows_of_a_person(tmp_path: Path, dproof: Dproof) -> None:
     told = dproof("explain", plan(tmp_path, rows_per_person=3), "--json").json
     assert told["epsilon"] == 3 and "the 3 rows of a person" in told["in_words"]["guess"]
+    page = " ".join(dproof("explain", plan(tmp_path, rows_per_person=3)).out.split())
+    assert "neighbours are two tables that differ in one person's rows, 3 at most." in page
 
 
 @pytest.fixture
@@ -359,11 +363,11 @@ def test_a_plan_that_forgot_a_value_is_mended_at_no_further_cost(dproof: Any, tm
     text = '[privacy]\nmodel = "central"\nepsilon = "{}"\n[columns.town]\nspace = "categories"\nvalues = {}\n'
     plan.write_text(text.format(1, '["Oslo"]'), "utf-8")
     first = dproof("sanitise", data, "--plan", plan, "--out", out)
-    assert first.code == 2 and "the plan at the same cost" in " ".join(first.err.split()) and not out.exists()
+    assert first.code == 2 and "mend the table or the plan" in " ".join(first.err.split()) and not out.exists()
     plan.write_text(text.format(2, '["Oslo", "Bonn"]'), "utf-8")  # for more than was paid
     assert dproof("sanitise", data, "--plan", plan, "--out", out).code == 1 and not out.exists()
     plan.write_text(text.format(1, '["Oslo", "Bonn"]'), "utf-8")
     second = dproof("sanitise", data, "--plan", plan, "--out", out)
-    assert second.code == 0 and "there was no further cost" in " ".join(second.err.split())
+    assert second.code == 0 and "nothing was paid twice" in " ".join(second.err.split())
     assert dproof("budget", data, "--json").json["spent"]["epsilon"] == 1
     assert dproof("sanitise", data, "--plan", plan, "--out", tmp_path / "again").code == 1

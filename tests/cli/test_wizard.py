@@ -39,6 +39,7 @@ ANSWERS = {
     "likes": "",
     "marks": "",
     "likes blank": "",
+    "questions": "",
     "write": "y",
 }
 
@@ -76,6 +77,45 @@ def test_a_dialogue_ends_with_a_plan_the_commands_and_a_notebook(answering: Dpro
     assert {path.name for path in folder.iterdir()} == {"x.csv", "plan.toml", "plan.ipynb"}
 
 
+def test_a_person_who_was_seen_in_several_rows_is_declared_by_enter(answering: Dproof, folder: Path) -> None:
+    (folder / "x.csv").write_text("id,town,age,likes\n" + "".join(f"P{n % 9},Bonn,{n},{n % 2}\n" for n in range(99)))
+    answers = {**ANSWERS, "several": "\n\n"}  # whether, who, how many
+    del answers["id"]
+    ran = answering(answers)
+    assert ran.code == 0, ran
+    plan = dp.Plan.read("plan.toml")
+    assert (plan.person, plan.rows_per_person) == ("id", 3)
+
+
+@pytest.mark.parametrize("who", ["1", "2"])
+def test_questions_that_matter_are_in_the_plan(answering: Dproof, who: str) -> None:
+    mean = "SELECT town, avg(age) AS mean FROM data GROUP BY town"
+    count = "SELECT count(*) AS n FROM data WHERE likes = 1"
+    answers = {**ANSWERS, "who": who, "questions": f"SELECT avg(ages) FROM data\n{mean}\n{count}\n"}
+    if who == "2":
+        del answers["public"]
+    ran = answering(answers)
+    assert ran.code == 0 and "  there is no column 'ages'; did you mean 'age'?" in ran.out
+    assert 'such as SELECT "town", avg("age") AS mean FROM data GROUP BY "town"' in ran.out
+    assert "mean: " in ran.out and "n: ± " in ran.out
+    plan = dp.Plan.read("plan.toml")
+    assert [one.sql for one in plan.questions] == [mean, count]
+    assert ("tables = 1" in plan.text) == (who == "1") and "tables = 2" not in plan.text
+
+
+@pytest.mark.parametrize("is_right", ["y", "n"])
+def test_a_title_above_the_names_is_asked_about(answering: Dproof, folder: Path, is_right: str) -> None:
+    (folder / "x.csv").write_text("Survey of May\n" + DATA)
+    ran = answering({"titled": is_right, **ANSWERS})
+    assert "seem to stand in line 2: id, town, age" in ran.out
+    if is_right == "y":
+        assert ran.code == 0 and dp.Plan.read("plan.toml").file.header == 2
+    else:
+        assert ran.code == 2 and "--ask --header 3" in ran.err and not (folder / "plan.toml").exists()
+        (folder / "x.csv").write_text("Survey of May\nin 2024\n" + DATA)
+        assert answering(ANSWERS, "--header", "3").code == 0 and dp.Plan.read("plan.toml").file.header == 3
+
+
 def test_the_notebook_does_what_the_commands_do(answering: Dproof, folder: Path) -> None:
     answering(ANSWERS)
     book = json.loads((folder / "plan.ipynb").read_text("utf-8"))
@@ -92,15 +132,19 @@ def test_the_notebook_does_what_the_commands_do(answering: Dproof, folder: Path)
 
 
 def test_a_question_mark_shows_the_table_and_an_equals_sign_takes_it(answering: Dproof) -> None:
-    answers = {**ANSWERS, "values": "?\n=", "low": "?\n=", "high": "?\n="}
+    answers = {**ANSWERS, "values": "?\n=", "low": "0", "high": "?\n="}
     ran = answering(answers)
     assert ran.code == 0 and "CONFIDENTIAL, from the table" in ran.out
     plan = dp.Plan.read("plan.toml")
-    assert plan.column("town").space.values == ("Bonn", "Ulm") and plan.column("age").space.low == 20
+    age = plan.column("age").space
+    assert plan.column("town").space.values == ("Bonn", "Ulm") and (age.low, age.high) == (0, 70)
 
 
 def test_what_was_shown_is_taken_for_both_ends_and_shown_when_it_is_taken(answering: Dproof) -> None:
-    ran = answering({**ANSWERS, "values": "=", "low": "?\n=", "high": "="})
+    answers = {**ANSWERS, "values": "=", "low": "=", "rows": ""}
+    del answers["high"]
+    ran = answering(answers)
+    assert "answer with one of" not in ran.out and " in 300 rows." in ran.out  # as many as were seen
     assert ran.code == 0 and ran.out.count("CONFIDENTIAL, from the table") == 2
     age = dp.Plan.read("plan.toml").column("age").space
     assert (age.low, age.high) == (20, 70)
@@ -129,9 +173,9 @@ def test_dates_as_an_office_writes_them(
 ) -> None:
     (folder / "x.csv").write_text("day\n" + "".join(f"{n % 28 + 1:02}.0{n % 9 + 1}.2024\n" for n in range(99)))
     if look:
-        answers = ["", "1", "3", "y", "n", "99", "d", "01.01.2024", "?", "=", "n", "y"]
+        answers = ["", "1", "3", "y", "n", "99", "d", "01.01.2024", "?", "=", "n", "", "y"]
     else:
-        answers = ["", "1", "3", "y", "n", "99", "d", "31.12.2024", "1.1.2024", "?", "=", "n", "y"]
+        answers = ["", "1", "3", "y", "n", "99", "d", "31.12.2024", "1.1.2024", "?", "=", "n", "", "y"]
     said = "".join(f"{answer}\n" for answer in (["y"] if look else ["n"]) + answers)
     monkeypatch.setattr("sys.stdin", io.StringIO(said))
     ran = dproof("init", "x.csv", "--ask")
@@ -236,7 +280,7 @@ def test_in_a_terminal(folder: Path, leaves: bool) -> None:
 
 def test_numbers_as_an_office_writes_them(dproof: Dproof, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "x.csv").write_text("pay;n\n" + "".join(f"{n}.250,5;{n}\n" for n in range(1, 60)))
-    answers = ["y", "", "1", "3", "y", "n", "59", "n", "0", "1.000", "1.000,50", "1000.5", "n", "x", "y"]
+    answers = ["y", "", "1", "3", "y", "n", "59", "n", "0", "1.000", "1.000,50", "1000.5", "n", "x", "", "y"]
     monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{answer}\n" for answer in answers)))
     ran = dproof("init", "x.csv", "--ask")
     assert ran.code == 0 and "1.000 may be 1,000 or 1: write it without signs for thousands" in ran.out, ran

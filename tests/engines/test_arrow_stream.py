@@ -139,7 +139,7 @@ def test_what_hands_out_no_stream_is_refused(nothing: Any) -> None:
 
 
 def test_a_plan_for_a_file_is_not_for_it() -> None:
-    with pytest.raises(InputError, match="which is for files"):
+    with pytest.raises(InputError, match="which are for files"):
         dp.sanitise(Frame(TABLE), PLAN | {"file": {"decimal": ","}})
     with pytest.raises(InputError, match="table"):
         dp.sanitise(Frame(TABLE), PLAN, table="people")

@@ -181,9 +181,9 @@ def test_a_frame_has_numbers_of_its_own(tmp_path: Path) -> None:
     file = {"separator": ";", "encoding": "cp1252", "sheet": "x"}
     assert read(table, file) == [{"town": "Köln", "height": 1.75, "salary": 3}]
     assert dp.sanitise(table, plan(**file)).rows == 1
-    with pytest.raises(InputError, match="decimal = ',' and thousands = '', which is for files"):
+    with pytest.raises(InputError, match="decimal = ',', thousands = '' and units = '', which are for files"):
         dp.sanitise(table, plan(decimal=","))
-    with pytest.raises(InputError, match="which is for files"):
+    with pytest.raises(InputError, match="which are for files"):
         dp.Curator(table, plan(thousands=","), ledger=tmp_path / "budget.db")
 
 
@@ -211,6 +211,8 @@ def test_a_corrected_plan_asks_anew(tmp_path: Path) -> None:
         ({"decimal": ";"}, 'file.decimal must be "." or ","'),
         ({"thousands": "x"}, "file.thousands must be"),
         ({"thousands": "."}, "file.thousands must be another sign than the decimal one"),
+        ({"units": "5"}, "file.units must be signs beside numbers"),
+        ({"units": "€ ."}, "file.units must be signs beside numbers"),
         ({"decimals": ","}, "file.decimals is not a known key; did you mean 'decimal'"),
         ({"sheet": 3}, "file.sheet must be text"),
     ],

@@ -23,7 +23,7 @@ from tests.workbooks import write_workbook
         (["a", "b", "a", "b", "a"], "columns 1, 3 and 5 share the name 'a', 2 and 4 the name 'b': rename all but one"),
         (["", "a", ""], "columns 1 and 3 have no name: name all but one"),
         (["", "a", "a", ""], "columns 1 and 4 have no name: name all but one; where titles"),
-        (["", "a", "a", ""], "under [file] in the plan; columns 2 and 3 share the name 'a'"),
+        (["", "a", "a", ""], "`dproof init --header 2`; columns 2 and 3 share the name 'a'"),
         (["x" * 41] * 2, f"columns 1 and 2 share the name '{'x' * 39}…'"),
         ([""] * 30, "columns 1, 2, 3, 4, 5 and 25 more have no name"),
         ([*"abcdefg"] * 2, "5 and 12 the name 'e', and 2 more: rename all but one"),

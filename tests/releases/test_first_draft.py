@@ -3,6 +3,7 @@
 import pytest
 
 import dproof as dp
+from tests.workbooks import write_workbook
 
 ROWS = [
     ("1", "NA", "3", "125,483", "31.12.2023", "a;b", "Bonn"),
@@ -58,3 +59,52 @@ def test_what_is_known_of_the_file_is_taken(tmp_path):
     found = dp.draft_plan(tmp_path / "titled.csv", look=True, file=file)
     assert found.plan["file"] == file and found.plan["columns"]["pay"]["space"] == "interval"
     assert dp.plan_problems(found.plan) == ()
+
+
+TITLED = {
+    "title": "Survey of 2024\nage;pay\n1;2,5\n3;4,5\n",
+    "comma": "Survey, of May 2024\n\nage;pay\n1;2,5\n3;4,5\n",
+    "two": "Survey of 2024\nAs of 31 May;\nage;pay;town\n1;2,5;Ulm\n3;4,5;Bonn\n",
+    "exported": "Survey of 2024;;\nage;pay;town\n1;2,5;Ulm\n3;4,5;Bonn\n",
+    "labelled": "who?;;what?;;\na;b;c;d;e\n1;2;3;4;5\n1;2;3;4;5\n",
+    "encoded": "Umfrage für 2024\nage;pay\n1;2,5\n3;4,5\n",
+}
+PLAIN = {
+    "decimals": "age;pay\n1,5;2,5\n3,5;4,5\n",
+    "ragged": "age,pay,town\n1,2\n3,4\n5,6\n",
+    "quoted": '"age\nof all",pay\n1,2\n3,4\n',
+    "alone": "note\nnice\nlate\n",
+    "blank": "\n\nage;pay\n1;2\n3;4\n",
+    "header": "age;pay\n",
+}
+
+
+@pytest.mark.parametrize("name", [*TITLED, *PLAIN])
+def test_a_title_above_the_names_is_seen_by_a_look_alone(tmp_path, name):
+    (tmp_path / "x.csv").write_text((TITLED | PLAIN)[name], "cp1252" if name == "encoded" else "utf-8")
+    for look in (True, False):
+        refused = {("ragged", True): "line 2 has 2 fields and the header 3"}
+        refused |= {(titled, False): "have no name: .* header = 2" for titled in ("exported", "labelled")}
+        if (name, look) in refused:
+            with pytest.raises(dp.SourceError, match=refused[name, look]):
+                dp.draft_plan(tmp_path / "x.csv", look=look)
+            continue
+        file = dp.draft_plan(tmp_path / "x.csv", look=look).plan.get("file", {})
+        assert file.get("header", 1) == ({"comma": 3, "two": 3}.get(name, 2) if name in TITLED and look else 1)
+
+
+def test_a_title_above_the_names_of_a_sheet_is_seen(tmp_path):
+    titles = [["Survey of 2024"], [], ["As of", "May"]]
+    rows = [["age", "pay", "town", "sex"], ["1", "2", "Ulm", "f"], ["3", "", "", "m"]]
+    for above, header in (([], 1), (titles[:1], 2), (titles, 4), ([[], []], 1)):
+        (tmp_path / "x.xlsx").unlink(missing_ok=True)
+        write_workbook(tmp_path / "x.xlsx", {"Data": [*above, *rows]})
+        found = dp.draft_plan(tmp_path / "x.xlsx", look=True).plan
+        assert found.get("file", {}).get("header", 1) == header and list(found["columns"]) == rows[0]
+
+
+def test_what_is_not_known_of_the_file_is_seen(tmp_path):
+    (tmp_path / "titled.csv").write_text("Survey\nage;pay\n1;2,5\nNA;4,5\n3;65,5\n", "utf-16")
+    found = dp.draft_plan(tmp_path / "titled.csv", look=True, file={"header": 2}).plan
+    assert found["file"] == {"header": 2, "separator": ";", "encoding": "utf-16", "decimal": ","}
+    assert found["columns"]["pay"] == {"space": "interval", "low": 0, "high": 70}

@@ -166,6 +166,47 @@ def test_a_mended_plan_pays_the_rho_that_it_costs(mended: dict[str, Any], tmp_pa
     assert first.cost.rho < price.rho == account.spent.rho and account.spent.epsilon == 1
 
 
+def test_a_mended_plan_pays_the_rest_where_it_costs_more(tmp_path: Path) -> None:
+    """One more value makes Gaussian noise of Laplace noise: nothing came of the first, so the larger is spent."""
+    file, place = tmp_path / "budget.db", tmp_path / "out"
+    first, mended, larger = (prepared_law(central(*size)) for size in ((2, 1), (2, 6), (8, 6)))
+    assert first.is_pure and first.cost.delta == 0 and not mended.is_pure and mended.cost.delta > 0
+    for one, spent in ((first, (1, 0)), (mended, (1, mended.cost.delta)), (larger, (1, larger.cost.delta))):
+        (payment := ReleasePayment(file, place)).pay(one)  # the first begins the ledger with (1, 1e-6)
+        found = Ledger(file)._account.spent
+        assert (found.epsilon, found.delta) == spent
+    for one in (first, mended, larger):
+        (payment := ReleasePayment(file, place)).pay(one)
+        assert payment.resumed and Ledger(file)._account.spent == found
+    payment.settle("seal")
+    with pytest.raises(OverBudget), pytest.warns(DproofWarning, match="published here before"):
+        ReleasePayment(file, place).pay(first)
+
+
+def test_a_mended_plan_with_a_larger_epsilon_pays_the_difference_within_the_budget(tmp_path: Path) -> None:
+    file, place = tmp_path / "budget.db", tmp_path / "out"
+    laws = [prepared_law({**PLAN, "privacy": {"epsilon": epsilon}}) for epsilon in ("1", "3/2", "5/2")]
+    Ledger(file, budget=dp.Privacy(2), unit=laws[0].plan.unit)
+    for law in laws[:2]:
+        ReleasePayment(file, place).pay(law)
+    assert Ledger(file).spent().epsilon == dp.Privacy("3/2").epsilon
+    with pytest.raises(OverBudget):
+        ReleasePayment(file, place).pay(laws[2])
+    ReleasePayment(file, place).pay(laws[0])
+    assert Ledger(file).spent().epsilon == dp.Privacy("3/2").epsilon
+
+
+def test_questions_stay_spent_beside_a_mended_plan(tmp_path: Path) -> None:
+    file, place = tmp_path / "budget.db", tmp_path / "out"
+    first, mended = (prepared_law(central(*size)) for size in ((2, 1), (2, 6)))
+    ledger = Ledger(file, budget=dp.Privacy("3/2", "1e-6"), unit=first.plan.unit)
+    ledger.debit("asked", dp.Privacy("1/2"))
+    ReleasePayment(file, place).pay(first)
+    with pytest.raises(OverBudget):  # its δ is all that there is, and the question had a part of ρ
+        ReleasePayment(file, place).pay(mended)
+    assert Ledger(file).spent().epsilon == dp.Privacy("3/2").epsilon
+
+
 def test_a_debit_in_rho_pays_for_nothing_whose_rho_is_not_known(tmp_path: Path) -> None:
     file, place, first = tmp_path / "budget.db", tmp_path / "out", prepared_law(central(2, 6))
     Ledger(file, budget=dp.Privacy(8, "1e-5"), unit=first.plan.unit)

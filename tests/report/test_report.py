@@ -21,6 +21,7 @@ from tests.laws.test_examples import MECHANISMS
 HOSTILE = "<script>alert('x')</script>"
 PLAN = {
     "privacy": {"epsilon": 2},
+    "about": {"title": "Freizeitbeschäftigungenbefragung"},  # wider than a phone
     "columns": {
         "hobby": {"space": "categories", "values": ["Sports", "Cars", HOSTILE]},
         "interests": {"space": "subsets", "values": ["Music", "Chess"], "separator": ";"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from importlib.resources import files
 from typing import Any
 
@@ -40,3 +41,20 @@ def test_a_mean_curve_is_drawn_within_the_declared_range(monkeypatch: pytest.Mon
     assert "Mean curves" in release_page(made)
     _, estimate, low, high = drawn[-1]
     assert min(low) == 0 and max(high) == 4 and 0 <= min(estimate) <= max(estimate) <= 4
+
+
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+@pytest.mark.parametrize("dependent", [True, False])
+def test_only_columns_that_depend_on_each_other_beyond_noise_are_shown_together(delta: str, dependent: bool) -> None:
+    """Six of ten tables of two columns are shown at most; of pure noise none is, though one is always the strongest."""
+    rows = list(itertools.product("ab", "ab", "abc", "ab", "abcd")) * 20
+    table = {f"c{n}": [row[n] for row in rows] for n in range(5)}
+    if dependent:
+        table["c1"] = [second if row[3] == "a" else row[0] for row, second in zip(rows, table["c1"], strict=True)]
+    spaces = {name: {"space": "categories", "values": sorted(set(values))} for name, values in table.items()}
+    plan = {"privacy": {"model": "central", "epsilon": 2, "delta": delta}, "columns": spaces}
+    for seed in range(4):
+        with seeded_coins(seed):
+            html = release_page(dp.sanitise(pa.table(table), plan))
+        assert ("<h3>c0 × c1</h3>" in html or "<h3>c1 × c0</h3>" in html) == dependent
+        assert ("more than noise alone could show" in html) == (not dependent)

@@ -320,3 +320,23 @@ def test_a_budget_that_was_begun_pays_for_a_release_that_costs_all_of_it(tmp_pat
         with serving(made) as made:
             asked = send(made, "POST", "/plans/rows/sanitise", b"release=rows", made.carla).raw.decode()
         assert "Left to spend: ε = 0.555556," in asked and ("does not pay" not in asked) is pays, asked
+
+
+def test_a_file_with_a_title_is_read_by_a_look_and_what_is_refused_stays_on_its_step(made):
+    tables = made.root / "tables"
+    (tables / "titled.csv").write_bytes("Umfrage für 2024\nname;größe\na;1,5\nb;2,5\n".encode("cp1252"))
+    page = send(made, "GET", "/plans/titled", token=made.carla).raw.decode()
+    assert "write cp1252 in “Encoding”, or whichever it has<" in page
+
+    assert at(made, "titled", "table", "fill").status == 303
+    fields = dict(fields_of(made, "/plans/titled", made.carla))
+    assert {key: fields[key] for key in ("header", "separator", "encoding", "decimal")} == {
+        "header": "2",
+        "separator": ";",
+        "encoding": "cp1252",
+        "decimal": ",",
+    }
+    (tables / "ragged.csv").write_text("a,b\n1,2\n1,2,3\n")
+    refused = at(made, "ragged", "table", "fill")
+    told = refused.raw.decode()
+    assert refused.status == 400 and "line 3 has 3 fields and the header 2" in told and "Line with the names" in told

@@ -20,6 +20,7 @@ from dproof.plans.reader import Reader, read_column
 from dproof.tables import open_source
 
 SIGNS = [Numerals(decimal, mark) for decimal in DECIMALS for mark in THOUSANDS if decimal != mark]
+SIGNS += [Numerals(",", ".", "€ %"), Numerals(".", ",", "m km $"), Numerals(".", " ", "Fr. e")]
 LATTICES = [
     Interval(0, 100, 1),
     Interval(-7, 9, 2),
@@ -72,7 +73,10 @@ def numbers(draw: Any, signs: Numerals, space: Interval) -> str:
         whole = f"{int(whole):,}".replace(",", mark)
     power = draw(st.sampled_from(["", "", "e2", "E-3", "e+20", "e-25", "e99", "e-99", "e400", "e-401", "e0005", "e"]))
     blank = st.sampled_from(["", "", " ", "\t", "\u00a0", "\x1c"])
-    return f"{draw(blank)}{whole}{signs.decimal if part else ''}{part}{power}{draw(blank)}"
+    number = f"{draw(blank)}{whole}{signs.decimal if part else ''}{part}{power}{draw(blank)}"
+    before, after = (draw(st.sampled_from(["", "", *signs.units.split()])) for _ in range(2))
+    sign = draw(st.sampled_from(["", "-", "- "])) if before else ""
+    return f"{draw(blank)}{sign}{before}{number}{after}{draw(blank)}"
 
 
 @pytest.mark.parametrize("space", LATTICES, ids=repr)
@@ -80,7 +84,7 @@ def numbers(draw: Any, signs: Numerals, space: Interval) -> str:
 @given(st.data(), st.sampled_from(SIGNS), st.booleans())
 def test_texts_all_at_once_are_read_as_each_alone(space: Interval, data: Any, signs: Numerals, clamp: bool) -> None:
     """The oracle reads a text by Python's own fractions."""
-    alphabet = st.text("0123456789+-eE., '\t\u00a0\u2009tfi/a", max_size=12)
+    alphabet = st.text(f"0123456789+-eE., '\t\u00a0\u2009tfi/a{signs.units}", max_size=12)
     texts = data.draw(st.lists(st.one_of(numbers(signs, space), alphabet, st.sampled_from(ODD)), max_size=12))
     column = treated(space, clamp, signs)
     alone = [codec_of(space, column).lookup(text.encode()) for text in texts]
@@ -91,6 +95,18 @@ def test_texts_all_at_once_are_read_as_each_alone(space: Interval, data: Any, si
             .tolist()
             == alone
         )
+
+
+def test_a_unit_stands_on_one_side_of_a_number() -> None:
+    space, signs = Interval(-100, 100, 1), Numerals(",", ".", "€ % km m")
+    read = {"65 %": 65, "65%": 65, "€ 12": 12, "-€12": -12, "€-12": -12, "-12,0\u00a0€": -12, "7 km": 7, "7 m": 7}
+    none = ["€12€", "12 € %", "7 cm", "€", "%65 %", "1 2 €"]
+    codec = codec_of(space, treated(space, False, signs))
+    for text, number in read.items():
+        assert codec.lookup(text) == number + 100, text
+    assert all(codec.lookup(text) < 0 for text in none)
+    texts = pa.array([*read, *none])
+    assert codec.lookups(texts).tolist() == [codec.lookup(text) for text in (*read, *none)]
 
 
 @settings(max_examples=300)

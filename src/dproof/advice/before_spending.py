@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import os
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dproof.columns.suggestions import names_a_person
 from dproof.exact import written
 from dproof.meaning import advice, percent
 from dproof.plans.plan import Plan
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 TOO_NOISY = 0.1  # of all rows, or of the range of a number: such a ± tells little
 _MOST_COUNTED = 1 << 20  # rows that are counted to find out whether there are enough
-_PERSON = "person|user|customer|client|patient|member|respondent|student|employee|visitor|household|account"
-_OF_A_PERSON = re.compile(rf"(?i)({_PERSON})?[ _-]?(id|nr|no|number|key)|{_PERSON}|e-?mail")
 
 
 def warnings_before(
@@ -46,7 +44,7 @@ def warnings_before(
         found = [f"to whoever learns whose row is whose, {said}" for said in advice(certify_row(plan).person)]
     else:
         found = list(advice(plan.promise(plan.rows_per_person) if person is None else person))
-    named = [name for name in plan.named("drop") if _OF_A_PERSON.fullmatch(name)]
+    named = [name for name in plan.named("drop") if names_a_person(name)]
     if plan.unit.row_is_person and named:
         found.append(
             f"every row counts as a person of its own: if several rows may have the same {named[0]!r}, declare "

@@ -23,6 +23,10 @@ _RELATION = {
     "change-one": "two tables of the same, public size that differ in one person's row",
     "add-remove": "a table with one person's row, and the same table without it",
 }
+_OF_SEVERAL_ROWS = {
+    "change-one": "two tables that differ in one person's rows, {} at most",
+    "add-remove": "a table with one person's rows, {} at most, and the same table without them",
+}
 
 
 @command
@@ -57,7 +61,7 @@ def explain(path: Path | None, epsilon: str | None, delta: str, neighbours: str,
     else:
         privacy, rows, about = _promised(path)
     answer = {**about, **meaning.explain(privacy, stake=stake, rows_per_person=rows)}
-    emit(answer, as_json, lambda: _explain_page(answer))
+    emit(answer, as_json, lambda: _explain_page(answer, rows))
 
 
 def _promised(path: Path) -> tuple[Privacy, int, dict[str, Any]]:
@@ -111,7 +115,7 @@ _SUBJECTS = {
 }
 
 
-def _explain_page(answer: dict[str, Any]) -> Page:
+def _explain_page(answer: dict[str, Any], rows: int) -> Page:
     for kind, subject in _SUBJECTS.items():
         if kind in answer:
             yield f"\n{escape(subject.format(answer[kind]))} this guarantee:"
@@ -120,7 +124,8 @@ def _explain_page(answer: dict[str, Any]) -> Page:
     if "spent" in answer:
         yield f"Of ε, {meaning.figure(answer['spent']['epsilon'])} is spent so far."
     epsilon, delta, relation = meaning.figure(answer["epsilon"]), meaning.figure(answer["delta"]), answer["neighbours"]
-    yield f"\n[bold]ε = {epsilon}, δ = {delta}, {relation}[/bold]: neighbours are {_RELATION[relation]}.\n"
+    neighbours = _RELATION[relation] if rows == 1 else _OF_SEVERAL_ROWS[relation].format(f"{rows:,}")
+    yield f"\n[bold]ε = {epsilon}, δ = {delta}, {relation}[/bold]: neighbours are {neighbours}.\n"
     yield "Whoever sees the output, whatever else they know, now or later:\n"
     yield pairs(row for section in meaning.sections(answer) for row in (_shown(section), ()))
 

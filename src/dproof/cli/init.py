@@ -11,7 +11,7 @@ from dproof.cli.command import PATH, command, data_argument, json_option, shown_
 from dproof.cli.output import Page, Table, advise, emit, escape, pairs, unbroken
 from dproof.exact import several
 from dproof.plans.draft import ONE_COLUMN, toml_lines
-from dproof.releases.drafting import draft, draft_text
+from dproof.releases.drafting import Model, comment, draft, draft_text
 from dproof.releases.inspection import CONFIDENTIAL, Inspection, Suggested
 from dproof.releases.inspection import check as inspect
 from dproof.storage import check_absent
@@ -21,20 +21,31 @@ from dproof.storage import check_absent
 @data_argument
 @table_option
 @click.option("--look", is_flag=True, help="Also read some rows, for kinds, date formats, encoding and decimal sign.")
+@click.option(
+    "--header", metavar="N", type=click.IntRange(1), help="The line, or the row of the sheet, that names the columns."
+)
 @click.option("--local", is_flag=True, help="Draft for the local model, where nobody is trusted with the table.")
 @click.option("--ask", is_flag=True, help="Ask question by question, and write the plan and a notebook.")
 @click.option("--out", metavar="PLAN.toml", type=PATH, help="A new file for the draft; plan.toml with --ask.")
 @json_option
 def init(
-    data: Path | str, table: str | None, look: bool, local: bool, ask: bool, out: Path | None, as_json: bool
+    data: Path | str,
+    table: str | None,
+    look: bool,
+    header: int | None,
+    local: bool,
+    ask: bool,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """Draft a plan from the names of a table's columns.
 
     The draft goes to standard output, or to the file named by --out: `dproof init people.csv --out plan.toml`, then
     fill in what is open. It is made from the header and the types in the file, for whoever is trusted with the
     table. With --look some rows are read too, so that the draft is confidential until you have checked it; no value
-    and no bound of the table is copied, but for the two marks of a column of yes and no. With --ask a dialogue
-    fills in the rest: it ends with a plan, the commands to run next, and a notebook that does the same from Python.
+    and no bound of the table is copied, but for the two marks of a column of yes and no. A look sees titles above the
+    names of the columns; without one --header says where these stand. With --ask a dialogue fills in the rest: it
+    ends with a plan, the commands to run next, and a notebook that does the same from Python.
     """
     if ask:
         if as_json:
@@ -43,11 +54,12 @@ def init(
             raise click.UsageError("--ask takes a file: write the draft for a database with `dproof init` alone.")
         from dproof.cli.wizard import dialogue
 
-        dialogue(data, table, look=look, model="local" if local else None, out=out or Path("plan.toml"))
+        model: Model | None = "local" if local else None
+        dialogue(data, table, look=look, header=header, model=model, out=out or Path("plan.toml"))
         return
     if out is not None:
         check_absent(out)
-    drafted = draft(data, table=table, look=look)
+    drafted = draft(data, table=table, look=look, file=None if header is None else {"header": header})
     text = draft_text(drafted, "local" if local else "central")
     if out is not None:
         from dproof.cli.wizard import write_new
@@ -63,7 +75,7 @@ def init(
         "`dproof init --ask` asks for all of it instead"
     )
     if len(drafted.columns) == 1:
-        advise(f"the table has {ONE_COLUMN}")
+        advise(f"the table has {ONE_COLUMN}; `dproof init --header 2` drafts with that")
     if drafted.doubtful:
         advise(
             "is the first line a header? Some of its fields look like values, or stand there twice, and a plan is "
@@ -141,9 +153,11 @@ def _suggested(one: Suggested) -> str:
     notes = []
     if not one.keys and not one.more:
         notes.append("no value of it could be read: see above")
-    if one.more:
-        rarer = (
-            f"{one.more:,} more are rarer, or of one row each" if one.keys else f"all {one.more:,} are of one row each"
+    if one.more and one.keys:
+        notes.append(
+            f'{one.more:,} more, rarer or of one row each: outside = "category" counts them as other; of an id or free '
+            "text, drop = true"
         )
-        notes.append(f'{rarer}: an id or free text? Then drop = true; or write outside = "category"')
-    return toml_lines(one.name, one.keys) + "".join(f"# {note}\n" for note in notes)
+    elif one.more:
+        notes.append(f"all {one.more:,} are of one row each: an id or free text? Then drop = true")
+    return toml_lines(one.name, one.keys) + "".join(map(comment, notes))

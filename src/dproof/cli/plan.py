@@ -53,7 +53,9 @@ from dproof.plans.plan import Plan, not_protected
 from dproof.plans.questions import planned_question
 from dproof.questions.answer import NOTHING
 
-_MOST_NAMED = 8  # names of columns that are left out, or that cost most
+_MOST_NAMED = 8  # names of columns that are left out
+_MOST_COSTLY = 4  # columns
+_MOST_MEANS = 4  # in groups
 _MOST_LISTED = 12  # tables that are shown one by one
 _MOST_ANSWERS = 24  # that are shown
 _BEYOND = " Numbers are released beyond their range, so that means are right."
@@ -71,13 +73,12 @@ _CONDITIONS = {  # what to ask of a number, by whether it answers conditions
     False: "Numbers for sums and means only: {}. A condition on them has a wide interval; `bins` in the plan helps.",
 }
 _APART = (
-    "Two items of one set are not counted together, so no question can ask about both: {}. Declare such questions "
-    "under [[questions]], or write item_pairs = true under [release], which blurs all else"
+    "No question can ask about two items of one set ({}): for that declare it under [[questions]], or write "
+    "item_pairs = true under [release], which blurs all else"
 )
 _WEIGHED = (
-    "Shares and counts by group are what is asked most: the fewer values one of its columns has, the sharper a table "
-    "is, and sums weigh less than counts. With [[release.tables]] you choose, and with rows = true all tables weigh "
-    "the same"
+    "The fewer values one of its columns has, the sharper a table is, and counts are sharper than sums: "
+    "[[release.tables]] chooses otherwise"
 )
 
 
@@ -127,9 +128,9 @@ def plan(path: Path, rows: int | None, half_width: str | None, question: tuple[s
     answer |= {} if table is None else table.to_json()
     answer["hints"] = [hint.to_json() for hint in helps.hints]
     answer["solved_epsilon"] = None if solved is None else float_above(solved)
-    emit(answer, as_json, lambda: _plan_page(answer, path.name))
-    for said in warnings_before(chosen, privacy):
+    for said in warnings_before(chosen, privacy):  # before a long page
         advise(said)
+    emit(answer, as_json, lambda: _plan_page(answer, path.name))
 
 
 # The page of every model ---------------------------------------------------------------------------------------------
@@ -138,15 +139,7 @@ def plan(path: Path, rows: int | None, half_width: str | None, question: tuple[s
 def _plan_page(answer: dict[str, Any], name: str) -> Page:
     is_central = "tables" in answer
     yield f"\n[bold]{escape(name)}[/bold]: {_promise(answer, is_central)}"
-    if answer["verdict"]:
-        yield f"[yellow]Take care: {escape(answer['verdict'].rstrip('.'))}.[/yellow]"
-    if "ways" in answer:
-        yield from ways_page(answer)
-    else:
-        yield "\nWith --rows you see which way to take, and how well questions would be answered each way."
-    if answer["hints"]:
-        yield "\nWhat would help:"
-        yield pairs(("•", escape(hint["text"])) for hint in answer["hints"])
+    yield from ways_page(answer) if "ways" in answer else _advice(answer)
     yield from _tables(answer) if is_central else _columns(answer)
     if answer.get("public"):
         yield f"\nReleased as they are: {escape(not_protected(answer['public']))}."
@@ -169,10 +162,24 @@ def _promise(answer: dict[str, Any], is_central: bool) -> str:
     return f"{told} {in_random_order(answer['shuffled'])}" if "shuffled" in answer else told
 
 
+def _advice(answer: dict[str, Any]) -> Page:
+    """What is wrong with the plan, which way to take, and what would help."""
+    if answer["verdict"]:
+        yield f"[yellow]Take care: {escape(answer['verdict'].rstrip('.'))}.[/yellow]"
+    if "recommended" in answer:
+        yield f"\n{escape(answer['recommended']['reason'])}"
+    else:
+        yield "\nWith --rows you see which way to take, and how well questions would be answered each way."
+    if answer["hints"]:
+        yield "\nWhat would help:"
+        yield pairs(("•", escape(hint["text"])) for hint in answer["hints"])
+
+
 def ways_page(answer: dict[str, Any]) -> Page:
-    """The recommendation, ± of each answer each way, and what has to be known to read them."""
+    """What to decide by: the advice, ± of each answer each way, and what has to be known to read them."""
     ways, shown = answer["ways"], shown_ways(answer)
-    yield f"\n{escape(answer['recommended']['reason'])}\n"
+    yield from _advice(answer)
+    yield ""
     rows: list[tuple[str, ...]] = []
     for one in shown.answers[:_MOST_ANSWERS]:
         rows.append((escape(one.label), *one.cells))
@@ -460,13 +467,15 @@ def _tables(answer: dict[str, Any]) -> Page:
         yield f"{escape(_APART.format(', '.join(answer['items_apart'])))}."
     if "weights" in answer:
         yield f"{escape(_WEIGHED)}."
-    if answer["verdict"] is None and answer["least_rows"]:
-        yield f"In a table of fewer than {math.ceil(answer['least_rows']):,} rows no count says anything."
+    least = math.ceil(answer["least_rows"])
+    if answer["verdict"] is None and least > 1:
+        yield f"In a table of fewer than {least:,} rows no count says anything."
     # Of a number by itself the bins tell already what the mean in each is.
     grouped = (table for table in answer["tables"] if table["columns"] not in ([], [table.get("sum_of")]))
     means = [table for table in grouped if table.get("mean_half_width") is not None]
     if means:
-        means_told = [f"{_named(table)} ± {written(table['mean_half_width'])}" for table in means[:_MOST_LISTED]]
+        means_told = [f"{_named(table)} ± {written(table['mean_half_width'])}" for table in means[:_MOST_MEANS]]
+        means_told += [f"{len(means) - _MOST_MEANS} more with --json"] if len(means) > _MOST_MEANS else []
         yield f"Means in groups, if the rows are spread evenly: {escape('; '.join(means_told))}."
     if answer["numbers"]:
         lines = list[tuple[str, str]]()
@@ -481,13 +490,13 @@ def _tables(answer: dict[str, Any]) -> Page:
     if answer["rows"] is None:
         for asked in answer["questions"]:
             yield pairs([("•", f"{escape(asked['question'])}: {escape(asked['column'])}: {_table_width(asked)}")])
-    costly = sorted(answer["columns"], key=lambda column: -column["share"])[:_MOST_NAMED]
+    costly = sorted(answer["columns"], key=lambda column: -column["share"])[:_MOST_COSTLY]
     shares = [
         f"{column['name']} ({column['values']:,} values) {column['share']:.0%}" for column in costly if column["share"]
     ]
     yield (
-        f"Part of the cost that goes to tables with a column: {escape(', '.join(shares))}. Fewer values or bins in the "
-        "first of these make every ± smaller."
+        f"Part of the cost that goes to tables with a column, most first: {escape(', '.join(shares))}. Fewer values or "
+        "bins in the first make every ± smaller."
     )
 
 

@@ -23,8 +23,8 @@ from dproof.tables.source import Progress
 
 _PAID_AND_STOPPED = "no release was made, but it is paid for: run the same command again, at no further cost"
 _PAID_AND_REFUSED = (  # the same command again would end in the same way
-    "no release was made, but it is paid for: mend the table, or the plan at the same cost, and run the same command "
-    "again, at no further cost"
+    "no release was made, but it is paid for: mend the table or the plan, and run the same command again; only what a "
+    "plan costs beyond that is paid"
 )
 _RATE_WIDTH = 60  # columns of a terminal from which the bar tells the rate as well
 
@@ -79,7 +79,7 @@ def sanitise(
         if payment is not None and payment.finished:
             advise("an earlier run had paid for this release and drawn it: it is now published, at no further cost")
         elif payment is not None and payment.resumed:
-            advise("an earlier run had paid for this release and not published it: there was no further cost")
+            advise("an earlier run had paid for this release and not published it: nothing was paid twice")
         nothing = _too_noisy(release)
         answer = _release_json(release, out, nothing)
         emit(answer, as_json, lambda: _release_page(answer, nothing, None if pays is None else ledger or data))
@@ -129,6 +129,9 @@ def _release_page(answer: dict[str, Any], nothing: str | None, account: Path | s
     else:
         promise += escape("; " * bool(answer["public"]) + not_protected(answer["public"]))
         held = f"{several(answer['rows'], 'sanitised row')}. Each row is differentially private with {promise}"
+        person = answer.get("person")
+        if person is not None and person["rows"] > 1:
+            held += f". A person with {person['rows']:,} rows: {promised(person)}"
     yield f"\n[bold]{escape(answer['release'])}[/bold] holds {held}."
     if "shuffled" in answer:
         yield in_random_order(answer["shuffled"])

@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import wrap
@@ -17,10 +18,11 @@ from typing import Any, TypeVar
 
 import click
 
-from dproof.advice.expect import expect, usual_question
+from dproof.advice.expect import ExpectedWidth, expect, usual_question
 from dproof.advice.ways import compare_ways
-from dproof.cli.output import Page, emit, escape
+from dproof.cli.output import Page, emit
 from dproof.cli.plan import ways_page
+from dproof.columns.codec import quoted
 from dproof.columns.numbers import written_as
 from dproof.columns.suggestions import date_format as format_of
 from dproof.errors import FileError, InputError
@@ -28,12 +30,23 @@ from dproof.exact import exact, plain_number, written
 from dproof.meaning import explain
 from dproof.plans.draft import USUAL_TABLES, toml_lines
 from dproof.plans.plan import Plan
+from dproof.plans.questions import planned_question
 from dproof.plans.reader import MisplacedKey, Reader, open_keys, read_column, to_toml
 from dproof.privacy import Privacy
-from dproof.releases.drafting import DraftedColumn, Model, TableDraft, draft, file_keys, first_question, notebook
+from dproof.releases.drafting import (
+    USUAL_ROWS,
+    DraftedColumn,
+    Model,
+    TableDraft,
+    draft,
+    file_keys,
+    first_question,
+    notebook,
+)
 from dproof.releases.inspection import check as inspect
 from dproof.spaces.dates import date_of, day_of
 from dproof.storage import check_absent
+from dproof.tables import open_source
 
 T = TypeVar("T")
 # What a person answers, with the space and the keys that a column of that kind begins with.
@@ -52,7 +65,7 @@ _NOBODY = (
 _YES, _NO = ("y", "yes"), ("n", "no")
 
 
-def dialogue(data: Path, table: str | None, *, look: bool, model: Model | None, out: Path) -> None:
+def dialogue(data: Path, table: str | None, *, look: bool, header: int | None, model: Model | None, out: Path) -> None:
     """Ask for a plan, question by question; write it and a notebook."""
     book = out.with_suffix(".ipynb")
     for target in (out, book):
@@ -62,7 +75,12 @@ def dialogue(data: Path, table: str | None, *, look: bool, model: Model | None, 
         "know, not from the data."
     )
     look = look or _yes("\nMay rows be read, to see kinds and formats of columns?", True)
-    drafted = draft(data, table=table, look=look)
+    drafted = draft(data, table=table, look=look, file=None if header is None else {"header": header})
+    if drafted.layout.header > 1 and header is None:
+        names = ", ".join(column.name for column in drafted.columns[:3])
+        _say(f"\nThe names of the columns seem to stand in line {drafted.layout.header}: {names} …")
+        if not _yes("Is that right", True):
+            raise InputError("write the number of that line, as in `dproof init DATA --ask --header 3`")
     _say(
         f"\nA plan for {data.name}: {len(drafted.columns)} columns. Where a column is asked about, ? shows what the "
         "table has, = takes that, and x leaves the column out.\n"
@@ -80,9 +98,15 @@ def dialogue(data: Path, table: str | None, *, look: bool, model: Model | None, 
         plan["release"] = dict(USUAL_TABLES)
     file = file_keys(drafted.layout)
     plan |= {"file": file} if file else {}
-    rows = _until(lambda: _whole(_ask("\nAbout how many rows has the table? (for ± beforehand)", "1000")))
+    known = str(_about_rows(data, table, drafted)) if look else "1000"
+    rows = _until(lambda: _whole(_ask("\nAbout how many rows has the table? (for ± beforehand)", known)))
     columns = _columns(data, table, drafted, plan, rows)
     whole = {**plan, "columns": columns}
+    questions = _questions(whole, rows)
+    if questions:
+        whole["questions"] = questions
+    if questions and model == "central":  # what is asked, sharply, and each column by itself
+        whole["release"] = {**USUAL_TABLES, "tables": 1}
     text = _text(whole)
     parsed = Plan.parse(text)
     click.echo("")
@@ -110,6 +134,13 @@ def dialogue(data: Path, table: str | None, *, look: bool, model: Model | None, 
   dproof collect {plan_path} --out survey""")
 
 
+def _about_rows(data: Path, table: str | None, drafted: TableDraft) -> int:
+    """How many rows the table has, to two digits."""
+    source = open_source(data, table, drafted.layout)
+    rows = source.rows or sum(batch.num_rows for batch in source.read(source.names[:1]))
+    return max(1, round(rows, 2 - len(str(rows))))
+
+
 # The promise ---------------------------------------------------------------------------------------------------------
 
 
@@ -132,11 +163,13 @@ def _promise(model: Model, drafted: TableDraft) -> dict[str, Any]:
             "promise, with 0.5 to 0.7 of the noise."
         )
         promise["neighbours"] = "change-one" if _yes("Public", True) else "add-remove"
-    if _yes("\nMay a person have several rows?", False):
+    if _yes("\nMay a person have several rows?", drafted.has_several_rows):
         sources = [name for column in drafted.columns for name in column.sources]
         guess = drafted.person or ""
         promise["person"] = _until(lambda: _one_of(_ask("Which column names the person", guess), sources))
-        promise["rows_per_person"] = _until(lambda: _whole(_ask("How many rows of a person count at most", "3")))
+        promise["rows_per_person"] = _until(
+            lambda: _whole(_ask("How many rows of a person count at most", str(USUAL_ROWS)))
+        )
     return promise
 
 
@@ -200,11 +233,12 @@ def _column(
     if keys.get("separator") and keys["values"] == []:
         keys["separator"] = _ask("What stands between items", keys["separator"])
     seen: dict[str, Any] = {}
-    for key in open_keys(keys):
-        answer = _until(lambda key=key: _open_key(data, table, column, keys, key, drafted, seen))  # type: ignore[misc]
-        if answer is None:
+    while left := open_keys(keys):
+        asked = partial(_open_key, data, table, column, keys, left[0], drafted, seen)
+        answers = _until(asked)
+        if answers is None:
             return {}
-        keys[key] = answer
+        keys |= answers
     blank = "missing" in seen or "missing" in column.keys
     if "missing" in keys and len(column.sources) == 1:
         click.echo("Some are blank: that is a value of its own.")
@@ -215,6 +249,41 @@ def _column(
     except MisplacedKey as error:
         raise InputError(str(error)) from None
     return keys
+
+
+def _questions(plan: Mapping[str, Any], rows: int) -> list[dict[str, Any]]:
+    """The questions that must be answered well, each refused in a sentence where it cannot be."""
+    _say("\nWhich questions must be answered well? In SQL, one after the other; Enter ends. None: all columns alike.")
+    by, number = (_first_of(plan["columns"], space) for space in ("categories", "interval"))
+    if by and number:
+        click.echo(f"  such as SELECT {by}, avg({number}) AS mean FROM data GROUP BY {by}")
+    asked: list[dict[str, Any]] = []
+    while sql := _until(partial(_question, plan, asked, rows)):
+        asked.append({"sql": sql})
+    return asked
+
+
+def _question(plan: Mapping[str, Any], asked: list[dict[str, Any]], rows: int) -> str:
+    sql = _ask(f"Question {len(asked) + 1}", "")
+    if sql:
+        release = {"release": {**USUAL_TABLES, "tables": 1}} if plan["privacy"]["model"] == "central" else {}
+        planned_question(sql, Plan.of(plan).columns)  # which is refused without the name of a key
+        chosen = Plan.of({**plan, **release, "questions": [*asked, {"sql": sql}]})
+        for one in expect(chosen, rows=rows, questions=sql):
+            click.echo(f"{one.column}: {_told(one)} in {rows:,} rows{', if they are spread evenly' * (not one.exact)}.")
+    return sql
+
+
+def _told(one: ExpectedWidth) -> str:
+    """± of an answer, where it can be known."""
+    if one.half_width is None:
+        return "± depends on the data"
+    return f"± {written(one.half_width)}" if one.informative else "no information"
+
+
+def _first_of(columns: Mapping[str, Any], space: str) -> str | None:
+    """The first column of a space, as SQL has it."""
+    return next((quoted(name) for name, keys in columns.items() if keys.get("space") == space), None)
 
 
 def _written_dates() -> dict[str, str]:
@@ -234,8 +303,9 @@ def _open_key(
     key: str,
     drafted: TableDraft,
     seen: dict[str, Any],
-) -> Any:
-    """The answer for a key that is open: `?` shows what the table has, `=` takes that, and for `x` there is none."""
+) -> dict[str, Any] | None:
+    """The answer for a key that is open: `?` shows what the table has, `=` takes that for all that are open, and for
+    `x` there is none."""
     asked = {"values": "Its values, with ; between them", "low": "The least", "high": "The greatest"}.get(key, key)
     while True:
         answer = _ask(f"{asked} (or ?, =, x)", "")
@@ -250,9 +320,9 @@ def _open_key(
             if more:
                 click.echo(f"# {more:,} more: an id or free text? Then x leaves it out")
         if answer == "=" and key in seen:
-            return seen[key]
+            return {name: seen[name] for name in open_keys(keys) if name in seen}
         if answer and answer not in ("?", "=") and (value := _value(answer, key, keys, drafted)) not in (None, []):
-            return value
+            return {key: value}
         if not answer:
             click.echo("An answer is needed here; Ctrl-C leaves.")
 
@@ -317,16 +387,12 @@ def _tell(plan: Mapping[str, Any], name: str, rows: int, person: str | None) -> 
     (found,) = expect(chosen, rows=rows, questions=usual_question(chosen, name).sql)
     if found.half_width is not None:
         what = "mean" if chosen.column(name).is_averaged else "count of one value"
-        told = f"± {written(found.half_width)}" if found.informative else "no information"
-        click.echo(f"With the columns so far, the {what}: {told} in {rows:,} rows.")
+        click.echo(f"With the columns so far, the {what}: {_told(found)} in {rows:,} rows.")
 
 
 def _widths_page(plan: Mapping[str, Any], rows: int) -> Page:
     """± of the usual question about each column, each way, as `dproof plan` shows it."""
-    told = compare_ways(plan, rows=rows)
-    yield from ways_page(told)
-    if told["verdict"]:
-        yield f"\n[yellow]Take care: {escape(told['verdict'].rstrip('.'))}.[/yellow]\n"
+    yield from ways_page(compare_ways(plan, rows=rows))
 
 
 # What is written -----------------------------------------------------------------------------------------------------
@@ -334,8 +400,9 @@ def _widths_page(plan: Mapping[str, Any], rows: int) -> Page:
 
 def _text(plan: Mapping[str, Any]) -> str:
     """The plan as TOML."""
-    rest = to_toml({key: value for key, value in plan.items() if key != "columns"})
-    return "\n".join([rest, *(toml_lines(name, keys) for name, keys in plan["columns"].items())])
+    rest = to_toml({key: value for key, value in plan.items() if key not in ("columns", "questions")})
+    asked = "".join(f"\n[[questions]]\n{to_toml(one)}" for one in plan.get("questions", ()))
+    return "\n".join([rest, *(toml_lines(name, keys) for name, keys in plan["columns"].items())]) + asked
 
 
 def write_new(texts: Mapping[Path, str]) -> None:

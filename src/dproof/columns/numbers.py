@@ -294,7 +294,7 @@ class NumberCodec(Codec):
         missing_key("number from low to high", 'missing = a number, or "category"', "a number stands for it"),
     )
     noun: ClassVar[str | None] = "number"
-    unreadable_advice: ClassVar[str] = "are `decimal` and `thousands` under [file] right?"
+    unreadable_advice: ClassVar[str] = "are `decimal`, `thousands` and `units` under [file] right?"
     closing: ClassVar[Mapping[str, Any]] = {"low": -(1 << 50), "high": 1 << 50}
 
     @classmethod

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from itertools import pairwise
@@ -144,6 +144,39 @@ def _is_whole(value: Any) -> bool:
     )
 
 
+# Columns that tell people apart, as they are called -------------------------------------------------------------------
+
+_PERSON = (
+    "person|user|customer|client|patient|member|respondent|participant|subject|student|pupil|employee|visitor|household"
+    "|account|child|pers|personen|personal|patienten|kunden?|mitglieds?|mitarbeiter|teilnehmer|haushalts?|versicherten"
+)
+_NUMBERED = r"(id|uuid|guid|nr|no|number|nummer|key)\.?"
+_OF_A_PERSON = re.compile(rf"(?i)({_PERSON})?[ _.-]*{_NUMBERED}|{_PERSON}|e-?mail")
+_OF_ANYTHING = re.compile(
+    rf"(?i)(.*[ _.-])?{_NUMBERED}|.*nummer|.*(?-i:[a-z](ID|Id))"
+    "|((first|last|full|sur|user|vor|nach|familien)[ _.-]?)?name|phone|telephone|telefon|address|adresse|anschrift"
+    "|iban|ssn"
+)
+
+
+def names_a_person(name: str) -> bool:
+    """Whether a column is called as if it said whose row it is.
+
+    >>> [name for name in ("patient_id", "Pers.-Nr.", "Kundennummer", "order_id", "age") if names_a_person(name)]
+    ['patient_id', 'Pers.-Nr.', 'Kundennummer']
+    """
+    return _OF_A_PERSON.fullmatch(name) is not None
+
+
+def names_its_rows(name: str) -> bool:
+    """Whether a column is called like an id of anything, a name or an address: no statistics are made of it.
+
+    >>> [name for name in ("orderID", "Lfd. Nr.", "first name", "paid") if names_its_rows(name)]
+    ['orderID', 'Lfd. Nr.', 'first name']
+    """
+    return names_a_person(name) or _OF_ANYTHING.fullmatch(name) is not None
+
+
 # Kinds of columns, as their texts show them ---------------------------------------------------------------------------
 
 
@@ -157,6 +190,9 @@ _MOST_ITEMS = 64
 _FEW = 12  # different whole numbers, which may be codes
 _LEAST_ROWS = 20  # from here on it means something that all values differ
 _ALL_DIFFERENT = 0.9
+_LONGEST_MONEY = 40  # characters
+_MONEY = r"[$€£¥₹₩₽₺₴₫₪%‰]|EUR|USD|GBP|CHF|JPY|DKK|SEK|NOK|PLN|CZK|HUF|kr|zł|Fr\."
+_WITH_UNIT = re.compile(rf"(?a)[+-]?\s*(?P<before>{_MONEY})?\s*[+-]?\d[\d.,'\u2019\s]*?\s*(?P<after>{_MONEY})?")
 _TIME = r"([01]?\d|2[0-3]):[0-5]\d(?P<seconds>:[0-5]\d)?(?P<half> ?[AaPp]\.?[Mm]\.?)?"
 _CLOCK = rf"(?P<clock>(?P<between>[ T]){_TIME})?"
 _DATES = (
@@ -197,19 +233,21 @@ def kind_of(texts: Sequence[str], numerals: Numerals = PLAIN) -> Kind:
     >>> kind_of([f"{n}" for n in range(1, 40)]).different
     True
     """
-    texts = [text for text in texts if text.lower() not in _NO_VALUE]
+    there, texts = len(texts), [text for text in texts if text.lower() not in _NO_VALUE]
     if not texts:
         return Kind()
-    distinct = set(texts)
-    if {text.lower() for text in distinct} <= _TRUTH:
+    distinct, has_words = set(texts), len(texts) < there
+    if {text.lower() for text in distinct} <= _TRUTH and not has_words:
         return Kind(pa.bool_())
     marks = _marks(distinct)
-    if marks is not None:
+    if marks is not None and (marks == (0, 1) or not has_words):  # beside yes and no, "unknown" is an answer
         return Kind(marks=marks)
     numbers = [number for text in texts if (number := numerals.plain(text)) is not None]
-    if len(numbers) >= _LEAST_SHARE * len(texts):
+    if len(numbers) >= _LEAST_SHARE * len(texts) and not _are_codes(distinct):
         points = {float(number) for number in numbers}
         few = len(points) <= _FEW and all(point.is_integer() for point in points)
+        if few and any(text[0].isdecimal() and numerals.plain(text) is None for text in distinct):
+            return Kind()  # a scale whose ends have words, such as "5 - very much"
         scale = few and max(points) - min(points) <= _FEW
         return Kind(pa.float64(), few=few, scale=scale, different=_count_rows([float(number) for number in numbers]))
     found, written = date_format(texts)
@@ -224,19 +262,43 @@ def kind_of(texts: Sequence[str], numerals: Numerals = PLAIN) -> Kind:
     return Kind(separator=separator) if separator else Kind(different=different)
 
 
+def _are_codes(distinct: set[str]) -> bool:
+    """Whether some have zeros before their first digit, and so stand for something else than a number."""
+    return any(re.fullmatch("0[0-9]{2,}", text) is not None for text in distinct)
+
+
 def _count_rows(numbers: Sequence[float]) -> bool:
     """Whether each number is one more than the one before, as where the rows of a table are numbered."""
     return len(numbers) >= _LEAST_ROWS and all(after - before == 1 for before, after in pairwise(numbers))
 
 
-def seen_numerals(texts: Mapping[str, Sequence[str]], separator: str) -> Numerals:
-    """The signs with which most values are numbers; the plain ones where others read no more."""
+def seen_numerals(texts: Mapping[str, Sequence[str]], separator: str, given: Mapping[str, str]) -> Numerals:
+    """The signs with which most values are numbers, beside those that are given; the plain ones where others read no
+    more. What stands beside most values of a column is a unit, if it is one of money or of a part.
+
+    >>> seen_numerals({"pay": ["2.193,03 €", "k.A.", "-12 €"], "share": ["65%", "7%"]}, ";", {})
+    Numerals(decimal=',', thousands='.', units='€ %')
+    """
     point, comma = Numerals(".", ","), Numerals(",")
     # 65,000 in quotes among commas has thousands; 1,234 among semicolons has a decimal comma.
     doubtful = [point, comma] if separator == "," else [comma, point]
     signs = [Numerals(), *doubtful, Numerals(",", "."), Numerals(",", " "), Numerals(".", " "), Numerals(".", "'")]
+    units = given.get("units", " ".join(dict.fromkeys(filter(None, map(_unit, texts.values())))))
+    signs = [replace(sign, units=units) for sign in signs]
+    signs = [sign for sign in signs if all(getattr(sign, key) == text for key, text in given.items())]
     values = [text for column in texts.values() for text in column]
-    return max(signs, key=lambda sign: sum(sign.plain(text) is not None for text in values))
+    return max(
+        signs or [Numerals(**{"units": units, **given})],
+        key=lambda sign: sum(sign.plain(text) is not None for text in values),
+    )
+
+
+def _unit(texts: Sequence[str]) -> str | None:
+    """The unit that stands beside most of the numbers of a column."""
+    short = (text for text in texts if len(text) <= _LONGEST_MONEY)
+    found = Counter(match["before"] or match["after"] for text in short if (match := _WITH_UNIT.fullmatch(text)))
+    unit, times = next(iter(found.most_common(1)), (None, 0))
+    return unit if times >= _LEAST_SHARE * len(texts) else None
 
 
 def _marks(distinct: set[str]) -> tuple[Any, Any] | None:

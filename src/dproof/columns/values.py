@@ -40,10 +40,12 @@ DECIMALS = (".", ",")
 
 @dataclass(frozen=True, slots=True)
 class Numerals:
-    """The signs in numbers that are written as text: the decimal sign, and what groups thousands, if anything does."""
+    """The signs in numbers that are written as text: the decimal sign, what groups thousands, if anything does, and
+    `units` that may stand before a number or after it, such as € and %, with blanks between them."""
 
     decimal: str = "."
     thousands: str = ""
+    units: str = ""
 
     def plain(self, text: str) -> str | None:
         """The number with a decimal point and nothing between its digits; None for a text that is no number.
@@ -54,11 +56,29 @@ class Numerals:
         >>> signs = Numerals(",", ".")
         >>> signs.plain("65.000,5"), signs.plain("65.00"), Numerals(thousands=",").plain("1,5")
         ('65000.5', None, None)
+        >>> priced = Numerals(units="€ %")
+        >>> priced.plain("65 %"), priced.plain("-€65"), priced.plain("€65%"), priced.plain("65 km")
+        ('65', '-65', None, None)
         """
-        number, (every, pattern) = text.strip(), _written(self)
+        number, (every, pattern) = self._bare(text.strip()), _written(self)
         if number.lstrip("+-").casefold() in ("inf", "infinity"):
             return number
         return every.sub("", number).replace(self.decimal, ".") if pattern.fullmatch(number) else None
+
+    def _bare(self, number: str) -> str:
+        """A number without the unit after it or, where there is none, the one before it."""
+        sign = number[:1] if number[:1] in ("+", "-") else ""
+        for unit in self.longest_units:
+            if number.endswith(unit):
+                return number.removesuffix(unit).rstrip()
+        rest = number[len(sign) :].lstrip()
+        before = next((unit for unit in self.longest_units if rest.startswith(unit)), None)
+        return number if before is None else sign + rest.removeprefix(before).lstrip()
+
+    @property
+    def longest_units(self) -> list[str]:
+        """The units, longer ones first: km before m."""
+        return sorted(self.units.split(), key=len, reverse=True)
 
     @property
     def other_marks(self) -> str:
@@ -480,7 +500,7 @@ def read_decimals(texts: Any, numerals: Numerals) -> Decimals:
     """
     import pyarrow.compute as pc
 
-    texts = texts.cast(pa.large_binary())
+    texts = _without_units(texts.cast(pa.large_binary()), numerals)
     for mark in numerals.other_marks:  # each means the same as the one of ASCII
         texts = pc.replace_substring(texts, mark.encode(), numerals.thousands.encode())
     usual, odd = _patterns(numerals)
@@ -502,6 +522,25 @@ def read_decimals(texts: Any, numerals: Numerals) -> Decimals:
     unread = ~known
     unread[unread] = as_numpy(pc.match_substring_regex(texts.filter(from_numpy(unread)), odd), missing=False)
     return Decimals(known, unread, negative[fits], np.abs(as_numpy(digits)), power[fits])
+
+
+def _without_units(texts: Any, numerals: Numerals) -> Any:
+    """Texts without the unit after a number or, where there is none, the one before it, as `Numerals.plain` reads them.
+
+    Blanks beyond ASCII stand before a unit, too, for programs write them there.
+    """
+    import pyarrow.compute as pc
+
+    if not numerals.units:
+        return texts
+    any_unit = "|".join(map(re.escape, numerals.longest_units))
+    blanks = f"(?:[{_BLANKS}]|\u00a0|\u2009|\u202f)*"
+    after, before = rf"{blanks}(?:{any_unit}){blanks}$", rf"^{blanks}([+-]?){blanks}(?:{any_unit}){blanks}"
+    return pc.if_else(
+        pc.match_substring_regex(texts, after),
+        pc.replace_substring_regex(texts, after, ""),
+        pc.replace_substring_regex(texts, before, r"\1"),
+    )
 
 
 @lru_cache

@@ -213,10 +213,11 @@ class Account:
                 self.questions[number] = dict(entry)
             elif "plan" in entry:
                 self.unpublished[number] = dict(entry)
-            elif entry.get("beyond") in self.unpublished:  # so much more was paid for the same release, in ρ
+            elif entry.get("beyond") in self.unpublished:  # so much more was paid for the same release
                 first = self.unpublished[entry["beyond"]]
                 paid = self.cost(first) + price
-                first |= {"rho": str(paid.rho), "cut": str(paid.cut)}
+                known = {} if paid.rho is None else {"rho": str(paid.rho)}
+                first |= {"epsilon": str(paid.epsilon), "delta": str(paid.delta), "cut": str(paid.cut), **known}
 
     def _spend(self, cost: Cost, analyst: str | None) -> None:
         """Count a cost against the whole, and against the analyst who asked."""

@@ -408,28 +408,28 @@ class Ledger:
             return self._spend(database, "release", body, cost, account.for_everyone(self.ceiling))
 
     def unpublished(self, cost: Cost, description: str, plan: str) -> int | None:
-        """The number of such a release that was paid for and never published, if there is one.
+        """The number of such a release that was paid for and never published, if there is one; also at another cost.
 
         Where ρ is counted, one whose ρ is known does not pay for one of which none is.
         """
         with self._transaction() as (_, account):
             unknown = account.cost(_written(cost)).rho is None
             paid_for = {n: e for n, e in account.unpublished.items() if not unknown or account.cost(e).rho is None}
-            return next((n for n, entry in paid_for.items() if _pays(entry, cost, description, plan)), None)
+            of_place = [n for n, e in paid_for.items() if (e["description"], e["plan"]) == (description, plan)]
+            enough = (n for n in of_place if price_of(paid_for[n]).covers(cost))
+            return next(enough, next(iter(of_place), None))
 
     def pay_more(self, number: int, cost: Cost) -> None:
-        """Pay what a release costs in ρ beyond what was paid for an earlier one in its place, of which nothing came."""
+        """Pay what a release costs beyond what was paid for an earlier one in its place, of which nothing came."""
         with self._transaction(writing=True) as (database, account):
             entry = account.unpublished.get(number)
             if entry is None:
                 raise FileError("another run has published this release meanwhile: nothing was written")
             paid, price = account.cost(entry), account.cost(_written(cost))
-            if not account.in_rho or paid.rho is None or price.rho is None:
-                return
-            more = Cost(rho=max(Fraction(0), price.rho - paid.rho), cut=max(Fraction(0), price.cut - paid.cut))
-            if more != NOTHING:
+            more = _beyond(price, paid)
+            if any((more.epsilon, more.delta, more.rho, more.cut)):
                 body = {"description": f"{entry['description']}, under another plan", "beyond": number}
-                self._spend(database, "release", body, more, account.for_everyone(self.ceiling))
+                self._spend(database, "release", body, more, account.for_everyone(self.ceiling), paid=paid)
 
     def published(self, cost: Cost, description: str, plan: str) -> set[str]:
         """The seals of such releases that were published."""
@@ -452,7 +452,9 @@ class Ledger:
         body: dict[str, Any],
         cost: Promise | Cost,
         limits: Sequence[tuple[Limit, Cost]],
+        paid: Cost = NOTHING,
     ) -> int:
+        """Add an entry that is paid for; `paid` is what was spent for the same thing."""
         if isinstance(cost, Privacy) and cost.neighbours != self.budget.neighbours:
             raise ArgumentError(
                 f"the ledger counts {self.budget.neighbours} neighbours and this costs {cost.neighbours} ones: "
@@ -464,7 +466,8 @@ class Ledger:
         if all(limit.allows(spent + more) for limit, spent in limits):
             return self._append(database, kind, body)
         sums = [Limit.of(limit.whole, in_rho=False) for limit, _ in limits]
-        if self._account.in_rho and self._account.spent == NOTHING and all(limit.allows(more) for limit in sums):
+        is_first = self._account.in_rho and self._account.spent == paid
+        if is_first and all(limit.allows(paid + more) for limit in sums):
             return self._append(database, kind, {**body, "accounting": "basic"})
         rho, reason, left = None, "", left_under(limits)
         if self._account.in_rho:
@@ -570,6 +573,13 @@ def _pays(entry: Mapping[str, Any], cost: Cost, description: str, plan: str) -> 
     """Whether an entry pays the (ε, δ) of such a release: as much, or more, as a release of tables once did."""
     same = entry["description"] == description and entry["plan"] == plan
     return same and price_of(entry).covers(cost)
+
+
+def _beyond(price: Cost, paid: Cost) -> Cost:
+    """What is left to pay of a price, in each figure."""
+    rho = None if price.rho is None or paid.rho is None else max(Fraction(0), price.rho - paid.rho)
+    epsilon, delta, cut = price.epsilon - paid.epsilon, price.delta - paid.delta, price.cut - paid.cut
+    return Cost(max(Fraction(0), epsilon), max(Fraction(0), delta), rho, max(Fraction(0), cut))
 
 
 def _written(cost: Cost) -> dict[str, str]:

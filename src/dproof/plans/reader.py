@@ -949,10 +949,14 @@ ENCODINGS = _UNICODE | _ONE_BYTE | _EAST_ASIAN
 _NEVER_SECOND = frozenset("\t ,;:!#$%&'()*+-./<=>?")
 
 
+_UNIT = re.compile(r"(?=.*[^.,'])[^\s\d+-]{1,16}")  # beside a number: more than a sign that numbers have
+
+
 def read_layout(table: Reader) -> Layout:
     """What the table says, with the usual signs for what it does not."""
     separator, encoding = table.text("separator", None), table.text("encoding", "utf-8")
     decimal, thousands = table.text("decimal", "."), table.text("thousands", "")
+    units = " ".join(table.text("units", "").split())
     sheet, header = table.text("sheet", None), table.integer("header", USUAL.header)
     table.finish()
     if not 1 <= header <= MOST_TITLE_LINES:
@@ -977,4 +981,8 @@ def read_layout(table: Reader) -> Layout:
         raise table.wrong("thousands", 'must be "," "." " " "\'" or nothing, ""')
     if thousands == decimal:
         raise table.wrong("thousands", "must be another sign than the decimal one")
-    return Layout(separator, encoding, Numerals(decimal, thousands), sheet, header)
+    if not all(_UNIT.fullmatch(unit) for unit in units.split()):
+        raise table.wrong(
+            "units", 'must be signs beside numbers, with blanks between them, such as "€ %", and no digits'
+        )
+    return Layout(separator, encoding, Numerals(decimal, thousands, units), sheet, header)

@@ -390,9 +390,9 @@ def _digits(values: Sequence[Any]) -> int | None:
 
 
 RARELY = (  # where a ± that is told beforehand depends on the data
-    "uneven: where a group, or a condition, has a tenth of the rows that it has if they are spread evenly, half of the "
-    "values are missing if they may be, and a mean lies near an end of its range, or that of other rows near the other "
-    "end; `share_of_rows` and `mean` of a question in the plan say what is so."
+    "uneven: where a group, or a condition, has a tenth of an even share of the rows, half of the values are missing "
+    "if they may be, and a mean lies near an end of its range, or that of other rows near the other end; "
+    "`share_of_rows` and `mean` of a question in the plan say what is so."
 )
 
 

@@ -10,7 +10,7 @@ import codecs
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -21,15 +21,25 @@ import pyarrow as pa
 
 from dproof.arguments import as_path, mapping
 from dproof.columns.codec import CODECS, codec_class, ways_outside
-from dproof.columns.suggestions import Kind, kind_of, seen_numerals
+from dproof.columns.suggestions import Kind, kind_of, names_a_person, names_its_rows, seen_numerals
 from dproof.columns.values import decoded
 from dproof.errors import ArgumentError, InputError, PlanError, SourceError
 from dproof.plans.draft import LINE_WIDTH, USUAL_TABLES, toml_lines
 from dproof.plans.reader import SPACES, MisplacedKey, Reader, read_layout, to_toml
 from dproof.spaces.categories import WORD
 from dproof.tables import Source, open_source
-from dproof.tables.delimited import doubtful_names, unpacked
+from dproof.tables.delimited import (
+    doubtful_names,
+    header_encoding,
+    header_line,
+    separator_of,
+    title_lines,
+    unpacked,
+    usual_separator,
+)
+from dproof.tables.engines import files_of
 from dproof.tables.source import USUAL, Layout, ending
+from dproof.tables.workbook import titles_of_sheet
 
 if TYPE_CHECKING:
     from dproof.releases.inspection import ColumnInspection
@@ -46,11 +56,7 @@ _SAMPLE_BYTES = 1 << 20
 _LEAST_BLANK, _BLANK_SHARE = 10, 0.01  # rows of the sample: fewer are left to `dproof check`
 _LEAST_POINTS = 6  # of columns that are numbered like h00, h01: fewer are rather questions than a curve
 _LEAST_BOXES = 3  # whose names have a stem in common, such as owns_car, owns_bike, owns_boat
-_WHO = "id|uuid|guid|nr|no|respondent|person|patient|customer|client|subject|member|user|child"
-_ID = re.compile(
-    rf"(?i)(.*[ _.-])?({_WHO})(id|[ _.-]?(id|nr|no|number))?"
-    r"|.*[a-z](ID|Id)|(first|last|full|sur|user)?[ _.-]?name|e-?mail|phone|telephone|address|iban|ssn"
-)
+USUAL_ROWS = 3  # of a person
 _CALLED_ID = "an id or a name, as it is called"
 _NUMBERED = re.compile(r"(?P<stem>.*?[^0-9.])(?P<number>\d+(\.\d+)?)")
 _STEM = re.compile(r"(?P<stem>.+?)[ _.:]+(?P<item>[^ _.:].*)")
@@ -79,14 +85,15 @@ class DraftedColumn:
         head, first, rest = toml_lines(self.name, self.keys).split("\n", 2)
         beside = f"    # {self.beside}" if self.beside else ""
         below = "".join(f"# {line}\n" for line in self.below)
-        return f"{_comment(self.above)}{head}\n{first}{beside}\n{rest}{below}"
+        return f"{comment(self.above)}{head}\n{first}{beside}\n{rest}{below}"
 
 
 @dataclass(frozen=True, slots=True)
 class TableDraft:
     """The columns that a draft has, and how the file is written; `looked` where rows were read for it.
 
-    `doubtful` are names that look like values: is the first line a person's?
+    `doubtful` are names that look like values: is the first line a person's? `repeated` are columns with a value that
+    stands in several rows.
     """
 
     columns: tuple[DraftedColumn, ...]
@@ -94,23 +101,37 @@ class TableDraft:
     looked: bool
     doubtful: tuple[str, ...]
     kinds: Mapping[str, Kind] = field(default_factory=dict)
+    repeated: frozenset[str] = frozenset()
 
     @property
     def person(self) -> str | None:
         """The column that may name the person of each row."""
-        # No name, and no free text: what is called an id.
-        return next((c.name for c in self.columns if c.beside == _CALLED_ID and "name" not in c.name.casefold()), None)
+        return next((c.name for c in self.columns if c.beside == _CALLED_ID and names_a_person(c.name)), None)
+
+    @property
+    def has_several_rows(self) -> bool:
+        """Whether a person was seen in several rows."""
+        return self.person in self.repeated
+
+    @property
+    def promise(self) -> dict[str, Any]:
+        """What a plan says under [privacy] of persons with several rows; nothing where none was seen."""
+        return {"person": self.person, "rows_per_person": USUAL_ROWS} if self.has_several_rows else {}
 
 
 def draft(
-    data: Path | str, *, table: str | None = None, look: bool = False, layout: Layout | None = None
+    data: Path | str, *, table: str | None = None, look: bool = False, file: Mapping[str, Any] | None = None
 ) -> TableDraft:
     """The draft of a plan for a table; with `look` some rows are read, and it is confidential until it is checked.
 
-    Without a `layout` it is the one that the file seems to have.
+    `file` is what is known of how the file is written, as a plan says it under [file]; the rest is as it seems.
     """
-    is_known = layout is not None
-    layout = layout or (_seen_layout(data, table, look) if isinstance(data, Path) else USUAL)
+    known = file or {}
+    try:
+        layout = read_layout(Reader(known, ("file",)))
+    except MisplacedKey as error:
+        raise PlanError(str(error)) from None
+    layout = _seen_layout(data, table, look, layout, known) if isinstance(data, Path) else layout
     source = open_source(data, table, layout)
     kinds = {name: Kind(kind) for name, kind in _types(source).items()}
     if look:
@@ -118,8 +139,11 @@ def draft(
             texts, blank = _sample(source)
         except InputError as refused:  # whoever looks may be told the line
             raise SourceError(source.fault() or str(refused)) from None
-        if not source.typed and not is_known:
-            layout = replace(layout, numerals=seen_numerals(texts, layout.separator or ","))
+        if not source.typed:
+            given = {
+                sign: getattr(layout.numerals, sign) for sign in ("decimal", "thousands", "units") if sign in known
+            }
+            layout = replace(layout, numerals=seen_numerals(texts, layout.separator or ",", given))
         for name, found in texts.items():
             seen = kind_of(found, layout.numerals)
             kinds[name] = replace(seen, type=kinds[name].type if seen.type is None else seen.type)
@@ -130,7 +154,8 @@ def draft(
         else column
         for column in _columns(kinds, look, texts if look else {})
     )
-    return TableDraft(columns, layout, look, doubtful_names(source, look=look), kinds)
+    repeated = frozenset(name for name, found in texts.items() if len({*found}) < len(found)) if look else frozenset()
+    return TableDraft(columns, layout, look, doubtful_names(source, look=look), kinds, repeated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +181,7 @@ def draft_plan(
 
     With a look nothing is left open where a value could be read, and nothing that the rows hold stops a release: what
     may be missing is a value of its own. `data` is the path of a table, and `file` what a plan says of how it is
-    written, under [file], where that is known.
+    written, under [file], as far as that is known.
     """
     from dproof.releases.inspection import check  # which reads every row, where this reads the first ones
 
@@ -164,14 +189,10 @@ def draft_plan(
     file = {} if file is None else mapping(file, "file", "what a plan says under [file]")
     if any(not isinstance(key, str) for key in file):
         raise ArgumentError("each key of file must be a text, as under [file] in a plan")
-    try:
-        layout = read_layout(Reader(file, ("file",))) if file else None
-    except MisplacedKey as error:
-        raise PlanError(str(error)) from None
-    drafted = draft(path, look=look, layout=layout)
+    drafted = draft(path, look=look, file=file)
     columns = {column.name: dict(column.keys) for column in drafted.columns}
-    given = dict(file) if file else file_keys(drafted.layout)
-    promise = {"model": "central", "epsilon": "1", "delta": "1e-6", "neighbours": "change-one"}
+    given = file_keys(drafted.layout)
+    promise = {"model": "central", "epsilon": "1", "delta": "1e-6", "neighbours": "change-one", **drafted.promise}
     rest = {"privacy": promise, **({"file": given} if given else {}), "release": dict(USUAL_TABLES)}
     notes = {column.name: _note(column, drafted.kinds.get(column.name)) for column in drafted.columns}
     seen, rows = {column.name for column in drafted.columns if column.kind == "yes/no"}, None
@@ -221,21 +242,26 @@ def _kept_outside(keys: Mapping[str, Any]) -> str:
 # The file ------------------------------------------------------------------------------------------------------------
 
 
-def _seen_layout(data: Path, table: str | None, look: bool) -> Layout:
-    """The separator and encoding of a file, as far as its header shows them, or its first rows."""
-    from dproof.tables.delimited import header_encoding, header_line, separator_of, usual_separator
-    from dproof.tables.engines import files_of
-
+def _seen_layout(data: Path, table: str | None, look: bool, layout: Layout, known: Container[str]) -> Layout:
+    """What is not known of how a file is written, as far as its header shows it, or its first rows."""
     path = files_of(data)[0] if data.is_dir() else data
+    if not path.exists():
+        return layout
     if ending(path) == ".xlsx":
-        return Layout(sheet=table)
-    if not ending(path).startswith((".csv", ".tsv")) or not path.exists():
-        return USUAL
-    encoding = header_encoding(path)
-    if look:
-        encoding = _seen_encoding(path, encoding)
-    separator = separator_of(header_line(path, encoding).decode("utf-8", "replace"), path)
-    return Layout(separator=None if separator == usual_separator(path) else separator, encoding=encoding)
+        layout = replace(layout, sheet=layout.sheet if table is None else table)
+        return replace(layout, header=titles_of_sheet(path, layout) + 1) if look and "header" not in known else layout
+    if not ending(path).startswith((".csv", ".tsv")):
+        return layout
+    if "encoding" not in known:
+        encoding = header_encoding(path, layout.header - 1)
+        layout = replace(layout, encoding=_seen_encoding(path, encoding) if look else encoding)
+    if look and "header" not in known:
+        layout = replace(layout, header=title_lines(path, layout.encoding, layout.separator) + 1)
+    if "separator" not in known:
+        header = header_line(path, layout.encoding, layout.header - 1).decode("utf-8", "replace")
+        separator = separator_of(header, path)
+        layout = replace(layout, separator=None if separator == usual_separator(path) else separator)
+    return layout
 
 
 def _seen_encoding(path: Path, encoding: str) -> str:
@@ -299,15 +325,17 @@ def _column(name: str, kind: Kind) -> DraftedColumn:
     """What is drafted for one column by itself."""
     if not name:
         return DraftedColumn(name, "nameless", {"drop": True}, (name,), beside="a column without a name")
-    if _ID.fullmatch(name):
-        return DraftedColumn(name, "drop", {"drop": True}, (name,), beside=_CALLED_ID)
-    if kind.different:
-        why = "nearly all differ: an id, a name, free text?" if kind.type is None else "it numbers the rows"
-        return DraftedColumn(name, "drop", {"drop": True}, (name,), beside=why)
     if kind.marks is not None:
         keys = {"space": "categories", "values": list(kind.marks), **_missing(kind)}
         below = (_BLANK,) * kind.blank
         return DraftedColumn(name, "yes/no", keys, (name,), beside="only these were seen: check them", below=below)
+    if kind.different and pa.types.is_floating(kind.type):
+        return DraftedColumn(name, "drop", {"drop": True}, (name,), beside="it numbers the rows")
+    if names_its_rows(name):
+        return DraftedColumn(name, "drop", {"drop": True}, (name,), beside=_CALLED_ID)
+    if kind.different:
+        why = "nearly all differ: an id, a name, free text?"
+        return DraftedColumn(name, "drop", {"drop": True}, (name,), beside=why)
     if kind.separator is not None:
         keys = {"space": "subsets", "separator": kind.separator, "values": []}
         return DraftedColumn(name, "subsets", keys, (name,))
@@ -475,6 +503,9 @@ neighbours = "change-one"    # a row may be any other; their number is public
 # (add-remove needs model = "central", which is far sharper)
 # spread = "auto"    # many columns: sharpest for each, but not for two together
 """
+_MAY_HAVE_SEVERAL = "May a person have several rows? Then say which column names the person, and"
+_SEVERAL = "A person was seen in several rows: say which column names the person, and"
+_EACH_COSTS = "how many rows count at most: each costs noise."
 _RELEASE = """
 [release]
 tables = 2    # counts by each two columns; 1: each by itself, with less noise
@@ -486,15 +517,16 @@ sums = true    # numbers are added up, so that means can be asked
 def draft_text(drafted: TableDraft, model: Model = "central") -> str:
     """The draft as TOML, with what a person must know beside it."""
     head = [*([_LOOKED] if drafted.looked else []), *([_HEADERLESS] if drafted.doubtful else []), _HEAD]
-    parts = ["\n".join(map(_comment, head)), '# [about]\n# title = "..."    # at the top of the report\n']
+    parts = ["\n".join(map(comment, head)), '# [about]\n# title = "..."    # at the top of the report\n']
     given = file_keys(drafted.layout)
     if given:
         parts.append("# How the file is written, as far as it shows: check each line.\n" + to_toml({"file": given}))
-    person = (
-        "# May a person have several rows? Then say which column names the person, and\n"
-        "# how many rows count at most: each costs noise.\n"
-        f"# person = {toml_lines('', {'': drafted.person or 'id'}, bare=True)}\n# rows_per_person = 3\n"
-    )
+    keys = {"person": drafted.person or "id", "rows_per_person": USUAL_ROWS}
+    lines = [f"{key} = {toml_lines('', {'': value}, bare=True)}\n" for key, value in keys.items()]
+    if drafted.has_several_rows:
+        person = comment(f"{_SEVERAL} {_EACH_COSTS}") + "".join(lines)
+    else:
+        person = comment(f"{_MAY_HAVE_SEVERAL} {_EACH_COSTS}") + "".join(f"# {line}" for line in lines)
     parts.append((_CENTRAL if model == "central" else _LOCAL) + person + (_RELEASE if model == "central" else ""))
     columns = drafted.columns if model == "central" else map(_alone, drafted.columns)
     return "\n".join([*parts, *(column.text for column in columns)])
@@ -507,13 +539,17 @@ def _alone(column: DraftedColumn) -> DraftedColumn:
 
 def file_keys(layout: Layout) -> dict[str, Any]:
     """What a plan says under [file] of how a file is written; nothing of what is usual."""
-    signs = {"decimal": layout.numerals.decimal, "thousands": layout.numerals.thousands}
-    usual = {"encoding": USUAL.encoding, "decimal": USUAL.numerals.decimal, "thousands": USUAL.numerals.thousands}
-    file = {"separator": layout.separator, "encoding": layout.encoding, **signs, "sheet": layout.sheet}
-    return {key: value for key, value in file.items() if value != usual.get(key)}
+    return {key: value for key, value in _of_file(layout).items() if value != _of_file(USUAL)[key]}
 
 
-def _comment(text: str) -> str:
+def _of_file(layout: Layout) -> dict[str, Any]:
+    numerals = layout.numerals
+    signs = {"decimal": numerals.decimal, "thousands": numerals.thousands, "units": numerals.units}
+    first = {"header": layout.header, "separator": layout.separator, "encoding": layout.encoding}
+    return {**first, **signs, "sheet": layout.sheet}
+
+
+def comment(text: str) -> str:
     """A text as lines of comment; what is in backquotes or belongs to one key stays on a line."""
     whole = re.sub(r"`[^`]*`|\w+ = (\"[^\"]*\"|\[[^\]]*\]|\w+)", lambda part: part[0].replace(" ", "\0"), text)
     lines = wrap(whole, LINE_WIDTH, initial_indent="# ", subsequent_indent="# ", break_long_words=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,10 @@ from numpy.typing import NDArray
 
 from dproof.columns.codec import Column, Suggestion, quoted, text_literal, ways_outside
 from dproof.columns.sets import HOW_FLAGS_ARE_READ
-from dproof.columns.suggestions import date_format, time_format, value_counts, without_rare
+from dproof.columns.suggestions import date_format, names_a_person, time_format, value_counts, without_rare
 from dproof.columns.values import as_numpy, decoded, from_numpy, stored, texts, written
 from dproof.errors import InputError, SourceError
-from dproof.plans.draft import DraftPlan, name_problems, read_draft
+from dproof.plans.draft import DraftPlan, name_problems, read_draft, toml_lines
 from dproof.plans.plan import Plan
 from dproof.plans.reader import read_plan_text, to_toml
 from dproof.tables import Source, open_source
@@ -35,7 +36,7 @@ CONFIDENTIAL = (
 _SHOWN = 5  # values of a column
 _LONGEST_SHOWN = 60  # characters
 _SIGNS = (  # a wrong sign makes 65 of 65,000
-    "does the plan have the right bounds, and are `decimal` and `thousands` under [file] right?"
+    "does the plan have the right bounds, and are `decimal`, `thousands` and `units` under [file] right?"
 )
 _REPLACEMENT = "\ufffd"  # what stands for bytes that an encoding does not know
 
@@ -147,7 +148,11 @@ def check(
     opened = open_source(source, table, chosen.file)
     present = set(opened.names)
     problems = [*map(str, chosen.problems), *name_problems(chosen.columns, opened.names)]
-    person = chosen.person if chosen.person in present else None
+    # Where the plan does not say who owns the rows, a column that is left out may.
+    left_out = [one.name for one in chosen.columns if one.kind == "drop" and names_a_person(one.name)]
+    named = left_out if chosen.person is None else [chosen.person]
+    person = next((name for name in named if name in present), None)
+    unsaid = suppress(SourceError) if chosen.person is None else nullcontext()
     there = [column for column in chosen.columns if column.kind != "drop" and present.issuperset(column.sources)]
     kept = [replace(column, numerals=chosen.file.numerals) for column in there]
     counting = [_ColumnFigures(column, is_open=column.name in chosen.open) for column in kept]
@@ -157,10 +162,13 @@ def check(
         rows += batch.num_rows
         for counter in counting:
             counter.add([batch.column(name) for name in counter.column.sources])
-        if person is not None:
-            owners.append(_owners(batch.column(person), person))
-    columns = tuple(counter.finish() for counter in counting)
-    persons = None if person is None else _persons(owners, person, chosen.rows_per_person)
+        with unsaid:
+            owners += [] if person is None else [_owners(batch.column(person), person)]
+    columns, persons = tuple(counter.finish() for counter in counting), None
+    with unsaid:
+        persons = None if person is None else _persons(owners, person, chosen.rows_per_person)
+    if chosen.person is None and persons is not None and not persons.above:
+        persons = None  # each row is a person's
     hints = _hints({column.name: column for column in kept}, chosen, rows, columns, persons)
     found = zip(counting, columns, strict=True)
     suggestions = [_suggested(counter, figures, chosen.open) for counter, figures in found if counter.suggestion]
@@ -327,7 +335,14 @@ def _hints(
             "them as a value of their own, or what stands for them."
         )
     if persons is not None and persons.above:
-        hints.append("Some persons have more rows than rows_per_person, which is what a release protects: raise it.")
+        named = toml_lines("", {"": persons.column}, bare=True)
+        hints.append(
+            "Some persons have more rows than rows_per_person: a central release and `dproof ask` count no more of "
+            "them, and a local release protects no more. Raise it where that is too few."
+            if plan.person is not None or plan.rows_per_person > 1
+            else "Some persons have several rows, and the plan protects each row as a person of its own: write "
+            f"person = {named}, and rows_per_person with how many of them count, under [privacy]."
+        )
     return hints
 
 

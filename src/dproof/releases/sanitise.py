@@ -62,9 +62,9 @@ class ReleasePayment:
     """Pays for the release in one folder; the ledger is begun with what the plan promises a person if there is none.
 
     A run that stops between the debit and the release has published nothing. So the same folder is drawn again at no
-    further cost, also under a plan that was mended and costs as much; where ρ is counted, what it costs beyond that is
-    paid. Of all the draws that one debit pays for, at most one is ever published. In another folder it is another
-    release, because a draw that was left in the first would never be swept away.
+    further cost, also under a plan that was mended: only what that costs beyond is paid. Of all the draws that one
+    debit pays for, at most one is ever published. In another folder it is another release, because a draw that was
+    left in the first would never be swept away.
 
     With `is_whole` all that the ledger counts has to keep to what this plan promises, also where its own budget is
     larger.

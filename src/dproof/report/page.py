@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import inf, isfinite, prod
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from dproof.advice.expect import RowWidths, row_widths, too_noisy_message
@@ -58,6 +58,7 @@ _MOST_PROFILES = 6
 _MOST_TABLES = 100  # and columns
 _MOST_VALUES = 40  # of a column
 _MOST_PAIRS, _MOST_PAIR_VALUES = 6, 24  # tables of two columns, and how many values each column may have
+_BY_CHANCE = 0.05  # that noise alone shows any table of two columns
 _MOST_CURVES = 6  # columns of curves
 _MOST_WRITTEN = 7  # columns of a table up to which counts are written into its cells
 
@@ -227,7 +228,7 @@ def _of_tables(release: CentralRelease) -> Markup:
     law, privacy, counts = release.law, release.privacy, release.estimates[None]
     nothing = too_noisy_message(law, float(counts.residuals[()]))
     warnings = [] if nothing is None else [f"{nothing[0].upper()}{nothing[1:]}."]
-    tables = law.half_widths
+    tables, pairs = law.half_widths, _pairs(law, counts)
     # An item of a set is no column, and a column may only be added up.
     counted = (law.axes[place] for table in law.tables for place in table)
     name = next((axis.name for axis in counted if axis.item is None and not axis.has_curves), None)
@@ -243,7 +244,8 @@ def _of_tables(release: CentralRelease) -> Markup:
         made_up_rows=release.certificate["release"]["made_up_rows"],
         rows=release.rows,
         columns=_columns(law, counts),
-        pairs=_pairs(law, counts),
+        pairs=pairs,
+        has_pairs=pairs is not None,
         curves=_mean_curves(release),
         rows_of_a_person=several(law.plan.rows_per_person, "row"),
         written=written,
@@ -268,20 +270,34 @@ def _column(axis: TableAxis, place: int, counts: ResidualEstimates, deviations: 
     return {"name": axis.name, "counts": values, "more": axis.size - _MOST_VALUES}
 
 
-def _pairs(law: TableLaw, counts: ResidualEstimates) -> list[dict[str, Any]]:
-    """The tables of two columns that depend on each other most: the stronger the colour, the more rows."""
+def _pairs(law: TableLaw, counts: ResidualEstimates) -> list[dict[str, Any]] | None:
+    """The tables of two columns that depend on each other most: the stronger the colour, the more rows.
+
+    Only such as noise alone shows in no table, 19 times out of 20; None where no table of two columns could be shown.
+    """
     shown = {place for place, axis in enumerate(law.axes) if 1 < axis.size <= _MOST_PAIR_VALUES}
     pairs = [table for table in law.tables if len(table) == 2 and shown.issuperset(table)]
-    chosen = sorted(pairs, key=lambda pair: -_dependence(counts, pair))[:_MOST_PAIRS]
-    return [_pair(law, counts, pair) for pair in chosen]
+    cells = sum(prod(law.axes[place].size for place in pair) for pair in pairs)
+    noise = law.deviations(1 - _BY_CHANCE / max(cells, 1))
+    depend = {pair: found for pair in pairs if (found := _dependence(counts, pair)).largest > noise}
+    chosen = sorted(depend, key=lambda pair: -depend[pair].mean)[:_MOST_PAIRS]
+    return [_pair(law, counts, pair) for pair in chosen] if pairs else None
 
 
-def _dependence(counts: ResidualEstimates, pair: Table) -> float:
-    """The distance of a table from that of two independent columns, in units of the noise."""
+class Dependence(NamedTuple):
+    """How far the cells of a table lie from those of two independent columns, in standard deviations of their noise."""
+
+    mean: float  # of the squares
+    largest: float
+
+
+def _dependence(counts: ResidualEstimates, pair: Table) -> Dependence:
     cells, total = counts.table(pair), max(float(counts.residuals[()]), 1.0)
     alone = cells.sum(axis=1, keepdims=True) * cells.sum(axis=0, keepdims=True) / total
-    noise = counts.cell_variance(pair)
-    return float(((cells - alone) ** 2).mean()) / noise if noise else 0.0
+    squares, noise = (cells - alone) ** 2, counts.cell_variance(pair)
+    if not noise:
+        return Dependence(inf, inf)
+    return Dependence(float(squares.mean()) / noise, float(squares.max() / noise) ** 0.5)
 
 
 def _pair(law: TableLaw, counts: ResidualEstimates, pair: Table) -> dict[str, Any]:

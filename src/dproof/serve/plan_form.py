@@ -34,7 +34,7 @@ _USUAL = {
     "rows_per_person": "1",
 }
 ABOUT = ("title", "custodian", "contact", "purpose")
-FILE = ("separator", "encoding", "decimal", "thousands", "sheet", "header")
+FILE = ("separator", "encoding", "decimal", "thousands", "units", "sheet", "header")
 RELEASE = ("tables", "sums", "rows")
 _FIELDS = ("values", "low", "high", "step", "bins", "format", "separator", "outside", "outside_value", "missing")
 _SURVEY = ("question", "help")  # what a survey shows of a column
@@ -79,6 +79,7 @@ _LABELS: Mapping[str, Mapping[str, str]] = {  # with which the label of a key's 
         "separator": "Between columns",
         "decimal": "Decimal sign",
         "thousands": "Between thousands",
+        "units": "Beside numbers",
         "encoding": "Encoding",
         "header": "Line with the names",
         "sheet": "Sheet of a workbook",
@@ -87,6 +88,7 @@ _LABELS: Mapping[str, Mapping[str, str]] = {  # with which the label of a key's 
     "questions": {"share_of_rows": "Part of the rows that it is about"},
     "shuffle": {"rows": "Rows of the table, about"},
 }
+_OF_A_NEW_PLAN = ", and for a new plan `dproof init --header 2`"  # a command, where the page has a field
 _NAMES = {("columns", "missing"): "stand_in", ("questions", "share_of_rows"): "share"}  # of fields, not as their keys
 _NO_NUMBER = re.compile(r"the number must be a finite number such as .*, not (.*)", re.DOTALL)
 _IN_WORDS = [  # what a plan is told of its keys, and what a form says in its place
@@ -106,6 +108,7 @@ _IN_WORDS = [  # what a plan is told of its keys, and what a form says in its pl
     ),
     (r"must be one ASCII character such as .*", "must be one sign, such as , or ; or the word tab"),
     (r"must be \",\" \"\.\" \" \" \"'\" or nothing, \"\"", "must be one of , . ' or a blank; empty: nothing"),
+    (r"(must be signs beside numbers, .*), such as \"€ %\"(.*)", r"\1, such as € %\2"),
     (r"belongs to model = 'central'.*", "what is measured is for a central plan: choose whom to trust anew"),
 ]
 _STARTS = re.compile(r"(must|is|has|have|cannot|stands|names|takes) ")  # of a text that a label stands before
@@ -152,6 +155,7 @@ _HINTS_IN_WORDS = [  # what would help a plan, and what a form says in its place
     (r"`dproof ask` at", "asking the table at"),
     (r"under this plan use `dproof ask`", "by this plan the table can be asked"),
     (r"neighbours = '(.*?)'", r"neighbours: \1"),
+    (r"privacy\.rows_per_person must be 1 with model = 'shuffled'", "a person must have one row"),
 ]
 
 
@@ -164,6 +168,19 @@ def hint_in_words(text: str) -> str:
     for pattern, said in _HINTS_IN_WORDS:
         text = re.sub(pattern, said, text)
     return text
+
+
+_FILE_KEY = re.compile(rf'({"|".join(_LABELS["file"])}) = "?(.+?)"?(?=[ ,;]|$)')
+
+
+def fault_in_words(text: str) -> str:
+    """Why a table cannot be read, in the words of the form.
+
+    >>> fault_in_words('it is UTF-16 text: write encoding = "utf-16" under [file] in the plan')
+    'it is UTF-16 text: write utf-16 in “Encoding”'
+    """
+    text = re.sub(r",? under \[file\]( in the plan)?", "", text.replace(_OF_A_NEW_PLAN, ""))
+    return _FILE_KEY.sub(lambda found: f"{found[2]} in “{_LABELS['file'][found[1]]}”", text)
 
 
 def check_shape(plan: Tables) -> None:
@@ -225,19 +242,28 @@ def summary(table: Any) -> str:
 
     >>> summary({"space": "categories", "values": ["f", "m"], "missing": "category"}), summary({"drop": True})
     ('categories: f, m; may be missing', 'left out')
+    >>> summary({"values": ["a, b", "c"]}), summary({"space": "time", "bins": "hours", "low": 0, "high": 9})
+    (': a, b; c', 'time: 0 to 9, by hours')
     """
     given = table if isinstance(table, Mapping) else {}
     if given.get("drop") or given.get("public"):
         return "left out" if given.get("drop") else "public: released as it is"
     kind = {"interval": "number", "subsets": "set"}.get(given.get("space", ""), given.get("space", ""))
     values = given.get("values") or given.get("columns") or ()
-    listed = ", ".join(_text(value) for value in list(values)[:6]) if isinstance(values, list) else ""
+    shown = [_text(value) for value in values[:6]] if isinstance(values, list) else []
+    sign = "; " if any("," in text for text in shown) else ", "
+    listed = sign.join(text if text == text.strip() else f"“{text}”" for text in shown)
     listed += f" and {len(values) - 6} more" if len(values) > 6 else ""
     ends = f"{given.get('low')} to {given.get('high')}" if "low" in given else ""
-    bins = f", in {given['bins'] if isinstance(given['bins'], str) else 'bins'}" if given.get("bins") else ""
+    bins = f", {_periods(given['bins'])}" if given.get("bins") else ""
     missing = "; may be missing" if given.get("missing", "refuse") != "refuse" and "columns" not in given else ""
     told = f"{ends}{bins}" if ends else listed
     return f"{kind}{': ' if told else ''}{told}{missing}"
+
+
+def _periods(bins: Any) -> str:
+    """How the numbers or dates of a column are counted together."""
+    return "in bins" if not isinstance(bins, str) else "by the calendar" if bins == "calendar" else f"by {bins}"
 
 
 # From fields to a plan -----------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,9 +26,11 @@ SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _BLOCKS = (1 << 23, 1 << 26, 1 << 29)  # bytes of a file read at a time; more where a record is longer
 _LONGEST_HEADER, _LONGEST_LINE = _BLOCKS[0], _BLOCKS[-1]
 _TITLED = (
-    "is that a title? Then header = 2 under [file] in the plan says where the names stand, or leave it out of the file"
+    "is that a title? Then header = 2 under [file] in the plan says where the names stand, and for a new plan "
+    "`dproof init --header 2`; or leave it out of the file"
 )
 _MENDING = "text that has a separator, a quote or a line break needs quotes around it"
+_MOST_TITLES = 20  # lines that are looked at for the names
 _CHUNK = 1 << 18  # bytes of a file in another encoding read at a time
 # Text is taken as it stands: what it means is the plan's business, and no type is ever guessed from the data. Without a
 # dictionary, for to make one takes longer where texts differ.
@@ -124,19 +126,46 @@ def separator_of(header: str, path: Path) -> str:
     >>> separator_of('"town, city";age;hours', Path("people.csv"))
     ';'
     """
-    bare, usual = re.sub('"[^"]*"', "", header), usual_separator(path)
-    return max([usual, *SEPARATORS], key=bare.count)
+    return max([usual_separator(path), *SEPARATORS], key=lambda sign: len(_fields(header, sign)))
 
 
-def header_encoding(path: Path) -> str:
+def header_encoding(path: Path, titles: int = 0) -> str:
     """The encoding that a header shows: UTF-16 by its mark, UTF-8, or else the usual one of Windows."""
     if _is_utf_16(path):
         return "utf-16"
     try:
-        header_line(path, "utf-8").split(b"\r")[0].decode()
+        header_line(path, "utf-8", titles).split(b"\r")[0].decode()
     except UnicodeDecodeError:
         return "cp1252"
     return "utf-8"
+
+
+def title_lines(path: Path, encoding: str, separator: str | None = None) -> int:
+    """How many lines stand above the names of the columns, as far as the first lines show.
+
+    The names are the first line with as many fields as the next, more than half of them filled; a title fills at most
+    half as many. Only whoever may look at rows may ask: where no line has the names, it may be one of these.
+    """
+    lines = list(islice(_lines(path, encoding, _LONGEST_HEADER, 0), _MOST_TITLES))
+    there = [(place, line) for place, line in enumerate(lines) if line.strip()]
+    for n, ((place, line), (_, following)) in enumerate(pairwise(there)):
+        sign = separator or separator_of(line, path)
+        fields = len(_fields(line, sign))
+        if fields > 1 and fields == len(_fields(following, sign)) and 2 * _filled(line, sign) > fields:
+            above = [title for _, title in there[:n]]
+            # A name in quotes may go on in the next line.
+            are_titles = all(2 * _filled(title, sign) <= fields and title.count('"') % 2 == 0 for title in above)
+            return place if above and are_titles else 0
+    return 0
+
+
+def _fields(line: str, separator: str) -> list[str]:
+    """The parts of a line between separators that stand outside quotes; what is in quotes is left out of them."""
+    return re.sub('"[^"]*"', '"', line).split(separator)
+
+
+def _filled(line: str, separator: str) -> int:
+    return sum(bool(field.strip()) for field in _fields(line, separator))
 
 
 def header_line(path: Path, encoding: str, titles: int = 0) -> bytes:

@@ -144,7 +144,10 @@ def _name_faults(names: Sequence[str]) -> list[str]:
     nameless = places.pop("", [])
     cut = {name: name if len(name) <= _LONGEST_SHOWN else f"{name[: _LONGEST_SHOWN - 1]}…" for name in places}
     shared = [(_listed(columns), cut[name]) for name, columns in places.items() if len(columns) > 1]
-    titled = "; where titles stand above the names of a file's columns, write header = 2, say, under [file] in the plan"
+    titled = (
+        "; where titles stand above the names of a file's columns, write header = 2, say, under [file] in the plan, "
+        "and for a new plan `dproof init --header 2`"
+    )
     faults = [f"columns {_listed(nameless)} have no name: name all but one{titled}"] if len(nameless) > 1 else []
     if shared:
         (first, name), *others = shared
@@ -263,9 +266,9 @@ def open_source(thing: Any, table: str | None = None, layout: Layout = USUAL) ->
         # Among mixed objects a number is read by its text, so the signs of a file would decide how it is read by what
         # the other rows hold.
         raise SourceError(
-            f"the plan reads numbers with decimal = {layout.numerals.decimal!r} and thousands = "
-            f"{layout.numerals.thousands!r}, which is for files: give the file's path, or turn texts of the frame into "
-            "numbers and leave both out"
+            f"the plan reads numbers with decimal = {layout.numerals.decimal!r}, thousands = "
+            f"{layout.numerals.thousands!r} and units = {layout.numerals.units!r}, which are for files: give the "
+            "file's path, or turn texts of the frame into numbers and leave them out"
         )
     return engine(thing)
 

@@ -10,9 +10,11 @@ import json
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import lru_cache
 from io import BytesIO
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -26,6 +28,7 @@ from dproof.limits import LARGEST_WORKBOOK, MOST_SHEET_CELLS
 from dproof.tables.source import BATCH_ROWS, USUAL, Layout, Source, names_apart, refusing
 
 _MOST_ROWS = 1 << 20  # of any sheet
+_MOST_TITLES = 20  # rows that are looked at for the names
 _AT_A_TIME = 1 << 22  # bytes that are parsed together, and cells that wait for their batch
 _LETTERS, _ESCAPED = re.compile("[A-Z]{1,3}"), re.compile("_x([0-9A-Fa-f]{4})_")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -47,18 +50,7 @@ def open_workbook(path: Path, sheet: str | None, layout: Layout = USUAL) -> Sour
     A formula is the value that it had when the workbook was saved, an error in a cell is a missing value, and a cell
     that cannot be read is a value that no plan declares.
     """
-    why = "it is damaged, has a password, or is no .xlsx workbook"
-    with refusing(f"{path.name!r} cannot be opened", why), ZipFile(path) as packed:
-        if sum(member.file_size for member in packed.infolist()) > LARGEST_WORKBOOK:
-            raise SourceError(
-                f"{path.name!r} unpacks to more than {LARGEST_WORKBOOK >> 20:,} MiB: save the sheet as .csv"
-            )
-        (book,) = _related(packed, "", "officeDocument").values()
-        sheets, cell = _contents(packed, book, layout.numerals)
-        if sheet is not None and sheet not in sheets:
-            raise SourceError(f"{path.name!r} has no sheet {sheet!r}{did_you_mean(sheet, sheets)}")
-        chosen = next(iter(sheets)) if sheet is None else sheet
-        rows = _rows(packed, sheets[chosen], cell)
+    with _opened_sheet(path, sheet, layout) as (chosen, rows):
         named = ((number, row) for number, row in rows if number >= layout.header and any(row.values()))
         start, header = next(named, (0, {}))
         if not header:
@@ -74,6 +66,37 @@ def open_workbook(path: Path, sheet: str | None, layout: Layout = USUAL) -> Sour
             yield pa.RecordBatch.from_arrays([batch[names.index(column)] for column in columns], list(columns))
 
     return Source(names, read, typed=False, what=f"{path.name!r}", repeated=repeated)
+
+
+@contextmanager
+def _opened_sheet(path: Path, sheet: str | None, layout: Layout) -> Iterator[tuple[str, Iterator[tuple[int, Row]]]]:
+    """The name of a sheet and its rows, while the workbook is open."""
+    why = "it is damaged, has a password, or is no .xlsx workbook"
+    with refusing(f"{path.name!r} cannot be opened", why), ZipFile(path) as packed:
+        if sum(member.file_size for member in packed.infolist()) > LARGEST_WORKBOOK:
+            raise SourceError(
+                f"{path.name!r} unpacks to more than {LARGEST_WORKBOOK >> 20:,} MiB: save the sheet as .csv"
+            )
+        (book,) = _related(packed, "", "officeDocument").values()
+        sheets, cell = _contents(packed, book, layout.numerals)
+        if sheet is not None and sheet not in sheets:
+            raise SourceError(f"{path.name!r} has no sheet {sheet!r}{did_you_mean(sheet, sheets)}")
+        chosen = next(iter(sheets)) if sheet is None else sheet
+        yield chosen, _rows(packed, sheets[chosen], cell)
+
+
+def titles_of_sheet(path: Path, layout: Layout) -> int:
+    """How many rows stand above the names of the columns of a sheet: titles have few cells, at most half as many as the
+    row that has most.
+
+    Only whoever may look at rows may ask: where no row has the names, it may be one of these.
+    """
+    with _opened_sheet(path, layout.sheet, layout) as (_, rows):
+        counts = ((number, sum(map(bool, row.values()))) for number, row in islice(rows, _MOST_TITLES))
+        used = [(number, cells) for number, cells in counts if cells]
+    most = max((cells for _, cells in used), default=0)
+    above = [number for number, _ in takewhile(lambda row: 2 * row[1] <= most, used)]
+    return above[-1] if above else 0
 
 
 def _batches(rows: Iterator[tuple[int, Row]], start: int, places: range, name: str) -> Iterator[list[Any]]:

@@ -27,6 +27,7 @@ from dproof import (
     PlanError,
     Privacy,
     QuestionError,
+    SourceError,
     WrongKey,
     explain,
     notebook,
@@ -122,7 +123,7 @@ def planning(desk: Desk, name: str, draft: Draft | None = None) -> Planning:
         found = desk.custody.header(name, draft)
         names, doubtful = list(found.names), desk.custody.doubtful(name, found)
     except InputError as error:
-        fault = desk.folder.hide(str(error))
+        fault = plan_form.fault_in_words(desk.folder.hide(str(error)))
     is_paid = desk.folder.is_paid(name)
     if draft.names_are_public and not set(doubtful) <= set(draft.public_names):  # the table is another one
         draft = replace(draft, names_are_public=False)
@@ -352,7 +353,10 @@ def _typed_table(desk: Desk, who: Holder, now: Planning, sent: Fields, shown: di
     if sent.get("do", "") in ("fill", "begin"):
         if len(now.names) > limits.MOST_SHOWN:
             raise ArgumentError(f"a table of more than {limits.MOST_SHOWN} columns is planned in a file")
-        draft = desk.custody.first_draft(who, now.name, draft, look=sent.get("do", "") == "fill")
+        try:
+            draft = desk.custody.first_draft(who, now.name, draft, look=sent.get("do", "") == "fill")
+        except SourceError as error:  # the fields that say how the file is written are on this step
+            shown["error"] = plan_form.fault_in_words(desk.folder.hide(str(error)))
     return draft
 
 
