@@ -13,8 +13,7 @@ import dproof as dp
 from dproof import Plan
 from dproof.advice.central_advice import central_advice, noise_alone
 from dproof.advice.expect import law_of
-from dproof.advice.shown import shown_ways
-from dproof.advice.ways import SHARING, Way, answers_of, compare_ways, geometric_mean, ways_table
+from dproof.advice.ways import SHARING, Way, answers_of, geometric_mean, ways_table
 from dproof.central.recipe import TableLaw
 from dproof.cli.output import Table, _rendered_page
 from dproof.plans.reader import to_toml
@@ -157,8 +156,8 @@ def test_an_answer_that_a_way_refuses_is_not_said_to_depend_on_the_data() -> Non
         "SELECT max(age) - min(age) AS b FROM data",
         "SELECT max(age) AS c FROM data",
     ]
-    told = compare_ways(plan, rows=3000, questions=asked)
-    assert [one.cells[0] for one in shown_ways(told).answers] == ["–", "–", "?"]
+    told = dp.compare_ways(plan, rows=3000, questions=asked)
+    assert [one.cells[0] for one in dp.shown_ways(told).answers] == ["–", "–", "?"]
     local = next(way for way in told["ways"] if way["name"] == "local")
     assert list(local["unanswered"]) == asked[:2] and "cannot be calculated with" in local["unanswered"][asked[1]]
     with seeded_coins(1):
@@ -171,19 +170,19 @@ def test_an_answer_that_a_way_refuses_is_not_said_to_depend_on_the_data() -> Non
 
 def test_no_way_is_said_to_be_the_only_one_where_others_may_tell_something() -> None:
     by_sex = {"privacy": {"epsilon": 4}, "columns": {"sex": SEX}}
-    reason = compare_ways(by_sex, rows=1000, questions="SELECT mode(sex) FROM data")["recommended"]["reason"]
+    reason = dp.compare_ways(by_sex, rows=1000, questions="SELECT mode(sex) FROM data")["recommended"]["reason"]
     assert reason.startswith("No way can be recommended: ± of these answers depends on the data")
     public = {"privacy": {"epsilon": 4}, "columns": {"sex": SEX, "town": {"public": True}}}
     by_town = "SELECT town, count(*) AS n FROM data WHERE sex = 'f' GROUP BY town"
-    reason = compare_ways(public, rows=3000, questions=by_town)["recommended"]["reason"]
+    reason = dp.compare_ways(public, rows=3000, questions=by_town)["recommended"]["reason"]
     assert reason == "Recommended: a local release: the only way that tells something here."
 
 
 def test_what_local_rows_tell_is_said_to_be_of_evenly_spread_rows() -> None:
     """Of 10,000 rows that nearly all have the value that is counted ± is half as wide again."""
     plan = {"privacy": {"epsilon": 4}, "columns": {"v": {"space": "categories", "values": [*"abcde"]}}}
-    told = compare_ways(plan, rows=10_000)
-    assert shown_ways(told).legend.endswith("; of what local and shuffled rows tell, if the rows are spread evenly.")
+    told = dp.compare_ways(plan, rows=10_000)
+    assert dp.shown_ways(told).legend.endswith("; of what local and shuffled rows tell, if the rows are spread evenly.")
     with seeded_coins(1):
         release = dp.sanitise(pa.table({"v": ["a"] * 9500 + ["b"] * 500}), plan)
     (cell,) = release.query("SELECT count(*) AS n FROM release WHERE v = 'a'")["n"]
