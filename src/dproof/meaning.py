@@ -42,8 +42,8 @@ _GUESSED: dict[Neighbours, str] = {
     "add-remove": "whether a person is in the table",
 }
 _COMPARED: dict[Neighbours, str] = {
-    "change-one": "any two values of your row",
-    "add-remove": "your row being in the table or not",
+    "change-one": "any two values of your {}",
+    "add-remove": "your {} being in the table or not",
 }
 _WONDERED: dict[Neighbours, str] = {
     "change-one": "which of two things is true of one person, and believes the first",
@@ -219,8 +219,8 @@ def sections(explained: Mapping[str, Any]) -> Iterator[Section]:
     yield Section(
         "Neighbours",
         f"Stated for add-remove, this guarantee means ({figure(changed['epsilon'])}, {figure(changed['delta'])}) for "
-        "change-one, which is about two values of your row. Stated for change-one, it says nothing for add-remove: "
-        "the number of rows is public.",
+        "change-one, which is about two values of your row. Stated for change-one, where the number of rows is public, "
+        "it says nothing for add-remove.",
     )
     for caution in explained["advice"]:
         yield Section("Take care", caution)
@@ -279,15 +279,16 @@ def in_words(privacy: Privacy, rows: int = 1) -> dict[str, str]:
     'An attacker guessing whether a person is in the table is right at most 73.1% of the time; a coin is right 50%.'
     """
     moved, relation = odds_factor(privacy), privacy.neighbours
+    compared = _COMPARED[relation].format("row" if rows == 1 else "rows")
     guessed = _GUESSED[relation].format("a row" if rows == 1 else f"the {rows:,} rows of a person")
     often = f"right at most {percent(float(attack_accuracy(privacy)))} of the time"
     if moved.failure == 1:
-        odds = f"With so large a δ nothing is promised about the odds they give to {_COMPARED[relation]}."
+        odds = f"With so large a δ nothing is promised about the odds they give to {compared}."
         after, chance = "the belief may be anything: with so large a δ nothing is promised about it.", "."
     else:
         but = f", except with probability {written(three_digits(moved.failure))} at most" if moved.failure else ""
         factor = figure(_above(moved.factor))
-        odds = f"The odds they give to {_COMPARED[relation]} move by a factor of at most {factor}{but}."
+        odds = f"The odds they give to {compared} move by a factor of at most {factor}{but}."
         after, chance = f"the belief lies within this range{but}.", f"; nor does a belief{but}."
     return {
         "odds": odds,

@@ -64,6 +64,22 @@ def test_the_widths_are_those_that_a_query_and_a_preview_tell(tmp_path: Path) ->
     assert curator.preview(MEAN, epsilon=2).half_widths["a"] == advice.comparisons[1].ask_shared
 
 
+def test_a_value_is_missing_as_often_as_another_one_is_there(tmp_path: Path) -> None:
+    """For a curator none was missing on an even table, and ± of a mean was a quarter too small here."""
+    column = {"space": "interval", "low": 0, "high": 3, "step": 1, "missing": "category"}
+    plan = {"privacy": {"epsilon": 1}, "columns": {"x": column}}
+    table = pa.table({"x": [0, 1, 2, 3, None] * 1000})
+    for n, sql in enumerate(["SELECT avg(x) AS a FROM data", "SELECT var_pop(x) AS a FROM data"]):
+        (one,) = dp.expect(plan, rows=table.num_rows, questions=sql, way="ask")
+        widths = []
+        for seed in range(20):
+            with seeded_coins(seed):
+                curator = dp.Curator(table, plan, ledger=tmp_path / f"{n}-{seed}.db")
+                (cell,) = curator.ask(sql, epsilon=1)["a"]
+            widths.append((cell.high - cell.low) / 2)
+        assert one.half_width == pytest.approx(np.mean(widths), rel=0.1)
+
+
 def test_the_more_questions_the_better_is_a_release() -> None:
     few, many = (dp.advise(PLAN, rows=2000, questions=[COUNTS] * n) for n in (1, 200))
     assert few.better == "ask" and many.better == "sanitise"
@@ -72,6 +88,23 @@ def test_the_more_questions_the_better_is_a_release() -> None:
     turning = dp.advise(PLAN, rows=2000, questions=[COUNTS] * (few.break_even or 1)).comparisons[0]
     assert turning.ask_shared is not None and turning.release is not None
     assert turning.ask_shared >= 0.9 * turning.release
+
+
+@pytest.mark.parametrize("privacy", [{"epsilon": 4}, {"epsilon": "0.5"}, {"epsilon": 2, "delta": "1e-6"}])
+@pytest.mark.parametrize("sql", [COUNTS, MEAN, "SELECT count(*) AS n FROM data WHERE hobby = 'Cars'"])
+def test_a_release_is_better_from_the_first_number_of_questions_whose_shares_are_wider(
+    privacy: dict[str, Any], sql: str
+) -> None:
+    """It was the ratio of the errors that one question alone has: with whole noise at ε = 4 half as many are even."""
+    plan = {**PLAN, "privacy": privacy}
+    (found,) = dp.advise(plan, rows=300, questions=sql).comparisons
+    assert found.break_even is not None and found.release is not None
+
+    def shared(questions: int) -> float:
+        return dp.advise(plan, rows=300, questions=[sql] * questions).comparisons[0].ask_shared or 0.0
+
+    assert shared(found.break_even) >= found.release
+    assert found.break_even == 1 or shared(found.break_even - 1) < found.release
 
 
 def test_the_more_rows_the_better_is_a_curator() -> None:

@@ -77,3 +77,57 @@ def test_every_legitimate_figure_is_explained(dproof, epsilon, delta, stake):
 )
 def test_other_figures_are_refused(refused, arguments, words):
     assert words in refused("explain", *arguments)
+
+
+COLUMNS = '[columns.id]\ndrop = true\n[columns.hobby]\nspace = "categories"\nvalues = ["a", "b", "c"]\n'
+PERSONS = 'person = "id"\nrows_per_person = 3\n'
+
+
+PUBLIC = "two tables of the same, public size that differ in one person's {}"
+SHUFFLED = 'model = "shuffled"\ndelta = "1e-6"\n[shuffle]\nrows = 3000\n'
+
+
+@pytest.mark.parametrize(
+    ("privacy", "words"),
+    [
+        ('model = "central"\n', ("A release by", PUBLIC.format("row."))),
+        (
+            f'model = "central"\n{PERSONS}',
+            (
+                "two tables that differ in one person's rows, 3 at most, which may be others, fewer or none",
+                "of your rows move",
+            ),
+        ),
+        (
+            f'neighbours = "add-remove"\n{PERSONS}',
+            ("All that is asked under", "a table with one person's rows, 3 at most, and the same table without them"),
+        ),
+        ("rows_per_person = 3\n", ("ε = 3, δ = 0", PUBLIC.format("rows, 3 at most."))),
+        (SHUFFLED, ("ε = 1, δ = 0.000001 allow. Whatever happens to that order, each row has: ε = 4.3, δ = 0",)),
+    ],
+)
+def test_a_plan_is_told_for_those_whom_it_promises_something(dproof, tmp_path, privacy, words):
+    """A promise for shuffled rows does not hold whatever else somebody knows, and with persons no number is public."""
+    plan = tmp_path / "plan.toml"
+    plan.write_text(f"[privacy]\nepsilon = 1\n{privacy}{COLUMNS}")
+    page = " ".join(dproof("explain", plan).out.split())
+    for told in words:
+        assert told in page
+
+
+def test_the_certificate_of_a_release_is_told_for_all_rows_of_a_person(dproof, tmp_path):
+    (tmp_path / "plan.toml").write_text(f"[privacy]\nepsilon = 1\nrows_per_person = 3\n{COLUMNS}")
+    (tmp_path / "table.csv").write_text("id,hobby\n" + "1,a\n2,b\n" * 200)
+    made = (
+        "sanitise",
+        tmp_path / "table.csv",
+        "--plan",
+        tmp_path / "plan.toml",
+        "--out",
+        tmp_path / "out",
+        "--no-ledger",
+    )
+    assert dproof(*made).code == 0
+    folder, certificate = (explained(dproof, tmp_path / "out" / name) for name in ("", "certificate.json"))
+    assert folder["epsilon"] == certificate["epsilon"] == 3
+    assert folder["attack_accuracy"] == certificate["attack_accuracy"]

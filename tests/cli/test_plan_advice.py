@@ -153,7 +153,8 @@ def test_a_question_is_told_both_ways(wide: Path, dproof: Callable[..., Any]) ->
     figures = [f"{width:,.3g}" for width in (counted["ask"], counted["ask_shared"])]
     assert next(line for line in page.splitlines() if line.startswith("1. n")).split()[-2:] == figures
     assert next(line for line in page.splitlines() if line.startswith("2.") and "?" in line).split()[-2:] == ["?", "?"]
-    assert "or 2 share it" in " ".join(page.split()) and "depends on the data" in page
+    flat = " ".join(page.split())
+    assert "or 2 share it" in flat and "depends on the data" in flat
 
 
 def test_the_plans_own_questions_are_shown(wide: Path, dproof: Callable[..., Any]) -> None:

@@ -13,10 +13,11 @@ import dproof as dp
 from dproof import Plan
 from dproof.advice.central_advice import central_advice, noise_alone
 from dproof.advice.expect import law_of
-from dproof.advice.ways import SHARING, ways_table
+from dproof.advice.ways import SHARING, Way, answers_of, geometric_mean, ways_table
 from dproof.central.recipe import TableLaw
 from dproof.cli.output import Table, _rendered_page
 from dproof.plans.reader import to_toml
+from dproof.testing import seeded_coins
 
 ROWS = 5000
 SEX = {"space": "categories", "values": ["f", "m"]}
@@ -98,9 +99,9 @@ def test_no_delta_is_recommended_that_the_plan_does_not_allow() -> None:
 def test_what_the_recommended_way_lacks_is_told_as_a_sentence(dproof: Callable[..., Any], tmp_path: Path) -> None:
     sex = '[columns.sex]\nspace = "categories"\nvalues = ["f", "m"]\n'
     pay = '[columns.pay]\nspace = "interval"\nlow = 0\nhigh = 100\n'
-    (tmp_path / "p.toml").write_text(f'[privacy]\nmodel = "central"\nepsilon = "100"\n{sex}{pay}')
+    (tmp_path / "p.toml").write_text(f'[privacy]\nmodel = "central"\nepsilon = "1"\n{sex}{pay}')
     page = " ".join(dproof("plan", tmp_path / "p.toml", "--rows", 2000).out.split())
-    assert "it does not answer 1 of these" in page and ": but" not in page
+    assert "; but it does not answer 1 of these" in page and ": but" not in page
 
 
 @pytest.mark.parametrize("model", ["local", "central"])
@@ -137,6 +138,70 @@ def test_shuffled_rows_are_compared_whatever_the_plan_says_and_named_where_nobod
     assert told.own == "shuffled" and told.answers[0].known("shuffled") == pytest.approx(mixed)
     several = {"privacy": {"epsilon": "1", "rows_per_person": 2}, "columns": COLUMNS}
     assert "must be 1" in ways_table(several, rows=ROWS, questions=COUNT).refused["shuffled"]
+
+
+@pytest.mark.parametrize("values", ["abc", "abcde", "abcdefgh"])
+@pytest.mark.parametrize("delta", [0, "1e-6"])
+@pytest.mark.parametrize("epsilon", [1, 4, 8])
+def test_asking_is_sharper_for_as_many_questions_as_are_told(epsilon: int, delta: Any, values: str) -> None:
+    """By what each number of questions has: the last one that is sharper, and the first one that is not."""
+    columns: dict[str, Any] = {"town": {"space": "categories", "values": [*values]}}
+    promise = {"model": "central", "epsilon": epsilon, "delta": delta}
+    plan = {"privacy": promise, "columns": columns, "release": {"tables": 1, "sums": True}}
+    table = ways_table(plan, rows=3000)
+    assert table.turning is not None
+
+    def is_sharper(questions: int) -> bool:
+        way = Way("ask_shared", "ask", table.plan.privacy.delta, questions)
+        asking = answers_of(way, plan, 3000, [row.key for row in table.answers], [])
+        return any(
+            (geometric_mean([(row.known(table.central), one.known(row.key)) for row in table.answers]) or 2) > 1
+            for one in (asking, *asking.others)
+        )
+
+    assert not is_sharper(table.turning) and (table.turning == 1 or is_sharper(table.turning - 1))
+
+
+def test_an_answer_that_a_way_refuses_is_not_said_to_depend_on_the_data() -> None:
+    age = {"space": "interval", "low": 0, "high": 20, "step": 1}
+    columns = {"age": age, "sex": SEX, "size": {**age, "bins": [0, 5, 20]}}
+    plan = {"privacy": {"epsilon": 6, "spread": "sample"}, "columns": columns}
+    asked = [
+        "SELECT avg(size) AS a FROM data",
+        "SELECT max(age) - min(age) AS b FROM data",
+        "SELECT max(age) AS c FROM data",
+    ]
+    told = dp.compare_ways(plan, rows=3000, questions=asked)
+    assert [one.cells[0] for one in dp.shown_ways(told).answers] == ["–", "–", "?"]
+    local = next(way for way in told["ways"] if way["name"] == "local")
+    assert list(local["unanswered"]) == asked[:2] and "cannot be calculated with" in local["unanswered"][asked[1]]
+    with seeded_coins(1):
+        release = dp.sanitise(pa.table({"age": [1, 5] * 50, "sex": ["f", "m"] * 50, "size": [2, 9] * 50}), plan)
+    for sql, why in local["unanswered"].items():
+        with pytest.raises(dp.DproofError) as refused:
+            release.query(sql.replace("data", "release"))
+        assert str(refused.value) == why
+
+
+def test_no_way_is_said_to_be_the_only_one_where_others_may_tell_something() -> None:
+    by_sex = {"privacy": {"epsilon": 4}, "columns": {"sex": SEX}}
+    reason = dp.compare_ways(by_sex, rows=1000, questions="SELECT mode(sex) FROM data")["recommended"]["reason"]
+    assert reason.startswith("No way can be recommended: ± of these answers depends on the data")
+    public = {"privacy": {"epsilon": 4}, "columns": {"sex": SEX, "town": {"public": True}}}
+    by_town = "SELECT town, count(*) AS n FROM data WHERE sex = 'f' GROUP BY town"
+    reason = dp.compare_ways(public, rows=3000, questions=by_town)["recommended"]["reason"]
+    assert reason == "Recommended: a local release: the only way that tells something here."
+
+
+def test_what_local_rows_tell_is_said_to_be_of_evenly_spread_rows() -> None:
+    """Of 10,000 rows that nearly all have the value that is counted ± is half as wide again."""
+    plan = {"privacy": {"epsilon": 4}, "columns": {"v": {"space": "categories", "values": [*"abcde"]}}}
+    told = dp.compare_ways(plan, rows=10_000)
+    assert dp.shown_ways(told).legend.endswith("; of what local and shuffled rows tell, if the rows are spread evenly.")
+    with seeded_coins(1):
+        release = dp.sanitise(pa.table({"v": ["a"] * 9500 + ["b"] * 500}), plan)
+    (cell,) = release.query("SELECT count(*) AS n FROM release WHERE v = 'a'")["n"]
+    assert (cell.high - cell.low) / 2 > 1.4 * told["answers"][0]["half_width"]["local"]
 
 
 def test_a_way_that_is_refused_has_a_sentence_and_so_has_a_question() -> None:

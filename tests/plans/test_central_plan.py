@@ -161,7 +161,7 @@ def test_rows_are_not_drawn_one_by_one() -> None:
 
 def test_a_release_of_tables_is_compared_with_asking() -> None:
     (found,) = advise(tables(THREE), rows=100, questions="SELECT count(*) FROM data WHERE a = 'v1'").comparisons
-    assert found.release is not None and found.ask is not None and found.turning is not None
+    assert found.release is not None and found.ask is not None and found.break_even is not None
 
 
 def test_the_ten_columns_of_adult_are_as_sharp_as_the_closed_form() -> None:

@@ -103,7 +103,7 @@ def test_its_text_parses_back_and_it_can_be_previewed(tmp_path: Path) -> None:
 def test_advice_knows_it() -> None:
     advice = dp.advise(PLAN, rows=4000, questions=["SELECT sumsq(age) AS s FROM data", "SELECT sum(age) FROM data"])
     for comparison in advice.comparisons:
-        assert comparison.turning is not None and comparison.release is not None and comparison.ask is not None
+        assert comparison.break_even is not None and comparison.release is not None and comparison.ask is not None
         assert comparison.release > comparison.ask > 0
 
 

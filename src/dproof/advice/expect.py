@@ -12,13 +12,13 @@ the worst data; `TableLaw.half_widths`, ± of the cells of tables.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
 from functools import lru_cache, partial, reduce
-from math import inf, isclose, isfinite, log, prod, sqrt
+from math import ceil, inf, isclose, isfinite, isinf, log, prod, sqrt
 from statistics import NormalDist
 from typing import Any, Literal
 
@@ -38,7 +38,7 @@ from dproof.plans.questions import PlannedQuestion, planned_question
 from dproof.privacy import Cost, Privacy
 from dproof.questions.aggregates import Rank
 from dproof.questions.answer import Range
-from dproof.questions.measured import HalfWidths, Shares, interval_widths, possible_columns
+from dproof.questions.measured import HalfWidths, Shares, interval_widths, possible_columns, refuse_calculation
 from dproof.questions.partition import declared_labels
 from dproof.questions.question import (
     Aggregate,
@@ -65,6 +65,7 @@ DEVIATIONS = NormalDist().inv_cdf((1 + LEVEL) / 2)
 _BIAS = 1e-9  # of the interval's length, which rounding floats may feign
 _FEW, _MANY = 10**2, 10**9  # rows: a ± that is the same with both does not depend on their number
 _ALIKE = 1e-6  # of a ±
+_TRIED = 12  # numbers of questions, in search of that from which on a release is as sharp
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class ExpectedWidth:
     that it would have, half of the values are missing, a mean lies near an end of its range, as far as nothing is
     stated; beside a stated mean that of other rows lies near the other end. It is None where that makes no difference,
     infinite where the answer would tell nothing. `exact` is whether ± is the same whatever the data are, as far as that
-    is known; `possible` is what the answer can be at all.
+    is known; `possible` is what the answer can be at all; `refused` why this way gives none.
     """
 
     question: str
@@ -87,6 +88,7 @@ class ExpectedWidth:
     possible: Range = field(default_factory=Range)
     share_of_rows: Fraction | None = None
     exact: bool = False
+    refused: str | None = None
 
     @property
     def half_width(self) -> float | None:
@@ -171,13 +173,19 @@ def expected_of_release(law: ReleaseRecipe[Any], planned: PlannedQuestion, rows:
     schema = law.schema
     try:
         question = resolve(replace(planned.question, table=schema.table), schema)
-    except InputError:  # such as whether curves are missing, which a release without missing ones does not tell
-        return _unknown(planned)
-    if isinstance(law, RowLaw):
-        _check_numbers_of_groups(question, schema)
-    of_groups = planned.share_of_rows is not None
-    parts = _parts_of_local_answers(question, schema, of_groups) if isinstance(law, RowLaw) else None
-    return _expected(planned, question, law, rows, parts)
+    except InputError as error:  # such as whether curves are missing, which a release without missing ones cannot tell
+        return _refused(planned, error)
+    if not isinstance(law, RowLaw):
+        return _expected(planned, question, law, rows)
+    _check_numbers_of_groups(question, schema)
+    parts = _parts_of_local_answers(question, schema, planned.share_of_rows is not None)
+    try:
+        for expression in question.expressions:
+            if not isinstance(expression, Aggregate):
+                refuse_calculation(expression, [a for a in aggregates_of(expression) if a.definition.formula is None])
+        return _expected(planned, question, law, rows, parts)
+    except InputError as error:  # a law that cannot be undone, or columns that no row is asked for together
+        return _refused(planned, error)
 
 
 def expected_of_asking(plan: Plan, planned: PlannedQuestion, rows: int | None) -> list[ExpectedWidth]:
@@ -197,7 +205,8 @@ def sharing_evenly(
         for price in even_prices(plan.privacy, len(asked))
     ]
     options.sort(key=lambda option: blur(one for found in option[1] for one in found))
-    return options or [(None, [_unknown(planned) for planned in asked])]
+    nothing = InputError("so many questions leave nothing for one of them")
+    return options or [(None, [_refused(planned, nothing) for planned in asked])]
 
 
 def blur(widths: Iterable[ExpectedWidth]) -> tuple[int, float]:
@@ -206,9 +215,25 @@ def blur(widths: Iterable[ExpectedWidth]) -> tuple[int, float]:
     return -len(told), sum(log(max(width, _BIAS)) for width in told)
 
 
-def questions_even(ratio: float, price: Cost | None) -> float:
-    """How many questions share the budget when ± has grown by a ratio: as many, or at a price in ρ its square."""
-    return ratio ** (1 if price is None or price.rho is None else 2)
+def turning_point(at: Callable[[int], Iterable[tuple[Cost | None, float | None]]], many: int) -> int | None:
+    """The number of questions that share the budget from which on ± of a release is no wider than that of asking.
+
+    `at` a number of questions, by each way to price them, is how many times as wide ± of the release is, None where
+    asking tells nothing. That falls about as their number grows, or at a price in ρ as its root does. It is looked at
+    for `many` first.
+    """
+    sharper, wider = 0, inf  # numbers for which asking is sharper, and for which it is not
+    for _ in range(_TRIED):
+        known = [(price, times) for price, times in at(many) if times is not None]
+        found = max((many * times ** (2 if price and price.rho else 1) for price, times in known), default=None)
+        if found is None and many == 1:
+            return None
+        sharper, wider = (many, wider) if found is not None and found > many else (sharper, many)
+        if wider == sharper + 1:
+            break
+        guess = (sharper + many) // 2 if found is None else 2 * many if isinf(found) else ceil(found)
+        many = int(min(max(guess, sharper + 1), wider - 1))
+    return int(wider) if isfinite(wider) else many
 
 
 def expected_at(plan: Plan, planned: PlannedQuestion, rows: int | None, price: Cost) -> list[ExpectedWidth]:
@@ -218,8 +243,8 @@ def expected_at(plan: Plan, planned: PlannedQuestion, rows: int | None, price: C
         schema, question = _asked_of(plan.columns, planned.question)
         measurement = measure(question, schema, privacy, rho=price.rho, unit=plan.unit)
         known = known_widths(measurement, LEVEL, rows if plan.rows_are_public else None)
-    except InputError:  # a curator cannot be asked about public columns, whose values nobody declared
-        return _unknown(planned)
+    except InputError as error:  # a curator cannot be asked about public columns, whose values nobody declared
+        return _refused(planned, error)
     is_covariance = measurement.curves is not None and measurement.curves.is_covariance
     found = _expected(planned, question, measurement, rows, [] if is_covariance else None)
     return [one.known(known[one.column][0]) for one in found]
@@ -232,10 +257,15 @@ def _asked_of(columns: tuple[Column, ...], question: Question) -> tuple[Schema, 
     return schema, resolve(replace(question, table=schema.table), schema)
 
 
-def _unknown(planned: PlannedQuestion) -> list[ExpectedWidth]:
+def _refused(planned: PlannedQuestion, error: InputError) -> list[ExpectedWidth]:
     """The columns of an answer that cannot be had this way."""
-    items = [item.alias for item in planned.question.select if aggregates_of(item.expression)]
-    return [ExpectedWidth(planned.sql, alias, planned.weight, None) for alias in items]
+    items, why = [item.alias for item in planned.question.select if aggregates_of(item.expression)], sentence_of(error)
+    return [ExpectedWidth(planned.sql, alias, planned.weight, None, refused=why) for alias in items]
+
+
+def sentence_of(error: InputError) -> str:
+    """What is wrong, without the place in a plan that nobody wrote."""
+    return str(getattr(error, "sentence", error))
 
 
 def _check_numbers_of_groups(question: Question, schema: Schema) -> None:
@@ -270,11 +300,11 @@ def _expected(
     question: Question,
     recipe: Recipe,
     rows: int | None,
-    parts: Sequence[Question] | None,
+    parts: Sequence[Question] | None = None,
 ) -> list[ExpectedWidth]:
     """± of each column, for the share of the rows that the plan states, or for even values and for a rare group.
 
-    `parts` are what is asked instead of the question as a whole; one that cannot be answered has no ± then.
+    `parts` are what is asked instead of the question as a whole, if they are given.
     """
     schema = recipe.schema
 
@@ -286,10 +316,8 @@ def _expected(
             one_item = replace(part, unnest=first)
             everywhere = replace(one_item, having=(), order_by=(), limit=None)
             at = partial(recipe.expected_source, everywhere, count, shares)
-            # Of parts refused: a law that cannot be undone, or columns that no row is asked for together.
-            with nullcontext() if parts is None else suppress(InputError):
-                _refuse_what_chooses(one_item, recipe, count, shares)
-                found |= interval_widths(part, schema, at, LEVEL)
+            _refuse_what_chooses(one_item, recipe, count, shares)
+            found |= interval_widths(part, schema, at, LEVEL)
         return found
 
     stated, mean = planned.share_of_rows, planned.mean

@@ -185,7 +185,7 @@ def _of_pairs(law: RowLaw, rows: int, width: float) -> Iterator[Hint]:
         width,
         after,
         f"the plan has no [[questions]], so each row answers for one of all {len(law.groups)} pairs of columns; "
-        "[[questions]] say what it is asked instead: about one column at a time, counts are",
+        "[[questions]] say what it is asked instead: about one column at a time, the widest count is",
     )
 
 
@@ -315,7 +315,9 @@ class Prices:
             before = [width for name, width in self.now.items() if name != group.name]
             if before:
                 after = max(self.widths(others).values())
-                yield self.hint("drop", _names([group]), max(before), after, "dropping {} makes every other count")
+                yield self.hint(
+                    "drop", _names([group]), max(before), after, "dropping {} makes the widest of the other counts"
+                )
 
     def _keeps(self) -> Iterator[Hint]:
         """Only the groups with the narrowest counts, of many."""
@@ -323,7 +325,7 @@ class Prices:
         if len(self.plan.groups) >= _MANY_COLUMNS and len(counted) > _KEPT_COLUMNS:
             kept = counted[:_KEPT_COLUMNS]
             before, after = max(self.now[group.name] for group in kept), max(self.widths(kept).values())
-            yield self.hint("keep", _names(kept), before, after, "releasing only {} makes every count")
+            yield self.hint("keep", _names(kept), before, after, "releasing only {} makes the widest of their counts")
 
     def _fewer_values(self) -> Iterator[Hint]:
         for group in self.plan.groups:

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from math import ceil, exp, log
+from functools import cache
+from math import ceil, exp, inf, log
 from typing import Any
 
 from dproof.advice.expect import (
     ExpectedWidth,
     asked_questions,
+    expected_at,
+    expected_of_asking,
     expected_of_release,
     law_if_allowed,
-    questions_even,
     sharing_evenly,
+    turning_point,
 )
 from dproof.arguments import whole
 from dproof.central.recipe import LEVEL
+from dproof.curator.account import even_prices
 from dproof.exact import written
 from dproof.limits import MOST_EXPECTED_ROWS
 from dproof.plans.plan import Plan
+from dproof.plans.questions import PlannedQuestion
 from dproof.privacy import Cost, Privacy
 from dproof.questions.answer import NOTHING, rarely
+
+_FIRST = 20  # questions that are looked at, in search of those for which both ways are as sharp
+_ROUNDING = 1e-9  # of a number of questions, which logarithms may add to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +57,10 @@ class Comparison:
     break_even: int | None
     weight: Fraction
     share_of_rows: Fraction | None
-    turning: float | None  # the number of questions for which the two standard errors are the same
 
     @classmethod
     def of(
-        cls, release: ExpectedWidth | None, ask: ExpectedWidth, ask_shared: ExpectedWidth, turning: float | None
+        cls, release: ExpectedWidth | None, ask: ExpectedWidth, ask_shared: ExpectedWidth, break_even: int | None
     ) -> Comparison:
         """The comparison of what is expected each way; without a release where the plan allows none."""
         ways = {"release": release, "ask": ask, "ask_shared": ask_shared}
@@ -66,17 +73,16 @@ class Comparison:
             rare={way: one.rare_told for way, one in ways.items() if one is not None and one.rare is not None},
             informative={way: one is None or one.informative for way, one in ways.items()},
             estimated=ask.half_width is not None and not ask.exact,
-            break_even=None if turning is None else max(1, ceil(turning)),
+            break_even=break_even,
             weight=ask.weight,
             share_of_rows=ask.share_of_rows,
-            turning=turning,
         )
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object."""
         share = self.share_of_rows
         about = {"weight": float(self.weight), "share_of_rows": None if share is None else float(share)}
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "turning"} | about
+        return {one.name: getattr(self, one.name) for one in fields(self)} | about
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +102,10 @@ class Advice:
     @property
     def break_even(self) -> int | None:
         """The number of questions of this kind from which on a release errs less, over all of them by their weights."""
-        known = [(c.turning, float(c.weight)) for c in self.comparisons if c.turning is not None]
+        known = [(c.break_even, float(c.weight)) for c in self.comparisons if c.break_even is not None]
         if not known:
             return None
-        return max(1, ceil(exp(sum(w * log(turning) for turning, w in known) / sum(w for _, w in known))))
+        return ceil(exp(sum(w * log(n) for n, w in known) / sum(w for _, w in known)) * (1 - _ROUNDING))
 
     @property
     def better(self) -> str | None:
@@ -171,7 +177,7 @@ def advise(
     >>> plan = {"privacy": {"epsilon": 1}, "columns": columns}
     >>> found = advise(plan, rows=10_000, questions="SELECT hobby, count(*) AS n FROM data GROUP BY hobby")
     >>> found.better, found.break_even
-    ('ask', 55)
+    ('ask', 50)
     """
     chosen = Plan.of(plan)
     rows, asked = whole(rows, "rows", 1, MOST_EXPECTED_ROWS), asked_questions(chosen, questions)
@@ -179,19 +185,31 @@ def advise(
     comparisons: list[Comparison] = []
     _, together = sharing_evenly(chosen, asked, rows)[0]
     for planned, shared in zip(asked, together, strict=True):
-        alone = [(price, found) for price, (found,) in sharing_evenly(chosen, [planned], rows)]
-        ask = alone[0][1]
+        ask = expected_of_asking(chosen, planned, rows)
         release = [None] * len(ask) if law is None else expected_of_release(law, planned, rows)
-        turning = [_even(one, [(price, found[n]) for price, found in alone]) for n, one in enumerate(release)]
+
+        @cache
+        def sharing(many: int, planned: PlannedQuestion = planned) -> Sequence[tuple[Cost, list[ExpectedWidth]]]:
+            """± of each column of the answer by each price, where so many questions share the budget."""
+            prices = even_prices(chosen.privacy, many)
+            return [(price, expected_at(chosen, planned, rows, price)) for price in prices]
+
+        turning = (_turning(one, n, sharing) for n, one in enumerate(release))
         comparisons += map(Comparison.of, release, ask, shared, turning)
     return Advice(rows, chosen.privacy, len(asked), tuple(comparisons), law is not None)
 
 
-def _even(release: ExpectedWidth | None, alone: Sequence[tuple[Cost | None, ExpectedWidth]]) -> float | None:
-    """The number of questions for which a release errs as much as a curator, who errs by its root at a price in ρ."""
-    found = []
-    for price, ask in alone:
-        errors = [None if one is None or one.widths is None else one.widths.error for one in (release, ask)]
-        if errors[0] and errors[1]:
-            found.append(questions_even(errors[0] / errors[1], price))
-    return max(found, default=None)
+def _turning(
+    release: ExpectedWidth | None, n: int, sharing: Callable[[int], Sequence[tuple[Cost, list[ExpectedWidth]]]]
+) -> int | None:
+    """The number of questions from which on ± of a release, in one column of the answer, is no wider."""
+    if release is None or not release.half_width:
+        return None
+    width = release.half_width
+
+    def at(many: int) -> Iterator[tuple[Cost, float | None]]:
+        for price, found in sharing(many):
+            other = found[n].half_width
+            yield price, None if other is None else width / other if other else inf
+
+    return turning_point(at, _FIRST)

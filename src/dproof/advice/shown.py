@@ -13,7 +13,7 @@ from dproof.questions.answer import NOTHING, RARELY, stated
 
 _SIGNS = {  # in place of a ±, and what they mean
     "none": f"{NOTHING}, the interval holds every value that is possible",
-    "?": "± depends on the data",
+    "?": "± depends on the data, or there is none",
     "–": "no answer this way",
 }
 _UNSAID = ("ask_shared", "central_pure")  # whose reasons are those of another way, or of no interest
@@ -105,11 +105,13 @@ def _refusals(ways: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _legend(answers: Sequence[Mapping[str, Any]], signs: set[str]) -> str:
-    even = any(one["what"] != "count" and any(one["estimated"].values()) for one in answers)
-    means = "; of means and shares if the rows are spread evenly." if even else "."
+    has_means = any(one["what"] != "count" and any(one["estimated"].values()) for one in answers)
+    from_rows = any(one["half_width"].get(way) is not None for one in answers for way in ("local", "shuffled"))
+    even = ["of means and shares"] * has_means + ["of what local and shuffled rows tell"] * from_rows
+    if_even = f"; {' and '.join(even)}, if the rows are spread evenly." if even else "."
     used = "; ".join(f"{sign}: {meaning}" for sign, meaning in _SIGNS.items() if sign in signs)
     told = f" {used[0].upper()}{used[1:]}." if used else ""
-    return f"±: the answer is right to about this, 19 times out of 20{means}{told}"
+    return f"±: the answer is right to about this, 19 times out of 20{if_even}{told}"
 
 
 def _trust(ways: Sequence[Mapping[str, Any]]) -> str:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from math import ceil, exp, log
+from math import exp, inf, log
 from typing import Any, Literal
 
 from dproof.advice.expect import (
@@ -26,8 +26,9 @@ from dproof.advice.expect import (
     expected_of_release,
     law_if_allowed,
     law_of,
-    questions_even,
+    sentence_of,
     too_noisy_message,
+    turning_point,
     usual_question,
 )
 from dproof.advice.plan_advice import PlanAdvice, asking_advice, plan_advice
@@ -133,6 +134,16 @@ class WayAnswers:
         one = self.found.get(key)
         return one.half_width if one is not None and one.informative else None
 
+    def times_as_wide(self, others: Mapping[Key, float]) -> float | None:
+        """How many times as wide other ± are as these, where both are known."""
+        known = [(o, one.half_width) for key, o in others.items() if (one := self.found.get(key)) is not None]
+        pairs = [(other, width) for other, width in known if width is not None]
+        if not pairs:
+            return None
+        # Where no answer has noise both ways, all that are exact one way alone decide.
+        exact = sum(not width for _, width in pairs) - sum(not other for other, _ in pairs)
+        return geometric_mean(pairs) or (inf if exact > 0 else 1.0 - (exact < 0))
+
 
 def answers_of(way: Way, draft: Draft, rows: int, names: Sequence[Key], asked: Sequence[PlannedQuestion]) -> WayAnswers:
     """± of questions about columns, by `names`, and of others, one way."""
@@ -172,18 +183,17 @@ def _answers(
         with suppress(InputError):  # a central release does not measure it
             if name in kept:
                 question = usual_question(plan, name) if what == COUNT else mean_question(plan, name)
-                (answers.found[what, name],) = expected(question)
+                (one,) = expected(question)
+                answers.found.update({(what, name): one} if one.refused is None else {})
     for planned in asked:
         try:
-            answers.found.update({(one.question, one.column): one for one in expected(planned)})
+            found = expected(planned)
         except InputError as error:
             answers.unanswered[planned.sql] = sentence_of(error)
+            continue
+        answers.found.update({(one.question, one.column): one for one in found if one.refused is None})
+        answers.unanswered.update({one.question: one.refused for one in found if one.refused is not None})
     return answers
-
-
-def sentence_of(error: InputError) -> str:
-    """What is wrong, without the place in a plan that nobody wrote."""
-    return str(getattr(error, "sentence", error))
 
 
 def mean_question(plan: Plan, column: str) -> PlannedQuestion:
@@ -379,10 +389,18 @@ class WaysTable:
     def reason(self) -> str:
         """The recommendation, with its reason."""
         chosen = self.recommended
+        others = [way for way in self.ways if way.name != chosen and self.may_tell(way.name)]
         if chosen is None:
+            if others:
+                return "No way can be recommended: ± of these answers depends on the data, or there is none."
             return "No way tells anything about so few rows: allow a larger epsilon, or ask for less."
         if chosen in ("local", "shuffled"):
-            return f"Recommended: {_OF_ROWS[chosen]}, the only way that tells something here."
+            why = "the only way that tells something here" + " without a δ" * bool(others)
+            if chosen == "shuffled" and self.told("local"):
+                why = f"its ± is {_times(self.ratio('local', chosen))} that of a local release"
+            elif any(way.delta <= self.plan.privacy.delta for way in others):
+                why = "the only way whose ± is known beforehand"
+            return f"Recommended: {_OF_ROWS[chosen]}: {why}."
         many = several(1 if chosen == "ask" else self.questions or SHARING, "question")
         turning, reasons = self.turning, []
         if "local" not in self.refused:
@@ -400,7 +418,7 @@ class WaysTable:
             what = f"ask the table under a budget (`dproof ask`), for {many}"
             if turning is not None:
                 reasons.append(f"a central release is better from {turning:,} questions on")
-        lacking = self.told("ask") - self.told(self.central)
+        lacking = sum(row.known("ask") is not None and row.widths[self.central] is None for row in self.answers)
         if chosen == self.central and lacking > 0:
             reasons.append(f"{'but ' * bool(reasons)}it does not answer {lacking} of these")
         trust = self._without_trust if self.plan.model == "local" else ""
@@ -410,14 +428,18 @@ class WaysTable:
     def _without_trust(self) -> str:
         """What to do where nobody may see the true rows."""
         sharper = self.ratio("local", "shuffled") or (2 if self.told("shuffled") > self.told("local") else 1)
+        if not self.may_tell("local") and not self.told("shuffled"):
+            none = " Where nobody may see the true rows, no way tells anything."
+            return none if "local" not in self.refused else ""
         if sharper < _CLEARLY:
-            return " Where nobody may see the true rows, a local release is the only way."
+            return " Where nobody may see the true rows, a local release is the way."
         delta = next(way.delta for way in self.ways if way.name == "shuffled")
         at = "" if self.plan.privacy.delta else f" at δ = {_short(delta)}"
         told = f" ± {_times(sharper)} that of a local one" if self.told("local") else " an answer"
+        other = "a local release is the only way" if self.may_tell("local") else "no way tells anything"
         return (
             f" Where nobody may see the true rows, shuffled rows have{told}{at}, if whoever mixes them is trusted not "
-            "to tell whose they are; else a local release is the only way."
+            f"to tell whose they are; else {other}."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -513,32 +535,25 @@ def ways_table(
     ways = ways_for(plan, len(asked) if len(asked) > 1 else SHARING, rows)
     ways = tuple(way for way in ways if way.name == own_way(plan)) if only_own else ways
     by_way = {way.name: answers_of(way, draft, rows, names, asked) for way in ways}
-    keys = names or list(dict.fromkeys(key for answers in by_way.values() for key in answers.found))
-    refused = {name: answers.refused for name, answers in by_way.items() if answers.refused is not None}
-    unanswered = {name: answers.unanswered for name, answers in by_way.items()}
+    keys = names or [(planned.sql, item.alias) for planned in asked for item in planned.question.estimated]
+    refused = {name: one.refused for name, one in by_way.items() if one.refused is not None}
+    unanswered = {name: one.unanswered for name, one in by_way.items()}
     rows_of_table = tuple(_row(plan, key, by_way) for key in keys)
     turning = price = None
     if not only_own:
         central = by_way["central_delta" if plan.privacy.delta else "central_pure"]
-        turning = _turning(central, [(way.questions, by_way[way.name]) for way in reversed(ways) if way.model == "ask"])
-        price = by_way["ask_shared"].price
+        shared = {way.questions: by_way[way.name] for way in ways if way.model == "ask"}
+
+        widths = {key: width for key in keys if (width := central.known(key)) is not None}
+
+        def at(questions: int) -> list[tuple[Cost | None, float | None]]:
+            """How many times as wide ± of the central release is as that of asking so many, by each price."""
+            way = Way("ask_shared", "ask", plan.privacy.delta, questions)
+            answers = shared.get(questions) or answers_of(way, draft, rows, names, asked)
+            return [(one.price, one.times_as_wide(widths)) for one in (answers, *answers.others)]
+
+        turning, price = turning_point(at, max(shared)) if widths else None, by_way["ask_shared"].price
     return WaysTable(plan, rows, many, ways, rows_of_table, refused, unanswered, turning, price)
-
-
-def _turning(central: WayAnswers, asking: Sequence[tuple[int, WayAnswers]]) -> int | None:
-    """From how many questions on a central release has the smaller ±, by what is known of asking so many.
-
-    ± of asking grows as their number does, or at a price in ρ as its root does; the sharper of the two is taken.
-    """
-    for questions, answers in asking:  # one question alone may be answered exactly, which has no ratio
-        found = []
-        for one in (answers, *answers.others):
-            times = geometric_mean([(central.known(key), one.known(key)) for key in central.found])
-            if times is not None:
-                found.append(questions * questions_even(times, one.price))
-        if found:
-            return max(1, ceil(max(found)))
-    return None
 
 
 def _row(plan: Plan, key: Key, found: Mapping[str, WayAnswers]) -> AnswerRow:
@@ -565,7 +580,8 @@ def compare_ways(
     with suppress(InputError):  # told as the reason why that way is refused
         law = law_if_allowed(chosen)
     found = what_helps(chosen, law, table)
-    person = law.person if isinstance(law, TableLaw) else chosen.promise(chosen.rows_per_person)
+    # Shuffled rows promise less to whoever learns whose they are.
+    person = chosen.promise(chosen.rows_per_person) if law is None else law.person
     return {
         "plan": chosen.text,
         "model": chosen.model,

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from dproof.central.estimates import ResidualEstimates, projection
+from dproof.central.estimates import ResidualEstimates, projection, spread_evenly
 from dproof.central.question_sums import BinCounts, QuestionSums, Weights, covariances, measured_sum
 from dproof.central.recipe import TableLaw
 from dproof.central.workload import laplace_law
@@ -31,8 +31,8 @@ from dproof.coins import NOT_PRIVATE, Coins
 from dproof.curves.bands import DRAWS, normal_band_quantile, quantile_of_draws
 from dproof.curves.lattice import CurveLattice
 from dproof.errors import NotMeasured, QuestionError
-from dproof.laws.debias import Array, SumEstimates
-from dproof.plans.plan import preprocessing_notes
+from dproof.laws.debias import Array, SumEstimates, tilted
+from dproof.plans.plan import TableAxis, preprocessing_notes
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import EVERY_POINT, EVERY_ROW, Answer, Cell, covered
 from dproof.questions.curve_estimate import CurveEstimate, MeasuredCurves, noisy_curve
@@ -64,8 +64,10 @@ from dproof.questions.question import (
     aggregates_of,
     asks_for_curves,
     both,
+    leaves,
 )
 from dproof.questions.sums import Counter, Statistics, Term, centred_terms, present, terms, value_of
+from dproof.spaces.interval import Scale
 
 Estimates: TypeAlias = Mapping[int | None, ResidualEstimates]  # of counts, and of the sums of each column
 _METHODS = {
@@ -150,22 +152,24 @@ class ResidualAnswerSource:
             seldom=release.law.seldom,
         )
         self.answered: dict[Expression, tuple[Sequence[Cell], Warnings]] = {}
+        self.others: dict[Aggregate, Estimates] = {}  # before there is data, of rows of which what counts tell is known
         for aggregate in self.asked.by_counts:
             self._answered(aggregate)  # what is not measured is refused here
 
     def _told_by_counts(self, aggregate: Aggregate, level: float) -> list[Cell]:
         """What is told by the counts of the values or bins of a column, in every group."""
-        definition, estimates = aggregate.definition, self.release.estimates
+        definition, estimates = aggregate.definition, self.others.get(aggregate, self.release.estimates)
+        by_method = self.others.get(aggregate, self.by_method)
         if isinstance(definition.chosen, Frequent):
             labels, _, by_value = self._by_value(aggregate)
-            shown = by_value(lambda one, size: _totals(self.by_method, [one], size))
+            shown = by_value(lambda one, size: _totals(by_method, [one], size))
             return [Cell(best, raw=best) for best in (most_frequent(aggregate, labels, row) for row in shown)]
         if definition.counts:
             return self._different(aggregate, level)
         counts = self.asked.by_bins(aggregate)
         measured_sum(self.release, counts.counts)
         errors = EXPECTED_ERRORS if isinstance(self.release, EvenTable) else NO_ERROR
-        spread = BinnedDistribution(counts, counts.ends, self.asked.groups, estimates, self.by_method, errors)
+        spread = BinnedDistribution(counts, counts.ends, self.asked.groups, estimates, by_method, errors)
         if definition.chosen == Rank():
             law, parts = self.release.law, (_FINE, 1 - _FINE) if counts.has_ladder else (1.0,)
             missed = 1 - law.plain_level(level)
@@ -180,7 +184,7 @@ class ResidualAnswerSource:
         labels, sizes, by_value = self._by_value(aggregate)
         counts, shown = (
             by_value(lambda one, size, by=by: _totals(by, [one], size))  # type: ignore[misc]
-            for by in (self.release.estimates, self.by_method)
+            for by in (self.others.get(aggregate, by) for by in (self.release.estimates, self.by_method))
         )
         variance = by_value(lambda one, size: covariances(self.release.estimates, [one], size)[:, :, 0])
         law = self.release.law
@@ -499,18 +503,37 @@ class EvenTable(NamedTuple):
 
 
 @lru_cache(maxsize=4)  # many questions are asked of the same one
-def even_table(law: TableLaw, rows: float) -> EvenTable:
-    """Rows whose codes are spread evenly and independently: the residual of a table is then the product of those of its
-    columns, which are 0 but for bins of different sizes; numbers about the middle add up to nothing."""
+def even_table(law: TableLaw, rows: float, mean: tuple[int, float] | None = None) -> EvenTable:
+    """Rows whose codes are spread evenly and independently, or the numbers at one place `tilted` to a mean: the
+    residual of a table is then the product of those of its columns, which are 0 but for bins of different sizes;
+    numbers about the middle add up to nothing."""
     nobody = law.precisions
-    sizes = [np.array(axis.bins.sizes, float) for axis in law.axes]
-    apart = [codes / codes.sum() - 1 / len(codes) for codes in sizes]
+    shares, ladders = [np.array(axis.bins.sizes) / sum(axis.bins.sizes) for axis in law.axes], nobody[None].ladders
+    if mean is not None:
+        place, axis = mean[0], law.axes[mean[0]]
+        by_bins, by_parts = _about(axis, mean[1])
+        shares[place] = by_bins
+        if axis.has_ladder:
+            deviations = rows * (by_parts - spread_evenly(axis.parts, by_parts))
+            ladders = {**ladders, place: replace(ladders[place], deviations=deviations)}
+    apart = [part - 1 / len(part) for part in shares]
     residuals = {
         table: rows * reduce(np.multiply.outer, (apart[place] for place in table), np.array(1.0))
         for table in nobody[None].residuals
     }
-    counts = replace(nobody[None], residuals=residuals)
+    counts = replace(nobody[None], residuals=residuals, ladders=ladders)
     return EvenTable(law, int(rows) if law.plan.rows_are_public else None, {**nobody, None: counts})
+
+
+def _about(axis: TableAxis, mean: float) -> tuple[Array, Array]:
+    """The shares of the rows in each bin of a number, and in each part of these, that lie about a mean."""
+    bins, space = axis.ladder if axis.has_ladder else axis.bins, axis.column.space
+    starts, sizes = np.array(bins.starts), np.array(bins.sizes)
+    there, found = starts != space.absent, sizes / sizes.sum()
+    numbers = (np.asarray(space.values_of(starts)) + np.asarray(space.values_of(starts + sizes - 1))) / 2
+    found[there] = tilted(numbers[there], found[there], mean) * found[there].sum()
+    first = np.cumsum([0, *axis.parts[:-1]]) if axis.has_ladder else np.arange(len(found))
+    return np.add.reduceat(found, first), found
 
 
 def expected_source(law: TableLaw, question: Question, rows: int, shares: Shares, level: float) -> AnswerSource:
@@ -522,13 +545,28 @@ def expected_source(law: TableLaw, question: Question, rows: int, shares: Shares
     assert isinstance(found, ResidualAnswerSource)
     found.estimated = found.estimated.with_shares(bool(question.group_by), shares, rows)
     chosen = bool(question.group_by) or question.where is not None
-    for aggregate in found.asked.by_counts if chosen else ():
-        where = both(question.where, present(aggregate, law.schema))
-        (counts,) = (measured_sum(table, part) for part in found.asked.parts(Term((), where)))
-        of_group = float(counts.weights @ table.estimates[None].table(counts.table).ravel()) / found.asked.groups
-        fewer = even_table(law, shares.factor(of_group, rows) * rows)
-        found.answered[aggregate] = ResidualAnswerSource(fewer, question, law.schema, options).answered[aggregate]
+    for aggregate in found.asked.by_counts:
+        factor = 1.0
+        if chosen:
+            where = both(question.where, present(aggregate, law.schema))
+            (counts,) = (measured_sum(table, part) for part in found.asked.parts(Term((), where)))
+            of_group = float(counts.weights @ table.estimates[None].table(counts.table).ravel()) / found.asked.groups
+            factor = shares.factor(of_group, rows)
+        found.others[aggregate] = even_table(law, factor * rows, _mean_of(found.asked, aggregate, shares)).estimates
+    found.answered.clear()
     return found
+
+
+def _mean_of(asked: QuestionSums, aggregate: Aggregate, shares: Shares) -> tuple[int, float] | None:
+    """The column whose mean or deviation is asked for, and the mean that its numbers are to have, if it is another; of
+    all rows, so that none is told where a condition is on that column."""
+    is_cut = any(leaf.column in aggregate.columns for leaf in leaves(asked.question.where))
+    if aggregate.definition.moment is None or is_cut or not (shares.uneven or shares.mean is not None):
+        return None
+    place, axis = asked.axes[aggregate.columns[0]]
+    low, high = map(float, axis.column.space.ends)
+    scale = Scale((low + high) / 2, 1.0, (high - low) / 2, low, high)
+    return place, scale.middle + shares.mean_on(scale)
 
 
 # Mean curves and totals -----------------------------------------------------------------------------------------------

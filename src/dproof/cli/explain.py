@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -18,15 +18,6 @@ from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
 from dproof.storage import CERTIFICATE, SURVEY
 from dproof.tables.database import is_sqlite
-
-_RELATION = {
-    "change-one": "two tables of the same, public size that differ in one person's row",
-    "add-remove": "a table with one person's row, and the same table without it",
-}
-_OF_SEVERAL_ROWS = {
-    "change-one": "two tables that differ in one person's rows, {} at most",
-    "add-remove": "a table with one person's rows, {} at most, and the same table without them",
-}
 
 
 @command
@@ -55,29 +46,46 @@ def explain(path: Path | None, epsilon: str | None, delta: str, neighbours: str,
         raise ArgumentError("name a release, a plan, a certificate or a ledger, or state a guarantee with --epsilon")
     if path is None:
         privacy = Privacy(epsilon, delta, neighbours=neighbours)  # type: ignore[arg-type]  # checked by Privacy
-        rows, about = 1, dict[str, Any]()
+        told = _Promised(privacy, 1, {})
     elif (delta, neighbours) != ("0", "change-one"):
         raise ArgumentError("--delta and --neighbours go with --epsilon: a file says its own")
     else:
-        privacy, rows, about = _promised(path)
-    answer = {**about, **meaning.explain(privacy, stake=stake, rows_per_person=rows)}
-    emit(answer, as_json, lambda: _explain_page(answer, rows))
+        told = _promised(path)
+    answer = {**told.about, **meaning.explain(told.privacy, stake=stake, rows_per_person=told.rows)}
+    emit(answer, as_json, lambda: _explain_page(answer, told.relation))
 
 
-def _promised(path: Path) -> tuple[Privacy, int, dict[str, Any]]:
-    """What a file promises to a person, with how many rows, and what it is."""
+class _Promised(NamedTuple):
+    """What is promised to a person, with how many rows, and by what; whether the number of all rows is public."""
+
+    privacy: Privacy
+    rows: int
+    about: dict[str, Any]
+    rows_are_public: bool = True
+
+    @property
+    def relation(self) -> str:
+        """Which two tables are neighbours."""
+        own, them = ("row", "it") if self.rows == 1 else (f"rows, {self.rows:,} at most", "them")
+        if self.privacy.neighbours == "add-remove":
+            return f"a table with one person's {own}, and the same table without {them}"
+        if self.rows_are_public:
+            return f"two tables of the same, public size that differ in one person's {own}"
+        return f"two tables that differ in one person's {own}, which may be others, fewer or none"
+
+
+def _promised(path: Path) -> _Promised:
     if (path / CERTIFICATE).is_file():
         from dproof.releases.load import load, opened
 
         if (path / SURVEY).is_file():
-            return opened(path).law.person, 1, {"survey": str(path)}
+            return _Promised(opened(path).law.person, 1, {"survey": str(path)})
         release = load(path)
-        rows = release.plan.rows_per_person
-        shuffled = release.certificate["release"].get("shuffled")
-        return release.law.person, rows, {"release": str(path), **({"shuffled": shuffled} if shuffled else {})}
+        recorded = {key: one for key, one in release.certificate["release"].items() if key == "shuffled"}
+        about = {"release": str(path), **recorded}
+        return _Promised(release.law.person, release.plan.rows_per_person, about, release.rows is not None)
     if path.suffix.lower() == ".toml":
-        plan = Plan.read(path)
-        return plan.promise(plan.rows_per_person), plan.rows_per_person, {"plan": str(path)}
+        return _planned(path)
     if path.suffix.lower() == ".json" and path.is_file():
         return _certified(path)
     ledger = ledger_of(path)
@@ -88,10 +96,27 @@ def _promised(path: Path) -> tuple[Privacy, int, dict[str, Any]]:
         )
     account = Ledger(ledger)
     spent = account.spent().to_json_above()
-    return account.budget, account.unit.rows_per_person, {"ledger": str(ledger), "spent": spent}
+    unit = account.unit
+    return _Promised(
+        account.budget, unit.rows_per_person, {"ledger": str(ledger), "spent": spent}, unit.rows_are_public
+    )
 
 
-def _certified(path: Path) -> tuple[Privacy, int, dict[str, Any]]:
+def _planned(path: Path) -> _Promised:
+    """What a release by a plan would promise, or all that is asked under it where there can be no release."""
+    plan = Plan.read(path)
+    rows, person, about = plan.rows_per_person, plan.promise(plan.rows_per_person), {"plan": str(path)}
+    if plan.shuffle.rows is None:
+        kind = "plan" if plan.has_row_law or plan.model == "central" else "questions"
+        return _Promised(person, rows, {kind: str(path)}, plan.has_row_law or plan.rows_are_public)
+    from dproof.local.recipe import certify_row
+    from dproof.local.release import shuffled_rows
+
+    law = certify_row(plan)
+    return _Promised(law.person, rows, {**about, **shuffled_rows(law, plan.shuffle.rows)})
+
+
+def _certified(path: Path) -> _Promised:
     """What a certificate says, which somebody else may have made, once it is checked again."""
     from dproof.certification.certify import read_certificate
     from dproof.releases.verify import verify
@@ -103,7 +128,12 @@ def _certified(path: Path) -> tuple[Privacy, int, dict[str, Any]]:
             f"{str(path)!r} does not promise the same for all values: `dproof verify` says what it promises"
         )
     privacy = Privacy(certificate["epsilon"], certificate["delta"], neighbours=certificate["neighbours"])
-    return privacy, certificate.get("rows_per_person", 1), {"certificate": str(path)}
+    release, about = certificate.get("release", {}), {"certificate": str(path)}
+    if "measurements" in certificate:
+        return _Promised(privacy, certificate["rows_per_person"], about, release["rows"] is not None)
+    rows = release.get("person", {}).get("rows", 1)  # drawn one by one, so that what they lose adds up
+    person = Privacy(rows * privacy.epsilon, min(1, rows * privacy.delta), neighbours=privacy.neighbours)
+    return _Promised(person, rows, about)
 
 
 _SUBJECTS = {
@@ -111,11 +141,12 @@ _SUBJECTS = {
     "survey": "Each answer to the survey {} has",
     "certificate": "What was drawn by the laws that {} certifies has",
     "plan": "A release by {} would have",
+    "questions": "All that is asked under {} has together",
     "ledger": "All that is paid from {} has together",
 }
 
 
-def _explain_page(answer: dict[str, Any], rows: int) -> Page:
+def _explain_page(answer: dict[str, Any], relation: str) -> Page:
     for kind, subject in _SUBJECTS.items():
         if kind in answer:
             yield f"\n{escape(subject.format(answer[kind]))} this guarantee:"
@@ -123,9 +154,8 @@ def _explain_page(answer: dict[str, Any], rows: int) -> Page:
         yield meaning.in_random_order(answer["shuffled"]) + " Whatever happens to that order, each row has:"
     if "spent" in answer:
         yield f"Of ε, {meaning.figure(answer['spent']['epsilon'])} is spent so far."
-    epsilon, delta, relation = meaning.figure(answer["epsilon"]), meaning.figure(answer["delta"]), answer["neighbours"]
-    neighbours = _RELATION[relation] if rows == 1 else _OF_SEVERAL_ROWS[relation].format(f"{rows:,}")
-    yield f"\n[bold]ε = {epsilon}, δ = {delta}, {relation}[/bold]: neighbours are {neighbours}.\n"
+    epsilon, delta = meaning.figure(answer["epsilon"]), meaning.figure(answer["delta"])
+    yield f"\n[bold]ε = {epsilon}, δ = {delta}, {answer['neighbours']}[/bold]: neighbours are {relation}.\n"
     yield "Whoever sees the output, whatever else they know, now or later:\n"
     yield pairs(row for section in meaning.sections(answer) for row in (_shown(section), ()))
 

@@ -104,7 +104,7 @@ def plan(path: Path, rows: int | None, half_width: str | None, question: tuple[s
     Below that: what the plan does. With model = "local" the mechanism of each column, its part of ε, the error of a
     value and the least that any mechanism has; with model = "central" every table that is measured with ± of a count in
     it, and which columns cost most. Where noisy values choose the rows of an answer (HAVING, or ORDER BY with LIMIT), ±
-    is the largest that it may be.
+    is the largest that it may be, but for quantiles, whose ± is always the mean.
     """
     chosen, solved = Plan.read(path), None
     questions = list(question) or None
@@ -152,8 +152,9 @@ def _plan_page(answer: dict[str, Any], name: str) -> Page:
 def _promise(answer: dict[str, Any], is_central: bool) -> str:
     """Who may lose how much."""
     rows = answer["rows_per_person"]
-    several_rows = is_central and rows > 1
-    who = f"a person with up to {rows:,} rows" if several_rows else "a person" if is_central else "one row"
+    of_persons = is_central or not answer["columns"]  # rows that are drawn one by one lose so much each
+    several_rows = of_persons and rows > 1
+    who = f"a person with up to {rows:,} rows" if several_rows else "a person" if of_persons else "one row"
     solved = ", the least ε for such answers" if answer["solved_epsilon"] else ""
     told = f"{who} may lose [bold]{promised(answer)}[/bold] ({answer['neighbours']}){solved}."
     person = answer.get("person")
@@ -495,8 +496,8 @@ def _tables(answer: dict[str, Any]) -> Page:
         f"{column['name']} ({column['values']:,} values) {column['share']:.0%}" for column in costly if column["share"]
     ]
     yield (
-        f"Part of the cost that goes to tables with a column, most first: {escape(', '.join(shares))}. Fewer values or "
-        "bins in the first make every ± smaller."
+        f"Part of the cost that goes to tables with a column: {escape(', '.join(shares))}. Without the first of these "
+        "the other ± are smaller; so they are, as a rule, with fewer values or bins in it."
     )
 
 

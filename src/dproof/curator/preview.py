@@ -234,8 +234,8 @@ def expected_source(
     if linear:
         even = np.stack([sums[term] for term in needed], axis=1)
 
-        def scale(term: Term) -> Scale:
-            return term.scale(term.columns[0], schema).in_floats()
+        def scale(term: Term, column: str) -> Scale:
+            return term.scale(column, schema).in_floats()
 
         sums = dict(zip(needed, shares.of_even([*among.values()], even, rows, bool(keys), scale).T, strict=True))
     noisy: list[Any] = []

@@ -269,8 +269,6 @@ class QuestionAxes:
     def _tilt(self, even: Array, part: Array, mean_on: Callable[[Scale], float]) -> tuple[Array, dict[int, float]]:
         """The rows moved so that numbers have their mean in a part; the means of those that are summed by powers."""
         moments, whole = dict[int, float](), self.sum_of(Term((), None)).powers
-        if any(len(term.columns) > 1 for term in self.needed):
-            return even, moments
         for column, scale in self.numbers.items():
             mean, places = mean_on(scale), self._places[column]
             summed = [n for n, _ in places if isinstance(self.axes[n], MomentsAxis)]

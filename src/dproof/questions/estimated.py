@@ -442,7 +442,7 @@ class EstimatedSums:
 
         Sums over all rows stay as they are; so do all variances.
         """
-        scales = lambda term: self.numbers[term.columns[0]]  # noqa: E731
+        scales = lambda term, column: self.numbers[column]  # noqa: E731
         values = shares.of_even(self.needed, self.estimates.values, rows, grouped, scales)
         return replace(self, estimates=replace(self.estimates, values=values))
 

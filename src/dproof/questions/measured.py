@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -33,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.errors import QuestionError
-from dproof.laws.debias import Array
+from dproof.laws.debias import Array, tilted
 from dproof.questions.aggregates import Known, Rank
 from dproof.questions.answer import Answer, Cell, End, Range, cautions, in_units_of, point
 from dproof.questions.question import (
@@ -59,6 +60,7 @@ from dproof.spaces.space import COMPARISONS
 
 A_TENTH = 0.1  # of the rows that a group would have were they spread evenly: a rare group
 _HALF = 0.5  # of the values of a column are there, if it is uneven
+_NUMBERS = 401  # of a range, from end to end, that stand for all
 _NEAR_END = 0.9  # of the way from the middle of a range to its end, where the mean is if it is uneven
 HIGHEST_LEVEL = 1 - 1e-14  # of a normal interval, that floats tell from 1
 _SELDOM = 0.004  # where fewer of all answers are told, those may miss more often than they say
@@ -216,7 +218,8 @@ class Shares(NamedTuple):
 
     That which is `stated`; else what it has where values are spread evenly, or if `uneven` a tenth of that, and half of
     the values that may be missing. The `mean` of a number is the stated one, of other rows as well unless `uneven`;
-    else the middle of its range, or if `uneven` near an end, where the noise of the number of rows weighs most.
+    else the middle of its range, or if `uneven` near an end, where the noise of the number of rows weighs most. Around
+    such a mean numbers lie as nearly evenly as they can (see `tilted`).
     """
 
     stated: Fraction | None = None
@@ -230,21 +233,33 @@ class Shares(NamedTuple):
         return float(self.stated) * rows / expected
 
     def of_even(
-        self, needed: Sequence[Term], even: Array, rows: float, grouped: bool, scales: Callable[[Term], Scale]
+        self, needed: Sequence[Term], even: Array, rows: float, grouped: bool, scales: Callable[[Term, str], Scale]
     ) -> Array:
         """The sums of a table of such shares, from those of an even one: group by group, as many columns as sums."""
         some, only_missing = stated_of(needed, grouped)
         counts = even[:, some & [not term.columns for term in needed]]
         if counts.size and counts.mean() > 0:
             even = np.where(some, self.factor(float(counts.mean()), rows, only_missing=only_missing), 1.0) * even
-        if (self.mean is None and not self.uneven) or any(len(term.columns) > 1 for term in needed):
+        if self.mean is None and not self.uneven:
             return even
         found = even.copy()
         for n, term in enumerate(needed):
             count = replace(term, columns=(), centred=False)
             if term.columns and count in needed:
-                found[:, n] = self.mean_on(scales(term)) * even[:, needed.index(count)]
+                moments = (self._moment(scales(term, name), power) for name, power in Counter(term.columns).items())
+                found[:, n] = math.prod(moments) * even[:, needed.index(count)]
         return found
+
+    def _moment(self, scale: Scale, power: int) -> float:
+        """The mean of a power of a number, in units about the middle of its scale."""
+        mean = self.mean_on(scale)
+        if power == 1:
+            return mean
+        ends = [-scale.half, scale.half]
+        if math.isfinite(scale.low):
+            ends = [(end - scale.middle) / scale.unit for end in (scale.low, scale.high)]
+        numbers = np.linspace(ends[0], ends[1], _NUMBERS)
+        return float(tilted(numbers, np.ones(_NUMBERS), mean) @ numbers**power)
 
     def mean_on(self, scale: Scale) -> float:
         """The mean of a number, where it is not the middle of its range, in units about the middle of its scale."""

@@ -449,6 +449,8 @@ def even_sums(
 ) -> dict[Term, NDArray[np.float64]]:
     """The sums over a table of so many rows whose values are spread evenly and independently, group by group.
 
+    That a value is missing is as frequent as one of them, where the plan keeps it as a value of its own.
+
     >>> from dproof.spaces import Interval
     >>> table = Schema("data", {"age": Interval(0, 9, 1)})
     >>> [float(total[0]) for total in even_sums(table, [], None, [Term((), None), Term(("age",), None)], 100).values()]
@@ -467,7 +469,7 @@ def _even_sums_of(
 ) -> dict[Term, NDArray[np.float64]]:
     """The sums of `even_sums`, over the cells of a grid that their conditions cut."""
     groupings = [(grid.position(key.column), grouping(key, schema)) for key in keys]
-    shares = [_power_sums(axis, None, 0) for axis in grid.axes]
+    shares = [_values(axis, schema) for axis in grid.axes]
     group: Any = combined_places(
         (along(groups.of(grid.axes[place].samples), place, len(grid.axes)), len(groups.labels))
         for place, groups in groupings
@@ -484,12 +486,17 @@ def _even_sums_of(
     return found
 
 
-def _power_sums(axis: Partition, scale: WholeScale | None, power: int) -> NDArray[Any]:
-    """Σ of the powers of the numbers of all codes in each block; a missing value has none."""
+def _values(axis: Partition, schema: Schema) -> NDArray[Any]:
+    """How many values each block has."""
     sizes = axis.sizes[axis.block] if axis.bits is not None else axis.last - axis.first + 1.0
-    sizes = np.where(axis.first == MISSING, 0.0, sizes)
-    if scale is None:
-        return np.bincount(axis.block, sizes)
+    # Of values without number, such as curves, an even table has none that is missing.
+    is_value = axis.column in schema.null_groups and schema.declared(axis.column).size is not None
+    return np.bincount(axis.block, np.where(axis.first == MISSING, float(is_value), sizes))
+
+
+def _power_sums(axis: Partition, scale: WholeScale, power: int) -> NDArray[Any]:
+    """Σ of the powers of the numbers of all codes in each block; a missing value has none."""
+    sizes = np.where(axis.first == MISSING, 0.0, axis.last - axis.first + 1.0)
     if scale.table is not None:
         codes = np.arange(len(scale.table))
         return np.bincount(axis.of(codes), scale.whole(codes).astype(float) ** power, axis.blocks)

@@ -561,11 +561,12 @@ def _shown_trust(desk: Desk, now: Planning, shown: Mapping[str, Any]) -> dict[st
     meaning = None
     try:
         plan = Plan.from_dict(now.plan)
-        meaning = {
-            "model": plan.model,
-            "rows_per_person": plan.rows_per_person,
-            "meaning": explain(plan.promise(plan.rows_per_person), rows_per_person=plan.rows_per_person),
-        }
+        if plan.shuffle.rows is None:  # what a row loses whatever its order is only known from its law
+            meaning = {
+                "model": plan.model,
+                "rows_per_person": plan.rows_per_person,
+                "meaning": explain(plan.promise(plan.rows_per_person), rows_per_person=plan.rows_per_person),
+            }
     except DproofError:
         pass
     single = [name for name, table in now.plan.get("columns", {}).items() if "columns" not in table]
