@@ -170,16 +170,17 @@ class Curator:
             return
         alone = self._measurement(measurement.question, replace(terms, delta=0))
         if terms.accuracy is not None:
-            _, _, more = self.ledger.quote(self._key(alone), alone.cost, analyst=self.analyst)
-            if more > times:
-                yield f"without delta it costs {alone.price}: enough for {several(more, 'question')} instead of {times:,}"
+            _, _, often = self.ledger.quote(self._key(alone), alone.cost, analyst=self.analyst)
+            if often > times:
+                enough = several(often, "question")
+                yield f"without delta it costs {alone.price}: enough for {enough} instead of {times:,}"
             return
         with_delta, without = (known_widths(one, terms.level, self._public_rows) for one in (measurement, alone))
         known = ((name, old, without[name][0]) for name, (old, _) in with_delta.items())
         sharper = [f"{name} ± {written(new)}" for name, old, new in known if old and new and new < old]
         if sharper:
-            times = written(float(pure_rho(price.epsilon) / rho))
-            yield f"without delta {', '.join(sharper)}, at the same epsilon, for {times} times as much rho"
+            more = written(float(pure_rho(price.epsilon) / rho))
+            yield f"without delta {', '.join(sharper)}, at the same epsilon, for {more} times as much rho"
 
     @overload
     def ask(self, asked: Asked, terms: Terms | None = None, **named: Unpack[NamedTerms]) -> Answer: ...  # type: ignore[overload-overlap]
