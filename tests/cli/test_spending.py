@@ -310,7 +310,7 @@ def test_explain_counts_the_rows_of_a_person(tmp_path: Path, dproof: Dproof) -> 
     told = dproof("explain", plan(tmp_path, rows_per_person=3), "--json").json
     assert told["epsilon"] == 3 and "the 3 rows of a person" in told["in_words"]["guess"]
     page = " ".join(dproof("explain", plan(tmp_path, rows_per_person=3)).out.split())
-    assert "neighbours are two tables that differ in one person's rows, 3 at most." in page
+    assert "neighbours are two tables of the same, public size that differ in one person's rows, 3 at most." in page
 
 
 @pytest.fixture

@@ -95,6 +95,19 @@ def test_a_preview_says_that_the_same_epsilon_without_delta_is_sharper(curator: 
     assert not curator.preview("SELECT median(age) AS m FROM data", epsilon="0.1", delta="1e-8").notes
 
 
+def test_a_preview_says_that_an_accuracy_leaves_more_without_delta(tmp_path: Path) -> None:
+    """A few sharp answers are paid by sums of ε, where ρ does not reach for one; many wide ones by ρ."""
+    plan = {"privacy": {"epsilon": 1, "delta": "1e-6"}, "columns": {"age": COLUMNS["age"]}}
+    curator = dp.Curator(pa.table({"age": np.arange(100)}), plan, ledger=tmp_path / "l.db")
+    sql = "SELECT count(*) AS n FROM data WHERE age < 30"
+    sharp, wide = (curator.preview(sql, accuracy=accuracy, delta="1e-8") for accuracy in (3, 30))
+    alone = curator.preview(sql, accuracy=3)
+    assert (sharp.times, alone.times) == (0, 1)
+    assert sharp.notes == (f"without delta it costs {alone.cost}: enough for 1 question instead of 0",)
+    assert wide.times > curator.preview(sql, accuracy=30).times and not wide.notes
+    curator.ask(sql, accuracy=3)  # as was said
+
+
 def test_a_median_that_was_bought_in_rho_is_free_still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({"age": np.arange(100)})
     plan = {"privacy": {"epsilon": 1, "delta": "1e-6"}, "columns": {"age": COLUMNS["age"]}}

@@ -15,7 +15,7 @@ import pytest
 import dproof as dp
 from dproof import InputError, Plan
 from dproof.advice.expect import ExpectedWidth, expected_of_release
-from dproof.central.recipe import TableLaw, certify_tables
+from dproof.central.recipe import TableLaw, certify_tables, wanted_answers
 from dproof.central.workload import Residual
 from dproof.certification import verify_central as verifier
 from dproof.testing import seeded_coins
@@ -82,10 +82,11 @@ def test_what_the_counts_of_bins_and_items_tell_makes_these_counts_sharp(sql: st
 
 
 @pytest.mark.parametrize("delta", ["1e-6", "0"])
-def test_a_question_by_all_cells_is_a_table_with_that_weight(delta: str) -> None:
+def test_a_question_by_all_cells_is_a_table_with_that_weight_for_each_cell(delta: str) -> None:
+    """Of few rows a small error says as much: squared errors count in parts of the rows of a group."""
     sql = [f"SELECT {a}, {b}, count(*) FROM release GROUP BY {a}, {b}" for a, b in (("sex", "town"), ("town", "age"))]
     asked = law_of((sql[0], 5), sql[1], delta=delta)
-    tables = [{"columns": ["sex", "town"], "weight": 5}, {"columns": ["town", "age"]}]
+    tables = [{"columns": ["sex", "town"], "weight": 5 * 2 * 3}, {"columns": ["town", "age"], "weight": 3 * 3}]
     columns = {name: COLUMNS[name] for name in ("sex", "town", "age")}
     privacy = {"model": "central", "epsilon": 1, "delta": delta}
     listed = Plan.from_dict({"privacy": privacy, "columns": columns, "release": {"tables": tables}})
@@ -158,7 +159,13 @@ def test_the_largest_variance_of_questions_can_be_made_least() -> None:
     ]
     total, largest = (law_of(*sql, neighbours="add-remove", release={"objective": o}) for o in ("total", "largest"))
     widths = [[one.widths.greatest for one in expected(law, None) if one.widths] for law in (total, largest)]
-    assert max(widths[1]) < max(widths[0])
+    # In parts of the rows of a group, of which there are two and nine.
+    assert max(2 * widths[1][0] ** 2, 9 * widths[1][1] ** 2) < max(2 * widths[0][0] ** 2, 9 * widths[0][1] ** 2)
+
+
+def test_how_few_rows_a_group_has_says_nothing_of_the_tables_beside_questions() -> None:
+    law = law_of("SELECT town, count(*) FROM release GROUP BY town", release={"tables": 1})
+    assert wanted_answers(law).cost == pytest.approx(wanted_answers(law, alike=True).cost)
 
 
 @pytest.mark.parametrize(

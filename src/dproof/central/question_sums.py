@@ -43,6 +43,15 @@ class Weights:
     sizes: tuple[int, ...]  # of the table's axes
     fine: Array | None = None  # of the parts of bins on the ladder of the one column, beside the mean of each bin
 
+    @property
+    def fewness(self) -> float:
+        """How many times as many rows there are as a group has, if the cells of the table have equally many.
+
+        Squared errors times it are those in parts of the rows of a group: of few rows a small error says as much.
+        """
+        used = self.weights != 0
+        return len(used) * max(1, len(np.unique(self.groups[used]))) / max(1, int(np.count_nonzero(used)))
+
     def margin(self, part: Table, columns: Sequence[int]) -> tuple[NDArray[np.int64], Array]:
         """The weights added up over all axes but these: the numbers of group and cell, and their weights."""
         places = np.unravel_index(np.arange(len(self.weights)), self.sizes) if self.sizes else ()
@@ -499,14 +508,21 @@ def _is_listed(asked: AskedTables, names: tuple[str, ...], number: str | None) -
     return any(set(names) <= set(table) for table in listed)
 
 
-def question_costs(plan: Plan, domain: Domain) -> list[tuple[float, Costs]]:
-    """What the answer to every question costs, with its weight: the mean over its groups of the variance of each sum.
+def question_costs(plan: Plan, domain: Domain, *, alike: bool = False) -> list[tuple[float, Costs]]:
+    """What the answer to every question costs, with its weight: the mean over its groups of the variance of each sum,
+    times its `fewness`. All together cost as much as where sums are `alike`, as they were up to an earlier version.
 
     Numbers and curves are in units of half their range, so that a mean and a share of the same rows count alike.
     """
     assert plan.asked is not None
-    every = (_question_sums(plan, plan.asked.axes, n) for n in range(len(plan.questions)))
-    return [(float(planned.weight), _costs(domain, sums)) for planned, sums in zip(plan.questions, every, strict=True)]
+    every = [_question_sums(plan, plan.asked.axes, n) for n in range(len(plan.questions))]
+    weights = [float(planned.weight) for planned in plan.questions]
+    if not alike:
+        whole = sum(weight * share for weight, sums in zip(weights, every, strict=True) for share, _ in sums)
+        every = [[(share * parts[-1].fewness, parts) for share, parts in sums] for sums in every]
+        few = sum(weight * share for weight, sums in zip(weights, every, strict=True) for share, _ in sums)
+        weights = [weight * whole / few for weight in weights]
+    return [(weight, _costs(domain, sums)) for weight, sums in zip(weights, every, strict=True)]
 
 
 def _costs(domain: Domain, sums: list[tuple[float, tuple[Weights, ...]]]) -> Costs:

@@ -5,7 +5,7 @@ It is read back from the plan and the certificate of a release, and held against
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -542,13 +542,16 @@ def measurements(law: TableLaw, *, contrasts: bool = False) -> Sequence[Residual
     return [*counts, *sums, *(one for one in law.residuals if one.ladder)]
 
 
-def wanted_answers(law: TableLaw) -> WeighedAnswers:
-    """What shall be sharp, with weights: the answers to the plan's questions, a cell of every listed table and sum."""
+def wanted_answers(law: TableLaw, *, alike: bool = False) -> WeighedAnswers:
+    """What shall be sharp, with weights: the answers to the plan's questions, a cell of every listed table and sum.
+
+    With `alike` all sums that questions need, as they were up to an earlier version (see `question_costs`).
+    """
     if not law.asked.questions:
         return _cells_of(law)
     from dproof.central.question_sums import question_costs  # takes a parser of SQL, which few plans need
 
-    questions = WeighedAnswers.of(question_costs(law.plan, law.domain), law.residuals)
+    questions = WeighedAnswers.of(question_costs(law.plan, law.domain, alike=alike), law.residuals)
     return questions.and_of(_cells_of(law, _BESIDE_QUESTIONS)) if law.asked.listed else questions
 
 
@@ -682,9 +685,12 @@ def check_noise(law: TableLaw) -> None:
 
     Floats choose the shares, so that another machine may find them a little different.
     """
-    # Earlier versions shared the noise out by the cells of listed tables alone, beside questions too.
-    for answers in [wanted_answers(law)] + [_cells_of(law)] * (law.asked.questions and law.asked.listed):
-        wanted = with_noise(law, list(law.noise), answers).noise
+    ways: list[Callable[[], WeighedAnswers]] = [lambda: wanted_answers(law)]
+    # Earlier versions let the sums of all questions count alike, and before that the cells of listed tables alone.
+    ways += [lambda: wanted_answers(law, alike=True)] * law.asked.questions
+    ways += [lambda: _cells_of(law)] * (law.asked.questions and law.asked.listed)
+    for way in ways:
+        wanted = with_noise(law, list(law.noise), way()).noise
         if all(abs(wanted[one] / parameter - 1) <= _NOISE_TOLERANCE for one, parameter in law.noise.items()):
             return
     raise VerificationFailed("the noise is not shared out over the tables as the plan determines")

@@ -21,7 +21,7 @@ from dproof.curator.ledger import Ledger
 from dproof.curator.preview import Preview, accurate, known_widths
 from dproof.curator.recipe import Measurement, check_groups, measure
 from dproof.errors import ArgumentError, QuestionError
-from dproof.exact import exact, int_or_float, level_of, written
+from dproof.exact import exact, int_or_float, level_of, several, written
 from dproof.limits import LARGEST_FOUND_EPSILON
 from dproof.mechanisms.noise import Noise, integer_laplace
 from dproof.plans.plan import Plan, preprocessing_notes, schema_of
@@ -154,21 +154,33 @@ class Curator:
         measurement = self._measurement(asked, on)
         measurement.fresh_counter()  # refuses what is too large to count, as a rehearsal does
         stored, left, times = self.ledger.quote(self._key(measurement), measurement.cost, analyst=self.analyst)
-        notes = (*preprocessing_notes(self.plan, measurement.question.columns), *self._without_delta(measurement, on))
+        notes = (
+            *preprocessing_notes(self.plan, measurement.question.columns),
+            *self._without_delta(measurement, on, times),
+        )
         return Preview(measurement, on.level, measurement.free or stored, left, times, self._public_rows, notes)
 
-    def _without_delta(self, measurement: Measurement, terms: Terms) -> Iterator[str]:
-        """That the same ε without δ is sharper, where it is: a price with a δ buys its ρ, and ε alone more of it."""
+    def _without_delta(self, measurement: Measurement, terms: Terms, times: int) -> Iterator[str]:
+        """What leaving out the δ would give: a price with one buys its ρ, and the same ε alone more of it.
+
+        That the same ε is sharper, where it is; of an accuracy, that more of the budget would be left.
+        """
         price, rho = measurement.price, measurement.cost.rho
-        if not measurement.uses_delta or not rho or terms.accuracy is not None:
+        if not measurement.uses_delta or not rho:
             return
         alone = self._measurement(measurement.question, replace(terms, delta=0))
+        if terms.accuracy is not None:
+            _, _, often = self.ledger.quote(self._key(alone), alone.cost, analyst=self.analyst)
+            if often > times:
+                enough = several(often, "question")
+                yield f"without delta it costs {alone.price}: enough for {enough} instead of {times:,}"
+            return
         with_delta, without = (known_widths(one, terms.level, self._public_rows) for one in (measurement, alone))
         known = ((name, old, without[name][0]) for name, (old, _) in with_delta.items())
         sharper = [f"{name} ± {written(new)}" for name, old, new in known if old and new and new < old]
         if sharper:
-            times = written(float(pure_rho(price.epsilon) / rho))
-            yield f"without delta {', '.join(sharper)}, at the same epsilon, for {times} times as much rho"
+            more = written(float(pure_rho(price.epsilon) / rho))
+            yield f"without delta {', '.join(sharper)}, at the same epsilon, for {more} times as much rho"
 
     @overload
     def ask(self, asked: Asked, terms: Terms | None = None, **named: Unpack[NamedTerms]) -> Answer: ...  # type: ignore[overload-overlap]
