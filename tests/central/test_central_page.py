@@ -40,7 +40,7 @@ def test_both_promises_are_told_without_formulas() -> None:
 def test_columns_that_depend_on_each_other_come_first_and_wide_ones_are_left_out() -> None:
     text = shown()
     maps = re.findall(r"<h3>([^<]*×[^<]*)</h3>", text)
-    assert maps[0] == "one × same" and len(maps) == 3 and not any("many" in name for name in maps)
+    assert maps[0] == "one × same" and len(maps) <= 3 and not any("many" in name for name in maps)
     assert re.search(r'title="[\d,]+ ± [\d.]+"', text)
 
 
