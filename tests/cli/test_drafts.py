@@ -222,6 +222,18 @@ def test_persons_with_several_rows_are_declared_where_they_are_seen(dproof: Dpro
     assert "person" not in tomllib.loads(dproof("init", tmp_path / "x.csv").out)["privacy"]
 
 
+def test_a_comma_stands_between_items_where_there_are_more_texts_than_parts(dproof: Dproof, tmp_path: Path) -> None:
+    sports = ["Golf", "Golf, Ski", "Ski", "Ski, Tennis", "Golf, Tennis", "Golf, Ski, Tennis"]
+    towns = ["Paris, France", "Lyon, France", "Rome, Italy", "Bern, Swiss"]
+    rows = "".join(f'"{sports[n % 6]}","{towns[n % 4]}",m{n % 30}@x.org\n' for n in range(60))
+    (tmp_path / "x.csv").write_text("sports,town,E-Mail-Adresse\n" + rows)
+    drafted = dproof("init", tmp_path / "x.csv", "--look").out
+    columns = columns_of(drafted)
+    assert columns["sports"] == {"space": "subsets", "separator": ",", "values": []}
+    assert columns["town"] == {"space": "categories", "values": []}
+    assert tomllib.loads(drafted)["privacy"]["person"] == "E-Mail-Adresse"
+
+
 MONEY = "pay;cost;part;size\n" + '1.250,50 €;-€ 3;7 %;3 km\nk.A.;"€1.000.000,00";12%;4 km\n2 €;0,5€;99 %;5 km\n' * 9
 
 
@@ -229,12 +241,12 @@ def test_numbers_with_a_unit_beside_them_are_numbers(dproof: Dproof, tmp_path: P
     (tmp_path / "x.csv").write_text(MONEY)
     drafted = dproof("init", tmp_path / "x.csv", "--look").out
     file = tomllib.loads(drafted)["file"]
-    assert file == {"separator": ";", "decimal": ",", "thousands": ".", "units": "€ %"}
+    assert file == {"separator": ";", "decimal": ",", "thousands": ".", "units": "€ % km"}
     assert {name: keys["space"] for name, keys in columns_of(drafted).items()} == {
         "pay": "interval",
         "cost": "interval",
         "part": "interval",
-        "size": "categories",  # a unit of another kind may be a name, and is written by a person
+        "size": "interval",
     }
     (tmp_path / "plan.toml").write_text(drafted)
     suggested = {one.name: one.keys for one in dp.check(tmp_path / "x.csv", tmp_path / "plan.toml").suggestions}

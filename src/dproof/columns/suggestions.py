@@ -151,7 +151,7 @@ _PERSON = (
     "|account|child|pers|personen|personal|patienten|kunden?|mitglieds?|mitarbeiter|teilnehmer|haushalts?|versicherten"
 )
 _NUMBERED = r"(id|uuid|guid|nr|no|number|nummer|key)\.?"
-_OF_A_PERSON = re.compile(rf"(?i)({_PERSON})?[ _.-]*{_NUMBERED}|{_PERSON}|e-?mail")
+_OF_A_PERSON = re.compile(rf"(?i)({_PERSON})?[ _.-]*{_NUMBERED}|{_PERSON}|e-?mail([ _.-]?addresse?|[ _.-]?adresse)?")
 _OF_ANYTHING = re.compile(
     rf"(?i)(.*[ _.-])?{_NUMBERED}|.*nummer|.*(?-i:[a-z](ID|Id))"
     "|((first|last|full|sur|user|vor|nach|familien)[ _.-]?)?name|phone|telephone|telefon|address|adresse|anschrift"
@@ -182,9 +182,12 @@ def names_its_rows(name: str) -> bool:
 
 _LEAST_SHARE = 0.5  # of the values that are there: people write "n/a" and "none" among numbers
 _TRUTH = {"true", "false"}
-_NO_VALUE = {"na", "n/a", "n.a.", "#n/a", "nan", "null", "none", "nil", "-", "--", "?", ".", "missing", "unknown"}
+_NO_VALUE = {
+    *("na", "n/a", "n.a.", "#n/a", "nan", "null", "none", "nil", "-", "--", "\u2013", "?", ".", "missing", "unknown"),
+    *("k.a.", "k. a."),
+}
 _MARKS = (("yes", "no"), ("y", "n"), ("ja", "nein"), ("oui", "non"), ("sí", "no"), ("si", "no"), ("sì", "no"))
-_JOINING = (";", "|")
+_JOINING = (";", "|", ",")
 _LEAST_JOINED = 0.2  # of the texts, that have several items
 _MOST_ITEMS = 64
 _FEW = 12  # different whole numbers, which may be codes
@@ -192,7 +195,10 @@ _LEAST_ROWS = 20  # from here on it means something that all values differ
 _ALL_DIFFERENT = 0.9
 _LONGEST_MONEY = 40  # characters
 _MONEY = r"[$€£¥₹₩₽₺₴₫₪%‰]|EUR|USD|GBP|CHF|JPY|DKK|SEK|NOK|PLN|CZK|HUF|kr|zł|Fr\."
-_WITH_UNIT = re.compile(rf"(?a)[+-]?\s*(?P<before>{_MONEY})?\s*[+-]?\d[\d.,'\u2019\s]*?\s*(?P<after>{_MONEY})?")
+_MEASURE = r"mg|g|kg|lbs?|mm|cm|m|km|ft|mi|m²|m2|ha|ml|l|s|min|h|km/h|mph|°C|°F|k?Wh"  # written alike beside 1 and 2
+_WITH_UNIT = re.compile(
+    rf"(?a)[+-]?\s*(?P<before>{_MONEY})?\s*[+-]?\d[\d.,'\u2019\s]*?\s*(?P<after>{_MONEY}|{_MEASURE})?"
+)
 _TIME = r"([01]?\d|2[0-3]):[0-5]\d(?P<seconds>:[0-5]\d)?(?P<half> ?[AaPp]\.?[Mm]\.?)?"
 _CLOCK = rf"(?P<clock>(?P<between>[ T]){_TIME})?"
 _DATES = (
@@ -274,7 +280,7 @@ def _count_rows(numbers: Sequence[float]) -> bool:
 
 def seen_numerals(texts: Mapping[str, Sequence[str]], separator: str, given: Mapping[str, str]) -> Numerals:
     """The signs with which most values are numbers, beside those that are given; the plain ones where others read no
-    more. What stands beside most values of a column is a unit, if it is one of money or of a part.
+    more. What stands beside most values of a column is a unit, if it is one of money, of a part or a usual measure.
 
     >>> seen_numerals({"pay": ["2.193,03 €", "k.A.", "-12 €"], "share": ["65%", "7%"]}, ";", {})
     Numerals(decimal=',', thousands='.', units='€ %')
@@ -295,6 +301,7 @@ def seen_numerals(texts: Mapping[str, Sequence[str]], separator: str, given: Map
 
 def _unit(texts: Sequence[str]) -> str | None:
     """The unit that stands beside most of the numbers of a column."""
+    texts = [text for text in texts if text.lower() not in _NO_VALUE]
     short = (text for text in texts if len(text) <= _LONGEST_MONEY)
     found = Counter(match["before"] or match["after"] for text in short if (match := _WITH_UNIT.fullmatch(text)))
     unit, times = next(iter(found.most_common(1)), (None, 0))
@@ -362,12 +369,17 @@ def _with_clock(found: Sequence[re.Match[str]]) -> str:
 
 
 def _separator(texts: Sequence[str]) -> str | None:
-    """What stands between items: a sign that many texts have, whose parts are few and come again and again."""
+    """What stands between items: a sign that many texts have, whose parts are few and come again and again.
+
+    A comma also stands within names, such as Paris, France: between items there are more different texts than parts.
+    """
     for sign in _JOINING:
         several = [text for text in texts if sign in text]
         if len(several) < _LEAST_JOINED * len(texts):
             continue
         parts = [part.strip() for text in texts for part in text.split(sign)]
-        if len(set(parts)) <= min(_MOST_ITEMS, len(parts) / 1.5):
+        if len(set(parts)) > min(_MOST_ITEMS, len(parts) / 1.5):
+            continue
+        if sign != "," or len(set(parts)) < len(set(texts)):
             return sign
     return None
