@@ -517,3 +517,15 @@ def test_persons_who_are_not_declared_are_counted(dproof: Dproof, tmp_path: Path
         assert not told or found.persons.most_rows == 2
     odd = pa.table({"patient_id": [{"a": 1}], "age": [3]})  # which is nobody's name
     assert dp.check(odd, tmp_path / "plan.toml").persons is None
+
+
+def test_columns_with_values_outside_are_told_together(dproof: Dproof, tmp_path: Path) -> None:
+    values = [f"a rather long value, number {n}" for n in range(5)]
+    (tmp_path / "x.csv").write_text("a,b\n" + "".join(f'"{value}",{value[:1]}\n' for value in values))
+    column = '[columns.{}]\nspace = "categories"\nvalues = ["x"]\n'
+    (tmp_path / "x.toml").write_text("[privacy]\nepsilon = 1\n" + column.format("a") + column.format("b"))
+    page = dproof("check", tmp_path / "x.csv", "--plan", tmp_path / "x.toml").out
+    stops = "Values of 'a', 'b' outside their spaces stop `sanitise`: declare them, or set outside = \"category\"."
+    assert stops in " ".join(page.split()) and page.count("stop `sanitise`") == 1
+    listed = page[page.index(" -  a: 'a rather") : page.index(" -  b:")].splitlines()
+    assert len(listed) > 1 and all(line.startswith("    ") for line in listed[1:])

@@ -132,8 +132,10 @@ def _check_page(inspection: Inspection, name: str) -> Page:
     strange = [column for column in inspection.columns if column.values]
     if strange:
         yield "\nWhat is outside or unreadable, most frequent first:\n"
-    for column in strange:
-        yield f"  {escape(column.name)}: " + ", ".join(f"'{escape(value)}' {n:,}" for value, n in column.values)
+        yield pairs(
+            (" -", f"{escape(column.name)}: " + ", ".join(f"'{escape(value)}' {n:,}" for value, n in column.values))
+            for column in strange
+        )
     if inspection.persons is not None:
         who = inspection.persons
         yield (

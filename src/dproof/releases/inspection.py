@@ -325,6 +325,14 @@ def _hints(
     hints = [] if rows else ["The table has no rows."]
     for counts in columns:
         hints += _hints_on(read[counts.name], counts, rows, plan.file.encoding)
+    stopping: dict[str, list[str]] = {}  # columns whose values outside stop a release, by what else can become of these
+    for column in (read[c.name] for c in columns if c.outside):
+        if column.private and column.outside is None and not column.codec.flags():
+            ways = "".join(f', or set outside = "{way}"' for way in ways_outside(column.codec.keys))
+            stopping.setdefault(ways, []).append(repr(column.name))
+    for ways, names in stopping.items():
+        its = "its space" if len(names) == 1 else "their spaces"
+        hints.append(f"Values of {', '.join(names)} outside {its} stop `sanitise`: declare them{ways}.")
     # Where no text at all can be read, what stands for it is no way out.
     some = [c for c in columns if c.missing or 0 < c.no_number < rows]
     blank = [repr(c.name) for c in some if _refuses_missing(read[c.name])]
@@ -382,9 +390,6 @@ def _hints_on(column: Column, counts: ColumnInspection, rows: int, encoding: str
         hints.append(f"Most values of {name} are clamped: {asked}")
     if rows and counts.missing == rows:
         hints.append(f"All values of {name} are missing: is this the right column, and the right [file]?")
-    if column.private and counts.outside and column.outside is None and not flags:
-        ways = [f', or set outside = "{way}"' for way in ways_outside(column.codec.keys)]
-        hints.append(f"Values of {name} outside its space stop `sanitise`: declare them{''.join(ways)}.")
     return hints
 
 
