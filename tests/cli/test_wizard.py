@@ -285,3 +285,13 @@ def test_numbers_as_an_office_writes_them(dproof: Dproof, folder: Path, monkeypa
     ran = dproof("init", "x.csv", "--ask")
     assert ran.code == 0 and "1.000 may be 1,000 or 1: write it without signs for thousands" in ran.out, ran
     assert dp.Plan.read("plan.toml").column("pay").space.high == Fraction("1000.5")
+
+
+def test_values_that_are_too_many_to_show_stop_nothing(answering: Dproof, folder: Path) -> None:
+    rows = "".join(f"{n},{f'town {n % 43}' if n else 'x'},{20 + n % 50},{n % 2}\n" for n in range(301))
+    (folder / "x.csv").write_text(f"id,town,age,likes\n{rows}")
+    ran = answering({**ANSWERS, "values": "=", "rows": "", "low": "0"})
+    assert ran.code == 0, ran
+    assert "# 4 more, rarer or of one row each: of an id or free text, x leaves it out" in ran.out
+    assert 'outside = "category"' in (folder / "plan.toml").read_text()
+    assert not any("stop `sanitise`" in hint for hint in dp.check("x.csv", "plan.toml").hints)

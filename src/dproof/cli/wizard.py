@@ -38,9 +38,11 @@ from dproof.releases.drafting import (
     DraftedColumn,
     Model,
     TableDraft,
+    comment,
     draft,
     file_keys,
     first_question,
+    kept_outside,
     notebook,
 )
 from dproof.releases.inspection import check as inspect
@@ -167,6 +169,7 @@ def _promise(model: Model, drafted: TableDraft) -> dict[str, Any]:
         sources = [name for column in drafted.columns for name in column.sources]
         guess = drafted.person or ""
         promise["person"] = _until(lambda: _one_of(_ask("Which column names the person", guess), sources))
+        _say("Every row that counts costs noise: two rows of a person, about twice that of one.")
         promise["rows_per_person"] = _until(
             lambda: _whole(_ask("How many rows of a person count at most", str(USUAL_ROWS)))
         )
@@ -313,14 +316,17 @@ def _open_key(
             return None
         if answer == "?" or (answer == "=" and not seen):
             found, more = _seen(data, table, column, keys, drafted)
+            if more and found:  # else what the dialogue ends with would stop `sanitise`
+                found["outside"] = kept_outside(keys)
             seen |= found
             click.echo("CONFIDENTIAL, from the table. Take what you would have known without it:")
             shown = {name: value for name, value in found.items() if name != "missing"}
             click.echo(toml_lines(column.name, shown) if shown else "no value could be read")
             if more:
-                click.echo(f"# {more:,} more: an id or free text? Then x leaves it out")
+                told = f"{more:,} more, rarer or of one row each: of an id or free text, x leaves it out"
+                click.echo(comment(told), nl=False)
         if answer == "=" and key in seen:
-            return {name: seen[name] for name in open_keys(keys) if name in seen}
+            return {name: seen[name] for name in (*open_keys(keys), "outside") if name in seen}
         if answer and answer not in ("?", "=") and (value := _value(answer, key, keys, drafted)) not in (None, []):
             return {key: value}
         if not answer:

@@ -205,7 +205,7 @@ def draft_plan(
             if suggestion.more:
                 more = f"{suggestion.more:,} more values were seen, which count as other."
                 notes[suggestion.name] = f"{more} {notes[suggestion.name]}".strip()
-                columns[suggestion.name]["outside"] = _kept_outside(columns[suggestion.name])
+                columns[suggestion.name]["outside"] = kept_outside(columns[suggestion.name])
         for figures in inspected.columns:
             if figures.missing + figures.no_number:
                 columns[figures.name].setdefault("missing", "category")
@@ -230,11 +230,11 @@ def _note(column: DraftedColumn, kind: Kind | None) -> str:
 def _with_outside(keys: Mapping[str, Any], figures: ColumnInspection) -> dict[str, Any]:
     """The values of a column with those that are outside; where there are more of these, they stop nothing."""
     outside = [text for text, _ in figures.values]
-    kept = {} if sum(rows for _, rows in figures.values) == figures.outside else {"outside": _kept_outside(keys)}
+    kept = {} if sum(rows for _, rows in figures.values) == figures.outside else {"outside": kept_outside(keys)}
     return {"values": [*map(str, keys.get("values", ())), *outside], **kept}
 
 
-def _kept_outside(keys: Mapping[str, Any]) -> str:
+def kept_outside(keys: Mapping[str, Any]) -> str:
     """What a plan says of values outside, so that they stop nothing."""
     return ways_outside(codec_class(SPACES[keys["space"]]).keys)[0]
 
