@@ -232,6 +232,15 @@ def test_each_hint_is_priced_as_the_changed_plan_is() -> None:
     assert gains == sorted(gains) and max(gains) <= 0.9 and len(gains) <= 5
 
 
+def test_one_row_of_each_person_is_priced_where_several_count() -> None:
+    plan = draft("central", columns={"town": COLUMNS["town"], "sex": SEX, "who": {"drop": True}})
+    assert "rows" not in hints(plan, COUNT)
+    one = {**plan, "privacy": {**plan["privacy"], "person": "who"}}
+    several = {**one, "privacy": {**one["privacy"], "rows_per_person": 3}}
+    found = hints(several, COUNT)["rows"]
+    assert (found.before, found.after) == (width(several, COUNT), width(one, COUNT)) and "left out" in found.text
+
+
 @pytest.mark.parametrize(("rows", "hidden"), [(20, True), (300, True), (200_000, False)])
 def test_where_noise_hides_tables_of_several_columns_is_said_by_the_rows(rows: int, hidden: bool) -> None:
     plan = draft("central", columns={f"c{n}": COLUMNS["town"] for n in range(6)})

@@ -46,7 +46,7 @@ def central_advice(law: TableLaw, table: WaysTable) -> tuple[Hint, ...]:
     """
     changes = _Changes(law, table)
     kinds: list[Callable[[], Iterator[Hint]]] = [changes.delta]
-    kinds += [changes.questions, changes.tables]
+    kinds += [changes.questions, changes.tables, changes.rows]
     if law.domain.count(law.noise) <= _MOST_PRICED:
         kinds += [changes.sums, changes.neighbours, changes.bins]
     found = [hint for kind in kinds for hint in kind() if part_left(hint) <= CLEARLY]
@@ -111,6 +111,13 @@ class _Changes:
                 "hides what they say beyond single ones"
             )
         yield from self._priced("tables", (), plan, text)
+
+    def rows(self) -> Iterator[Hint]:
+        """One row of a person, where several count."""
+        if self.plan.person is not None and self.plan.rows_per_person > 1:
+            plan = {**self.draft, "privacy": {**self.draft["privacy"], "rows_per_person": 1}}
+            text = "rows_per_person = 1 under [privacy], if one row of each person will do: the others are left out"
+            yield from self._priced("rows", (), plan, text)
 
     def neighbours(self) -> Iterator[Hint]:
         """The promise that others quote."""

@@ -39,8 +39,8 @@ class Hint:
     `kind` is "drop" (leave columns out), "keep" (release only these), "values" (fewer values, or items of a set),
     "flags" (columns of yes and no as one set), "bins" (of a number that questions have conditions on, or fewer),
     "mechanism" (another law for a column), "questions" (declared, or that need fewer columns together), "pairs" (of
-    columns that are asked together), "ask" (no release at all); "sums", "tables", "delta" and "neighbours" are keys of
-    a plan of the central model. `before` is None where the plan as it is cannot answer at all.
+    columns that are asked together), "ask" (no release at all), "rows" (one of each person); "sums", "tables", "delta"
+    and "neighbours" are keys of a plan of the central model. `before` is None where the plan as it is cannot answer.
     """
 
     kind: str

@@ -440,6 +440,7 @@ _HELP: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {  # what a
     "sums": _with("release", "sums", True),
     "delta": _with("privacy", "delta", "1e-6"),
     "neighbours": _with("privacy", "neighbours", "add-remove"),
+    "rows": _with("privacy", "rows_per_person", 1),
     "questions": _only_asked,
 }
 
