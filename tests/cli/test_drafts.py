@@ -222,6 +222,17 @@ def test_persons_with_several_rows_are_declared_where_they_are_seen(dproof: Dpro
     assert "person" not in tomllib.loads(dproof("init", tmp_path / "x.csv").out)["privacy"]
 
 
+def test_boxes_that_hold_their_own_names_are_a_set_and_doubles_are_none(dproof: Dproof, tmp_path: Path) -> None:
+    marks = ["Yes,No,No,Yes", "No,Yes,Yes,No"]
+    rows = "".join(f"{n},{'Apple' * (n % 2)},{'Apricot' * (n % 3 > 0)},{marks[n % 2]}\n" for n in range(40))
+    (tmp_path / "x.csv").write_text("n,Apple,Apricot,Response,Response,Response,Response\n" + rows)
+    columns = columns_of(dproof("init", tmp_path / "x.csv", "--look").out)
+    fruits = ["Apple", "Apricot"]
+    assert columns["Apple together"] == {"space": "subsets", "values": fruits, "columns": fruits, "missing": []}
+    assert columns["Response (2)"]["space"] == "categories"
+    assert list(columns) == ["n", "Apple together", *(f"Response{n}" for n in ("", " (2)", " (3)", " (4)"))]
+
+
 def test_a_comma_stands_between_items_where_there_are_more_texts_than_parts(dproof: Dproof, tmp_path: Path) -> None:
     sports = ["Golf", "Golf, Ski", "Ski", "Ski, Tennis", "Golf, Tennis", "Golf, Ski, Tennis"]
     towns = ["Paris, France", "Lyon, France", "Rome, Italy", "Bern, Swiss"]

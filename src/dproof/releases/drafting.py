@@ -59,7 +59,7 @@ _LEAST_BOXES = 3  # whose names have a stem in common, such as owns_car, owns_bi
 USUAL_ROWS = 3  # of a person
 _CALLED_ID = "an id or a name, as it is called"
 _NUMBERED = re.compile(r"(?P<stem>.*?[^0-9.])(?P<number>\d+(\.\d+)?)")
-_STEM = re.compile(r"(?P<stem>.+?)[ _.:]+(?P<item>[^ _.:].*)")
+_STEM = re.compile(r"(?P<stem>.+?)[ _.:]+(?P<item>(?!\(\d+\)$)[^ _.:].*)")  # a number in brackets tells doubles apart
 
 Model = Literal["central", "local"]
 
@@ -390,7 +390,8 @@ def _missing(kind: Kind) -> dict[str, Any]:
 def _boxes(
     names: Sequence[str], kinds: Mapping[str, Kind], look: bool, texts: Mapping[str, Sequence[str]]
 ) -> Iterator[DraftedColumn]:
-    """Sets whose items have a column each: `Sides? - Corn`, and columns of yes and no with a stem in common."""
+    """Sets whose items have a column each: `Sides? - Corn`, columns of yes and no with a stem in common, and columns
+    beside each other that hold nothing but their own names."""
     for stem, some in groupby(names, lambda name: name.rpartition(" - ")[0]):
         items = {name: name.rpartition(" - ")[2] for name in some} if stem else {}
         if look:
@@ -401,6 +402,12 @@ def _boxes(
         items = {name: item for name, item in alike.items() if _is_mark(kinds[name])}
         if _LEAST_BOXES <= len(items) <= WORD:
             yield _set(stem, items, names)
+    apart = [name for name in names if " - " not in name]
+    own = (set(map(str.casefold, texts.get(name, ()))) == {name.casefold()} for name in apart)
+    for ticked, run in groupby(zip(own, apart, strict=True), lambda each: look and each[0]):
+        items = {name: name for _, name in run}
+        if ticked and 2 <= len(items) <= WORD:
+            yield _set(next(iter(items)), items, names)
 
 
 def _set(stem: str, items: Mapping[str, str], names: Sequence[str]) -> DraftedColumn:
