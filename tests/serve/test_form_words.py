@@ -125,6 +125,9 @@ def test_what_would_help_is_told_without_keys() -> None:
         {"privacy": {"epsilon": 1, "spread": "auto"}, "columns": columns},
         {"privacy": {"epsilon": 1}, "columns": columns},
     ]
+    several = {"model": "central", "epsilon": 1, "delta": "1e-6", "person": "who", "rows_per_person": 3}
+    drafts.append({"privacy": several, "columns": {**columns, "who": {"drop": True}}})
+    assert planning._HELP["rows"](drafts[-1])["privacy"] == {**several, "rows_per_person": 1}
     told, hidden = 0, re.compile(r"[`\[\]]|[a-z] = ")
     for draft in drafts:
         found = dp.compare_ways(draft, rows=2000)
@@ -132,7 +135,7 @@ def test_what_would_help_is_told_without_keys() -> None:
         told += sum(bool(hidden.search(text)) for text in texts)
         said = [plan_form.hint_in_words(text) for text in texts]
         assert not any(hidden.search(text) for text in said), said
-    assert told > 4
+    assert told > 4 and any(text.startswith("counting one row of each person, if ") for text in said)
 
 
 def test_a_plan_with_a_curve_can_be_asked_about() -> None:

@@ -141,6 +141,7 @@ def in_words(path: Sequence[str], sentence: str) -> tuple[str | None, str]:
 
 _HINTS_IN_WORDS = [  # what would help a plan, and what a form says in its place
     (r"^tables = 1 under \[release\]", "measuring every column by itself"),
+    (r"^rows_per_person = 1 under \[privacy\]", "counting one row of each person"),
     (r'^neighbours = "add-remove"', "protecting the number of rows too (add-remove)"),
     (r'^delta = "(.*)" under \[privacy\]', r"a δ of \1"),
     (r"sums = true under \[release\] gives", "“with sums of numbers” gives"),
