@@ -76,6 +76,8 @@ def tells_nothing(law: Any, rows: int) -> str | None:
     """A sentence where a release of so many rows would tell nothing; else None."""
     if rows > least_rows(law):
         return None
+    if not rows:
+        return "the table has no rows to tell anything about"
     if law.plan.model == "central":
         from dproof.advice.expect import too_noisy_message
 
