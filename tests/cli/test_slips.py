@@ -185,3 +185,13 @@ def test_a_statement_that_is_no_question_is_told_once(made: Path) -> None:
 def test_who_has_no_plan_yet_is_told_how_to_get_one(dproof: Dproof, made: Path, name: str) -> None:
     ran = dproof(name, made / "x.csv", *(["SELECT count(*) FROM data"] if name == "ask" else []))
     assert ran.code == 2 and "Missing option '--plan'. `dproof init DATA` drafts a plan" in " ".join(ran.err.split())
+
+
+def test_groups_of_a_set_are_asked_item_by_item(made: Path, dproof: Dproof) -> None:
+    refused = dproof("query", made / "release", "SELECT owns, count(*) AS n FROM release GROUP BY owns")
+    assert refused.code == 2 and 'SELECT unnest("owns") AS item, count(*), and GROUP BY item' in refused.err
+    asked = "SELECT unnest(owns) AS item, count(*) FROM release GROUP BY item"
+    assert [row["item"] for row in dproof("query", made / "release", asked, "--json").json["rows"]] == [
+        "owns_car",
+        "owns_bike",
+    ]

@@ -125,7 +125,8 @@ class QuestionSums:
         for key in question.group_by:
             if schema.declared(key.column).items is not None:
                 raise QuestionError(
-                    f"GROUP BY {key.column} would need all its items at once: ask for each with list_contains"
+                    f"GROUP BY {key.column} would need all its items at once: SELECT unnest({quoted(key.column)}) AS "
+                    "item, count(*), and GROUP BY item"
                 )
         asked = question.aggregates
         for aggregate in asked:
