@@ -144,3 +144,14 @@ def test_a_question_without_an_answer_is_shown_as_such(tmp_path: Path, dproof: C
     page = " ".join(dproof("budget", tmp_path / "budget.db").out.split())
     assert "remaining ε 0.25" in page and page.count("without a stored answer") == 1
     assert page.index("WHERE stopped") < page.index("without a stored answer")
+
+
+def test_what_is_counted_keeps_to_its_indent(tmp_path: Path, dproof: Callable[..., Any]) -> None:
+    who = "a column that says whose row it is"
+    text = f'[privacy]\nepsilon = 1\nperson = "{who}"\nrows_per_person = 2\n[columns.x]\nspace = "categories"\n'
+    (tmp_path / "plan.toml").write_text(f'{text}values = ["a", "b"]\n[columns."{who}"]\ndrop = true\n')
+    (tmp_path / "x.csv").write_text(f"x,{who}\na,1\n")
+    assert dproof("budget", tmp_path / "x.ledger", "--plan", tmp_path / "plan.toml").code == 0
+    lines = dproof("budget", tmp_path / "x.ledger").out.splitlines()
+    (at,) = (n for n, line in enumerate(lines) if line.startswith("counted    change-one"))
+    assert lines[at + 1].startswith(" " * 11) and lines[at + 1].strip()

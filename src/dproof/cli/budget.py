@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from dproof.cli.command import PATH, command, json_option
-from dproof.cli.output import Page, Table, advise, emit, escape, quoted_path
+from dproof.cli.output import Page, Table, advise, emit, escape, pairs, quoted_path
 from dproof.curator.ledger import Ledger
 from dproof.errors import ArgumentError, FileError, OverBudget
 from dproof.plans.plan import Plan
@@ -86,7 +86,7 @@ def _budget_page(answer: dict[str, Any], left: str, unanswered: frozenset[int]) 
         yield f"{word:<10} ε {answer[word]['epsilon']:<10.6g} δ {answer[word]['delta']:<8.6g} {notes[word]}".rstrip()
     if spent.get("rho"):
         yield f"{'ρ':<10} {spent['rho']:.6g} of {budget['rho']:.6g} spent: this is what adds up, not ε"
-    yield escape(f"counted    {Unit(answer['neighbours'], answer['person'], answer['rows_per_person'])}")
+    yield pairs([("counted  ", escape(str(Unit(answer["neighbours"], answer["person"], answer["rows_per_person"]))))])
     if answer["analysts"]:
         analysts = [(escape(one["name"]), *(_figures(one[word]) for word in _KINDS)) for one in answer["analysts"]]
         yield ""
