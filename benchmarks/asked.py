@@ -288,8 +288,9 @@ groups: the median over the groups). At (1, 1e-6): how many of twelve are useful
 median relative half-width, each the median over {RELEASES} releases. Default: `tables = 2` and `sums =
 true`, as `dproof init` drafts it; it does not answer the one question about two items of one set that there
 is on both surveys with sets. `[[questions]]`: the twelve, with equal weights. Twelve asks: each for an equal
-share, of ε or of ρ, whichever is better. Target: 8 by default and 9 with `[[questions]]` on the first three
-surveys. The library is fictitious (`benchmarks/library.py`).
+share, of ε or of ρ, whichever is better. With the twelve as `[[questions]]` of the local model, at ε = 1, none
+is useful on any of the six. Target: 8 by default and 9 with `[[questions]]` on the first three surveys.
+The library is fictitious (`benchmarks/library.py`).
 """
 
 _FACTORS = """Half-widths under `change-one` divided by those under `add-remove`, the median over the questions of
