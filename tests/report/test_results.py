@@ -133,3 +133,15 @@ def test_about_is_no_part_of_how_a_question_is_known_to_a_ledger() -> None:
 def test_the_lead_promises_no_more_than_explain() -> None:
     assert "except" not in _limit(dp.Privacy(1)) and "except with a small" in _limit(dp.Privacy(1, "1e-6"))
     assert "is limited" not in _limit(dp.Privacy(1, "0.5")) and "nothing is promised" in _limit(dp.Privacy(1, "0.5"))
+
+
+def test_counts_say_which_rows_count_and_a_column_without_a_name_is_named(tmp_path: Path) -> None:
+    columns = {**COLUMNS, "who": {"drop": True}, "": {"drop": True}, "likes": {"space": "subsets", "values": ["tea"]}}
+    privacy = {"model": "central", "epsilon": 1, "person": "who", "rows_per_person": 2}
+    rows = pa.table(
+        {**table().to_pydict(), "who": [n // 2 for n in range(4000)], "": [0] * 4000, "likes": [["tea"]] * 4000}
+    )
+    dp.sanitise(rows, {"privacy": privacy, "columns": columns}, tmp_path / "out")
+    text = " ".join(re.sub(r"<[^>]*>", " ", (tmp_path / "out/report.html").read_text("utf-8")).split())
+    assert "19 times out of 20. Of each person at most 2 rows count, as the plan says" in text
+    assert "Left out altogether: who , (no name)" in text

@@ -22,7 +22,7 @@ from dproof.exact import several, written
 from dproof.html import render
 from dproof.local.recipe import JointColumns, RowLaw
 from dproof.meaning import advice, beliefs, had_been, in_random_order, in_words, odds_factor, percent
-from dproof.plans.plan import ASKED, TableAxis, not_protected
+from dproof.plans.plan import ASKED, TableAxis, not_protected, preprocessing_notes
 from dproof.plans.questions import PlannedQuestion
 from dproof.plotting import label_texts
 from dproof.privacy import Privacy
@@ -244,6 +244,7 @@ def _of_tables(release: CentralRelease) -> Markup:
         made_up_rows=release.certificate["release"]["made_up_rows"],
         rows=release.rows,
         columns=_columns(law, counts),
+        notes=preprocessing_notes(law.plan, law.plan.true_columns),
         pairs=pairs,
         has_pairs=pairs is not None,
         curves=_mean_curves(release),
