@@ -78,7 +78,7 @@ _INTERVALS = "; intervals for the table that was measured (privacy noise only)"
 _SUGGESTIONS = "a release with a larger ε, fewer or coarser columns, or `dproof ask` on the private table"
 _WITHIN = "numbers were counted in bins: the interval of {} holds wherever they lie in their bins"
 _MODEL_METHOD = "model-based: counted in the synthetic rows"
-_MODEL_NOTE = "model-based: synthetic rows are near the measured tables; all else is a guess, without an interval"
+_MODEL_NOTE = "model-based: synthetic rows are near the measured tables; all else is a guess without an interval"
 
 
 def answer_source(release: Any, question: Question, options: Options) -> AnswerSource:
