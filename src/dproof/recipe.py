@@ -146,7 +146,7 @@ class Release(Protocol):
 
         Of rows also `method` "likelihood", "shrinkage" or "loglinear"; `target` of the intervals, "table" or
         "population"; `assume="smooth"` for narrower intervals of conditions on numbers under wide noise, which hold
-        only where the numbers are spread smoothly. Of tables also `method="model"`: the made-up rows answer any
+        only where the numbers are spread smoothly. Of tables also `method="model"`: the synthetic rows answer any
         question, without an interval.
 
         >>> import pyarrow, dproof as dp
@@ -174,7 +174,7 @@ class Release(Protocol):
         """The answer to SQL on its rows as they are."""
         from dproof.questions.raw import raw
 
-        stored = set(self.law.stored)  # made-up rows leave out curves
+        stored = set(self.law.stored)  # synthetic rows leave out curves
         columns = {column.name: column.sql for column in self.plan.kept if stored.issuperset(column.stored)}
         asked = {ASKED: f'"{ASKED}"'} if ASKED in stored else {}
         return raw(self.data, columns | asked, sql, private=self.private)

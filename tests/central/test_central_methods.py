@@ -1,4 +1,4 @@
-"""How measured tables are asked: unbiased, moved to counts without negative ones, or by the made-up rows as a model."""
+"""How measured tables are asked: unbiased, moved to counts without negative ones, or by synthetic rows as a model."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_a_refusal_names_the_model(release: Any) -> None:
     without = dp.sanitise(table(), plan())
     with pytest.raises(InputError, match=r"declare rows = true under \[release\] next time"):
         without.query(BY_THREE)
-    with pytest.raises(InputError, match="has no made-up rows"):
+    with pytest.raises(InputError, match="has no synthetic rows"):
         without.query(BY_THREE, method="model")
 
 
@@ -172,7 +172,7 @@ def test_the_model_is_refused_where_it_means_nothing(release: Any) -> None:
         release.query(BY_THREE, method="model", simultaneous=True)
     columns = {"sex": {"space": "categories", "values": ["f", "m"]}}
     local = dp.sanitise(table().select(["sex"]), {"privacy": {"epsilon": 1}, "columns": columns})
-    with pytest.raises(InputError, match="made-up rows, and this release has none"):
+    with pytest.raises(InputError, match="synthetic rows, and this release has none"):
         local.query("SELECT count(*) FROM release", method="model")
 
 

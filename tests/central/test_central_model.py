@@ -1,4 +1,4 @@
-"""The model reads made-up rows as they are stored: a missing set, stored as an item, is missing."""
+"""The model reads synthetic rows as they are stored: a missing set, stored as an item, is missing."""
 
 from __future__ import annotations
 

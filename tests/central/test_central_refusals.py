@@ -74,7 +74,7 @@ def test_noise_of_any_size_gives_a_release_with_rows(epsilon: str) -> None:
 def test_made_up_rows_of_a_number_that_is_not_told_are_refused_with_the_plan() -> None:
     described = plan("0", "add-remove", rows=True)
     described["privacy"]["epsilon"] = "1e-7"
-    with pytest.raises(InputError, match="made-up rows need to know about how many rows there are"):
+    with pytest.raises(InputError, match="synthetic rows need to know about how many rows there are"):
         dp.sanitise("no such file.csv", described)
 
 

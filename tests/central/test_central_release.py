@@ -206,7 +206,7 @@ def test_a_plan_that_must_be_refused_is_refused_before_data_is_opened_or_paid_fo
 def test_there_are_no_rows_to_look_at() -> None:
     release = dp.sanitise(table(), plan())
     for look in (release.to_arrow, release.to_pandas, release.to_polars, lambda: release.raw("SELECT 1")):
-        with pytest.raises(InputError, match="has no made-up rows"):
+        with pytest.raises(InputError, match="has no synthetic rows"):
             look()
 
 

@@ -43,5 +43,5 @@ def test_a_row_left_out_is_refused(neighbours: str, tmp_path: Path) -> None:
         body["release"]["made_up_rows"] = rows.num_rows
 
     forge(out, change)
-    with pytest.raises(VerificationFailed, match="number of made-up rows does not follow"):
+    with pytest.raises(VerificationFailed, match="number of synthetic rows does not follow"):
         dp.verify(out)

@@ -69,7 +69,7 @@ def test_dependence_between_columns_is_kept(stored: Path) -> None:
 
 def test_sql_on_made_up_rows_says_what_they_are(stored: Path) -> None:
     answer = dp.load(stored).raw("SELECT count(*) AS n FROM release")
-    assert answer.rows == [{"n": ROWS}] and answer.method == "made-up rows" and "made-up rows" in answer.notes[0]
+    assert answer.rows == [{"n": ROWS}] and answer.method == "synthetic rows" and "synthetic rows" in answer.notes[0]
 
 
 def test_under_add_remove_their_number_is_the_estimated_one() -> None:

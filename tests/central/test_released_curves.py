@@ -98,7 +98,7 @@ def test_a_release_is_stored_checked_and_read_again(tmp_path: Path) -> None:
     assert checked is not None and checked.unchecked == ("report.html",)
     release = dp.load(tmp_path / "out")
     assert release.certificate["columns"][1]["curves"] == {"terms": POINTS, "radius": None, "box": [1 << 14] * POINTS}
-    assert release.to_arrow().column_names == ["sex"]  # made-up rows leave out curves
+    assert release.to_arrow().column_names == ["sex"]  # synthetic rows leave out curves
     names = pa.parquet.read_table(tmp_path / "out" / "tables.parquet")["table"].to_pylist()
     assert names.count("sum of load") == POINTS and names.count("sum of load by sex") == 2 * POINTS
     (first,) = release.query("SELECT avg(load) AS m FROM release").rows
@@ -144,7 +144,7 @@ def test_a_mean_of_perhaps_no_curves_tells_nothing() -> None:
 @pytest.mark.parametrize(
     ("sql", "options", "why"),
     [
-        ("SELECT avg(load) AS m FROM release", {"method": "model"}, "made-up rows leave out curves"),
+        ("SELECT avg(load) AS m FROM release", {"method": "model"}, "synthetic rows leave out curves"),
         ("SELECT count(load) AS n FROM release", {}, "ask for AVG"),
         ("SELECT avg(load) AS m FROM release", {"method": "projection"}, "answered by method = 'inverse' alone"),
         ("SELECT covar_samp(load, load) AS c FROM release", {}, "measured tables answer AVG and SUM of the curves"),

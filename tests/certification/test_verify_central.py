@@ -158,7 +158,7 @@ FORGERIES: list[tuple[str, Callable[[Any], Any], str]] = [
     ("rows of a person", lambda c: c.update(rows_per_person=2), "one row for each person|rho is larger"),
     ("a name of its own", lambda c: c.update(note="hello"), "must be a record"),
     ("a table twice", lambda c: c["measurements"].append(c["measurements"][-1]), "or is listed twice"),
-    ("made-up rows", lambda c: c["release"].update(made_up_rows=7), "disagree on|made-up rows"),
+    ("synthetic rows", lambda c: c["release"].update(made_up_rows=7), "disagree on|synthetic rows"),
     ("sensitivity", lambda c: c["measurements"][-1].update(sensitivity="1"), "another sensitivity"),
     ("narrow tables", narrow_tables, "too narrow"),
 ]

@@ -124,7 +124,7 @@ def test_what_is_for_rows_is_refused_in_words(refused: Callable[..., str], dproo
     data, plan = files
     out = plan.parent / "out"
     dproof("sanitise", data, "--plan", plan, "--out", out)
-    assert "has no made-up rows" in refused("query", out, "SELECT count(*) FROM release", "--raw")
+    assert "has no synthetic rows" in refused("query", out, "SELECT count(*) FROM release", "--raw")
     assert "needs epsilon above 0" in refused("plan", _with(plan, 'epsilon = "1"\ndelta = "1e-6"', 'epsilon = "0"'))
 
 

@@ -30,7 +30,7 @@ EPSILON = 2  # of a question that is asked
 TOLERANCE = 0.1
 CHOSEN = ("having", "having twice", "first", "last")  # shapes in which noise chooses the rows
 _UNCUT = 0.8  # of the intervals, at least: if fewer are not cut to what is possible, they are the wide ones
-ASKERS = tuple(name for name in (*RELEASES, "ask") if name != "model")  # made-up rows have no intervals
+ASKERS = tuple(name for name in (*RELEASES, "ask") if name != "model")  # synthetic rows have no intervals
 
 
 @cache

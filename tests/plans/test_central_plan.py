@@ -109,7 +109,7 @@ def test_a_larger_weight_makes_a_table_sharper() -> None:
         ),
         (
             {"columns": {"a": {"space": "curves", "points": 9, "low": 0, "high": 1}}, "release": {"rows": True}},
-            "made-up rows leave out curves, and the plan has nothing else",
+            "synthetic rows leave out curves, and the plan has nothing else",
         ),
         ({"release": {"tables": 0}}, "must be at least 1"),
         ({"release": {"tables": "two"}}, "must be a whole number"),

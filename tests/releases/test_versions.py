@@ -19,7 +19,7 @@ from dproof.certification import verify_central, verify_certificate
 
 HERE = Path(__file__).parents[1] / "fixtures" / "version-1"
 ANSWERS = json.loads((HERE / "answers.json").read_text("utf-8"))
-TABLES = HERE.with_name("version-1-tables")  # a release of tables, with made-up rows
+TABLES = HERE.with_name("version-1-tables")  # a release of tables, with synthetic rows
 TABLES_ANSWERS = json.loads((TABLES / "answers.json").read_text("utf-8"))
 SUMS = HERE.with_name("version-1-sums")  # numbers and curves, added up about the middle of their range
 SUMS_ANSWERS = {file.stem: json.loads(file.read_text("utf-8")) for file in sorted(SUMS.glob("*.json"))}

@@ -190,3 +190,11 @@ def test_a_plan_with_delta_is_told_what_it_means() -> None:
     plan = {**PLAN, "privacy": {"epsilon": 1, "delta": "0.01"}}
     with pytest.warns(DproofWarning, match="may publish a true value"):
         assert "may be published as it is" in release_page(sanitise(TABLE, plan))
+
+
+@pytest.mark.parametrize(("neighbours", "also"), [("change-one", ", but for their number"), ("add-remove", "")])
+def test_a_page_of_tables_says_what_it_holds_beside_noisy_counts(neighbours: str, also: str) -> None:
+    columns = {"hobby": {"space": "categories", "values": ["Sports", "Cars"]}}
+    privacy = {"model": "central", "epsilon": 1, "neighbours": neighbours}
+    page = release_page(sanitise(TABLE.select(["hobby"]), {"privacy": privacy, "columns": columns}))
+    assert f"holds nothing else about them{also}." in " ".join(page.split())

@@ -109,4 +109,4 @@ def test_made_up_rows_are_as_near_as_tables_projected_one_by_one(epsilon: str, m
         projected = on_simplex(cells.reshape(1, -1), np.array([float(rows)])).reshape(cells.shape) / rows
         errors.append([np.abs(near[Residual(pair)] / made.num_rows - true).sum(), np.abs(projected - true).sum()])
     own, other = np.mean(errors, axis=0)
-    assert own <= most * other, f"made-up rows are {own:.4f} away, tables {other:.4f}"
+    assert own <= most * other, f"synthetic rows are {own:.4f} away, tables {other:.4f}"

@@ -99,7 +99,7 @@ def tells_little(law: Any, rows: int) -> str | None:
     if worst is None or widths[worst] < TOO_NOISY * rows:
         return None
     return (
-        f"the count of one value of {worst!r} will be known to ± {written(widths[worst])} "
+        f"the count of one value of {worst!r} will be known to ± {written(widths[worst])} at worst "
         f"({percent(min(1.0, widths[worst] / rows))}{' or more' * (widths[worst] > rows)} of all rows), which is too "
         f"noisy for most uses: `dproof plan --rows {rows}` says what would help"
     )

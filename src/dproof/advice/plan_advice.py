@@ -72,8 +72,8 @@ def plan_advice(law: RowLaw, rows: int) -> PlanAdvice:
     >>> plan = Plan.from_dict({"privacy": {"epsilon": 1}, "columns": {"state": states}})
     >>> found = plan_advice(certify_row(plan), 2000)
     >>> print(found.verdict)
-    With 2,000 rows the count of one value of 'state' is known to ± 589 (29% of all rows). That is too noisy for most
-    uses.
+    With 2,000 rows the count of one value of 'state' is known to ± 589 at worst (29% of all rows). That is too noisy
+    for most uses.
     >>> [hint.kind for hint in found.hints]
     ['ask', 'mechanism', 'values']
     """
@@ -130,7 +130,7 @@ def _of_columns(law: RowLaw, rows: int) -> PlanAdvice:
     asking = _asking(plan, rows, group.columns[0].name, width, "a count")
     hints = sorted([*prices.changes(), *asking, *_unbiased(law, rows)], key=part_left)
     what = "one item" if group.space.items is not None else "one value"
-    told = f"With {rows:,} rows the count of {what} of {worst!r} is known to ± {written(width)}"
+    told = f"With {rows:,} rows the count of {what} of {worst!r} is known to ± {written(width)} at worst"
     return PlanAdvice(_verdict(told, width / rows, "all rows"), tuple(hints[:MOST_HINTS]))
 
 
@@ -141,7 +141,7 @@ def _of_spread(law: RowLaw, rows: int) -> PlanAdvice:
     worst = max(counted, key=counted.__getitem__, default=None)
     if worst is None:
         return _of_means(law, rows)
-    told = f"With {rows:,} rows the count of one value of {worst!r} is known to ± {written(counted[worst])}"
+    told = f"With {rows:,} rows the count of one value of {worst!r} is known to ± {written(counted[worst])} at worst"
     hints = (*_pairs_of_columns(law, rows), *_of_pairs(law, rows, counted[worst]))
     return PlanAdvice(_verdict(told, counted[worst] / rows, "all rows"), hints)
 
@@ -212,7 +212,7 @@ def _of_means(law: RowLaw, rows: int) -> PlanAdvice:
     width = means[worst]
     if width < _SHARP * ranges[worst]:
         return PlanAdvice(None)
-    told = f"With {rows:,} rows the mean of {worst!r} is known to ± {written(width)}"
+    told = f"With {rows:,} rows the mean of {worst!r} is known to ± {written(width)} at worst"
     hints = [*_asking(law.plan, rows, worst, width, f"the mean of {worst!r}"), *_unbiased(law, rows)]
     return PlanAdvice(_verdict(told, width / ranges[worst], "its range"), tuple(sorted(hints, key=part_left)))
 

@@ -3,8 +3,8 @@
 A sum over rows is Σ q·v over the cells of one table v, with weights q: 1 where a condition holds, or a number where
 numbers are added up. What was measured tells every table as a sum of independent residuals with known variances, and
 with it the covariances of all sums. Quantiles and deviations of a number follow from the counts of its bins.
-Questions that tables cannot answer are answered from the made-up rows: by a model, without an interval. What a release
-of an even table would tell is known before any data is opened: ± comes from it.
+Questions that tables cannot answer are answered from the synthetic rows: by a model, without an interval. What a
+release of an even table would tell is known before any data is opened: ± comes from it.
 
 The coefficients of curves were added up in whole numbers, as the numbers of a column are, and got the same noise. A
 mean is their sum over the number of rows, with a band that holds at every grid point at once. The noise of a sum has
@@ -77,14 +77,12 @@ _METHODS = {
 _INTERVALS = "; intervals for the table that was measured (privacy noise only)"
 _SUGGESTIONS = "a release with a larger ε, fewer or coarser columns, or `dproof ask` on the private table"
 _WITHIN = "numbers were counted in bins: the interval of {} holds wherever they lie in their bins"
-_MODEL_METHOD = "model-based: counted in the made-up rows"
-_MODEL_NOTE = (
-    "model-based: made-up rows are near the measured tables, and what goes beyond these is a guess without an interval"
-)
+_MODEL_METHOD = "model-based: counted in the synthetic rows"
+_MODEL_NOTE = "model-based: synthetic rows are near the measured tables; all else is a guess without an interval"
 
 
 def answer_source(release: Any, question: Question, options: Options) -> AnswerSource:
-    """What answers a question from the measured tables of a release, or by `method = "model"` from its made-up rows."""
+    """What answers a question from the measured tables of a release, or by `method = "model"` from synthetic rows."""
     schema = release.law.schema
     if options.method == "model":
         return ModelRows(release, question, options)
@@ -420,7 +418,7 @@ def _cells(estimate: Array, low: Array, high: Array, unsure: Array, z: float) ->
 
 
 class ModelRows:
-    """One question on the made-up rows of a release (see `AnswerSource`).
+    """One question on the synthetic rows of a release (see `AnswerSource`).
 
     Nobody knows how far they are from the truth, so that nothing has an interval.
     """
@@ -434,7 +432,7 @@ class ModelRows:
             raise QuestionError("answers of method='model' have no intervals: leave simultaneous out")
         curve = next((name for name in question.columns if self.schema.spaces[name].holds_curves), None)
         if curve is not None:
-            raise QuestionError(f"made-up rows leave out curves: ask about {curve!r} without method='model'")
+            raise QuestionError(f"synthetic rows leave out curves: ask about {curve!r} without method='model'")
         wanted = question.aggregates
         sums = [term for aggregate in wanted for term in terms(aggregate, self.schema)]
         every, chosen = Term((), None), [aggregate for aggregate in wanted if not terms(aggregate, self.schema)]

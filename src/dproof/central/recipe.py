@@ -125,7 +125,7 @@ class TableLaw:
 
     @property
     def stored(self) -> tuple[str, ...]:
-        """The columns of made-up rows: all but curves."""
+        """The columns of synthetic rows: all but curves."""
         curves = {name for axis in self.axes if axis.has_curves for name in axis.column.stored}
         return tuple(name for name in self.plan.stored if name not in curves)
 
@@ -589,7 +589,7 @@ def _checked(law: TableLaw) -> TableLaw:
         )
     if law.asked.rows and law.spreads[Residual(())] > _MOST_MADE_UP**2:
         raise PlanError(
-            f"made-up rows need to know about how many rows there are, and here that has a standard deviation above "
+            f"synthetic rows need to know about how many rows there are, and here that has a standard deviation above "
             f"{_MOST_MADE_UP:,}: allow a larger epsilon or delta, or leave out `rows`"
         )
     return law

@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from dproof.questions.question import Question
 
 TABLES = "tables.parquet"
-_NO_ROWS = "this release of tables has no made-up rows: ask query(...), or declare rows = true under [release]"
-_MADE_UP = "made-up rows: near the measured tables, and a guess in all else; query(...) has intervals"
-_MODEL = "; or ask with method = 'model' for what the made-up rows say, without an interval"
+_NO_ROWS = "this release of tables has no synthetic rows: ask query(...), or declare rows = true under [release]"
+_MADE_UP = "synthetic rows: near the measured tables, and a guess in all else; query(...) has intervals"
+_MODEL = "; or ask with method = 'model' for what the synthetic rows say, without an interval"
 _NO_MODEL = "; or declare rows = true under [release] next time, and ask with method = 'model'"
 _SCHEMA = pa.schema([("table", pa.string()), ("cell", pa.int64()), ("measured", pa.int64())])
 Exact = dict[Residual, NDArray[np.int64]]
@@ -61,7 +61,7 @@ class CentralRelease(Release):
     measured: NDArray[np.int64]  # all measurements, one after another
     estimates: Mapping[int | None, ResidualEstimates]  # of counts, and of the sums of each column
     folder: Path | None = None
-    table: Any = None  # of made-up rows
+    table: Any = None  # of synthetic rows
     unchecked: tuple[str, ...] = ()
 
     @property
@@ -71,7 +71,7 @@ class CentralRelease(Release):
 
     @property
     def data(self) -> Any:
-        """The made-up rows: the path of their file, or the table."""
+        """The synthetic rows: the path of their file, or the table."""
         if self.certificate["release"]["made_up_rows"] is None:
             raise ArgumentError(_NO_ROWS)
         return self.table if self.folder is None else (self.folder / ROWS,)
@@ -87,7 +87,7 @@ class CentralRelease(Release):
         return paragraph(repr(self).strip("<>"))
 
     def to_arrow(self) -> Any:
-        """The made-up rows as an Arrow table."""
+        """The synthetic rows as an Arrow table."""
         data = self.data
         return pa.parquet.read_table(data[0]) if isinstance(data, tuple) else data
 
@@ -102,9 +102,9 @@ class CentralRelease(Release):
         return described(self, answer, question, options)
 
     def raw(self, sql: str) -> Answer:
-        """The answer to SQL on the made-up rows."""
+        """The answer to SQL on the synthetic rows."""
         answer = Release.raw(self, sql)
-        return replace(answer, notes=(_MADE_UP, *answer.notes[1:]), method="made-up rows")
+        return replace(answer, notes=(_MADE_UP, *answer.notes[1:]), method="synthetic rows")
 
     def on(self, session: Any) -> Release:
         """Refused: there are no rows to count."""
@@ -121,7 +121,7 @@ class CentralRelease(Release):
 
 
 def measure_tables(source: Source, law: TableLaw, coins: Coins, progress: Progress | None = None) -> CentralRelease:
-    """The measured tables of a source, held in memory, with made-up rows if the plan wants them.
+    """The measured tables of a source, held in memory, with synthetic rows if the plan wants them.
 
     The noise is drawn once, after the last row was counted.
     """
@@ -238,7 +238,7 @@ def rehearse(law: TableLaw) -> float:
 
 
 def write(folder: Path, release: CentralRelease) -> dict[str, Any]:
-    """Write the measured tables, the made-up rows, the plan, the certificate and the page; returns the certificate."""
+    """Write the measured tables, synthetic rows, the plan, the certificate and the page; returns the certificate."""
     from dproof.report.page import release_page
 
     law = release.law
@@ -275,7 +275,7 @@ def opened_tables(folder: Path, plan: Plan, certificate: Mapping[str, Any]) -> C
     """The release of tables in a folder."""
     law, made_up = recorded_table_law(plan, certificate), certificate["release"]["made_up_rows"]
     if (made_up is not None) != law.asked.rows:
-        raise VerificationFailed("the certificate and the plan disagree on whether there are made-up rows")
+        raise VerificationFailed("the certificate and the plan disagree on whether there are synthetic rows")
     rows = certificate["release"]["rows"]
     return release_of(
         law, certificate, _read_measured(folder / TABLES, law, rows, bool(certificate["private"])), folder

@@ -226,14 +226,16 @@ def check_rows(file: Path, law: TableLaw, count: int, private: bool) -> None:
             check_metadata(stored, [], (marks[not private],))
             if stored.schema_arrow.names != list(law.stored) or stored.metadata.num_rows != count:
                 raise VerificationFailed(
-                    "the made-up rows have other columns or another number than the certificate says"
+                    "the synthetic rows have other columns or another number than the certificate says"
                 )
             rows = stored.read()
     except (pa.ArrowException, OSError, ValueError):
-        raise VerificationFailed("the made-up rows cannot be read, or are not marked as made up") from None
+        raise VerificationFailed("the synthetic rows cannot be read, or are not marked as made up") from None
     batch = rows.combine_chunks()
     for column in (column for column in law.plan.columns if column.private and not column.space.holds_curves):
         arrays = [batch.column(name).combine_chunks() for name in column.stored]
         same = [array.type for array in column.codec.store(np.zeros(0, np.int64))]
         if [array.type for array in arrays] != same or not column.codec.possible(arrays, None, 0):
-            raise VerificationFailed(f"the made-up rows hold a value of {column.name!r} that the plan does not declare")
+            raise VerificationFailed(
+                f"the synthetic rows hold a value of {column.name!r} that the plan does not declare"
+            )

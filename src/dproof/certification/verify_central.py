@@ -510,7 +510,7 @@ def check_plan(parsed: dict[str, Any], plan: dict[str, Any]) -> None:
     axes = {name: axes_of(name, c, name in within) for name, c in columns.items() if not c.get("drop")}
     check_columns(parsed["columns"], columns, [axis for own in axes.values() for axis in own])
     made_up = parsed["release"]["made_up_rows"] is not None
-    require(made_up == release.get("rows", False), "the certificate and the plan disagree on made-up rows")
+    require(made_up == release.get("rows", False), "the certificate and the plan disagree on synthetic rows")
     public = parsed["neighbours"] == "change-one" and parsed["rows_per_person"] == 1 and "person" not in promise
     require(
         (parsed["release"]["rows"] is not None) == public,

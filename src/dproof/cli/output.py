@@ -70,8 +70,8 @@ _OPTIONS = [
 def as_options(text: str) -> str:
     """A note or an error about the arguments of a method, in the words of the command line.
 
-    >>> as_options("or ask with method = 'model' for what the made-up rows say")
-    'or ask with --method model for what the made-up rows say'
+    >>> as_options("or ask with method = 'model' for what the synthetic rows say")
+    'or ask with --method model for what the synthetic rows say'
     """
     for python, option in _OPTIONS:
         text = python.sub(option, text)

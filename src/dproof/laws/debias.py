@@ -351,14 +351,18 @@ class SeenColumn:
 
     def values_of(self, codes: Array) -> Array:
         """How many values each code stands for."""
-        return np.ones(len(codes)) if self.sizes is None else self.sizes[codes]
+        if self.sizes is not None:
+            return self.sizes[codes]
+        singles = np.arange(self.space.size)
+        return replace(self, blocks=Partition("", singles, singles, len(singles))).values_in_blocks[codes]
 
     @property
     def values_in_blocks(self) -> Array:
         """How many values each block has."""
-        if self.sizes is None:
-            return self.blocks.sizes
-        return np.bincount(self.blocks.of(np.arange(len(self.sizes))), self.sizes, self.blocks.blocks)
+        if self.sizes is not None:
+            return np.bincount(self.blocks.of(np.arange(len(self.sizes))), self.sizes, self.blocks.blocks)
+        absent = None if self.space.items is None else self.space.absent
+        return self.blocks.sizes if absent is None else self.blocks.sets(absent)
 
     def numbers(self, codes: Array) -> Array | None:
         return None if self.scale is None else self.scale.numbers(self.space, codes)

@@ -70,7 +70,7 @@ from dproof.questions.sums import Term, centred_terms, present
 def answer_source(release: Any, question: Question, options: Options) -> AnswerSource:
     """What answers a question from a release."""
     if options.method == "model":
-        raise QuestionError("method='model' asks made-up rows, and this release has none: leave the method out")
+        raise QuestionError("method='model' asks synthetic rows, and this release has none: leave the method out")
     if asks_for_curves(question, release.law.schema):
         return ReleaseCurves(release, question, options)
     if release.law.weights is None and question.unnest is None:

@@ -415,8 +415,8 @@ class AskedTables:
 
     `axes` are the columns of the plan as they are counted, in its order. What is made least is the variance of the
     answers to the plan's `questions`, of the cells of the tables that are `listed`, or of both, in total or at its
-    largest. A table that only questions need has no weight beside listed ones. With `rows` there are made-up rows too.
-    Curves are added up wherever they stand in a table.
+    largest. A table that only questions need has no weight beside listed ones. With `rows` there are synthetic rows
+    too. Curves are added up wherever they stand in a table.
 
     `version` is that of the certificate. In version 1 numbers are added up about the middle of their range. `before` is
     what the same plan asked for up to an earlier version, where that is something else: up to version 3 all tables

@@ -782,7 +782,7 @@ def read_asked(top: Reader, columns: Sequence[Column], model: str) -> AskedTable
         return AskedTables(axes, (), (), False, objective, questions=True, listed=False)
     tables, rows = _read_tables(release, by_column), release.flag("rows")
     if rows and all(column.space.holds_curves for column in private):
-        raise release.wrong("rows", "would be empty: made-up rows leave out curves, and the plan has nothing else")
+        raise release.wrong("rows", "would be empty: synthetic rows leave out curves, and the plan has nothing else")
     has_numbers, is_paired = release.flag("sums"), release.flag(_ITEM_PAIRS)
     is_listed, has_questions = isinstance(release.value("tables", None), list), bool(top.tables("questions"))
     if is_paired and is_listed:

@@ -129,7 +129,7 @@ def _check_tables(release: CentralRelease, folder: Path) -> None:
         raise VerificationFailed("the certificate does not name the files of the release")
     if made_up is not None:
         if made_up != row_count(release.estimates[None]):
-            raise VerificationFailed("the number of made-up rows does not follow from the measured tables")
+            raise VerificationFailed("the number of synthetic rows does not follow from the measured tables")
         check_rows(folder / ROWS, release.law, made_up, release.private)
 
 

@@ -413,6 +413,21 @@ class Partition:
             return np.full(len(self.first), self.stop / (1 << len(self.bits)))
         return np.append(np.bincount(self.block, self.last - self.first + 1.0), np.zeros(self.empty))
 
+    def sets(self, absent: int) -> NDArray[Any]:
+        """How many codes of sets are read as a value of each block: all with the last item, `absent`, as that alone.
+
+        >>> Partition("x", np.array([0, 1]), np.array([0, 1]), 8, bits=(0,)).sets(4)  # no two items, or missing
+        array([6., 2.])
+        """
+        if self.bits is None:
+            found = self.present(absent).sizes
+        elif 1 << self.bits[-1] == absent:
+            found = np.where(self.first & absent, 0.0, self.sizes)
+        else:
+            found = self.sizes / 2
+        found[self.of(np.array([absent]))] += absent
+        return found
+
     @cached_property
     def blocks(self) -> int:
         return len(self.sizes)
