@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import chain, product
+from itertools import chain
 from math import inf
 from pathlib import Path
 from statistics import fmean, median
@@ -27,7 +27,6 @@ from dproof.central.recipe import (
     TableLaw,
     certify_tables,
     measurements,
-    of_version,
     table_law,
     wanted_answers,
     with_noise,
@@ -178,41 +177,18 @@ def told(widths: list[float]) -> str:
 
 def measured(survey: Survey, neighbours: str) -> dict[str, list[float]]:
     """Of each way the relative half-width of each question."""
-    before, default = defaults(survey, neighbours)
-    questions = certify_tables(survey.plan(neighbours, release=None))
-    laws = {"default before": before, "default": default, "questions": questions}
+    laws = {"default": default(survey, neighbours), "questions": certify_tables(survey.plan(neighbours, release=None))}
     found = {way: released(law, survey) for way, law in laws.items()}
     return found | {"asked": by_asking(survey, neighbours)}
 
 
 @lru_cache
-def defaults(survey: Survey, neighbours: str) -> tuple[TableLaw, TableLaw]:
-    """The law of the default by certificates of version 2, and as it is now."""
-    now = certify_tables(survey.plan(neighbours, release=DEFAULT))
-    before = table_law(of_version(now.plan, 2), now.person)
-    return with_noise(before, measurements(before), wanted_answers(before)), now
+def default(survey: Survey, neighbours: str) -> TableLaw:
+    """The law of the release that `dproof init` drafts."""
+    return certify_tables(survey.plan(neighbours, release=DEFAULT))
 
 
-KINDS = ("an item", "another column", "item × column", "two columns", "items of two sets")
-
-
-def widths(survey: Survey, neighbours: str) -> list[str]:
-    """± of a cell of a table of each kind, the mean over the tables that are measured now, before and now."""
-    laws = defaults(survey, neighbours)
-    sets = {axis.name: axis.column.name if axis.is_item else None for axis in laws[1].axes}
-    kinds = {(True,): 0, (False,): 1, (False, True): 2, (False, False): 3, (True, True): 4}
-    told: list[dict[int, list[float]]] = [{}, {}]
-    for found, law in zip(told, laws, strict=True):
-        for one in law.half_widths:
-            items = [sets[name] for name in one.columns if sets[name]]
-            if one.sum_of is None and len(items) == len(set(items)):
-                kind = kinds[tuple(sorted(bool(sets[name]) for name in one.columns))]
-                found.setdefault(kind, []).append(one.half_width)
-    before, now = told
-    return [f"{fmean(before[n]):.0f} → {fmean(now[n]):.0f}" if n in now else "" for n in range(len(KINDS))]
-
-
-HEADER = ("survey", "neighbours", "default before", "default", "`[[questions]]`", "twelve asks")
+HEADER = ("survey", "neighbours", "default", "`[[questions]]`", "twelve asks")
 
 
 def section() -> list[str]:
@@ -227,10 +203,7 @@ def section() -> list[str]:
             factors.setdefault(way, []).append(median(one / other for one, other in pairs if one < inf))
     text += _table(HEADER, rows)
     by_survey = (", ".join(f"{factor:.2f}" for factor in some) for some in factors.values())
-    text += ["", _FACTORS.format(*by_survey), _WIDTHS]
-    sets = [Survey(name) for name in SURVEYS if name.endswith("sets") and Survey(name).data.exists()]
-    lines = [(one.name, neighbours, *widths(one, neighbours)) for one, neighbours in product(sets, NEIGHBOURS)]
-    text += [*_table(("survey", "neighbours", *KINDS), lines), "", _LIMIT]
+    text += ["", _FACTORS.format(*by_survey), _LIMIT]
     survey = Survey(SURVEYS[0])
     if survey.data.exists():
         header = [one for how in NEIGHBOURS for one in (how, f"{how}, single columns too")]
@@ -291,7 +264,7 @@ def ideal(survey: Survey, neighbours: str, weights: Weights) -> dict[int | None,
     for n in asked:
         found[n] = min(relative(tried(release.query, survey.questions[n]), true[n]), _WIDEST)
     if None in weights:
-        found[None] = USEFUL * _of_columns(law) / _of_columns(defaults(survey, neighbours)[1])
+        found[None] = USEFUL * _of_columns(law) / _of_columns(default(survey, neighbours))
     return found
 
 
@@ -313,19 +286,15 @@ measured (`benchmarks/asked`; the plan has all columns but identifiers and codes
 numbers have usual bins). An answer is useful if its half-width is at most a quarter of the truth (with
 groups: the median over the groups). At (1, 1e-6): how many of twelve are useful, and in parentheses the
 median relative half-width, each the median over {RELEASES} releases. Default: `tables = 2` and `sums =
-true`, as `dproof init` drafts it. Default before: the same by certificates of version 2, where items of
-a set are counted by each other and all tables weigh the same. `[[questions]]`: the twelve, with equal
-weights. Twelve asks: each for an equal share, of ε or of ρ, whichever is better. Target: 8 by default
-and 9 with `[[questions]]` on the first three surveys. The library is fictitious
-(`benchmarks/library.py`).
+true`, as `dproof init` drafts it; it does not answer the one question about two items of one set that there
+is on both surveys with sets. `[[questions]]`: the twelve, with equal weights. Twelve asks: each for an equal
+share, of ε or of ρ, whichever is better. With the twelve as `[[questions]]` of the local model, at ε = 1, none
+is useful on any of the six. Target: 8 by default and 9 with `[[questions]]` on the first three surveys.
+The library is fictitious (`benchmarks/library.py`).
 """
 
 _FACTORS = """Half-widths under `change-one` divided by those under `add-remove`, the median over the questions of
 each survey in turn: by default {}, with `[[questions]]` {}.
-"""
-
-_WIDTHS = """± of a count, for any data, with certificates of version 2 → now: the mean over the tables of each kind.
-On both surveys with sets one of the twelve asks for two items of one set, which is refused now.
 """
 
 _LIMIT = """**Thanksgiving misses both targets; gss_wages and adult meet them.** It has 1,058 rows in 48 columns, each

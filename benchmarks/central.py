@@ -162,9 +162,9 @@ def page() -> str:
     header = ("ε", "", "L1", "RMSE", "L1 of rows", "RMSE of rows", "s", "s of rows", "intervals cover")
     for table in tables:
         codes, sizes = table.codes()
-        text += [f"\n## {table.name}\n", f"{len(codes):,} people; columns with {', '.join(map(str, sizes))} values.\n"]
-        text += _table(header, list(lines(table)))
-    return "\n".join(text) + "\n"
+        text += [f"## {table.name}\n", f"{len(codes):,} people; columns with {', '.join(map(str, sizes))} values.\n"]
+        text += [*_table(header, list(lines(table))), ""]
+    return "\n".join(text)
 
 
 _TARGETS = """At ε ≥ 1: the L1 of dproof divided by that of the peer, at most 1; and the peer's processor seconds

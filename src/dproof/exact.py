@@ -44,7 +44,7 @@ def exact(value: Any, name: str = "value") -> Fraction:
     try:
         return _parse(text)
     except (ValueError, ZeroDivisionError, InvalidOperation):
-        shown = " ".join(text[:40].split())
+        shown = " ".join(text[:40].split())  # whoever reads private values catches it, as `exact_number` does
         point = ": write a point for the comma" if re.fullmatch(r"[+-]?\d*,\d+", shown) else ""
         raise _not_a_number(name, f"{shown!r}{point}" if shown else "nothing") from None
 

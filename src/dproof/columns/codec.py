@@ -376,7 +376,8 @@ class Codec:
         return encode_arrow(self.space, arrays[0]).astype(np.int64)
 
     def possible(self, arrays: Sequence[Any], given: NDArray[np.bool_] | None, reach: int | None) -> bool:
-        """Whether stored arrays hold nothing but what codes are stored as: those `given`, or all.
+        """Whether a release can hold these arrays, for `verify`: only what `store` makes of codes, of those
+        that the mask `given` marks or of all.
 
         `reach` is how many steps noise moves a number at most, where it has an end.
         """

@@ -359,7 +359,7 @@ def mechanism_of(lattice: CurveLattice, noise: VectorNoise) -> CurveMechanism:
 
 
 def noised(lattice: CurveLattice) -> str:
-    """The noised numbers, in words."""
+    """The noised numbers, in words: a part of a mechanism's name in certificates, and of an answer's method."""
     name = lattice.expansion.functions()[0].name
     return f"{lattice.terms} grid values" if lattice.expansion.has_values else f"{lattice.terms} {name} coefficients"
 

@@ -1,1 +1,4 @@
-"""One-row mechanisms {Y_d} and how they are calibrated. HLM15, sections 2.3 and 2.4; HLM16, sections 2 to 4."""
+"""Mechanisms on finite spaces, noise on numbers, and how they are calibrated to a promise.
+
+HLM15, sections 2.3 and 2.4; HLM16, sections 2 to 4.
+"""

@@ -1,4 +1,4 @@
-"""Bounds that no mechanism can beat: lower bounds of the maximal expected error, and all mechanisms beside them.
+"""Bounds that no mechanism can beat: lower bounds of the maximal expected error, and the known mechanisms beside them.
 
 HLM15, section 6.
 
@@ -235,7 +235,7 @@ class Comparison:
 
 
 def compare(space: Space, privacy: Promise) -> Comparison:
-    """Every mechanism that fits the space, calibrated to the promise.
+    """The known mechanisms that fit the space, calibrated to the promise.
 
     `space` holds the values; `privacy` is a Privacy or a number ε.
 

@@ -716,6 +716,8 @@ def read_column(name: str, table: Reader) -> Column:
 
 # What the central model measures --------------------------------------------------------------------------------------
 
+# A stored release is verified by working out its tables and weights again from its plan: what changes them here needs a
+# new version of the certificate, and the old rule under `before`.
 _USUAL_COLUMNS = 2  # columns of a table, where the plan does not say which tables it wants
 _LARGEST_WEIGHT = Fraction(10**9)
 # Of a sum beside a cell of counts. At 1/4 a number's sums by group have 0.69 to 0.98 of the noise that 1/16 gave them
@@ -840,7 +842,10 @@ def _always_there(axes: Sequence[TableAxis]) -> set[str]:
 
 
 def _counted(tables: Listed, axes: Sequence[TableAxis]) -> Listed:
-    """The tables of counts; where there are none, all rows are counted, for the mean of the curves."""
+    """The tables of counts; where there are none, all rows are counted, for the mean of the curves.
+
+    Of tables that differ in such curves alone the first one's weight is taken, as certificates have it.
+    """
     left_out = _always_there(axes)
     weights: dict[tuple[str, ...], Fraction] = {}
     for table, weight in tables:

@@ -485,7 +485,10 @@ def _candidates(
     shared: Mapping[str, int],
 ) -> tuple[list[dict[str, Sequence[int]]], bool, list[Grid]]:
     """For each part codes of each column whose combinations show every effect; whether they do, or only all extremes;
-    and the grid of the part."""
+    and the grid of the part.
+
+    Too many codes cost time; one that is lacking may make the sensitivity too small.
+    """
     used = [term for _, term in wheres]
     summed = {column: [term for term in used if column in term.columns] for term in used for column in term.columns}
     tested = {leaf.column for where in wheres.values() for leaf in leaves(where)}

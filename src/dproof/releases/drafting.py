@@ -1,4 +1,5 @@
-"""A draft of a plan for a table, from the names and types of its columns, and with a look from the kinds of values.
+"""A draft of a plan for a table, from the names and types of its columns, and with a look from the kinds of values;
+and the notebook that goes with a plan.
 
 A look keeps nothing of a value: only which kind most of a column's values are, and with which signs they are written.
 Columns whose names belong together are drafted as one: boxes to tick as a set, numbered ones as a curve.

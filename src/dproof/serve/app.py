@@ -34,7 +34,7 @@ _STATUS: dict[type[DproofError], int] = {NotAllowed: 403, OverBudget: 409, Input
 def application(desk: Desk, hosts: frozenset[str], settings: Settings | None = None) -> Guard:
     """The server's application, behind its guard."""
     service = Service(desk, settings or Settings())
-    assistants = McpEndpoint(service, lambda: guarded) if sdk_is_there() else None
+    assistants = McpEndpoint(service, lambda: guarded) if sdk_is_there() else None  # what a tool asks must pass it too
     app = FastAPI(
         title="dproof",
         version=__version__,

@@ -1,4 +1,4 @@
-"""Every limit that somebody meets at the server; `tests/serve/test_limit_matrix.py` tries each of them."""
+"""The limits that a request meets at the server; `tests/serve/test_limit_matrix.py` names the test of each of them."""
 
 from __future__ import annotations
 
