@@ -97,7 +97,10 @@ def test_brownian_eigenvalues_and_norm() -> None:
         ),
         (lambda: dp.Kernel("brown", 1), "brownian"),
         *(
-            (partial(dp.expand, UNIT, basis="hat", terms=terms, kernel="matern-3/2", length=1, radius=1), "one term for")
+            (
+                partial(dp.expand, UNIT, basis="hat", terms=terms, kernel="matern-3/2", length=1, radius=1),
+                "one term for",
+            )
             for terms in (1, 3)  # by one term the others were broadcast
         ),
     ],
