@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from math import pi, sqrt
 from typing import Any
 
@@ -95,6 +96,13 @@ def test_brownian_eigenvalues_and_norm() -> None:
             "not 0 at time 0",
         ),
         (lambda: dp.Kernel("brown", 1), "brownian"),
+        *(
+            (
+                partial(dp.expand, UNIT, basis="hat", terms=terms, kernel="matern-3/2", length=1, radius=1),
+                "one term for",
+            )
+            for terms in (1, 3)  # by one term the others were broadcast
+        ),
     ],
 )
 def test_what_is_no_process_is_refused(make: Any, told: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from dproof import InputError, Privacy, TooLarge
 from dproof.exact import exp_below
+from dproof.laws.gaussian import Gaussian
 from dproof.mechanisms.noise import Noise, integer_gaussian, integer_laplace
 from dproof.testing import seeded_coins
 
@@ -124,3 +126,21 @@ def test_a_level_is_a_probability() -> None:
     for level in ("1", "-0.1", "nan"):
         with pytest.raises(InputError):
             NOISES["laplace"].quantile(level)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(900, "1e-30"), (30, "1e-14"), (1, "1e-23")])
+def test_a_delta_below_what_tables_cost_is_refused_without_a_search(
+    epsilon: int, delta: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Gaussian, "delta_vector", None)
+    with pytest.raises(TooLarge, match="several numbers"):
+        integer_gaussian(9, Privacy(epsilon, delta), coordinates=3)
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "20", "30", "900"])
+@pytest.mark.parametrize("square", [Fraction(1, 100), 1, 2, 40, 1000])
+def test_tables_cost_no_less_however_wide_they_are(epsilon: str, square: Any) -> None:
+    odds = exp_below(Fraction(epsilon))
+    for unit, moved, coordinates in product((1, 3), (2, 9, 30), (2, 3, 8)):
+        least = Gaussian.least_charged(odds, min(coordinates, moved))
+        assert 0 < least <= Gaussian(Fraction(square), unit).delta_vector(odds, moved, coordinates)

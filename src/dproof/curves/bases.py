@@ -115,6 +115,12 @@ def hat_functions(space: Curves, *, orthonormal: bool) -> Hats:
     return Hats(HAT, *ends, space.points, breaks, lambda x: x, root, lengths)
 
 
+def check_hats(space: Curves, terms: int) -> None:
+    """Refuse another number of hats than the grid has points."""
+    if terms != space.points or terms > MOST_HATS:
+        raise ArgumentError(f"a hat basis has one term for each grid point, of which there are at most {MOST_HATS}")
+
+
 def whitened_hats(space: Curves, covariance: Floats) -> Hats:
     """Hats in whose coefficients independent noise has this covariance on the grid."""
     plain = hat_functions(space, orthonormal=False)
@@ -132,8 +138,7 @@ def basis(name: str, space: Curves, terms: int) -> Basis:
     has one term for each grid point."""
     choice(name, (*_BASES, HAT), "basis")
     if name == HAT:
-        if terms != space.points or terms > MOST_HATS:
-            raise ArgumentError(f"a hat basis has one term for each grid point, of which there are at most {MOST_HATS}")
+        check_hats(space, terms)
         return hat_functions(space, orthonormal=True)
     if whole(terms, "terms", 1) > (most := min(MOST_BASIS_TERMS, space.points)):
         raise ArgumentError(f"terms must be at most {most}: a grid of {space.points} points has no more")

@@ -18,7 +18,17 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from dproof.arguments import expect, listed, whole
-from dproof.curves.bases import HAT, Basis, Kernel, basis, eigenbasis, hat_functions, l2_norms, whitened_hats
+from dproof.curves.bases import (
+    HAT,
+    Basis,
+    Kernel,
+    basis,
+    check_hats,
+    eigenbasis,
+    hat_functions,
+    l2_norms,
+    whitened_hats,
+)
 from dproof.errors import ArgumentError, InputError
 from dproof.exact import exact
 from dproof.limits import MOST_HATS
@@ -166,6 +176,7 @@ def _eigenbases(expansion: Expansion) -> tuple[Expansion, ...]:
 @lru_cache(maxsize=64)
 def _functions(space: Curves, name: str, terms: int, kernel: Kernel | None, has_values: bool) -> tuple[Basis, Floats]:
     if kernel is not None and name == HAT:
+        check_hats(space, terms)
         return whitened_hats(space, kernel(space.times, space.times)), np.ones(terms)
     if kernel is not None:
         functions, values = eigenbasis(kernel, space, terms)

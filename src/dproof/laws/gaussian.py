@@ -174,6 +174,12 @@ class Gaussian(NoiseLaw):
         smaller = {min(odds, max(Fraction(1), cost / (4 * moving * self.distance))) for cost in _CHARGED}
         return min(Fraction(1), *map(bound, {odds, *smaller}))
 
+    @staticmethod
+    def least_charged(odds: Fraction, moving: int) -> Fraction:
+        """What the tables of so many numbers that move cost at least, however wide the noise (see `delta_vector`)."""
+        distance = Fraction(2 << 32, 1 << _PEAK)
+        return min(2 * (1 + odds) * moving * distance, max(4 * moving * distance, _CHARGED[-1] / 2))
+
     def _shape(self, odds: Fraction, shape: tuple[int, ...]) -> Fraction:
         """P(y < t) − e·P(y < t − |s|²) at the ideal law's cut t = |s|²/2 − σ² ln e, for the table's y."""
         from flint import fmpz_poly

@@ -166,6 +166,9 @@ def integer_gaussian(square: Any, privacy: Promise, *, coordinates: int | None =
 @lru_cache(maxsize=256)
 def _gaussian(square: int, coordinates: int, epsilon: Fraction, delta: Fraction) -> Noise:
     demand_gaussian(epsilon, delta)
+    moving = min(coordinates, square)
+    if moving > 1 and delta < Gaussian.least_charged(exp_below(epsilon), moving):  # else only the widest is refused
+        raise TooLarge("delta is too small for Gaussian noise on several numbers to be proven: allow more of it")
 
     def noise(sigma: Fraction) -> Noise:
         # Where many coordinates move a little, cells of several values would cost much more than the ideal law.
