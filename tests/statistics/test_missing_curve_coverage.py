@@ -13,7 +13,7 @@ from dproof.testing import seeded_coins
 
 pytestmark = pytest.mark.slow
 
-TIMES, N, POINTS = 150, 900, 10
+TIMES, N, POINTS = 400, 900, 10
 DICE = np.random.default_rng(6)
 KIND = DICE.choice(["flat", "house"], N)
 LOADS = np.clip(1 + 2 * np.sin(np.arange(POINTS)) ** 2 * DICE.gamma(6, 1 / 6, (N, 1)), 0, 5)
