@@ -178,7 +178,7 @@ def test_it_is_stored_with_rows_and_verified(tables: Any, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("sql", "why"),
     [
-        ("SELECT sides, count(*) FROM release GROUP BY sides", "ask for each with list_contains"),
+        ("SELECT sides, count(*) FROM release GROUP BY sides", "would need all its items at once"),
         (
             "SELECT count(*) FROM release WHERE list_contains(sides, 'Corn') AND list_contains(sides, 'Peas') "
             "AND list_contains(sides, 'Rice')",

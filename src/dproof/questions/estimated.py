@@ -30,6 +30,7 @@ from dproof.spaces.interval import Scale
 _NOT_NORMAL = 3.0  # standard errors of fewer heaviest scores than this are not normal
 _USUAL = 1.96  # standard errors up to which errors are taken to be as likely above as below
 _DIVISOR_ERROR = 1.25  # times the length of an interval, where its divisor may be as much less
+_FARTHER = 0.75  # standard errors beyond the sure level, where a divisor is told as a rule
 _MISSED = 0.01  # the probability that an interval may lose at an end because a sum moves in steps,
 _MISSED_PART = 0.2  # and what part of the chance to miss
 _BELOW_ZERO = 0.25  # times the size of a number below zero: minus this stands for its root
@@ -572,9 +573,9 @@ class EstimatedSums:
             shorter = normal_quantile(levels.strict) / normal_quantile(levels.sure)
             halves = (sure[1] - sure[0]) / 2 * shorter
             if levels.strict == level_of_seldom(self.options.level):  # Laplace noise moves divisors further
-                # One whose divisor is surely told is right to a fifth.
+                # One whose divisor is surely told is right to a fifth; if it is a little farther, not only by chance.
                 errors = np.sqrt(np.maximum(ratio.right.variance, 0.0))
-                is_sure = np.abs(ratio.right.value) >= self._deviations(value, levels.sure) * errors
+                is_sure = np.abs(ratio.right.value) >= (self._deviations(value, levels.sure) + _FARTHER) * errors
                 usual = (spread.ends[1] - spread.ends[0]) / 2 * _DIVISOR_ERROR
                 halves = np.where(is_sure & ~spread.few & ~spread.rough, np.minimum(usual, halves), halves)
         doubtful &= ~np.array([reach.is_narrowed_by(half) for half in halves.tolist()], bool)
