@@ -23,6 +23,7 @@ from dproof.certification.verify_certificate import Refused
 from dproof.certification.verify_certificate import verify as verify_certificate
 from dproof.laws import Matrix
 from dproof.laws.law import law_from_json
+from dproof.spaces.products import join_codes, split_code
 from dproof.testing import seeded_coins
 from tests import brute_force
 
@@ -266,3 +267,24 @@ def test_a_table_of_tables_is_a_longer_table() -> None:
     table = (("a", "b"), ("c", "c"), ("a", "a"))
     assert outer.law(table)[table] == long.law(sum(table, ()))[sum(table, ())]
     assert (dp.Table(dp.Table(YES, 2), 2).neighbours() == dp.Table(YES, 4).neighbours()).all()
+
+
+def test_a_probability_of_very_many_rows_is_refused_and_not_worked_out_for_hours() -> None:
+    kept = dp.product_sanitisation(dp.randomised_response(dp.Categories(["yes", "no"]), 1), 10**5)
+    table = ["yes", "no"] * 50_000
+    with pytest.raises(TooLarge, match="ask for those of its rows"):
+        kept.law(table)[table]
+    assert kept.epsilon() <= 1 and len(kept.draw(table)) == 10**5
+
+
+@pytest.mark.parametrize(
+    ("size", "n"), [(2, 1), (2, 62), (2, 63), (2, 64), (3, 40), (1 << 62, 2), (1 << 70, 1), (1 << 70, 3)]
+)
+def test_the_codes_of_rows_make_that_of_their_table(size: int, n: int) -> None:
+    codes = [(7**k * size // 11) % size for k in range(n)]
+    whole = 0
+    for code in codes:
+        whole = whole * size + code
+    assert join_codes(codes, size) == whole and split_code(whole, size, n) == codes
+    many = np.array([whole, 0, size**n - 1], np.int64 if size**n < 1 << 62 else object)
+    assert [list(map(int, digits)) for digits in split_code(many, size, n)] == [[code, 0, size - 1] for code in codes]

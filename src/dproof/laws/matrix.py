@@ -491,6 +491,7 @@ def _peak(first: int, last: int, value: Callable[[int], float]) -> tuple[float, 
 
 _MOST_WRITTEN_OUT = 1 << 22  # outputs whose weights are listed
 _MOST_TABLES = 1 << 10  # whose errors are compared
+_MOST_DIGITS = 1 << 20  # bits of the probability of a table
 _MOST_DISTANCES = 1 << 12  # of a table, while rows are added one by one
 TABLE_ROWS: Span = (1, 1 << 40)
 
@@ -563,7 +564,12 @@ class RowByRow(Law):
 
     def probability(self, source: int, target: Any) -> Fraction:
         rows = Counter(zip(self._digits(source, self._values), self._digits(target, self.row.outputs), strict=True))
-        return prod((self.row.probability(*pair) ** times for pair, times in rows.items()), start=Fraction(1))
+        factors = [(self.row.probability(*pair), times) for pair, times in rows.items()]
+        if sum(times * one.denominator.bit_length() for one, times in factors) > _MOST_DIGITS:
+            raise TooLarge(
+                "the probability of a table of so many rows is too long a fraction; ask for those of its rows"
+            )
+        return prod((one**times for one, times in factors), start=Fraction(1))
 
     def error(self, source: int, space: Any) -> Fraction:
         return self._error(self._digits(source, self._values), space)

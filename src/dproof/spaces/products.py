@@ -24,6 +24,7 @@ _MOST_LISTED = 1 << 22  # points whose distances from one are written out
 _MOST_TABLES = 1 << 12  # tables whose neighbours are written out
 _MOST_COMPARED = 1 << 12  # points of a part whose distances are gone through for their common denominator
 _ONE = 1 << 96
+_WORD = 63  # bits of a code that is a plain number
 _LESS = _ONE - 64  # an irrational distance is told a little too small, by less than one part in 2^89
 
 
@@ -319,12 +320,22 @@ def split_code(code: Any, size: int, n: int) -> list[Any]:
     """
     if n == 1:
         return [code]
+    if n * size.bit_length() < _WORD:
+        digits = []
+        for _ in range(n):
+            digits.append(code % size)
+            code = code // size
+        return digits[::-1]
     half = n // 2  # in halves, for the numbers are long
-    return split_code(code // size**half, size, n - half) + split_code(code % size**half, size, half)
+    step = size**half
+    first = code // step
+    return split_code(first, size, n - half) + split_code(code - first * step, size, half)  # one long division
 
 
 def join_codes(codes: Sequence[Any], size: int) -> Any:
     """The code of a table, from those of its rows."""
+    if len(codes) * size.bit_length() < _WORD:
+        return reduce(lambda code, digit: code * size + digit, codes)
     if len(codes) == 1:
         return codes[0]
     half = len(codes) // 2
