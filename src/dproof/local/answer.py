@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dproof.columns.codec import Column
 from dproof.curves.bands import normal_band_quantile
@@ -80,23 +81,49 @@ def answer_source(release: Any, question: Question, options: Options) -> AnswerS
 
 def expected_source(law: RowLaw, question: Question, rows: int, shares: Shares, level: float) -> AnswerSource:
     """What a release of so many rows, with values that are spread evenly but for shares, would tell of a question."""
-    found = answer_source(StoredRows(law, None, rows, rows, private=True, shares=shares), question, Options(level))
-    if shares == Shares() or not question.group_by or asks_for_curves(question, law.schema):
-        return found
+    options, alike = Options(level), None
+    if question.group_by and not asks_for_curves(question, law.schema):
+        alike = _alike(law, question) if shares == Shares() else _one_group(law, question)
+        options = replace(options, only=tuple(sorted(set(alike))))
+    found = answer_source(StoredRows(law, None, rows, rows, private=True, shares=shares), question, options)
+    return found if alike is None else AlikeGroups(found, alike)
+
+
+def _one_group(law: RowLaw, question: Question) -> list[int]:
+    """For each group the one that has the share of the rows that is stated."""
     private = [key for key in question.group_by if key.column not in law.schema.open_columns]
     sizes = [len(grouping(key, law.schema).labels) for key in private]
-    return OneGroupSource(found, int(np.ravel_multi_index([middle_of(size) for size in sizes], sizes)))
+    return [int(np.ravel_multi_index([middle_of(size) for size in sizes], sizes))] * prod(sizes) if sizes else [0]
 
 
-class OneGroupSource:
-    """All groups as one of them would be, which has the share of the rows that is stated (see `AnswerSource`)."""
+def _alike(law: RowLaw, question: Question) -> list[int]:
+    """For each group one with the same interval where values are spread evenly: values of a column that only the groups
+    tell apart are alike, if its law treats them so."""
+    schema, elsewhere = law.schema, replace(question, group_by=()).columns
+    families = {column.name: group.mechanism.family for group in law.groups for column in group.columns}
+    private = [key for key in question.group_by if key.column not in schema.open_columns]
+    sizes = [len(grouping(key, schema).labels) for key in private]
+    if not private:
+        return [0]
+    places = np.indices(sizes).reshape(len(sizes), -1)
+    for n, key in enumerate(private):
+        space = schema.declared(key.column)
+        single = key == Key(key.column) and space.absent is None and sizes[n] == space.size
+        if single and key.column not in elsewhere and families[key.column].support_probabilities is not None:
+            places[n] = 0
+    alike: NDArray[np.int64] = np.ravel_multi_index(tuple(places), sizes)  # type: ignore[assignment]
+    return [int(n) for n in alike]
 
-    def __init__(self, source: AnswerSource, place: int) -> None:
-        self.source, self.place = source, place
+
+class AlikeGroups:
+    """Groups that are as others are, of which alone the intervals are worked out (see `AnswerSource`)."""
+
+    def __init__(self, source: AnswerSource, alike: Sequence[int]) -> None:
+        self.source, self.alike = source, alike
         self.labels, self.shown, self.rows, self.suggestions = source.labels, source.shown, source.rows, ""
 
     def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
-        return list(self.source.cells(expression, [self.place])) * len(groups)
+        return self.source.cells(expression, [self.alike[n] for n in groups])
 
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
         yield from self.source.notes(groups)

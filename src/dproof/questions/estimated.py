@@ -331,6 +331,8 @@ class Options:
     target: Target = "table"
     simultaneous: bool = False
     assume: Assume = "nothing"
+    only: tuple[int, ...] | None = None
+    """the groups whose intervals are looked at: where each takes long, others have none to rely on"""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "level", level_of(self.level))
@@ -455,9 +457,12 @@ class EstimatedSums:
         and noise makes an interval longer or shorter (see `Range`).
         """
         value = self.value(expression, self.estimates.values)
-        spread = self.spread(value, self.options.level)
+        only = None
+        if self.options.only is not None:
+            only = np.isin(np.arange(len(value.value)), self.options.only)
+        spread = self.spread(value, self.options.level, only)
         if reach is not None and value.is_bent:
-            spread = self._told(value, spread, reach)
+            spread = self._told(value, spread, reach, only)
         low, high, exact = spread.low, spread.high, spread.exact
         count = isinstance(expression, Aggregate) and expression.definition.counts == "rows"
         estimates = value.value
@@ -553,14 +558,15 @@ class EstimatedSums:
         low, high = root.of(np.sqrt(np.maximum(end, 0.0)) for end in (square.low, np.maximum(square.high, half)))
         return square._replace(low=low, high=high, stderr=np.sqrt(np.maximum(value.variance, 0.0)))
 
-    def _told(self, value: Value, spread: Spread, reach: Range) -> Spread:
-        """The intervals that are shown (see `told_levels`).
+    def _told(self, value: Value, spread: Spread, reach: Range, only: Array | None) -> Spread:
+        """The intervals that are shown (see `told_levels`), in some of the groups only if they are given.
 
         Where strict intervals are so short that they tell something wherever they lie, answers are told as a rule too.
         Only of a ratio of sums does a length here tell what it is elsewhere: it hangs on the divisor alone. What the
         sure level has for each standard error stands for it, for a divisor that may be zero makes it longer.
         """
         levels, told = told_levels(self.options.level, self.seldom), tells(reach, *spread.ends)
+        told &= True if only is None else only
         if not told.any():
             return spread
         sure = self.spread(value, levels.sure, told).ends
