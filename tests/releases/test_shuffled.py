@@ -294,6 +294,12 @@ def in_three(out: Path, given: dict[str, Any]) -> dict[str, Any]:
     return dict(json.loads((out / CERTIFICATE).read_text("utf-8"))["release"])
 
 
+def test_a_part_without_rows_hides_nobody() -> None:
+    shuffle = dp.Plan.of(LOCAL).shuffle
+    assert [shuffle.hiding(1000, within) for within in (0, 1, 600, None)] == [0, 1, 600, 1000]
+    assert certify_row(dp.Plan.of(LOCAL)).shuffled(1000, 0) is None
+
+
 @pytest.mark.parametrize(("honest", "hiding"), [("1", 600), ("0.9", 300)])
 def test_each_row_of_a_part_hides_among_the_rows_of_the_smallest(honest: str, hiding: int, tmp_path: Path) -> None:
     """All who do not follow the method may be in it."""

@@ -169,7 +169,9 @@ def about(
         "rows": rows,
         "columns": list(law.stored),
         "public": plan.named("public"),
-        "order": "kept" if plan.order == "keep" else f"shuffled within {within or SHUFFLED_TOGETHER} rows",
+        "order": "kept"
+        if plan.order == "keep"
+        else f"shuffled within {SHUFFLED_TOGETHER if within is None else within} rows",
         "lattices": {group.name: _lattice(group.outputs[0]) for group in law.groups if _elsewhere(group)},
         **({"bins": {name: list(bins.starts) for name, bins in plan.chosen_bins.items()}} if plan.chosen_bins else {}),
         "tight": law.tight().to_json(),

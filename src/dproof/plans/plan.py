@@ -272,7 +272,8 @@ class Shuffle:
 
         All who do not follow the method may be in one of the parts that a large table is shuffled in.
         """
-        strangers, within = rows - int(self.honest * rows), within or SHUFFLED_TOGETHER
+        strangers = rows - int(self.honest * rows)
+        within = SHUFFLED_TOGETHER if within is None else within
         together = rows if rows < 2 * within else within
         return max(0, min(together - strangers, within))
 
