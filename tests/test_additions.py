@@ -204,7 +204,7 @@ def test_a_third_kind_of_choice(house: House) -> None:
             labels, _, by_value = self._by_value(aggregate)
             return [Cell(labels[row.argmin()]) for row in by_value(lambda one, size: _totals(estimates, [one], size))]
 """
-    estimates = "definition, estimates = aggregate.definition, self.others.get(aggregate, self.release.estimates)\n"
+    estimates = "        estimates, by_method = self._counts_for(aggregate)\n"
     house.insert("central/answer.py", estimates, told[1:])
     house.insert("curator/select.py", "from dproof.questions.aggregates import Frequent", ", Rarest")
     rate = """

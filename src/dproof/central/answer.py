@@ -150,14 +150,19 @@ class ResidualAnswerSource:
             seldom=release.law.seldom,
         )
         self.answered: dict[Expression, tuple[Sequence[Cell], Warnings]] = {}
-        self.others: dict[Aggregate, Estimates] = {}  # before there is data, of rows of which what counts tell is known
+        self.expected: dict[Aggregate, Estimates] = {}  # before there is data: of the even rows that each is told from
         for aggregate in self.asked.by_counts:
             self._answered(aggregate)  # what is not measured is refused here
 
+    def _counts_for(self, aggregate: Aggregate) -> tuple[Estimates, Estimates]:
+        """What was measured, and what the method makes of it; before there is data both are of even rows."""
+        expected = self.expected.get(aggregate)
+        return (self.release.estimates, self.by_method) if expected is None else (expected, expected)
+
     def _told_by_counts(self, aggregate: Aggregate, level: float) -> list[Cell]:
         """What is told by the counts of the values or bins of a column, in every group."""
-        definition, estimates = aggregate.definition, self.others.get(aggregate, self.release.estimates)
-        by_method = self.others.get(aggregate, self.by_method)
+        definition = aggregate.definition
+        estimates, by_method = self._counts_for(aggregate)
         if isinstance(definition.chosen, Frequent):
             labels, _, by_value = self._by_value(aggregate)
             shown = by_value(lambda one, size: _totals(by_method, [one], size))
@@ -182,7 +187,7 @@ class ResidualAnswerSource:
         labels, sizes, by_value = self._by_value(aggregate)
         counts, shown = (
             by_value(lambda one, size, by=by: _totals(by, [one], size))  # type: ignore[misc]
-            for by in (self.others.get(aggregate, by) for by in (self.release.estimates, self.by_method))
+            for by in self._counts_for(aggregate)
         )
         variance = by_value(lambda one, size: covariances(self.release.estimates, [one], size)[:, :, 0])
         law = self.release.law
@@ -550,7 +555,7 @@ def expected_source(law: TableLaw, question: Question, rows: int, shares: Shares
             (counts,) = (measured_sum(table, part) for part in found.asked.parts(Term((), where)))
             of_group = float(counts.weights @ table.estimates[None].table(counts.table).ravel()) / found.asked.groups
             factor = shares.factor(of_group, rows)
-        found.others[aggregate] = even_table(law, factor * rows, _mean_of(found.asked, aggregate, shares)).estimates
+        found.expected[aggregate] = even_table(law, factor * rows, _mean_of(found.asked, aggregate, shares)).estimates
     found.answered.clear()
     return found
 

@@ -36,9 +36,8 @@ _WIDEST = 1 << 50
 _MOST_SHAPES = 60
 _FEWEST_CELLS, _MOST_CELLS = 8, 16  # cells in a shift: too few for a shift by a part of one, and enough
 _WIDEST_TABLE = 8192  # in standard deviations
-_CHARGED = [
-    Fraction(1, 1 << power) for power in range(8, 41, 2)
-]  # what tables may cost at smaller odds than those asked
+# What tables may cost at smaller odds than those asked
+_CHARGED = [Fraction(1, 1 << power) for power in range(8, 41, 2)]
 _SQUARE: Span = (Fraction(1, 1 << 24), 1 << 30)
 _SUMMED_SQUARE: Span = (8, 1 << 18)  # of one draw out of several
 _RIPPLE = Fraction(1, 1 << 108)  # of ln Σ_h exp(−(h − c)²/2r²) over c, for r ≥ 2
@@ -177,7 +176,7 @@ class Gaussian(NoiseLaw):
     @staticmethod
     def least_charged(odds: Fraction, moving: int) -> Fraction:
         """What the tables of so many numbers that move cost at least, however wide the noise (see `delta_vector`)."""
-        distance = Fraction(2 << 32, 1 << _PEAK)
+        distance = _distance(0)
         return min(2 * (1 + odds) * moving * distance, max(4 * moving * distance, _CHARGED[-1] / 2))
 
     def _shape(self, odds: Fraction, shape: tuple[int, ...]) -> Fraction:
@@ -202,7 +201,7 @@ class Gaussian(NoiseLaw):
         Of weights with a peak of 2^110, each is within 2 of the ideal one, and those cut off start below 2^30 and
         fall by e^(−1/σ) and more per cell: fewer than 100·(σ + 1) weights at 2, and 2^31·(σ + 1) cut off.
         """
-        return Fraction((isqrt(int(self.square)) + 2) << 32, 1 << _PEAK)
+        return _distance(isqrt(int(self.square)))
 
     @cached_property
     def _guide(self) -> Guide:
@@ -222,6 +221,11 @@ class Gaussian(NoiseLaw):
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Gaussian:
         return cls(Fraction(read_number(record, "square", _SQUARE)), read_number(record, "unit", (1, _WIDEST)))
+
+
+def _distance(deviation: int) -> Fraction:
+    """The bound of `distance`, for a law of this standard deviation, rounded down."""
+    return Fraction((deviation + 2) << 32, 1 << _PEAK)
 
 
 def gaussian_law(square: Fraction, *, widest_table: int = 512, shift: int | None = None) -> Gaussian:

@@ -20,7 +20,7 @@ import pyarrow.csv
 from dproof.columns.values import PLAIN
 from dproof.errors import InputError, SourceError
 from dproof.exact import several
-from dproof.tables.source import Layout, Source, ending, names_apart, refusing
+from dproof.tables.source import MOST_TITLES, Layout, Source, ending, names_apart, refusing
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _BLOCKS = (1 << 23, 1 << 26, 1 << 29)  # bytes of a file read at a time; more where a record is longer
@@ -30,7 +30,6 @@ _TITLED = (
     "`dproof init --header 2`; or leave it out of the file"
 )
 _MENDING = "text that has a separator, a quote or a line break needs quotes around it"
-_MOST_TITLES = 20  # lines that are looked at for the names
 _CHUNK = 1 << 18  # bytes of a file in another encoding read at a time
 # Text is taken as it stands: what it means is the plan's business, and no type is ever guessed from the data. Without a
 # dictionary, for to make one takes longer where texts differ.
@@ -146,7 +145,7 @@ def title_lines(path: Path, encoding: str, separator: str | None = None) -> int:
     The names are the first line with as many fields as the next, more than half of them filled; a title fills at most
     half as many. Only whoever may look at rows may ask: where no line has the names, it may be one of these.
     """
-    lines = list(islice(_lines(path, encoding, _LONGEST_HEADER, 0), _MOST_TITLES))
+    lines = list(islice(_lines(path, encoding, _LONGEST_HEADER, 0), MOST_TITLES))
     there = [(place, line) for place, line in enumerate(lines) if line.strip()]
     for n, ((place, line), (_, following)) in enumerate(pairwise(there)):
         sign = separator or separator_of(line, path)

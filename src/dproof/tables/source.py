@@ -24,6 +24,7 @@ _SHOWN = 5  # names, or places of columns
 _LONGEST_SHOWN = 40  # characters of a name
 _DAMAGED = "it is damaged, cut short or not what its name says"
 BATCH_ROWS = 1 << 17  # rows in a batch at most: a column of codes then stays in the second-level cache
+MOST_TITLES = 20  # lines or rows above the names of a file's columns, as far as a look goes
 Work = Callable[[Iterator[Any]], bytes]
 Draw = Callable[[Iterator[Any]], Iterator[Any]]
 Progress = Callable[[int, int | None], None]  # is told how many rows were read, and of how many where that is known

@@ -25,10 +25,9 @@ import pyarrow as pa
 from dproof.columns.values import NO_TEXT, Numerals, written
 from dproof.errors import SourceError, TooLarge, did_you_mean
 from dproof.limits import LARGEST_WORKBOOK, MOST_SHEET_CELLS
-from dproof.tables.source import BATCH_ROWS, USUAL, Layout, Source, names_apart, refusing
+from dproof.tables.source import BATCH_ROWS, MOST_TITLES, USUAL, Layout, Source, names_apart, refusing
 
 _MOST_ROWS = 1 << 20  # of any sheet
-_MOST_TITLES = 20  # rows that are looked at for the names
 _AT_A_TIME = 1 << 22  # bytes that are parsed together, and cells that wait for their batch
 _LETTERS, _ESCAPED = re.compile("[A-Z]{1,3}"), re.compile("_x([0-9A-Fa-f]{4})_")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -92,7 +91,7 @@ def titles_of_sheet(path: Path, layout: Layout) -> int:
     Only whoever may look at rows may ask: where no row has the names, it may be one of these.
     """
     with _opened_sheet(path, layout.sheet, layout) as (_, rows):
-        counts = ((number, sum(map(bool, row.values()))) for number, row in islice(rows, _MOST_TITLES))
+        counts = ((number, sum(map(bool, row.values()))) for number, row in islice(rows, MOST_TITLES))
         used = [(number, cells) for number, cells in counts if cells]
     most = max((cells for _, cells in used), default=0)
     above = [number for number, _ in takewhile(lambda row: 2 * row[1] <= most, used)]
