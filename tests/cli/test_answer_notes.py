@@ -58,7 +58,7 @@ def test_a_mean_of_a_private_number_of_values_depends_on_the_data_in_preview_and
     mean, counted = dproof(*words, "--json").json["questions"]
     assert (mean["estimated"], counted["estimated"]) == (True, False)
     page = " ".join(dproof(*words).out.split())
-    assert "of means and shares" in page and "if the rows are spread evenly" in page
+    assert "for means and shares" in page and "if the rows are spread evenly" in page
 
 
 def test_an_answer_is_called_unbiased_only_where_it_is() -> None:

@@ -197,7 +197,7 @@ def test_what_local_rows_tell_is_said_to_be_of_evenly_spread_rows() -> None:
     """Of 10,000 rows that nearly all have the value that is counted ± is half as wide again."""
     plan = {"privacy": {"epsilon": 4}, "columns": {"v": {"space": "categories", "values": [*"abcde"]}}}
     told = dp.compare_ways(plan, rows=10_000)
-    assert dp.shown_ways(told).legend.endswith("; of what local and shuffled rows tell, if the rows are spread evenly.")
+    assert dp.shown_ways(told).legend.endswith("; for local and shuffled rows, if the rows are spread evenly.")
     with seeded_coins(1):
         release = dp.sanitise(pa.table({"v": ["a"] * 9500 + ["b"] * 500}), plan)
     (cell,) = release.query("SELECT count(*) AS n FROM release WHERE v = 'a'")["n"]

@@ -107,7 +107,7 @@ def _refusals(ways: Sequence[Mapping[str, Any]]) -> list[str]:
 def _legend(answers: Sequence[Mapping[str, Any]], signs: set[str]) -> str:
     has_means = any(one["what"] != "count" and any(one["estimated"].values()) for one in answers)
     from_rows = any(one["half_width"].get(way) is not None for one in answers for way in ("local", "shuffled"))
-    even = ["of means and shares"] * has_means + ["of what local and shuffled rows tell"] * from_rows
+    even = ["for means and shares"] * has_means + ["for local and shuffled rows"] * from_rows
     if_even = f"; {' and '.join(even)}, if the rows are spread evenly." if even else "."
     used = "; ".join(f"{sign}: {meaning}" for sign, meaning in _SIGNS.items() if sign in signs)
     told = f" {used[0].upper()}{used[1:]}." if used else ""

@@ -432,7 +432,7 @@ class WaysTable:
             none = " Where nobody may see the true rows, no way tells anything."
             return none if "local" not in self.refused else ""
         if sharper < _CLEARLY:
-            return " Where nobody may see the true rows, a local release is the way."
+            return " Where nobody may see the true rows, take a local release."
         delta = next(way.delta for way in self.ways if way.name == "shuffled")
         at = "" if self.plan.privacy.delta else f" at δ = {_short(delta)}"
         told = f" ± {_times(sharper)} that of a local one" if self.told("local") else " an answer"
